@@ -70,7 +70,7 @@ def read_blocks(reading: Reading, message: ReadBlocks) -> dict[int, msgspec.Raw]
     for position in sorted(message.positions, key=lambda each: _place(blocks[each])):
         block = blocks[position]
         if monotonic() > end_s:
-            shown = _encoded(position, block, _problem(block, _NO_TIME))
+            shown = _encoded(position, block, _problem(block, _NO_TIME), with_ids=False)
         else:
             scene = Scene(
                 narrow_reading,
@@ -81,9 +81,9 @@ def read_blocks(reading: Reading, message: ReadBlocks) -> dict[int, msgspec.Raw]
                 message.time_ms,
                 bounds,
             )
-            shown = _encoded(position, block, section_of(scene, block))
+            shown = _encoded(position, block, section_of(scene, block), with_ids=message.with_ids)
             if size + len(shown) > limits.dashboard_data_bytes_max:
-                shown = _encoded(position, block, _problem(block, _NO_SPACE))
+                shown = _encoded(position, block, _problem(block, _NO_SPACE), with_ids=False)
         size += len(shown)
         found[position] = msgspec.Raw(shown)
     return found
@@ -97,7 +97,7 @@ def _problem(block: Doc, text: str) -> Section:
     return Section(str(block.get("title", "")), "", [Paragraph(text, is_problem=True)])
 
 
-def _encoded(position: int, block: Doc, section: Section) -> bytes:
+def _encoded(position: int, block: Doc, section: Section, *, with_ids: bool) -> bytes:
     shown: Doc = {"position": position}
     if "id" in block:
         shown["id"] = block["id"]
@@ -111,14 +111,15 @@ def _encoded(position: int, block: Doc, section: Section) -> bytes:
         if isinstance(part, Paragraph) and part.is_problem:
             shown["problem"] = part.text
         else:
-            shown["parts"].append(_part(part))
+            shown["parts"].append(_part(part, with_ids=with_ids))
     return msgspec.json.encode(shown)
 
 
-def _part(part: Part) -> Doc:
+def _part(part: Part, *, with_ids: bool) -> Doc:
     if isinstance(part, Table):
         rows = [_cells(row) for row in part.rows]
-        return {"kind": "table", "columns": part.columns, "rows": rows, "total": part.total}
+        ids = {"of": part.of, "ids": part.ids} if with_ids and part.ids else {}
+        return {"kind": "table", "columns": part.columns, "rows": rows, "total": part.total, **ids}
     if isinstance(part, Paragraph):
         return {"kind": "text", "text": part.text}
     if isinstance(part, Value):

@@ -50,11 +50,13 @@ CellView = Scalar | TimeCell | ShareCell | None
 
 
 class TablePart(View, frozen=True, tag_field="kind", tag="table"):
-    """The first rows of a table."""
+    """The first rows of a table. `ids` are those of the records that the rows are about, where there are such."""
 
     columns: list[str]
     rows: list[list[CellView]]
     total: int
+    of: Literal["dashboard", "device", "event", "flow"] | None = None
+    ids: list[Id] | None = None
 
 
 class TextPart(View, frozen=True, tag_field="kind", tag="text"):
@@ -126,7 +128,7 @@ class ReadBlocks(Message, frozen=True):
     """Read what the blocks at `positions` of a dashboard show at `time_ms`. The answer is encoded: position to JSON.
 
     `refusals` are the applications of the blocks that may not be shown, each with the reason. `range` replaces the
-    duration and the resolution of the dashboard.
+    duration and the resolution of the dashboard. `with_ids`: rows have the ids of their records.
     """
 
     holder: Holder
@@ -136,3 +138,4 @@ class ReadBlocks(Message, frozen=True):
     refusals: Mapping[bytes, DomainError]
     range: Doc
     time_ms: int
+    with_ids: bool

@@ -29,12 +29,20 @@ class Share(NamedTuple):
 Cell = str | int | float | bool | Moment | Share | None
 
 
+RowKind = Literal["", "dashboard", "device", "event", "flow"]
+
+
 class Table(NamedTuple):
-    """Rows of cells. `total` is the number of all rows, of which the first are shown."""
+    """Rows of cells. `total` is the number of all rows, of which the first are shown.
+
+    If each row is about a record, `of` is its kind, and `ids` are the ids.
+    """
 
     columns: tuple[str, ...]
     rows: list[tuple[Cell, ...]]
     total: int = 0
+    of: RowKind = ""
+    ids: tuple[str, ...] = ()
 
 
 class Paragraph(NamedTuple):

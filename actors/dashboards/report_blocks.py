@@ -255,7 +255,9 @@ def _map(scene: Scene, config: Doc) -> list[Part]:
         node = config if bucket_ms is None else {**config, "aggregation": "LAST"}
         newest_max = scene.bounds.line_points_max
         tracks = scene.tracks(node, [attribute], duration_ms, bucket_ms, newest_max=newest_max)
-        places = [(name, [(ms, data.get(attribute)) for ms, data in points]) for name, points in tracks]
+        places = [
+            (device.name, [(ms, data.get(attribute)) for ms, data in points]) for device, points in tracks
+        ]
     else:
         found = scene.last_values(config, attribute)
         places = [(each.device, [(each.at.ms, each.value)]) for each in found]
@@ -270,9 +272,9 @@ def _plane(scene: Scene, config: Doc) -> list[Part]:
     newest_max = scene.bounds.line_points_max
     tracks = scene.tracks(config, [x, y], duration_ms or DAY_MS, None, newest_max=newest_max)
     places = []
-    for name, points in tracks:
+    for device, points in tracks:
         pairs = [(ms, (data[x], data[y])) for ms, data in points if x in data and y in data]
-        places.append((name, pairs if duration_ms else pairs[-1:]))
+        places.append((device.name, pairs if duration_ms else pairs[-1:]))
     return [*placed(scene, "plane", places), *_address("Picture", config.get("imageUrl"))]
 
 

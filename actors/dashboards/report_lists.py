@@ -14,6 +14,7 @@ from trunkline.actors.dashboards.report import (
     Moment,
     Paragraph,
     Part,
+    RowKind,
     Table,
     Value,
     number_of,
@@ -35,11 +36,19 @@ from trunkline.actors.values.template import fill
 from trunkline.actors.values.timestamps import parse_iso
 
 
-def table(scene: Scene, columns: Iterable[str], rows: list[Any], total: int | None = None) -> list[Part]:
+def table(
+    scene: Scene,
+    columns: Iterable[str],
+    rows: list[Any],
+    total: int | None = None,
+    *,
+    of: RowKind = "",
+    ids: Iterable[str] = (),
+) -> list[Part]:
     if not rows:
         return [Paragraph("None.")]
     shown = rows[: scene.bounds.rows_max]
-    return [Table(tuple(columns), shown, len(rows) if total is None else total)]
+    return [Table(tuple(columns), shown, len(rows) if total is None else total, of, tuple(ids)[: len(shown)])]
 
 
 # Devices.
@@ -69,7 +78,9 @@ def devices(scene: Scene, config: Doc) -> list[Part]:
         tuple(_device_cell(scene, column, item, states.get(item["id"], {})) for column in columns)
         for item in found["items"]
     ]
-    return table(scene, (heading_of(column) for column in columns), rows, found["totalCount"])
+    headings = (heading_of(column) for column in columns)
+    ids = (item["id"] for item in found["items"])
+    return table(scene, headings, rows, found["totalCount"], of="device", ids=ids)
 
 
 def _device_filter(scene: Scene, config: Doc) -> dict[str, Any]:
@@ -186,7 +197,8 @@ def states(scene: Scene, config: Doc) -> list[Part]:
             *({"type": "attribute", "attribute": name} for name in names),
         ]
     shown = [tuple(_state_cell(scene, column, *row) for column in columns) for row in rows]
-    return table(scene, (heading_of(column) for column in columns), shown)
+    headings = (heading_of(column) for column in columns)
+    return table(scene, headings, shown, of="device", ids=(id for _, id, _, _ in rows))
 
 
 def _state_rows(scene: Scene, config: Doc, wanted: list[str] | None) -> Iterator[tuple[Doc, str, int, Doc]]:
@@ -194,9 +206,9 @@ def _state_rows(scene: Scene, config: Doc, wanted: list[str] | None) -> Iterator
     if duration_ms:
         # One more than is shown, so that the table says that there are more.
         tracks = scene.tracks(config, wanted, duration_ms, newest_max=scene.bounds.rows_max + 1)
-        points = [(ms, name, data) for name, found in tracks for ms, data in found if data]
-        for ms, name, data in sorted(points, key=lambda point: -point[0]):
-            yield {"name": name}, "", ms, data
+        points = [(ms, of, data) for of, found in tracks for ms, data in found if data]
+        for ms, of, data in sorted(points, key=lambda point: -point[0]):
+            yield {"name": of.name}, of.id, ms, data
         return
     for device in chosen(scene, config):
         found = _states(scene, [device["id"]], set(wanted or ())).get(device["id"], {})
@@ -240,7 +252,7 @@ def chosen(scene: Scene, config: Doc) -> list[Doc]:
 def device_log(scene: Scene, config: Doc) -> list[Part]:
     """When devices connected and disconnected, the newest first."""
     limit = number_of(config.get("maxResultsPerDevice")) or 10
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[tuple[Cell, ...], str]] = []
     for device in chosen(scene, config):
         query = History(limit=min(max(round(limit), 1), scene.bounds.rows_max), end=scene.now_ms)
         message = GetLogEntries(
@@ -251,11 +263,11 @@ def device_log(scene: Scene, config: Doc) -> list[Part]:
         )
         for entry in get_log_entries(scene.reading, message):
             what = "connected" if entry["connected"] else "disconnected"
-            rows.append(
-                (device["name"], Moment(parse_iso(entry["time"])), what, entry.get("disconnectReason", ""))
-            )
-    rows.sort(key=lambda row: -row[1].ms if isinstance(row[1], Moment) else 0)
-    return table(scene, ("Device", "Time", "Connection", "Reason"), rows)
+            at = Moment(parse_iso(entry["time"]))
+            rows.append(((device["name"], at, what, entry.get("disconnectReason", "")), device["id"]))
+    rows.sort(key=lambda row: -row[0][1].ms if isinstance(row[0][1], Moment) else 0)
+    headings = ("Device", "Time", "Connection", "Reason")
+    return table(scene, headings, [row for row, _ in rows], of="device", ids=(id for _, id in rows))
 
 
 # Names.
@@ -272,28 +284,30 @@ _FLOW_CLASSES = {
 def applications(scene: Scene, config: Doc) -> list[Part]:
     """The application of the dashboard."""
     found = records.find(scene.reading.snapshot, APPLICATION, ROOT, scene.application)
-    names = [] if found is None else [str(found.doc["name"])]
-    return _names(scene, names, config)
+    return _names(scene, [] if found is None else [(found.id, found.doc)], config, "")
 
 
 def dashboards(scene: Scene, config: Doc) -> list[Part]:
     """The dashboards of the application."""
     found = records.scan(scene.reading.snapshot, DASHBOARD, scene.application)
-    return _names(scene, [str(doc["name"]) for _, doc in found], config)
+    return _names(scene, found, config, "dashboard")
 
 
 def workflows(scene: Scene, config: Doc) -> list[Part]:
     """The workflows of the application."""
     wanted = {kind for name, kind in _FLOW_CLASSES.items() if config.get(name)}
     found = records.scan(scene.reading.snapshot, FLOW, scene.application)
-    names = [str(doc["name"]) for _, doc in found if not wanted or doc["flowClass"] in wanted]
-    return _names(scene, names, config)
+    kept = [(id, doc) for id, doc in found if not wanted or doc["flowClass"] in wanted]
+    return _names(scene, kept, config, "flow")
 
 
-def _names(scene: Scene, names: list[str], config: Doc) -> list[Part]:
+def _names(scene: Scene, found: Iterable[tuple[bytes, Doc]], config: Doc, of: RowKind) -> list[Part]:
     wanted = str(config.get("filter") or "").strip("*").casefold()
-    kept = sorted((name for name in names if wanted in name.casefold()), key=str.casefold)
-    return table(scene, ("Name",), [(name,) for name in kept])
+    named = [(str(doc["name"]), id.hex()) for id, doc in found]
+    kept = sorted(
+        (each for each in named if wanted in each[0].casefold()), key=lambda each: (each[0].casefold(), each)
+    )
+    return table(scene, ("Name",), [(name,) for name, _ in kept], of=of, ids=(id for _, id in kept if of))
 
 
 # Cells and options.

@@ -42,7 +42,9 @@ def events(scene: Scene, config: Doc) -> list[Part]:
     )
     found = list_events(scene.reading, ListEvents(application=scene.application, query=page))
     rows = [tuple(_event_cell(scene, column, item) for column in columns) for item in found["items"]]
-    return table(scene, (heading_of(column) for column in columns), rows, found["totalCount"])
+    headings = (heading_of(column) for column in columns)
+    ids = (item["id"] for item in found["items"])
+    return table(scene, headings, rows, found["totalCount"], of="event", ids=ids)
 
 
 def _event_query(scene: Scene, config: Doc) -> dict[str, Any]:

@@ -47,6 +47,13 @@ class Reached(NamedTuple):
     at: Moment
 
 
+class Named(NamedTuple):
+    """A device."""
+
+    id: str
+    name: str
+
+
 class Track(NamedTuple):
     """The values of a device over time, the oldest first: (time in ms, value)."""
 
@@ -183,8 +190,8 @@ class Scene:
         *,
         newest_max: int = 0,
         downsample: int = 0,
-    ) -> list[tuple[str, list[tuple[int, Doc]]]]:
-        """The points of each device in the range, by its name; aggregated if the node says how.
+    ) -> list[tuple[Named, list[tuple[int, Doc]]]]:
+        """The points of each device in the range; aggregated if the node says how.
 
         If they are not aggregated, and the bounds say that blocks are downsampled: the newest `newest_max` of each
         device, or as many as `downsample` says (0: all).
@@ -211,9 +218,11 @@ class Scene:
             query=Downsampling(downsample=downsample),
         )
         found = []
-        for each in query_time_series(self.reading, message)["devices"].values():
+        for id, each in query_time_series(self.reading, message)["devices"].items():
             points = reversed(each["points"]) if newest_max else each["points"]
-            found.append((each["name"], [(parse_iso(point["time"]), point["data"]) for point in points]))
+            found.append(
+                (Named(id, each["name"]), [(parse_iso(point["time"]), point["data"]) for point in points])
+            )
         return found
 
     def series(self, node: Doc, config: Doc) -> Iterator[Track]:
@@ -225,8 +234,10 @@ class Scene:
         resolution_ms = self.resolution_ms(config, duration_ms)
         # A sum needs all values.
         downsample = 0 if node.get("cumulative") else self.bounds.line_points_max
-        for name, points in self.tracks(node, [attribute], duration_ms, resolution_ms, downsample=downsample):
-            yield Track(name, [(ms, data[attribute]) for ms, data in points if attribute in data])
+        for device, points in self.tracks(
+            node, [attribute], duration_ms, resolution_ms, downsample=downsample
+        ):
+            yield Track(device.name, [(ms, data[attribute]) for ms, data in points if attribute in data])
 
     def values(self, node: Doc, config: Doc) -> list[Reached]:
         """The value that a gauge shows, by device: the newest, or that of all values in the range together."""
@@ -237,8 +248,8 @@ class Scene:
         if not duration_ms or not node.get("aggregation") or node["aggregation"] == "NONE":
             return self.last_values(node, attribute)
         return [
-            Reached(name, data[attribute], Moment(self.now_ms))
-            for name, points in self.tracks(node, [attribute], duration_ms, 0)
+            Reached(device.name, data[attribute], Moment(self.now_ms))
+            for device, points in self.tracks(node, [attribute], duration_ms, 0)
             for _, data in points[-1:]
             if attribute in data
         ]

@@ -938,6 +938,8 @@ FIELDS: Final[Mapping[str, str]] = {
     "TablePart.columns": "The headings of the columns",
     "TablePart.rows": "The first rows; each has a cell for each column",
     "TablePart.total": "The number of all rows; of states in a range it may be more",
+    "TablePart.of": "The kind of the records that the rows are about; only with a token",
+    "TablePart.ids": "The id of the record of each row; only with a token",
     "TextPart.text": "A text for people",
     "ValuePart.label": "What the value is",
     "ValuePart.value": "The value",

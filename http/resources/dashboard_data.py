@@ -87,6 +87,7 @@ async def _read_blocks(call: Call, held: Held, body: BlockQuery, positions: tupl
         refusals=_refusals(call, held),
         range={name: value for name, value in given.items() if value is not UNSET},
         time_ms=time_ms,
+        with_ids=not call.is_anonymous,
     )
     found = await call.service.read_message(message)
     return Answer(time_ms, found, sum(map(len, found.values())))

@@ -96,6 +96,8 @@ async def test_a_dashboard_is_drawn_with_all_its_blocks(server: Server, console:
     await at("Places").at("image", "Places: places of pump, valve").shown()
     await at("Devices").says("never connected")
     await at("Events").says("Leak")
+    address = await at("Devices").at("link", "pump").attribute("href")
+    assert address == f"#{application}/devices/{device}"
     await at("Count").says("2")
     await at("Rows").says("cellar")
     await at("Picture").at(css="img").shown()

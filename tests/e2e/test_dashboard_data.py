@@ -87,7 +87,9 @@ async def test_the_data_are_what_each_block_shows(server: Server) -> None:
         [["north <b>&</b>", "7 north <b>&</b>"]],
     )
     assert [row[0] for row in found["Tagged"][0]["rows"]] == ["north <b>&</b>"]
+    assert (devices["of"], devices["ids"]) == ("device", [north])
     (states,) = found["States"]
+    assert (states["of"], states["ids"][0], len(states["ids"])) == ("device", north, len(states["rows"]))
     assert states["rows"][0] == ["north <b>&</b>", {"kind": "time", "time": at}, 20.5]
     assert states["total"] == 48
     places, _ = found["Places"]
@@ -146,7 +148,8 @@ async def test_a_raw_series_is_downsampled(start_server: StartServer) -> None:
 async def test_without_a_token_only_a_public_dashboard_shows_its_data(server: Server) -> None:
     application, north = await farm(server)
     value = {"segment": {"attribute": "temp", "deviceIds": [north]}}
-    path = await made(server, application, [block(0, "gauge", "g", value)])
+    blocks = [block(0, "gauge", "g", value), block(1, "device-list", "list", {})]
+    path = await made(server, application, blocks)
     under = f"{application}{path}/data"
     await server.call("POST", f"{path}/data", token="", status=404)
     await server.call("POST", under, token="", status=401)
@@ -155,7 +158,11 @@ async def test_without_a_token_only_a_public_dashboard_shows_its_data(server: Se
     await server.call("POST", under, token=token, status=403)
     await server.call("PATCH", path, {"public": True})
     shown = await parts(server, path, token="")
-    assert shown == await parts(server, path)
+    whole = await parts(server, path)
+    assert shown["g"] == whole["g"]
+    (listed,), (with_ids,) = shown["list"], whole["list"]
+    ids = {"of": with_ids.pop("of"), "ids": with_ids.pop("ids")}
+    assert (listed, ids["of"], ids["ids"][0]) == (with_ids, "device", north)
     assert [each["value"] for each in shown["g"]] == [-999]
     await server.call("POST", under, token="", status=401)
     await server.call("POST", f"{path}/data", token=token, status=403)

@@ -9,7 +9,9 @@ query.addEventListener("change", () => (system.value = query.matches ? "dark" : 
 
 // "light", "dark", or null for that of the system.
 export const chosenTheme = signal(localStorage.getItem(KEY));
-export const theme = computed(() => chosenTheme.value || system.value);
+// What the view suggests to readers who have chosen none: "light", "dark" or null.
+export const suggestedTheme = signal(null);
+export const theme = computed(() => chosenTheme.value || suggestedTheme.value || system.value);
 
 effect(() => (document.documentElement.dataset.theme = theme.value));
 

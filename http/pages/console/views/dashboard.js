@@ -66,7 +66,7 @@ function Shown({ app, source, dashboard, query, add, editBlock, reload }) {
   }
   const body = chosen(dashboard, query);
   return html`<${Controls} dashboard=${dashboard} query=${query} app=${app} whole />
-    <${Board} dashboard=${dashboard} body=${body} load=${(signal) => post(`${source}/data`, body, { signal })} fixed=${Boolean(query.end)} edit=${editBlock} changed=${reload} />`;
+    <${Board} dashboard=${dashboard} body=${body} load=${(signal) => post(`${source}/data`, body, { signal })} fixed=${Boolean(query.end)} edit=${editBlock} app=${app} changed=${reload} />`;
 }
 
 function BlockEditor({ block, save, close }) {

@@ -4,7 +4,8 @@
 import { get, path, post } from "../lib/api.js";
 import { useData, useTitle } from "../lib/hooks.js";
 import { route } from "../lib/router.js";
-import { html, useState } from "../lib/ui.js";
+import { chooseTheme, suggestedTheme, theme } from "../lib/theme.js";
+import { html, useEffect, useState } from "../lib/ui.js";
 import { Card, Notice } from "../parts/basics.js";
 import { Form } from "../parts/form.js";
 import { Board } from "./dashboard/board.js";
@@ -18,6 +19,11 @@ export function Shared({ dashboard }) {
   const record = data.value;
   const title = record?.name || "Shared dashboard";
   useTitle(title);
+  useEffect(() => {
+    suggestedTheme.value = record?.defaultTheme || null;
+    return () => (suggestedTheme.value = null);
+  }, [record?.defaultTheme]);
+  const other = theme.value === "dark" ? "light" : "dark";
   const body = record && chosen(record, route.value.query);
   const load = (signal) => post(`${source}/data`, body, { ...options, signal });
   return html`<main class="view shared">
@@ -29,7 +35,7 @@ export function Shared({ dashboard }) {
         <${Board} dashboard=${record} body=${body} load=${load} changed=${data.reload} />`
         : html`<${Notice}>This dashboard has no blocks yet.</${Notice}>`)}
     </div>
-    <p class="foot quiet">Shown by <a href="#/">Trunkline</a>.</p>
+    <p class="foot quiet row">Shown by <a href="#/">Trunkline</a><button class="small" onClick=${() => chooseTheme(other)}>${other === "dark" ? "Dark" : "Light"}</button></p>
   </main>`;
 }
 

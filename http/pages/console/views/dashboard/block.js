@@ -1,6 +1,7 @@
 // One block: its title, and the parts that the server gives for it.
 
 import { count, valueText } from "../../lib/format.js";
+import { link } from "../../lib/router.js";
 import { h, html } from "../../lib/ui.js";
 import { Badge, Problem, Time } from "../../parts/basics.js";
 import { Markdown, Outside } from "../../parts/markdown.js";
@@ -19,33 +20,41 @@ const NOT_DRAWN = {
   input: "The controls are shown with their values; the console does not send them.",
 };
 
-export function Block({ block, data, failed, rows, columns, edit, place }) {
+export function Block({ block, data, failed, rows, columns, edit, place, app }) {
   const title = data?.title ?? block.title ?? "";
   const name = title || block.blockType;
+  const config = block.config || {};
+  const address = linkOf(block.applicationId || app);
   return html`<section class="card board-block" style=${place} aria-label=${name}>
     <div class="spread"><h2>${title}</h2>${edit && html`<button class="small" aria-label=${`Edit ${name}`} onClick=${edit}>Edit</button>`}</div>
     ${data?.description && html`<p class="quiet">${data.description}</p>`}
     <div class="board-body" tabindex="0" role="group" aria-label=${`What ${name} shows`}>
-      ${data ? html`<${Content} type=${block.blockType} data=${data} name=${name} config=${block.config || {}} ...${{ rows, columns }} />` : !failed && html`<p class="quiet" role="status">Loading.</p>`}
+      ${data ? html`<${Content} type=${block.blockType} data=${data} name=${name} ...${{ config, rows, columns, address }} />` : !failed && html`<p class="quiet" role="status">Loading.</p>`}
     </div>
   </section>`;
 }
 
-function Content({ type, data, name, config, rows, columns }) {
+// The page of a record of an application, by the kind and the id; undefined where there is none.
+function linkOf(app) {
+  const places = { device: "devices", event: "events", flow: "workflows", dashboard: "dashboards" };
+  return (kind, id) => (app && places[kind] ? link("/applications", app, places[kind], id) : undefined);
+}
+
+function Content({ type, data, name, config, rows, columns, address }) {
   if (data.problem) return html`<${Problem} error=${{ message: data.problem }} />`;
   const note = NOT_DRAWN[type];
   // A table beside a drawing has the same values.
   const drawn = data.parts.some((part) => part.kind === "chart");
-  return html`${data.parts.map((part) => html`<${Part} ...${{ part, type, name, config, rows, columns, folded: drawn && part.kind === "table" }} />`)}
+  return html`${data.parts.map((part) => html`<${Part} ...${{ part, type, name, config, rows, columns, address, folded: drawn && part.kind === "table" }} />`)}
     ${note && html`<p class="quiet">${note}</p>`}`;
 }
 
-function Part({ part, type, name, config, rows, columns, folded }) {
+function Part({ part, type, name, config, rows, columns, address, folded }) {
   switch (part.kind) {
     case "chart": return h(DRAWINGS[part.type], { chart: part, name, config, rows, columns });
     case "table": return folded
       ? html`<details><summary>The values</summary><${Rows} part=${part} name=${name} /></details>`
-      : html`<${Rows} part=${part} name=${name} />`;
+      : html`<${Rows} part=${part} name=${name} address=${address} />`;
     case "value": return html`<div class="board-value"><span class="figure"><${Cell} value=${part.value} /></span>
       <span class="quiet">${part.label}${part.at && html`, <${Time} at=${part.at} age />`}</span></div>`;
     case "address": return html`<${Address} part=${part} />`;
@@ -55,14 +64,16 @@ function Part({ part, type, name, config, rows, columns, folded }) {
 
 const DRAWINGS = { graph: Graph, bar: Bars, pie: Pie, gauge: Gauge, map: Places, plane: Places };
 
-function Rows({ part, name }) {
-  const columns = part.columns.map((label, at) => ({
+function Rows({ part, name, address }) {
+  const at = (row) => part.rows.indexOf(row);
+  const href = part.ids && address?.(part.of, part.ids[0]) ? (row) => address(part.of, part.ids[at(row)]) : undefined;
+  const columns = part.columns.map((label, column) => ({
     label: label || "Name",
-    number: part.rows.every((row) => row[at] === null || typeof row[at] === "number") && part.rows.some((row) => row[at] !== null),
-    render: (row) => html`<${Cell} value=${row[at]} />`,
+    number: part.rows.every((row) => row[column] === null || typeof row[column] === "number") && part.rows.some((row) => row[column] !== null),
+    render: (row) => html`<${Cell} value=${row[column]} />`,
   }));
   const left = part.total - part.rows.length;
-  return html`<${Table} label=${`Values of ${name}`} columns=${columns} rows=${part.rows} rowKey=${(row) => part.rows.indexOf(row)} />
+  return html`<${Table} label=${`Values of ${name}`} columns=${columns} rows=${part.rows} rowKey=${at} href=${href} />
     ${left > 0 && html`<p class="quiet">The first ${count(part.rows.length)} of ${count(part.total)} are shown.</p>`}`;
 }
 

@@ -9,8 +9,8 @@ const REFRESH_S = 60;
 const COLUMNS = 8;
 
 // load(signal): the data. body: what it depends on. fixed: a moment of the past, which is not read again.
-// edit(position), changed(): the dashboard must be read again; both are optional.
-export function Board({ dashboard, body, load, fixed, edit, changed }) {
+// edit(position), changed(): the dashboard must be read again; app: rows link to its records. These are optional.
+export function Board({ dashboard, body, load, fixed, edit, changed, app }) {
   const every = fixed ? 0 : 1000 * (dashboard.refreshRate || REFRESH_S);
   const data = useData(load, [dashboard.dashboardId, dashboard.lastUpdated, JSON.stringify(body)], { every });
   const answer = data.value;
@@ -20,14 +20,15 @@ export function Board({ dashboard, body, load, fixed, edit, changed }) {
   const places = placed(dashboard.blocks);
   const columns = Math.max(COLUMNS, ...places.map((each) => each.x + each.width));
   return html`<div class="board-state">
-      ${fixed ? html`<span class="live">${answer ? html`as of <${Time} at=${answer.time} />` : "loading"}</span>` : html`<${Fresh} data=${data} />`}
+      ${!fixed && html`<${Fresh} data=${data} />`}
+      ${answer && html`<span class="quiet">as of <${Time} at=${answer.time} age=${!fixed} /></span>`}
       <button class="small" onClick=${data.reload} disabled=${data.loading}>Read again</button>
       ${!fixed && html`<span class="quiet">every ${every / 1000} s</span>`}
     </div>
     ${data.error && !answer && html`<${Problem} error=${data.error} retry=${data.reload} />`}
     <div class="board" style=${{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}>
       ${places.map(({ position, x, y, width, height }) => html`<${Block} key=${position}
-        block=${dashboard.blocks[position]} data=${shown.get(position)} failed=${data.error} rows=${height} columns=${width} edit=${edit && (() => edit(position))}
+        block=${dashboard.blocks[position]} data=${shown.get(position)} failed=${data.error} rows=${height} columns=${width} edit=${edit && (() => edit(position))} app=${app}
         place=${{ gridColumn: `${x + 1} / span ${width}`, gridRow: `${y + 1} / span ${height}` }} />`)}
     </div>`;
 }
