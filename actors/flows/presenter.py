@@ -7,6 +7,7 @@ from typing import Final
 
 from trunkline.actors.flows.definition import shown_parts, used_versions
 from trunkline.actors.flows.kind import FLOW
+from trunkline.actors.flows.run_records import MINUTE_MS, minute_of_key
 from trunkline.actors.flows.versions import (
     VersionFound,
     find_version,
@@ -21,6 +22,7 @@ from trunkline.actors.records.resource import missing
 from trunkline.actors.records.revision import Found, revision_of
 from trunkline.actors.records.shape import Shape
 from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.timestamps import iso
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
@@ -141,7 +143,7 @@ class FlowPresenter:
         self._reading.check_time(is_long=self._bytes > INLINE_BYTES_MAX)
 
     def _runs(self, flow: bytes) -> Doc:
-        """How often a workflow and each of its versions ran."""
+        """How often a workflow and each of its versions ran, and when it ran last."""
         prefix = keys.flow_totals_prefix(self._application, flow)
         total: Doc = _run_count({})
         by_version: Doc = {}
@@ -152,7 +154,12 @@ class FlowPresenter:
             if version is not None:
                 count = by_version[version.name] = _run_count(decode(raw))
                 total = {name: number + count[name] for name, number in total.items()}
-        return {**total, "byVersion": by_version}
+        shown = {**total, "byVersion": by_version}
+        minutes = keys.flow_minutes_prefix(self._application, flow)
+        for key, _ in self._snapshot.range(keys.FLOWS, minutes, keys.prefix_end(minutes), reverse=True):
+            shown["lastRun"] = iso(minute_of_key(key) * MINUTE_MS)
+            break
+        return shown
 
     def _parts(self, flow: bytes, version: bytes) -> Doc:
         definition = read_definition(self._snapshot, self._application, flow, version, self._count)

@@ -23,9 +23,10 @@ class RunCount(View, frozen=True):
 
 
 class FlowRuns(RunCount, frozen=True):
-    """How often a workflow ran, in all and by version."""
+    """How often a workflow ran, in all and by version, and the minute in which a run ended last."""
 
     by_version: dict[str, RunCount]
+    last_run: IsoTime | None = None
 
 
 class CompatibleClasses(View, frozen=True):

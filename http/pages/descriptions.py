@@ -615,6 +615,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "runCount": "The number of runs",
     "errorCount": "The number of runs that failed",
     "byVersion": "The same by name of the version",
+    "lastRun": "The minute in which a run ended last; without it no run is kept",
     "triggerFilter": "Keeps the workflows whose default version has one of these triggers",
     "includeCustomNodes": "Whether the answer has the custom nodes that each workflow uses",
     "allVersions": "Whether the query also looks at the versions of each workflow",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,3 +70,34 @@ async def test_a_failed_run_is_found_understood_and_replayed(server: Server, con
     await console.at("link", "Open the new run").click()
     await console.at("link", re.compile("^Fine.*visited 1 time")).shown()
     await console.sees("All is well.")
+
+
+async def test_workflows_are_imported_listed_and_exported(
+    server: Server, console: ConsolePage, tmp_path: Path
+) -> None:
+    path, place = await workflow(server, nodes=[{"id": "warm", "type": "NoSuchNode"}])
+    await console.go(place)
+    async with console.download() as file:
+        await console.at("button", "Export").click()
+        exported = await file()
+    given = json.loads(exported.read_text())
+    given["flows"][0]["name"] = "copy of the vents"
+    exported.write_text(json.dumps(given))
+    more = tmp_path / "more.json"
+    timer = {"type": "timer", "config": {"seconds": 3600}}
+    more.write_text(json.dumps({"name": "every hour", "enabled": False, "triggers": [timer]}))
+    await console.at("navigation", "Application").at("link", "Workflows").click()
+    await console.at("button", "Import").click()
+    await console.at(css='dialog input[type="file"]').upload(exported, more)
+    await console.at(css="dialog").at("button", "Import").click()
+    await console.sees("2 workflows and 1 version were imported. 1 part of them cannot run on this server.")
+    await console.sees("Nodes of the type NoSuchNode do not run on this server.")
+    await console.at(css="dialog").at("button", "Close").click()
+    await console.sees("3 workflows")
+    await console.at("combobox", "Trigger").choose("timer")
+    await console.sees("every 3600 s")
+    await console.sees("1 workflow")
+    await console.at("button", "Enable every hour").click()
+    await console.sees("every hour is enabled.")
+    listed = await server.call("GET", path.rpartition("/")[0])
+    assert [each["enabled"] for each in listed["items"] if each["name"] == "every hour"] == [True]

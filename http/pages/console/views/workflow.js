@@ -8,6 +8,7 @@ import { Badge, Loaded, Page, Tabs } from "../parts/basics.js";
 import { confirmed } from "../parts/dialog.js";
 import { noted } from "../parts/notes.js";
 import { GraphTab } from "./workflow/graph-tab.js";
+import { exportWorkflow } from "./workflow/import.js";
 import { Run } from "./workflow/run.js";
 import { Runs } from "./workflow/runs.js";
 
@@ -36,7 +37,7 @@ export function Workflow({ app, flow, tab = "graph" }) {
     if (done) go(home);
   };
   const actions = record && html`<${Badge}>${record.flowClass}</${Badge}><${Badge} tone=${record.enabled ? "good" : "warn"}>${record.enabled ? "enabled" : "disabled"}</${Badge}>
-    <button onClick=${enable}>${record.enabled ? "Disable" : "Enable"}</button><button class="danger" onClick=${remove}>Delete</button>`;
+    <button onClick=${enable}>${record.enabled ? "Disable" : "Enable"}</button><button onClick=${() => noted(exportWorkflow(app, flow))}>Export</button><button class="danger" onClick=${remove}>Delete</button>`;
   return html`<${Page} trail=${[["Workflows", home]]} title=${record?.name || "Workflow"} lead=${record?.description} actions=${actions}>
     <${Tabs} items=${TABS.map(([key, text]) => [key, text, address(key)])} current=${tab} label="Parts of the workflow" />
     <${Loaded} data=${data}>${(value) => html`<${View} key=${tab} ...${{ app, flow, source, record: value, reload: data.reload }} />`}</${Loaded}>

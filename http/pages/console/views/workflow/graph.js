@@ -9,7 +9,7 @@ import { edgesOf, loopsOf, partsOf, triggerText, typeText, wasTaken } from "./sh
 const ZOOM = { min: 0.05, max: 3, step: 1.25, readable: 0.75 };
 const MOVE_PX = 60;
 const TEXT_WIDTH = BOX.width - 42;
-const FONTS = { name: "600 13px", detail: "11.5px", line: "12px" };
+const FONTS = { name: "600 13px", detail: "11.5px", line: "11px" };
 const CATEGORIES = { trigger: 1, logic: 4, data: 6, output: 2, debug: 8, experience: 3 };
 
 // definition: triggers and nodes. arrange: "layers", else as the editor has saved it where that can be read.
@@ -40,7 +40,7 @@ function Canvas({ drawn, selected, href, problems, marks, label }) {
   useEffect(() => setView(null), [layout]);
 
   const shownSize = size || { width: 800, height: 400 };
-  const now = view || fitted(layout, shownSize, ZOOM.readable);
+  const now = view || fitted(layout, shownSize, ZOOM.readable, startOf(parts, layout));
   const zoom = (factor, at = { x: shownSize.width / 2, y: shownSize.height / 2 }) => setView((before) => zoomed(before || now, factor, at));
   const latest = useRef(null);
   latest.current = { now, zoom };
@@ -95,11 +95,19 @@ function Canvas({ drawn, selected, href, problems, marks, label }) {
   </div>`;
 }
 
-// All of it in sight and in the middle, but not smaller than `least`; then its top is shown.
-function fitted(layout, size, least) {
+// All of it in sight and in the middle, but not smaller than `least`; then its top is shown, and what is around `middle`.
+function fitted(layout, size, least, middle = layout.width / 2) {
   const scale = Math.max(Math.min(size.width / layout.width, size.height / layout.height, 1), least);
   const width = size.width / scale, height = size.height / scale;
-  return { scale, x: (layout.width - width) / 2, y: Math.min(0, (layout.height - height) / 2) };
+  const x = width >= layout.width ? (layout.width - width) / 2 : Math.min(Math.max(middle - width / 2, 0), layout.width - width);
+  return { scale, x, y: Math.min(0, (layout.height - height) / 2) };
+}
+
+// The middle of the triggers, or of the first node.
+function startOf(parts, layout) {
+  const triggers = parts.filter((part) => part.kind === "trigger");
+  const first = triggers.length ? triggers : parts.slice(0, 1);
+  return first.reduce((sum, part) => sum + layout.places.get(part.key).x, 0) / first.length;
 }
 
 function zoomed(view, factor, at) {
@@ -199,11 +207,11 @@ function Line({ edge, layout, taken }) {
   let path = `M${start.x} ${start.y}`;
   for (let at = 1; at < points.length; at++) {
     const one = points[at - 1], other = points[at];
-    const bend = Math.max(Math.abs(other.y - one.y) / 2, 20);
+    const bend = other.y - one.y < 30 ? 46 : (other.y - one.y) / 2;
     path += `C${one.x} ${one.y + bend} ${other.x} ${other.y - bend} ${other.x} ${other.y}`;
   }
   return html`<g class=${taken ? "flow-line taken" : "flow-line"}><path d=${path} marker-end="url(#flow-arrow)" />
-    ${edge.name && html`<text x=${start.x} y=${start.y + 13} text-anchor="middle">${short(edge.name, "line", Math.max(BOX.width / (edge.outputs + 1) - 4, 34))}</text>`}</g>`;
+    ${edge.name && html`<text x=${start.x} y=${start.y + 13} text-anchor="middle">${short(edge.name, "line", Math.max(BOX.width / (edge.outputs + 1) - 2, 34))}</text>`}</g>`;
 }
 
 // From the end of the body of a loop back to the loop.
