@@ -3,12 +3,14 @@
 import { endSession, session } from "./session.js";
 
 export class ApiError extends Error {
-  // status: the HTTP status, 0 if no answer came. type: the type of the error, such as "Validation".
-  constructor(status, type, message, retryAfterS = null) {
+  // status: the HTTP status, 0 if no answer came. type: the type of the error, such as "Validation". problems: the parts
+  // of a bundle that are not acceptable, as [{type, name, message}].
+  constructor(status, type, message, retryAfterS = null, problems = []) {
     super(message);
     this.status = status;
     this.type = type;
     this.retryAfterS = retryAfterS;
+    this.problems = problems;
   }
 }
 
@@ -73,7 +75,7 @@ export async function errorOf(answer) {
   }
   const retry = Number(answer.headers.get("retry-after")) || null;
   const message = told.message || `The server answered with status ${answer.status}.`;
-  return new ApiError(answer.status, told.type || "Unknown", message, retry);
+  return new ApiError(answer.status, told.type || "Unknown", message, retry, told.validationErrors);
 }
 
 async function decoded(answer) {

@@ -5,6 +5,8 @@ import { link } from "../lib/router.js";
 import { html, signal, useEffect, useState } from "../lib/ui.js";
 import { useTitle } from "../lib/hooks.js";
 
+const PROBLEMS_MAX = 20;
+
 // The time now in ms, for ages. It changes once a second while the tab is seen.
 export const now = signal(Date.now());
 setInterval(() => document.hidden || (now.value = Date.now()), 1000);
@@ -47,7 +49,8 @@ export const Badge = ({ tone = "", children }) => html`<span class="badge ${tone
 export function Problem({ error, retry }) {
   if (!error) return null;
   const again = retry && html` <button class="small" onClick=${retry}>Try again</button>`;
-  return html`<div class="problem" role="alert">${error.message}${again}</div>`;
+  const parts = error.problems?.length > 0 && html`<ul>${error.problems.slice(0, PROBLEMS_MAX).map((each) => html`<li>${each.type} ${each.name}: ${each.message}</li>`)}</ul>`;
+  return html`<div class="problem" role="alert">${error.message}${again}${parts}</div>`;
 }
 
 export const Notice = ({ tone = "", children }) => html`<div class="notice ${tone}">${children}</div>`;

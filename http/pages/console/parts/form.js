@@ -43,7 +43,7 @@ export function Form({ fields, initial = {}, submit, button = "Save", close, ext
   };
   const wrong = error && shown.find((each) => error.message.startsWith(each.name));
   return html`<form class=${wide ? "form wide" : "form"} onSubmit=${send} noValidate>
-    ${shown.map((field) => html`<${Field} key=${field.name} field=${field} text=${texts[field.name]} set=${(value) => set(field.name, value)} wrong=${wrong === field} />`)}
+    ${shown.map((field) => html`<${Field} key=${field.name} field=${field} text=${texts[field.name]} set=${(value) => set(field.name, value)} wrong=${wrong === field} quiet=${changesOnly} />`)}
     ${extra}
     <${Problem} error=${error} />
     <div class="buttons row">
@@ -58,13 +58,14 @@ export function openForm(title, form) {
   return openDialog(title, (close) => html`<${Form} ...${form} close=${close} />`);
 }
 
-function Field({ field, text, set, wrong }) {
+// `quiet`: what is optional is not marked.
+function Field({ field, text, set, wrong, quiet }) {
   const id = useId();
   const type = field.type || "text";
   const onInput = (event) => set(type === "checkbox" ? event.target.checked : event.target.value);
   const common = { id, name: field.name, onInput, "aria-invalid": wrong ? "true" : undefined, "aria-describedby": field.hint ? id + "-hint" : undefined };
   const hint = field.hint && html`<span class="hint" id=${id + "-hint"}>${field.hint}</span>`;
-  const label = html`<label for=${id}>${field.label}${field.required ? "" : type === "checkbox" || type === "select" ? "" : html` <span class="quiet">(optional)</span>`}</label>`;
+  const label = html`<label for=${id}>${field.label}${field.required || quiet ? "" : type === "checkbox" || type === "select" ? "" : html` <span class="quiet">(optional)</span>`}</label>`;
   if (type === "checkbox") {
     return html`<div class="field inline"><input type="checkbox" ...${common} checked=${text} />${label}${hint}</div>`;
   }

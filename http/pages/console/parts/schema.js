@@ -65,13 +65,12 @@ function fieldOf(document, name, given, { required, change }) {
   if (first.type !== "string") return { ...field, type: "json", blank: change ? cleared : undefined };
   const secret = /never shown/.test(given.description || "") || name === "password";
   const long = first.maxLength >= LONG_FROM;
-  const empty = nullable ? null : first.minLength ? undefined : "";
   return {
     ...field,
     type: long ? "longtext" : secret ? "secret" : "text",
     autocomplete: secret ? "new-password" : "off",
     hint: change && secret ? `${told}. Leave it empty to keep it` : told,
-    blank: change && !secret ? empty : undefined,
+    blank: change && !secret ? (nullable ? null : "") : undefined,
     file: long && /PEM/.test(given.description || "") ? PEM_FILES : undefined,
     rows: long ? (name === "description" ? 2 : 4) : undefined,
   };

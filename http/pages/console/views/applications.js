@@ -2,10 +2,11 @@
 
 import { get } from "../lib/api.js";
 import { count } from "../lib/format.js";
-import { link } from "../lib/router.js";
+import { go, link } from "../lib/router.js";
 import { html, useEffect } from "../lib/ui.js";
 import { useData } from "../lib/hooks.js";
 import { Loaded, Time } from "../parts/basics.js";
+import { note } from "../parts/notes.js";
 import { RecordList } from "../parts/records.js";
 
 const LAST = "trunkline.application";
@@ -25,6 +26,18 @@ export function Start() {
 // Remember the application for the next start.
 export const remember = (id) => localStorage.setItem(LAST, id);
 
+// Create one in another way, and open it. A large one is made by a job: it is in the list when it is complete.
+async function createBy(way) {
+  try {
+    const answer = await (await import("./applications/create.js"))[way]();
+    const id = answer?.application?.id || answer?.id;
+    if (id) go(link("/applications", id));
+    else if (answer?.jobId) note("A job makes the application. It is in the list when it is complete.");
+  } catch (error) {
+    note(error.message, "bad");
+  }
+}
+
 export function Applications() {
   return html`<${RecordList}
     title="Applications" noun="application" source="/applications"
@@ -41,6 +54,8 @@ export function Applications() {
       { name: "description", label: "Description", type: "longtext" },
     ]}
     example=${{ name: "My application" }}
+    actions=${html`<button onClick=${() => createBy("createFromTemplate")}>From a template</button>
+      <button onClick=${() => createBy("createFromBundle")}>From a bundle</button>`}
     href=${(row) => link("/applications", row.id)}
   />`;
 }
