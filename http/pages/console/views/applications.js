@@ -15,7 +15,7 @@ const LAST = "trunkline.application";
 export function Start() {
   const data = useData((signal) => get("/applications", { perPage: 100 }, { signal }), []);
   useEffect(() => {
-    if (!data.value) return;
+    if (!data.value || !["", "#/"].includes(location.hash)) return; // nobody has gone elsewhere meanwhile
     const { items } = data.value;
     const last = items.find((each) => each.id === localStorage.getItem(LAST)) || (items.length === 1 && items[0]);
     location.replace(last ? link("/applications", last.id) : link("/applications"));
