@@ -90,9 +90,10 @@ function useLastStates(app, list) {
   useEffect(() => {
     if (!list) return undefined;
     const abort = new AbortController();
-    const deviceIds = list.items.map((each) => each.id);
-    const load = deviceIds.length
-      ? post(path("applications", app, "data", "last-value-query"), { deviceIds }, { signal: abort.signal })
+    const ids = list.items.map((each) => each.id);
+    // By a query, since a device may have been deleted meanwhile: an id of none is refused.
+    const load = ids.length
+      ? post(path("applications", app, "data", "last-value-query"), { deviceQuery: { id: { $in: ids } } }, { signal: abort.signal })
       : Promise.resolve({});
     load.then(
       (found) => setTimes(Object.fromEntries(Object.entries(found).map(([id, point]) => [id, point.time]))),

@@ -51,7 +51,7 @@ function Charts({ names, range, live, record }) {
       if (!range.fixed) series?.trim(shown[0]);
       const step = record.attributes.find((each) => each.name === name)?.dataType === "boolean";
       const newest = live.newest.get(name);
-      return html`<div key=${name}><h3>${name} <span class="quiet">${newest && valueText(newest.value)}</span></h3>
+      return html`<div key=${name} data-points=${series?.times.length}><h3>${name} <span class="quiet">${newest && valueText(newest.value)}</span></h3>
         ${series?.times.length
           ? html`<${Chart} label=${name} height=${HEIGHT} series=${[{ name, step }]} data=${[series.times, series.values]} range=${shown}
               onSelect=${(from, to) => setRange(from * 1000, to * 1000)} />`

@@ -1,0 +1,239 @@
+"""The devices: the list, one device live, its commands and its history, and recipes."""
+
+from __future__ import annotations
+
+import csv
+import re
+import time
+
+import pytest
+import trio
+
+from tests.console.console_page import ConsolePage
+from tests.e2e.conftest import Server
+from tests.e2e.link_peer import linked
+
+pytestmark = pytest.mark.slow
+
+SHOWN = 50
+"""The devices on a page of the list."""
+DECEMBER = "2024-12-01T00:00:00.000Z"
+
+
+async def points(page: ConsolePage, attribute: str) -> int:
+    """How many points the chart of an attribute has drawn last."""
+    found = f"[...document.querySelectorAll('.charts > div')].find((each) => each.innerText.startsWith('{attribute}'))"
+    return int(await page.run(f"Number({found}?.dataset.points ?? 0)"))
+
+
+async def test_devices_are_found_and_changed_together(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    await console.go(f"#{application}/devices")
+    await console.sees("There are no devices yet")
+    await console.sees(f"curl -s -X POST '{server.url}{application}/devices'")
+    for number in range(SHOWN + 2):
+        await server.device(
+            application, f"pump-{number:02}", tags=[{"key": "floor", "value": str(number % 2)}]
+        )
+    mast = await server.device(application, "mast", deviceClass="gateway")
+    await server.call("POST", f"{mast}/setConnectionStatus", {"status": "connected"})
+    await console.reload()
+    await console.sees(f"{SHOWN + 3} devices")
+    await console.at("link", "Connected").click()
+    await console.sees("1 device")
+    await console.sees("gateway")
+    await console.at("link", "Never seen").click()
+    await console.sees(f"{SHOWN + 2} devices")
+    await console.at("textbox", "Tags, such as floor=1, room").fill("floor=0")
+    await console.press("Enter")
+    await console.sees(f"{SHOWN // 2 + 1} devices")
+    await console.at("searchbox", "Search devices").fill("PUMP-0")
+    await console.sees("5 devices")
+    await console.at("checkbox", "Select all on this page").click()
+    await console.sees("5 devices selected")
+    await console.at("button", "Change tags").click()
+    await console.at("dialog").at("textbox", re.compile("^Set")).fill("room=a\nfloor=2")
+    await console.at("dialog").at("button", "Change 5 devices").click()
+    await console.sees("5 devices changed")
+    await console.sees("Nothing matches.")
+    found = await server.call("GET", f'{application}/devices?query={{"tags":{{"floor":"2","room":"a"}}}}')
+    assert [each["name"] for each in found["items"]] == [f"pump-{number:02}" for number in range(0, 10, 2)]
+
+
+async def test_a_query_is_written_with_help_and_all_that_match_are_deleted(
+    server: Server, console: ConsolePage
+) -> None:
+    application = await server.application()
+    for number in range(SHOWN + 2):
+        await server.device(application, f"pump-{number:02}")
+    await server.device(application, "mast")
+    await console.go(f"#{application}/devices")
+    await console.at(css=".query-box > summary").click()
+    await console.at("textbox", "Query").fill('{"nam": "mast"}')
+    async with console.expecting("status of 400"):
+        await console.at("button", "Apply").click()
+        await console.sees("query.nam:")
+    await console.at("button", "Name begins with").click()
+    await console.at("button", "Apply").click()
+    await console.sees(f"{SHOWN + 2} devices")
+    await console.at("checkbox", "Select all on this page").click()
+    await console.at("button", f"Select all {SHOWN + 2} devices that match").click()
+    await console.at("button", "Delete").click()
+    await console.at("dialog").at("textbox").fill(str(SHOWN + 2))
+    await console.at("dialog").at("button", f"Delete {SHOWN + 2} devices").click()
+    await console.sees(f"{SHOWN + 2} devices deleted.")
+    assert [each["name"] for each in (await server.call("GET", f"{application}/devices"))["items"]] == [
+        "mast"
+    ]
+    await console.at("link", "Deleted").click()
+    await console.at("checkbox", "Select this row").click()
+    await console.at("button", "Restore").click()
+    await console.at("dialog").at("button", "Restore 1 device").click()
+    await console.sees("1 device restored.")
+    await console.at("link", "All").click()
+    await console.at("button", "Remove the query").click()
+    await console.sees("2 devices")
+
+
+async def test_a_chart_joins_the_history_and_the_stream(server: Server, console: ConsolePage) -> None:
+    """Each state is one point: those of the history, those of the stream, and those that are in both."""
+    application = await server.application()
+    device = await server.device(application)
+    await console.go(f"#{device}")
+    await console.sees("This device has not reported yet")
+    now_ms = int(time.time() * 1000)
+
+    def state(second: int) -> object:
+        """Seconds are so far apart that the server and the page keep each of them in a chart of 15 minutes."""
+        return {"time": now_ms - 600_000 + 2000 * second, "data": {"temp": second}}
+
+    await server.call("POST", f"{device}/state", [state(second) for second in range(100)])
+    await console.sees("temp 99")
+    await console.reload()
+
+    async with trio.open_nursery() as nursery:
+
+        async def report() -> None:
+            for second in range(100, 120):
+                await server.call("POST", f"{device}/state", state(second))
+
+        nursery.start_soon(report)
+        await console.sees("temp 119")
+
+    async def look() -> bool:
+        return await points(console, "temp") == 120
+
+    await console.soon(look, "120 points")
+    await console.at("button", "1 h").click()
+    assert "range=1h" in await console.place()
+    await console.at(css=".charts .u-over").drag(0.6, 0.95)
+    await console.sees("Own range")
+    assert "from=" in await console.place()
+    await console.at("checkbox", "Chart of on").click()
+    await console.sees("No values in this range.")
+
+
+async def test_a_command_is_sent_and_acknowledged(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    device = await server.device(application)
+    await console.go(f"#{device}/commands")
+    await console.sees("No command was sent to this device")
+    await console.at("textbox", "Name").fill("switch")
+    await console.at("textbox", re.compile("^Payload")).fill('{"on": true}')
+    await console.at("textbox", re.compile("^Time to live")).fill("600")
+    await console.at("button", "Send").click()
+    await console.sees("queued")
+    token, _ = await server.device_token(device)
+    async with linked(server, device, token) as (peer, _):
+        _, number, name, *_ = await peer.next()
+        assert name == "switch"
+        await console.sees("sent")
+        await peer.send(4, number)
+        await console.sees("acknowledged")
+    await console.go(f"#{device}/connections")
+    await console.sees("not open")
+    await console.sees("127.0.0.1")
+
+
+async def test_states_are_sent_read_exported_and_removed(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    device = await server.device(application)
+    await server.call("POST", f"{device}/state", {"time": DECEMBER, "data": {"temp": 1}})
+    await console.go(f"#{device}/states")
+    await console.at("button", "Send a state").click()
+    dialog = console.at("dialog")
+    await dialog.at("textbox", re.compile("^temp")).fill("warm")
+    async with console.expecting("status of 400"):
+        await dialog.at("button", "Send").click()
+        await console.sees("temp: ")
+    await dialog.at("textbox", re.compile("^temp")).fill("21.5")
+    await dialog.at("button", "Send").click()
+    await console.sees("2 states")
+    await console.at("button", "Export").click()
+    await dialog.at("button", "Export").click()
+    async with console.download() as file:
+        await console.at("link", re.compile("^Download")).click()
+        rows = list(csv.DictReader((await file()).read_text().splitlines()))
+    assert [row["temp"] for row in rows] == ["1", "21.5"]
+    await dialog.at("button", "Close").click()
+    await console.at("button", "Remove data").click()
+    await dialog.at("textbox", re.compile("^Attributes")).fill("temp")
+    await dialog.at("button", "Go on").click()
+    await dialog.at("textbox").fill("pump")
+    await dialog.at("button", "Remove data").click()
+    await dialog.at("status").says("completed")
+    await dialog.at("button", "Close").click()
+    await console.sees("This device has not reported yet")
+
+
+async def test_a_device_is_declared_changed_watched_and_deleted(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    await console.go(f"#{application}/devices")
+    await console.at("button", "Create a device", nth=0).click()
+    dialog = console.at("dialog")
+    await dialog.at("textbox", "Name").fill("pump")
+    await dialog.at("textbox", re.compile("^Attributes")).fill("level=number")
+    await dialog.at("button", "Create").click()
+    await console.at("button", "Declare an attribute").click()
+    await dialog.at("textbox", "Name").fill("label")
+    await dialog.at("combobox", "Type").choose("string")
+    await dialog.at("button", "Declare").click()
+    device = (await console.place()).removeprefix("#")
+    found = (await server.call("GET", device))["attributes"]
+    assert [(each["name"], each["dataType"]) for each in found] == [("level", "number"), ("label", "string")]
+    await console.at("link", "Actor").click()
+    await console.sees("30 of 30")
+    await console.sees("send_state")
+    await console.at("link", "Payloads").click()
+    await console.sees("For each day (UTC)")
+    await console.at("link", "Settings", nth=1).click()
+    await console.at("textbox", re.compile("^Tags")).fill("floor=1")
+    await console.at("button", "Save", nth=0).click()
+    await console.sees("The device is changed.")
+    await console.sees("floor=1")
+    await console.at("button", "Delete this device").click()
+    await dialog.at("textbox").fill("pump")
+    await dialog.at("button", "Delete").click()
+    await console.sees("There are no devices yet")
+
+
+async def test_many_devices_are_created_from_a_recipe(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    await console.go(f"#{application}/recipes")
+    await console.at("button", "Create a recipe", nth=0).click()
+    dialog = console.at("dialog")
+    await dialog.at("textbox", "Name of the recipe").fill("Pump")
+    await dialog.at("textbox", re.compile("^Attributes")).fill('[{"name": "level", "dataType": "number"}]')
+    await dialog.at("button", "Create").click()
+    await console.at("textbox", "CSV with a header").fill("label,floor\npump-1,1\npump-2,2,3")
+    await console.at("combobox", "Column of the names").choose("label")
+    await console.at("button", "Create devices").click()
+    await console.sees("1 device created, 1 line refused")
+    await console.sees("The line has 3 fields, and the header has 2.")
+    [made] = (await server.call("GET", f"{application}/devices"))["items"]
+    assert (made["name"], made["tags"]) == ("pump-1", [{"key": "floor", "value": "1"}])
+    await console.at("button", "Some that are all the same").click()
+    await console.at("textbox", "Number of devices").fill("101")
+    await console.at("button", "Create devices").click()
+    await dialog.at("status").says("completed")
+    assert (await server.call("GET", f"{application}/devices?perPage=1"))["totalCount"] == 102
