@@ -79,6 +79,7 @@ async def test_a_table_is_created_and_its_rows_are_changed(server: Server, conso
     await console.at("checkbox", "Select this row").click()
     await console.at("button", "Delete 1 selected").click()
     await console.at("dialog").at("button", "Delete").click()
+    await console.at("dialog").gone()
     await console.sees("1 row")
     assert await stored(server, path) == [("tank", LARGE, None)]
 

@@ -52,7 +52,7 @@ function Directory({ app, tree, directory }) {
     { label: "Type", sort: "type", render: (row) => (row.type === "directory" ? "directory" : row.contentType || "not known") },
     { label: "Changed", sort: "lastUpdated", render: (row) => html`<${Time} at=${row.lastUpdated} />` },
     { label: "Status", render: (row) => row.status !== "completed" && html`<${Badge} tone="warn">${row.status}</${Badge}>` },
-    { label: "", render: (row) => html`<span class="file-actions">
+    { label: html`<span class="hidden-label">Actions</span>`, render: (row) => html`<span class="file-actions">
       ${row.type === "file" && row.status === "completed" && button("Download", row, () => noted(download(app, tree, row.id)))}
       ${button("Move", row, () => move(app, tree, row).then((done) => done && again()))}
       ${button("Delete", row, () => remove(app, tree, row).then((done) => done && again()), "danger")}</span>` },

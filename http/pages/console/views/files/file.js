@@ -9,7 +9,7 @@ import { Badge, Card, Facts, Loaded, Page, Snippet, Time } from "../../parts/bas
 import { confirmed, openDialog } from "../../parts/dialog.js";
 import { DropFiles } from "../../parts/drop.js";
 import { openForm } from "../../parts/form.js";
-import { noted } from "../../parts/notes.js";
+import { note, noted } from "../../parts/notes.js";
 import { stamps } from "../../parts/records.js";
 import { Preview } from "./preview.js";
 import { directoryLink, download, filePath, joined, moveFile, readFile, removeFile, TREES } from "./trees.js";
@@ -27,6 +27,7 @@ export function FilePage({ app, tree, id }) {
     act: async () => {
       const content = await (await request("GET", ownPath((await readFile(app, tree, id)).url), { token: false })).blob();
       upload(app, other, file.parentDirectory, [new File([content], file.name, { type: file.contentType || "" })]);
+      note(`The copy is sent to the ${other.name} files.`);
     },
   });
   const actions = file && html`
@@ -36,8 +37,9 @@ export function FilePage({ app, tree, id }) {
     <button onClick=${() => move(app, tree, file).then((done) => done && data.reload())}>Rename or move</button>
     <button class="danger" onClick=${() => remove(app, tree, file).then((done) => done && go(directoryLink(app, tree, file.parentDirectory)))}>Delete</button>`;
   return html`<${Page} trail=${[[`${tree === TREES.private ? "Private" : "Public"} files`, directoryLink(app, tree, "/")], ...(file ? trailOf(app, tree, file.parentDirectory) : [])]} title=${file?.name || "File"} actions=${actions}>
-    <${Uploads} app=${app} ended=${data.reload} />
+    <${Uploads} app=${app} ended=${data.reload} unfinished />
     <${Loaded} data=${data}>${(shown) => html`
+      ${complete && html`<${Card} title="Content"><${Preview} file=${shown} /></${Card}>`}
       <${Card} title="About"><${Facts} rows=${[
         ["Status", shown.status === "completed" ? html`<${Badge} tone="good">completed</${Badge}>` : html`<${Badge} tone="warn">${shown.status}</${Badge}>`],
         ["Path", joined(shown.parentDirectory, shown.name)],
@@ -49,7 +51,6 @@ export function FilePage({ app, tree, id }) {
         ["Author", html`${shown.authorType} <code>${shown.authorId}</code>`],
         ...stamps(shown),
       ]} /></${Card}>
-      ${complete && html`<${Card} title="Content"><${Preview} file=${shown} /></${Card}>`}
       <${Card} title=${complete ? "New content" : "The content has not arrived"}>
         <${DropFiles} label="Choose the new content" take=${([chosen]) => upload(app, tree, shown.parentDirectory, [new File([chosen], shown.name, { type: chosen.type })], id)} />
       </${Card}>`}</${Loaded}>

@@ -1,7 +1,8 @@
 // Uploads of files, one after the other, with their progress. They go on while other pages of the console are shown.
 
 import { ApiError, authorization, errorOf, get, ownPath, patch, post } from "../../lib/api.js";
-import { signal } from "../../lib/ui.js";
+import { session } from "../../lib/session.js";
+import { effect, signal } from "../../lib/ui.js";
 import { filePath, joined, listPath } from "./trees.js";
 
 // A file of at most so many bytes is sent in one call, a larger one by the form that its record gives.
@@ -12,6 +13,13 @@ export const uploads = signal([]);
 let last = 0;
 let busy = false;
 const requests = new Map();
+
+// The next person at this browser sees and sends nothing of the last one.
+effect(() => {
+  if (session.value) return;
+  for (const request of requests.values()) request.abort();
+  uploads.value = [];
+});
 
 const change = (id, changes) => (uploads.value = uploads.value.map((each) => (each.id === id ? { ...each, ...changes } : each)));
 

@@ -8,17 +8,19 @@ import { fileLink, joined } from "./trees.js";
 
 const STATES = { waiting: ["", "waiting"], sending: ["accent", "sending"], done: ["good", "stored"], exists: ["warn", "exists already"], failed: ["bad", "not stored"] };
 
-// `ended()` is called when an upload has ended, so that a list can be read again.
-export function Uploads({ app, ended }) {
-  const shown = uploads.value.filter((each) => each.app === app);
-  const done = shown.filter((each) => each.state === "done").length;
+// `ended()` is called when an upload has ended, so that a list can be read again. `unfinished`: only those that have
+// not ended are shown.
+export function Uploads({ app, ended, unfinished }) {
+  const ours = uploads.value.filter((each) => each.app === app);
+  const done = ours.filter((each) => each.state === "done").length;
+  const shown = unfinished ? ours.filter((each) => each.state !== "done") : ours;
   const before = useRef(done);
   useEffect(() => {
     if (done > before.current) ended();
     before.current = done;
   }, [done]);
   if (!shown.length) return null;
-  return html`<${Card} title="Uploads" actions=${done > 0 && html`<button class="small" onClick=${forgetDone}>Clear what is stored</button>`}>
+  return html`<${Card} title="Uploads" actions=${done > 0 && !unfinished && html`<button class="small" onClick=${forgetDone}>Clear what is stored</button>`}>
     <ul class="uploads">${shown.map((each) => html`<li key=${each.id}>
       <div class="row"><span class="break">${joined(each.directory, each.file.name)}</span> <span class="quiet">${bytes(each.file.size)}</span>
         <${Badge} tone=${STATES[each.state][0]}>${STATES[each.state][1]}</${Badge}>

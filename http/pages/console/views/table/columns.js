@@ -43,7 +43,7 @@ export function Columns({ app, table, reload }) {
     { label: "Type", render: (row) => row.dataType },
     { label: "Constraint", render: (row) => row.constraint },
     { label: "Default", render: (row) => (row.defaultValue === undefined || row.defaultValue === null ? html`<span class="quiet">none</span>` : html`<code>${textOf(row.defaultValue)}</code>`) },
-    { label: "", render: (row) => html`<button class="small danger" onClick=${() => remove(row)}>Remove<span class="hidden-label"> ${row.name}</span></button>` },
+    { label: html`<span class="hidden-label">Actions</span>`, render: (row) => html`<button class="small danger" onClick=${() => remove(row)}>Remove<span class="hidden-label"> ${row.name}</span></button>` },
   ];
   return html`<${Card} flush title="Columns" actions=${html`<button class="primary" data-create onClick=${add}>Add a column</button>`}>
     ${table.columns.length ? html`<${Table} label="Columns" columns=${columns} rows=${table.columns} rowKey=${(row) => row.name} />`

@@ -1,7 +1,7 @@
 // The query of a list of rows: conditions to choose from, or the advanced query as JSON.
 
 import { html, useEffect, useState } from "../../lib/ui.js";
-import { exactJson, parseExact, textOf, valueOf } from "./values.js";
+import { exactJson, fits, parseExact, textOf, valueOf } from "./values.js";
 
 const EMPTY_OPERATORS = [["null", "is null"], ["notNull", "is not null"]];
 const COMPARISONS = [["$gt", ">"], ["$gte", "\u2265"], ["$lt", "<"], ["$lte", "\u2264"]];
@@ -25,9 +25,10 @@ export const fieldsOf = (columns) => [
   ...columns.map((each) => [each.name, each.dataType]), ["id", "string"], ["createdAt", "time"], ["updatedAt", "time"],
 ];
 
-// The query of conditions [{field, operator, text}], null if there are none.
-export function queryOf(conditions, fields) {
+// The query of conditions [{field, operator, text}], null if there are none. What has no value yet is left out.
+export function queryOf(given, fields) {
   const types = Object.fromEntries(fields);
+  const conditions = given.filter(({ operator, text }) => text !== "" || operator === "null" || operator === "notNull");
   const parts = conditions.map(({ field, operator, text }) => {
     const type = types[field];
     switch (operator) {
@@ -36,6 +37,7 @@ export function queryOf(conditions, fields) {
       case "ci": return { [field]: { $contains: text, $ci: true } };
       default: {
         const value = type === "time" ? timeOf(field, text) : valueOf(type, text);
+        if (type !== "time" && !fits(type, value)) throw new Error(`${field}: "${text}" is no ${type}; the column has only values of this type.`);
         return { [field]: operator === "$eq" ? value : { [operator]: value } };
       }
     }
@@ -143,7 +145,7 @@ function Conditions({ fields, conditions, set }) {
     let input = html`<input ...${typed} placeholder="Value" inputmode=${type === "number" ? "decimal" : undefined} />`;
     if (operator === "null" || operator === "notNull") input = null;
     else if (type === "time") input = html`<input type="datetime-local" step="1" ...${typed} />`;
-    else if (type === "boolean") input = html`<select ...${typed}>${options([["", "null"], ["true", "true"], ["false", "false"]], text)}</select>`;
+    else if (type === "boolean") input = html`<select ...${typed}>${options([["", "choose"], ["true", "true"], ["false", "false"]], text)}</select>`;
     return html`<div class="condition" key=${at}>
       <select aria-label=${`Column of condition ${at + 1}`} value=${field} onChange=${chooseField}>${options(fields.map(([name]) => [name, name]), field)}</select>
       <select aria-label=${`Operator of condition ${at + 1}`} value=${operator} onChange=${(event) => change(at, { operator: event.target.value })}>${options(OPERATORS[type], operator)}</select>
