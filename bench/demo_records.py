@@ -113,7 +113,7 @@ DASHBOARD: Json = {
         _block((4, 6), "device-state-table", "Greenhouse", _GREENHOUSE),
     ],
 }
-USER_DASHBOARD: Json = {"name": "my farm", "description": "What I look at first."}
+USER_DASHBOARD: Json = {"name": "my farm", "description": "What everybody may see.", "public": True}
 RECIPE: Json = {
     "name": "thermometer",
     "deviceName": "thermometer",

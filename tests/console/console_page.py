@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import trio
+from trio_websocket import WebSocketConnection
 
-from tests.console.element_page import ElementPage
+from tests.console.element_page import STEP_S, ElementPage
 from tests.console.target import Name, Target
 from tests.e2e.browser import opened
 
@@ -21,6 +22,27 @@ class ConsolePage(ElementPage):
 
     origin = ""
     downloads: Path
+
+    def __init__(self, connection: WebSocketConnection) -> None:
+        super().__init__(connection)
+        self._open: dict[str, str] = {}
+        self._asked = 0
+
+    async def watched(self, origin: str) -> None:
+        """See `Page`; the requests that are not answered are counted as well."""
+
+        def asked(event: Any) -> None:
+            self._asked += 1
+            self._open[event["requestId"]] = event["request"]["url"]
+
+        def answered(event: Any) -> None:
+            if event.get("response", {}).get("mimeType") in (None, "text/event-stream"):
+                self._open.pop(event["requestId"], None)
+
+        self.on("Network.requestWillBeSent", asked)
+        for name in ("responseReceived", "loadingFinished", "loadingFailed"):
+            self.on(f"Network.{name}", answered)
+        await super().watched(origin)
 
     def at(self, role: str = "", name: Name = None, *, css: str = "", nth: int = 0) -> Target:
         """An element by its role and accessible name (a text, or a pattern to search), or by a CSS selector."""
@@ -33,6 +55,21 @@ class ConsolePage(ElementPage):
     async def place(self) -> str:
         """Where it is: the part of the address after `/console`."""
         return str(await self.run("location.hash"))
+
+    async def settled(self) -> None:
+        """Wait until it asks for nothing, except what streams, and has drawn what came."""
+        script = """new Promise((done) => {
+            let left = 6;
+            const next = () => (left-- ? requestAnimationFrame(next) : done());
+            next();
+        })"""
+        with trio.move_on_after(STEP_S):
+            while True:
+                before = self._asked
+                await self.run(script)
+                if not self._open and before == self._asked:
+                    return
+        raise AssertionError(f"{await self.place()} still asks for {sorted(self._open.values())}")
 
     async def reload(self) -> None:
         """Load the page anew."""
@@ -72,6 +109,7 @@ class ConsolePage(ElementPage):
     async def picture(self, file: Path, *, quality: int = 60) -> None:
         """Write a picture of the window, as WebP."""
         answer = await self.command("Page.captureScreenshot", format="webp", quality=quality)
+        await trio.Path(file).parent.mkdir(parents=True, exist_ok=True)
         await trio.Path(file).write_bytes(base64.b64decode(answer["data"]))
 
     async def heap_bytes(self) -> int:
@@ -130,9 +168,9 @@ class ConsolePage(ElementPage):
 
 @asynccontextmanager
 async def console_page(
-    url: str, folder: Path, *, place: str = "", **options: Any
+    url: str, folder: Path, *, place: str = "", before: str = "", **options: Any
 ) -> AsyncIterator[ConsolePage]:
-    """The console of a server at this URL, in a browser of its own; nobody is logged in."""
+    """The console of a server at this URL, in a browser of its own; nobody is logged in. `before` is a script."""
     async with opened(folder / "profile", ConsolePage, **options) as page:
         page.origin = url
         page.downloads = folder / "downloads"
@@ -140,5 +178,7 @@ async def console_page(
         await page.command("Accessibility.enable")
         await page.zone("Europe/Berlin")
         await page.viewport(1280, 800)
+        if before:
+            await page.command("Page.addScriptToEvaluateOnNewDocument", source=before)
         await page.command("Page.navigate", ends_with="Page.loadEventFired", url=f"{url}/console{place}")
         yield page

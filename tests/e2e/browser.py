@@ -83,6 +83,7 @@ class Page:
         await self._connection.send_message(json.dumps(call))
         while id not in self._answers or not ended:
             assert not self._closed, f"the browser ended during {method}"
+            self._check()  # a page with a fault may never come to what is awaited
             await self._changed.wait()
         if ends_with:
             self._listeners[ends_with].remove(end)

@@ -1,0 +1,114 @@
+"""Every page of the console on the demo: each route of `routes.js`, and each tab that a page shows.
+
+A new route is found without being named here, unless its address has a new kind of id.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from tests.console.console_page import ConsolePage, console_page
+from tests.console.demo_server import DemoServer, demo_server
+from tests.e2e.conftest import EMAIL, PASSWORD
+from trunkline.http.pages.site import CONSOLE
+
+IDS: Final = {
+    "app": "applicationId",
+    "certificate": "applicationCertificateId",
+    "credential": "credentialId",
+    "dashboard": "dashboardId",
+    "device": "deviceId",
+    "event": "eventId",
+    "flow": "flowId",
+    "integration": "integrationId",
+    "key": "applicationKeyId",
+    "org": "orgId",
+    "recipe": "deviceRecipeId",
+    "table": "dataTableId",
+    "token": "applicationApiTokenId",
+    "webhook": "webhookId",
+}
+"""The names of ids in addresses of the console, and the records of the demo."""
+
+_ROUTES: Final = """import("/console/routes.js").then(
+    ({ ROUTES }) => ROUTES.map(({ path, file, open }) => ({ path, file, open: open ?? false })))"""
+_LINKS: Final = "[...document.querySelectorAll({css!r})].map((link) => link.getAttribute('href'))"
+
+
+class Stop(NamedTuple):
+    """A page, by a name for files, and its place."""
+
+    name: str
+    place: str
+
+
+@asynccontextmanager
+async def demo_console(folder: Path, **options: Any) -> AsyncIterator[tuple[DemoServer, ConsolePage]]:
+    """The demo on a server of this process, and its console with the owner logged in."""
+    async with (
+        demo_server(folder / "data") as demo,
+        console_page(demo.server.url, folder, **options) as page,
+    ):
+        await page.log_in(EMAIL, PASSWORD)
+        yield demo, page
+
+
+async def tour(page: ConsolePage, demo: DemoServer) -> AsyncIterator[Stop]:
+    """Go to one page after the other; each is loaded when it is given. The last one is the log-in."""
+    seen: set[str] = set()
+    for route in await page.run(_ROUTES):
+        if not (CONSOLE / "views" / f"{route['file']}.js").exists():
+            continue
+        ids = {**demo.ids, "dashboardId": demo.ids["userDashboardId"]} if route["open"] else demo.ids
+        for stop in await _stops(page, route["path"], ids):
+            await page.go(stop.place)
+            await page.settled()
+            if stop.place not in seen and await page.place() == stop.place:
+                seen.add(stop.place)
+                yield stop
+    await page.run("sessionStorage.clear()")
+    await page.go("#/")
+    await page.reload()
+    await page.settled()
+    yield Stop("log-in", "#/")
+
+
+async def _stops(page: ConsolePage, path: str, ids: Any) -> list[Stop]:
+    """The pages of a route. What is not an id, a tab or a record of a tab, is found by the links to it."""
+    known = "#" + re.sub(r":(\w+)", lambda found: ids[IDS[found[1]]] if found[1] in IDS else found[0], path)
+    before, _, open_part = known.partition("/:")
+    name = _name(path.partition("/:tab")[0])
+    if not open_part:
+        return [Stop(name, known)]
+    await page.go(before)
+    await page.settled()
+    tabs = [
+        Stop(f"{name}-{each.rpartition('/')[2]}", each) for each in await _links(page, "nav.tabs a", before)
+    ]
+    if open_part == "tab":
+        return tabs
+    stops = []
+    for tab in tabs:
+        await page.go(tab.place)
+        await page.settled()
+        stops += [Stop(f"{tab.name}-record", each) for each in (await _links(page, "td a", tab.place))[:1]]
+    return stops
+
+
+async def _links(page: ConsolePage, css: str, below: str) -> list[str]:
+    """The places one level below another to which the page has links."""
+    found = await page.run(_LINKS.format(css=css))
+    return [each for each in found if re.fullmatch(re.escape(below) + r"/[^/?]+", each or "")]
+
+
+def _name(path: str) -> str:
+    """A name for files: `/applications/:app/devices/:device` is `device`."""
+    parts = path.removeprefix("/applications/:app").strip("/").split("/")
+    named = [part for part, after in zip(parts, [*parts[1:], ""], strict=True) if not after.startswith(":")]
+    if not path.strip("/"):
+        return "start"
+    return "-".join(part.strip(":") for part in named) or "overview"
