@@ -21,7 +21,7 @@ import trio
 
 from tests.console.console_page import ConsolePage
 from tests.console.npm_package import fetch
-from tests.console.tour import demo_console, tour
+from tests.console.tour import SCHEMES, WINDOWS, demo_console, tour
 
 VERSION: Final = "4.14.1"
 INTEGRITY: Final = (
@@ -30,8 +30,6 @@ INTEGRITY: Final = (
 PLACES_MAX: Final = 5
 """Of how many elements a fault is told."""
 GRAVE: Final = ("serious", "critical")
-WINDOWS: Final = {"wide": (1280, 800), "narrow": (390, 844)}
-SCHEMES: Final = ("light", "dark")
 _RUN: Final = """axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => violations.map(
     ({ id, impact, help, nodes }) => ({ id, impact, help, places: nodes.map((node) => node.target.join(" ")) })))"""
 

@@ -33,6 +33,8 @@ class ConsolePage(ElementPage):
 
         def asked(event: Any) -> None:
             self._asked += 1
+            if event.get("type") == "Document":
+                self._open.clear()  # nothing tells of the requests that a page leaves behind
             self._open[event["requestId"]] = event["request"]["url"]
 
         def answered(event: Any) -> None:

@@ -16,8 +16,7 @@ from typing import Final
 
 import trio
 
-from tests.console.axe import SCHEMES, WINDOWS
-from tests.console.tour import demo_console, tour
+from tests.console.tour import SCHEMES, WINDOWS, demo_console, tour
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "pictures"
 QUALITY: Final = 55

@@ -17,6 +17,7 @@ from tests.e2e.conftest import EMAIL, PASSWORD
 from trunkline.http.pages.site import CONSOLE
 
 IDS: Final = {
+    "accessKey": "applicationKeyId",
     "app": "applicationId",
     "certificate": "applicationCertificateId",
     "credential": "credentialId",
@@ -25,7 +26,6 @@ IDS: Final = {
     "event": "eventId",
     "flow": "flowId",
     "integration": "integrationId",
-    "key": "applicationKeyId",
     "org": "orgId",
     "recipe": "deviceRecipeId",
     "table": "dataTableId",
@@ -34,9 +34,20 @@ IDS: Final = {
 }
 """The names of ids in addresses of the console, and the records of the demo."""
 
+NAMES: Final = {
+    "/dashboards": "own-dashboards",
+    "/dashboards/:dashboard": "own-dashboard",
+    "/shared/:dashboard": "shared",
+}
+"""Pages whose names would be those of others."""
+
 _ROUTES: Final = """import("/console/routes.js").then(
-    ({ ROUTES }) => ROUTES.map(({ path, file, open }) => ({ path, file, open: open ?? false })))"""
+    ({ ROUTES }) => ROUTES.map(({ path, file }) => ({ path, file })))"""
 _LINKS: Final = "[...document.querySelectorAll({css!r})].map((link) => link.getAttribute('href'))"
+
+
+WINDOWS: Final = {"wide": (1280, 800), "narrow": (390, 844)}
+SCHEMES: Final = ("light", "dark")
 
 
 class Stop(NamedTuple):
@@ -63,7 +74,10 @@ async def tour(page: ConsolePage, demo: DemoServer) -> AsyncIterator[Stop]:
     for route in await page.run(_ROUTES):
         if not (CONSOLE / "views" / f"{route['file']}.js").exists():
             continue
-        ids = {**demo.ids, "dashboardId": demo.ids["userDashboardId"]} if route["open"] else demo.ids
+        own = (
+            {} if route["path"].startswith("/applications/") else {"dashboardId": demo.ids["userDashboardId"]}
+        )
+        ids = {**demo.ids, **own}
         for stop in await _stops(page, route["path"], ids):
             await page.go(stop.place)
             await page.settled()
@@ -81,9 +95,10 @@ async def _stops(page: ConsolePage, path: str, ids: Any) -> list[Stop]:
     """The pages of a route. What is not an id, a tab or a record of a tab, is found by the links to it."""
     known = "#" + re.sub(r":(\w+)", lambda found: ids[IDS[found[1]]] if found[1] in IDS else found[0], path)
     before, _, open_part = known.partition("/:")
-    name = _name(path.partition("/:tab")[0])
+    name = _name(re.split(r"/:tab\b", path)[0])
     if not open_part:
         return [Stop(name, known)]
+    assert open_part in ("tab", "tab/:record"), f"name the record of :{open_part} in IDS"
     await page.go(before)
     await page.settled()
     tabs = [
@@ -107,6 +122,8 @@ async def _links(page: ConsolePage, css: str, below: str) -> list[str]:
 
 def _name(path: str) -> str:
     """A name for files: `/applications/:app/devices/:device` is `device`."""
+    if path in NAMES:
+        return NAMES[path]
     parts = path.removeprefix("/applications/:app").strip("/").split("/")
     named = [part for part, after in zip(parts, [*parts[1:], ""], strict=True) if not after.startswith(":")]
     if not path.strip("/"):
