@@ -42,8 +42,9 @@ export function authorization() {
   return session.value ? { authorization: `Bearer ${session.value.token}` } : {};
 }
 
-// The response of a call. Throws ApiError unless its status is a success.
-export async function request(method, target, { query, body, headers, signal, token = true } = {}) {
+// The response of a call. Throws ApiError unless its status is a success. `proof`: the body has a password or a code, so
+// status 401 may be about that, and does not end the session.
+export async function request(method, target, { query, body, headers, signal, token = true, proof = false } = {}) {
   const init = { method, signal, headers: { ...(token ? authorization() : {}), ...headers }, cache: "no-store" };
   if (body !== undefined) {
     const raw = body instanceof Blob || body instanceof FormData || typeof body === "string";
@@ -61,7 +62,7 @@ export async function request(method, target, { query, body, headers, signal, to
   if (answer.ok || answer.status === 304) return answer;
   const error = await errorOf(answer);
   // A call that was sent before a new log-in says nothing about the new token.
-  if (answer.status === 401 && token && usedToken && usedToken === session.value?.token) endSession(error.message);
+  if (answer.status === 401 && token && !proof && usedToken && usedToken === session.value?.token) endSession(error.message);
   throw error;
 }
 

@@ -35,23 +35,30 @@ export async function logIn(send, { email, password, twoFactorCode }) {
   keep({ token: answer.token, userId: answer.userId, email, expiresAt: Date.now() + TTL_S * 1000 });
 }
 
+// Change the password. The answer has a token of a new log-in, which replaces the one of here.
+export async function changePassword(send, body) {
+  const now = session.value;
+  const answer = await (await send("PATCH", "/me/changePassword", { body: { ...body, tokenTTL: TTL_S }, proof: true })).json();
+  keep({ ...now, token: answer.token, expiresAt: Date.now() + TTL_S * 1000 });
+  return answer;
+}
+
 export function endSession(reason) {
   if (session.value) ended.value = reason;
   keep(null);
 }
 
-// End the log-in on the server, so that its token is of no use to anybody, and then in this tab, whatever came of it.
-export async function logOut(send) {
+// End the log-in in this tab, and on the server, so that its token is of no use to anybody.
+export async function logOut(send, reason = "you have logged out.") {
   const now = session.value;
   if (!now) return;
-  let reason = "you have logged out.";
+  endSession(reason);
   try {
-    await send("POST", "/me/logout");
+    await send("POST", "/me/logout", { token: false, headers: { authorization: `Bearer ${now.token}` } });
   } catch (error) {
     const until = new Date(now.expiresAt).toLocaleString();
-    reason = `you have logged out in this tab only, and the token is valid until ${until}. ${error.message}`;
+    if (!session.value) ended.value = `${reason} The server was not told, and the token is valid until ${until}: ${error.message}`;
   }
-  if (session.value?.token === now.token) endSession(reason);
 }
 
 // Replace the token when half of its life is over. Ends when the page does.

@@ -3,9 +3,10 @@
 import { path } from "../lib/api.js";
 import { link } from "../lib/router.js";
 import { html } from "../lib/ui.js";
-import { Badge, Card, now, Snippet, Time } from "../parts/basics.js";
+import { Card, Snippet } from "../parts/basics.js";
 import { RecordList, RecordPage, showOnce } from "../parts/records.js";
 import { fieldsOf, useDocument } from "../parts/schema.js";
+import { Expiry, scopeChoices, Scopes } from "../parts/scopes.js";
 import { Status, Switch } from "./keys.js";
 
 const FAMILIES = [
@@ -16,30 +17,6 @@ const FAMILIES = [
   ["all.Device.read", "read what a device may read"],
 ];
 
-// The scopes that a token of an application can have, with what they allow: families, resources, single operations.
-function scopesOf(document) {
-  const resources = new Map(), operations = [];
-  for (const methods of Object.values(document.paths)) {
-    for (const operation of Object.values(methods)) {
-      const scopes = operation["x-scopes"] || [];
-      if (!scopes.includes("all.Application")) continue;
-      for (const scope of scopes.filter((each) => !each.startsWith("all."))) {
-        if (scope.endsWith(".*")) resources.set(scope, `all operations of ${scope.slice(0, -2)}`);
-        else operations.push([scope, operation.summary]);
-      }
-    }
-  }
-  const shown = ([scope, text]) => [scope, html`<code>${scope}</code> <span class="quiet">${text}</span>`];
-  const sorted = [...resources, ...operations].sort(([one], [other]) => (one < other ? -1 : 1));
-  return [...FAMILIES, ...sorted].map(shown);
-}
-
-function Expiry({ at }) {
-  if (!at) return "never";
-  const over = new Date(at).getTime() < now.value;
-  return html`<${Time} at=${at} />${over && html` <${Badge} tone="bad">expired</${Badge}>`}`;
-}
-
 const call = (app, token) => `curl -s '${location.origin}${path("applications", app, "devices")}' \\\n  -H "Authorization: Bearer ${token}"`;
 
 export function Tokens({ app }) {
@@ -48,7 +25,7 @@ export function Tokens({ app }) {
     only: ["name", "description", "expirationDate", "scope"],
     more: {
       expirationDate: { label: "Expires", type: "time", hint: "In your time zone. Without it, the token is valid until it is deleted" },
-      scope: { label: "Scopes", type: "choices", options: scopesOf(document), hint: "What the token can do. Choose as little as it needs" },
+      scope: { label: "Scopes", type: "choices", options: scopeChoices(document, "all.Application", FAMILIES), hint: "What the token can do. Choose as little as it needs" },
     },
   });
   return html`<${RecordList}
@@ -57,7 +34,7 @@ export function Tokens({ app }) {
     columns=${[
       { label: "Name", sort: "name", render: (row) => row.name },
       { label: "Status", sort: "status", render: (row) => html`<${Status} status=${row.status} />` },
-      { label: "Scopes", render: (row) => html`<span class="row">${row.scope.slice(0, 4).map((each) => html`<code>${each}</code>`)}${row.scope.length > 4 && html`<span class="quiet">and ${row.scope.length - 4} more</span>`}</span>` },
+      { label: "Scopes", render: (row) => html`<${Scopes} scopes=${row.scope} />` },
       { label: "Expires", sort: "expirationDate", render: (row) => html`<${Expiry} at=${row.expirationDate} />` },
       { label: "Created by", render: (row) => row.creatorName || row.creatorType },
     ]}

@@ -1,0 +1,116 @@
+"""The pages of organizations: members with roles, invitations from both sides, and the audit log."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.console.console_page import ConsolePage, console_page
+from tests.e2e.conftest import EMAIL, PASSWORD, Server
+from trunkline.actors import boot
+
+pytestmark = pytest.mark.slow
+
+OTHER = "other@example.com"
+
+
+async def test_somebody_is_invited_and_gets_roles(
+    chromium: str, server: Server, console: ConsolePage, tmp_path: Path
+) -> None:
+    for email in (EMAIL, OTHER):
+        if email == OTHER:
+            await boot.add_user(server.system, OTHER, PASSWORD)
+        await boot.verify_email(server.system, email)
+    await console.go("#/organizations")
+    await console.sees("There are no organizations yet")
+    await console.at("button", "Create an organization", nth=0).click()
+    form = console.at("dialog")
+    await form.at("textbox", re.compile("^Name")).fill("farm")
+    await form.at("button", "Create").click()
+    await console.sees("1 member")
+    org = "/orgs/" + (await console.place()).rpartition("/")[2]
+    await server.call("POST", "/applications", {"name": "barn", "orgId": org[6:]})
+    await console.at("link", "Invite somebody").click()
+    await console.sees("There are no open invitations")
+    await console.at("button", "Invite somebody").click()
+    await form.at("textbox", "E-mail address").fill(OTHER)
+    await form.at("combobox", "Role").choose("none: only what is given below")
+    await form.at("combobox", "Add a role in an application").choose("barn")
+    await form.at("button", "Invite").click()
+    await console.sees("The mail with the invitation is sent.")
+    await console.sees(OTHER)
+
+    async with console_page(server.url, tmp_path / "other", place="#/organizations") as theirs:
+        await theirs.log_in(OTHER, PASSWORD)
+        await theirs.sees("farm with the role none")
+        await theirs.at("button", "Accept").click()
+        await theirs.sees("You belong to farm.")
+        await theirs.at("link", "farm").click()
+        await theirs.sees("Your role in this organization shows no members.")
+        await theirs.go("#/applications")
+        await theirs.sees("barn")
+
+        await console.at("link", "Members").click()
+        await console.reload()
+        await console.sees("2 members")
+        await console.sees("1 application with another role")
+        await console.at("button", f"Roles of {OTHER}").click()
+        await form.at("button", "Remove the role in barn").click()
+        await form.at("combobox", "Role").choose("view: read everything")
+        await form.at("button", "Save").click()
+        await console.sees("The roles are saved.")
+        members = {each["email"]: each for each in (await server.call("GET", org))["members"]}
+        assert members[OTHER]["role"] == "view"
+        assert members[OTHER]["applicationRoles"] == []
+
+        await theirs.go(f"#/organizations/{org[6:]}")
+        await theirs.at("button", "Leave").click()
+        await theirs.at("dialog").at("button", "Leave").click()
+        await theirs.sees("There are no organizations yet")
+
+
+async def test_the_audit_log_says_what_a_call_changed(server: Server, console: ConsolePage) -> None:
+    org = (await server.organization("farm")).rpartition("/")[2]
+    made = await server.call("POST", "/applications", {"name": "barn", "orgId": org})
+    application = f"/applications/{made['id']}"
+    await server.call("PATCH", application, {"name": "stable"})
+    await server.call("PATCH", application, {"name": ""}, status=400)
+    await console.go(f"#/organizations/{org}/audit")
+    await console.sees("application.patch")
+    await console.at("textbox", "Operation").fill("application.patch")
+    await console.at("textbox", "Status").fill("200")
+    await console.at("button", "Filter").click()
+    await console.sees("1 entry")
+    await console.at(css="tr[data-href] a").click()
+    await console.at(css="tbody tr").says('name "barn" "stable"')
+    await console.reload()
+    await console.sees("What the call changed")
+    await console.at("link", "All entries").click()
+    await console.sees("1 entry")
+    await console.at("textbox", "Status").fill("many")
+    await console.at("button", "Filter").click()
+    await console.sees('The status is "many"; it must be a number such as 403.')
+
+
+async def test_an_organization_is_changed_and_deleted(server: Server, console: ConsolePage) -> None:
+    org = await server.organization("farm")
+    await console.go(f"#/organizations/{org[6:]}/settings")
+    await console.at("button", "Change").click()
+    form = console.at("dialog")
+    await form.at("textbox", re.compile("^Description")).fill("Who looks after it.")
+    await form.at("button", "Save").click()
+    await form.gone()
+    assert (await server.call("GET", org))["description"] == "Who looks after it."
+    # Nobody may require of others what they lack themselves.
+    await console.at("button", "Change").click()
+    await form.at("combobox", re.compile("^Two-factor")).choose("required from all members")
+    async with console.expecting("status of 400"):
+        await form.at("button", "Save").click()
+        await form.says("mfaMode: ")
+    await form.at("button", "Cancel").click()
+    await console.at("button", "Delete the organization").click()
+    await form.at("textbox").fill("farm")
+    await form.at("button", "Delete").click()
+    await console.sees("There are no organizations yet")
