@@ -1,4 +1,4 @@
-"""Workflows in the console: the picture, runs with their paths, and the replay on another version."""
+"""Workflows in the console: the picture, the draft, versions, runs with their paths, replays, and what is stored."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from tests.console.console_page import ConsolePage
 from tests.e2e.conftest import Server
 
 pytestmark = pytest.mark.slow
+
+SELECTED = """(() => {
+    const text = document.querySelector("textarea");
+    return text.value.slice(text.selectionStart, text.selectionEnd);
+})()"""
 
 
 def definition(limit: int) -> dict[str, Any]:
@@ -101,3 +106,61 @@ async def test_workflows_are_imported_listed_and_exported(
     await console.sees("every hour is enabled.")
     listed = await server.call("GET", path.rpartition("/")[0])
     assert [each["enabled"] for each in listed["items"] if each["name"] == "every hour"] == [True]
+
+
+async def test_a_draft_is_edited_tried_and_made_a_version(server: Server, console: ConsolePage) -> None:
+    path, place = await workflow(server)
+    await console.go(f"{place}/edit")
+    text = console.at("textbox", "The draft as JSON")
+    wrong = definition(60)
+    wrong["nodes"][0]["outputIds"] = [["fine"], ["nowhere"]]
+    await text.fill(json.dumps(wrong))
+    async with console.expecting("status of 400"):
+        await console.at("button", "Save").click()
+        await console.sees("nodes[0].outputIds[1]: Referenced output ID nowhere does not exist.")
+    assert await console.run(SELECTED) == '["nowhere"]'
+    await text.fill(json.dumps(definition(60)))
+    await console.at("button", "Save").click()
+    await console.sees("The draft is saved.")
+    assert (await server.call("GET", path))["nodes"][0]["config"] == {
+        "expression": "{{data.temperature}} > 60"
+    }
+    await console.at("link", "Versions").click()
+    await console.at("button", "Create a version").click()
+    await console.at(css="dialog").at("textbox", "Name").fill("v3")
+    await console.at(css="dialog").at("button", "Create").click()
+    await console.at("button", "Run v3 by default").click()
+    await console.at(css="dialog").at("button", "Run it").click()
+    await console.sees("A version runs by default")
+    await console.at("button", "Compare v2").click()
+    await console.sees("1 line added, 1 removed.")
+    await console.at("region", re.compile("^Lines that differ between v2")).says('> 60"')
+    await console.at("link", "Try").click()
+    await console.at("textbox", "data of the payload").fill('{"temperature": 61}')
+    await console.at("button", "Run without effects").click()
+    await console.sees("The node Give up failed with Error: It is 61 degrees.")
+    await console.at("link", re.compile("^Give up.*failed here")).shown()
+    await console.sees("Payload after step 1")
+    assert (await server.call("GET", f"{path}/runs"))["totalCount"] == 0
+
+
+async def test_errors_are_grouped_and_storage_is_changed(server: Server, console: ConsolePage) -> None:
+    path, place = await workflow(server)
+    for degrees in (31, 32, 33):
+        press = {"key": "press", "payload": {"temperature": degrees}}
+        await server.call("POST", f"{path}/virtualButton", press)
+    await console.go(f"{place}/errors")
+    await console.sees("3 messages that differ in numbers only")
+    await console.at("link", "Last run").click()
+    await console.sees("It is 33 degrees.")
+    await console.at("link", "Data").click()
+    await console.sees("Nothing is stored")
+    await console.at("button", "Set a value").click()
+    await console.at(css="dialog").at("textbox", "Key").fill("limit")
+    await console.at(css="dialog").at("textbox", "Value").fill("[1, 2]")
+    await console.at(css="dialog").at("button", "Save").click()
+    await console.sees("1 entry")
+    assert await server.call("GET", f"{path}/storage") == {"limit": [1, 2]}
+    await console.at("button", "Remove limit").click()
+    await console.at(css="dialog").at("button", "Remove").click()
+    await console.sees("Nothing is stored")

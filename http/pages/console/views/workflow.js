@@ -7,14 +7,24 @@ import { html } from "../lib/ui.js";
 import { Badge, Loaded, Page, Tabs } from "../parts/basics.js";
 import { confirmed } from "../parts/dialog.js";
 import { noted } from "../parts/notes.js";
+import { Data } from "./workflow/data.js";
+import { Edit } from "./workflow/edit.js";
+import { Errors } from "./workflow/errors.js";
 import { GraphTab } from "./workflow/graph-tab.js";
 import { exportWorkflow } from "./workflow/import.js";
 import { Run } from "./workflow/run.js";
 import { Runs } from "./workflow/runs.js";
+import { Try } from "./workflow/try.js";
+import { Versions } from "./workflow/versions.js";
 
 const TABS = [
   ["graph", "Graph", GraphTab],
+  ["edit", "Edit", Edit],
+  ["versions", "Versions", Versions],
   ["runs", "Runs", RunsTab],
+  ["errors", "Errors", Errors],
+  ["try", "Try", Try],
+  ["data", "Data", Data],
 ];
 
 function RunsTab(given) {

@@ -10,7 +10,7 @@ import { openForm } from "../parts/form.js";
 import { noted } from "../parts/notes.js";
 import { RecordTable } from "../parts/table.js";
 import { importWorkflows } from "./workflow/import.js";
-import { triggerText, typeText } from "./workflow/shape.js";
+import { definitionOf, triggerText, typeText } from "./workflow/shape.js";
 
 const CLASSES = ["cloud", "experience", "edge", "embedded", "customNode"];
 const TRIGGERS = [
@@ -80,12 +80,6 @@ function listQuery({ flowClass, enabled, trigger, key, filterField, filter, ...p
   if (trigger) query.triggers = { type: trigger, ...(key ? { key } : {}) };
   if (filter) query.name = { $contains: filter.slice(1, -1), $ci: true };
   return { ...paging, query };
-}
-
-// The parts of a definition that a workflow has; a whole export of one may be pasted.
-export function definitionOf(given) {
-  const names = ["triggers", "nodes", "globals", "minimumAgentVersion", "customNodeConfig"];
-  return Object.fromEntries(names.filter((name) => given[name] !== undefined).map((name) => [name, given[name]]));
 }
 
 function Filters({ query }) {

@@ -23,6 +23,12 @@ const LOOP_BODY = 1;
 export const typeText = (type) =>
   type.replace(/Node$/, "").replace(/([a-z0-9])([A-Z])/g, "$1 $2").replace(/([A-Z])([A-Z][a-z])/g, "$1 $2").toLowerCase();
 
+// The fields of a definition that a record has: those of a version, of a workflow, or of an export of one.
+export function definitionOf(record) {
+  const names = ["triggers", "nodes", "globals", "minimumAgentVersion", "customNodeConfig"];
+  return Object.fromEntries(names.filter((name) => record[name] !== undefined).map((name) => [name, record[name]]));
+}
+
 // The parts of a definition. `key` names a part in addresses: the id of a node, "@" and the position of a trigger.
 // Triggers that an editor shows as one (the same `uiId`) are one part with all of them in `members`.
 export function partsOf(definition) {
