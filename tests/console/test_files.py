@@ -41,6 +41,7 @@ async def test_files_are_sent_and_shown(server: Server, console: ConsolePage, tm
     await console.at("link", "north/").click()
     await console.sees("This directory is empty")
     await console.at(css="input[type=file]").upload(text, picture, large)
+    await console.until("document.querySelectorAll('.uploads .badge.good').length === 3")
     await console.sees("3 entries")
     assert await content(server, application, "privateFiles", "large.bin") == large.read_bytes()
     await console.at("link", "notes.txt").click()

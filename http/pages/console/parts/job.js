@@ -56,7 +56,7 @@ function JobDialog({ app, id, close, ended }) {
       <div class="row" role="status"><${JobStatus} job=${job} /><${JobProgress} job=${job} /></div>
       <${Problem} error=${job.error} />
       <div><${JobFile} job=${job} /></div>
-      <p class="quiet">The job goes on when this is closed. <a href=${link("/applications", app, "jobs", { job: job.id })} onClick=${() => close()}>Open it in the list of jobs</a>.</p>`}</${Loaded}>
+      <p class="quiet">${!jobEnded(job) && "The job goes on when this is closed. "}<a href=${link("/applications", app, "jobs", { job: job.id })} onClick=${() => close()}>Open the job</a></p>`}</${Loaded}>
     <div class="buttons"><button onClick=${() => close()}>Close</button></div>
   </div>`;
 }

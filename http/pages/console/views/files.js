@@ -64,8 +64,8 @@ function Directory({ app, tree, directory }) {
   const empty = html`<${Empty} title=${directory === "/" ? `There are no ${tree.name} files yet` : "This directory is empty"} call=${directory === "/" && { method: "POST", path: source, body: example }}>
     <p>Choose files above, or drop them there.${directory === "/" ? " A program creates a file with its size; the answer has the form by which it sends the content." : ""}</p></${Empty}>`;
   return html`<${Page} title="Files" lead=${LEADS[tree.name]} actions=${html`<button data-create onClick=${create}>Create a directory</button>`}>
-    <div><${Tabs} label="Trees of files" current=${tree.name} items=${[["private", "Private", directoryLink(app, TREES.private, "/")], ["public", "Public", directoryLink(app, TREES.public, "/")]]} />
-    <${DropFiles} multiple label="Choose files to upload" take=${(files) => upload(app, tree, directory, files)}><span>to store them in <b class="break">${directory}</b></span></${DropFiles}></div>
+    <${Tabs} label="Trees of files" current=${tree.name} items=${[["private", "Private", directoryLink(app, TREES.private, "/")], ["public", "Public", directoryLink(app, TREES.public, "/")]]} />
+    <${DropFiles} multiple label="Choose files to upload" take=${(files) => upload(app, tree, directory, files)}><span>to store them in <b class="break">${directory}</b></span></${DropFiles}>
     <${Uploads} app=${app} ended=${again} />
     ${missing && html`<${Notice} tone="warn">There is no directory ${directory}. <a href=${directoryLink(app, tree, "/")}>Go to the first one.</a> An upload creates it.</${Notice}>`}
     <${RecordTable} noun="entry" many="entries" source=${load} refresh=${`${directory} ${refresh}`} columns=${columns} filters=${filters} empty=${empty} sortField="name"

@@ -30,11 +30,11 @@ export function DataTable({ app, table: id }) {
   };
   const actions = data.value && html`<button onClick=${rename}>Change</button><button class="danger" onClick=${remove}>Delete</button>`;
   return html`<${Page} trail=${[["Data tables", home]]} title=${data.value?.name || "Data table"} lead=${data.value?.description} actions=${actions}>
-    <div><${Tabs} label="Parts of the data table" current=${tab} items=${[["rows", "Rows", at()], ["columns", "Columns", at("columns")], ["import", "Import", at("import")]]} />
+    <${Tabs} label="Parts of the data table" current=${tab} items=${[["rows", "Rows", at()], ["columns", "Columns", at("columns")], ["import", "Import", at("import")]]} />
     <${Loaded} data=${data}>${(table) => {
       if (tab === "columns") return html`<${Columns} app=${app} table=${table} reload=${data.reload} />`;
       if (tab === "import") return html`<${Import} app=${app} table=${table} />`;
       return html`<${Rows} app=${app} table=${table} />`;
-    }}</${Loaded}></div>
+    }}</${Loaded}>
   </${Page}>`;
 }

@@ -159,7 +159,8 @@ function rowFields(columns, known) {
     const empty = !known && textOf(defaultValue) ? `empty: ${textOf(defaultValue)}` : constraint === "required" ? "" : "empty: null";
     const hint = [dataType, constraint, empty].filter(Boolean).join(", ") + (dataType === "string" ? ', "": an empty text' : "");
     const field = { name, label: name, hint, blank: "", required: constraint === "required" && !textOf(defaultValue) };
-    if (dataType === "boolean") return { ...field, type: "select", options: [["", "null"], "true", "false"].map((each) => [each, each].flat().slice(0, 2)) };
+    const nothing = !known && textOf(defaultValue) ? `the default, ${textOf(defaultValue)}` : "null";
+    if (dataType === "boolean") return { ...field, type: "select", options: [["", nothing], ["true", "true"], ["false", "false"]] };
     return dataType === "string" ? { ...field, type: "longtext", rows: 1 } : field;
   });
 }
