@@ -100,7 +100,7 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Device recipes": ("Templates of devices.", ("deviceRecipes", "deviceRecipe")),
     "Experience": (
-        "Web pages and endpoints of an application, and the people who use them; they are stored, and not served yet.",
+        "Web pages and endpoints of an application, and the people who use them.",
         (
             "experience",
             "experienceEndpoints",

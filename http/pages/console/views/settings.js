@@ -22,12 +22,10 @@ const TABS = {
   general: ["General", General], readme: ["Readme", Readme], globals: ["Globals", Globals], counts: ["Counts", Counts],
   archives: ["Archives", Archives], copies: ["Export and copies", Copies],
 };
-const NAMES = ["name", "description", "endpointSlug", "endpointDefaultCors", "expUserTokenCutoff", "blobUrlTTL"];
+const NAMES = ["name", "description", "endpointSlug", "endpointDefaultCors", "expUserTokenCutoff"];
 const MORE = {
-  endpointSlug: { hint: "The first part of the name under which the experience is served; unique on the server" },
   endpointDefaultCors: { label: "Endpoints answer pages of other origins", hint: undefined },
-  expUserTokenCutoff: { label: "End log-ins of experience users before", type: "time", hint: "Tokens from before this time are not valid" },
-  blobUrlTTL: { label: "Links to blobs are valid for, in seconds", hint: "From 3600 to 604800" },
+  expUserTokenCutoff: { label: "End log-ins of experience users before", type: "time" },
 };
 
 export function Settings({ app, tab = "general" }) {

@@ -1,0 +1,93 @@
+"""The experience of an application in the console: a first one, its pages, its users and its versions."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+import pytest
+
+from tests.console.console_page import ConsolePage
+from tests.e2e.conftest import Server
+
+pytestmark = pytest.mark.slow
+
+
+async def test_a_first_experience_is_created_changed_and_served(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    await console.go(f"#{application}/experience")
+    await console.sees("There are no endpoints yet")
+    await console.at("button", "Create a first experience").click()
+    await console.at("textbox", re.compile("^Slug")).fill("farm")
+    await console.at("button", "Create").click()
+    await console.sees("The password is shown now and never again")
+    await console.at("button", "I have copied it").click()
+    await console.at("cell", "/log-in").shown()
+
+    await console.at("link", "Views").click()
+    await console.at("combobox", "Type").choose("pages")
+    views = (await server.call("GET", f"{application}/experience/views", params={"viewType": "page"}))[
+        "items"
+    ]
+    page = next(each for each in views if "log" in each["name"].lower())
+    await console.at("link", page["name"]).click()
+    await console.at("textbox", re.compile("^Body")).fill("<p>Who are you?</p>")
+    await console.at("button", "Save").click()
+    await console.sees("The template is saved")
+    async with httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
+        assert "<p>Who are you?</p>" in (await client.get("/x/farm/log-in")).text
+
+    await console.go(f"#{application}/experience/versions")
+    await console.at("button", "Create a version").click()
+    await console.at("textbox", "Version").fill("v1")
+    await console.at("button", "Create").click()
+    await console.at("heading", "v1").shown()
+    await console.go(f"#{application}/experience/views?version=v1")
+    await console.at("link", page["name"]).click()
+    await console.sees("Version v1")
+    assert await console.at("button", "Delete").count() == 0
+
+
+async def test_endpoints_answer_as_the_form_says(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    await server.call("PATCH", application, {"endpointSlug": "barn"})
+    await server.call("POST", f"{application}/experience/groups", {"name": "farmers"})
+    await console.go(f"#{application}/experience")
+    await console.at("button", "Create an endpoint", nth=1).click()
+    await console.at("combobox", "Method").choose("get")
+    await console.at("textbox", "Route").fill("/old")
+    await console.at("combobox", "Reply without a workflow").choose("a redirection")
+    await console.at("textbox", re.compile("^Address")).fill("/new")
+    await console.at("button", "Create").click()
+    await console.at("heading", "GET /old").shown()
+    await console.sees("redirection to /new")
+    async with httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
+        answer = await client.get("/x/barn/old")
+        assert (answer.status_code, answer.headers["location"]) == (302, "/x/barn/new")
+    await console.at("button", "Change").click()
+    await console.at("combobox", "Access").choose("users of its groups")
+    await console.at("checkbox", "farmers").click()
+    await console.at("button", "Save").click()
+    await console.at("link", "farmers").shown()
+    async with httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
+        assert (await client.get("/x/barn/old")).status_code == 401
+
+    await console.go(f"#{application}/experience/users")
+    await console.at("button", "Create a user", nth=1).click()
+    await console.at("textbox", "Email").fill("ann@example.com")
+    await console.at("textbox", "Password").fill("a long password")
+    await console.at("checkbox", "farmers").click()
+    await console.at("button", "Create").click()
+    await console.at("heading", "ann@example.com").shown()
+    await console.at("button", "End all log-ins").click()
+    await console.at("button", "End them").click()
+    await console.sees("Log-ins ended")
+    await console.go(f"#{application}/experience")
+    await console.at("button", "Delete the experience").click()
+    await console.at("checkbox", "Keep the users").click()
+    await console.at("button", "Go on").click()
+    await console.at("textbox", re.compile("^To confirm")).fill("house")
+    await console.at("dialog").at("button", "Delete").click()
+    await console.sees("There are no endpoints yet")
+    (user,) = (await server.call("GET", f"{application}/experience/users"))["items"]
+    assert user["email"] == "ann@example.com"
