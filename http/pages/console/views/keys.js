@@ -67,10 +67,10 @@ export function Keys({ app }) {
     lead="A device logs in with its id, an access key and the secret of the key. A key admits all devices, or some of them."
     columns=${[
       { label: "Name", sort: "name", render: (row) => row.name || row.key },
-      { label: "Key", sort: "key", render: (row) => html`<code>${row.key}</code>` },
       { label: "Status", sort: "status", render: (row) => html`<${Status} status=${row.status} />` },
       { label: "Devices", render: admits },
       { label: "Addresses", render: (row) => (isList(row.addressFilterType) ? `${row.addressFilterType === "whitelist" ? "only" : "all but"} ${row.addresses.join(", ") || "none"}` : "all") },
+      { label: "Key", sort: "key", render: (row) => html`<code>${row.key}</code>` },
     ]}
     fields=${fieldsOf(document, "KeyPost", { only: NAMES, more: MORE })}
     initial=${{ filterType: "all", addressFilterType: "all" }}

@@ -16,11 +16,12 @@ import { Copies } from "./settings/copies.js";
 import { Counts } from "./settings/counts.js";
 import { Globals } from "./settings/globals.js";
 import { Readme } from "./settings/readme.js";
+import { Stored } from "./settings/stored.js";
 
 // Parts take {app, application, reload}.
 const TABS = {
   general: ["General", General], readme: ["Readme", Readme], globals: ["Globals", Globals], counts: ["Counts", Counts],
-  archives: ["Archives", Archives], copies: ["Export and copies", Copies],
+  archives: ["Archives", Archives], copies: ["Export and copies", Copies], stored: ["Notebooks and deployments", Stored],
 };
 const NAMES = ["name", "description", "endpointSlug", "endpointDefaultCors", "expUserTokenCutoff"];
 const MORE = {

@@ -120,6 +120,6 @@ function Templates({ app, application, changed }) {
       { label: "Name", render: (each) => each.name },
       { label: "Description", render: (each) => each.description },
       { label: "Applied", render: (each) => (applied.includes(each.id) ? html`<${Badge} tone="good">applied</${Badge}>` : "") },
-      { label: "", render: (each) => html`<button class="small" aria-label=${`Apply ${each.name}`} onClick=${() => apply(each)}>Apply</button>` },
+      { label: html`<span class="hidden-label">Actions</span>`, render: (each) => html`<button class="small" aria-label=${`Apply ${each.name}`} onClick=${() => apply(each)}>Apply</button>` },
     ]} />`)}</${Loaded}></${Card}>`;
 }

@@ -36,7 +36,7 @@ export function Globals({ app, application, reload }) {
         { label: "Value", render: (each) => html`<code class="break">${each.json}</code>` },
         { label: "Description", render: (each) => each.description || "" },
         { label: "Use", render: (each) => (each.cloudOnly ? html`<${Badge}>this server only</${Badge}>` : "") },
-        { label: "", render: (each) => html`<span class="row"><button class="small" onClick=${() => edit(each)} aria-label=${`Change ${each.key}`}>Change</button>
+        { label: html`<span class="hidden-label">Actions</span>`, render: (each) => html`<span class="row"><button class="small" onClick=${() => edit(each)} aria-label=${`Change ${each.key}`}>Change</button>
             <button class="small danger" onClick=${() => remove(each)} aria-label=${`Delete ${each.key}`}>Delete</button></span>` },
       ]} />`}
   </${Card}>`;
