@@ -25,6 +25,7 @@ from trunkline.actors.dashboards.report import (
     Part,
     Section,
     Share,
+    Status,
     Table,
     Value,
 )
@@ -125,6 +126,8 @@ def _part(part: Part, *, with_ids: bool) -> Doc:
     if isinstance(part, Value):
         at = None if part.at is None else iso(part.at.ms)
         return {"kind": "value", "label": part.label, "value": _cell(part.value), "at": at}
+    if isinstance(part, Status):
+        return {"kind": "status", "text": part.text, "color": part.color}
     if isinstance(part, Address):
         return {"kind": "address", "label": part.label, "url": part.url}
     assert isinstance(part, Chart)

@@ -73,6 +73,13 @@ class ValuePart(View, frozen=True, tag_field="kind", tag="value"):
     at: IsoTime | None
 
 
+class StatusPart(View, frozen=True, tag_field="kind", tag="status"):
+    """What the conditions of the block say of its values."""
+
+    text: str
+    color: str
+
+
 class AddressPart(View, frozen=True, tag_field="kind", tag="address"):
     """A picture or a page at an address, or a picture within the address (`data:`)."""
 
@@ -111,7 +118,7 @@ class BlockData(View, frozen=True, kw_only=True):
     block_type: str
     title: str
     description: str
-    parts: list[TablePart | TextPart | ValuePart | AddressPart | ChartPart]
+    parts: list[TablePart | TextPart | ValuePart | StatusPart | AddressPart | ChartPart]
     problem: str | None = None
 
 

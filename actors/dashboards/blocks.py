@@ -1,7 +1,7 @@
 """The blocks of a dashboard: a type for each, with the configuration that it takes.
 
 A text marked as a template may contain `{{ctx.NAME}}` for a parameter of the dashboard. Templates and expressions are
-stored as they are; `template.py` says which of them a report fills in. The module is long because the API has 26
+stored as they are; `report_blocks.py` says which of them are evaluated. The module is long because the API has 26
 types of blocks.
 """
 

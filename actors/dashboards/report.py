@@ -60,6 +60,13 @@ class Value(NamedTuple):
     at: Moment | None = None
 
 
+class Status(NamedTuple):
+    """What the conditions of a block say of its values, and its colour as in CSS."""
+
+    text: str
+    color: str
+
+
 class Address(NamedTuple):
     """A picture or a page at an address, or a picture within the address (`data:`). A report does not load it."""
 
@@ -99,7 +106,7 @@ class Chart(msgspec.Struct, frozen=True):
     span: tuple[int, int] | None = None
 
 
-Part = Table | Paragraph | Value | Address | Chart
+Part = Table | Paragraph | Value | Status | Address | Chart
 
 
 class Section(NamedTuple):

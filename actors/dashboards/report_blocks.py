@@ -1,36 +1,41 @@
 """What each type of block shows, in a report and in the answer to a client that draws it.
 
 A block that cannot be read (a query that is too large, an application that the caller does not reach) becomes a
-section that says so; the others are not affected. Expressions, conditions and templates with helpers are not
-evaluated: the values themselves are shown.
+section that says so; the others are not affected. Expressions, conditions and the templates of rows are those of
+workflows (`report_formulas.py`); in other texts only paths are filled in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 import structlog
 
 from trunkline.actors.dashboards import report_lists as lists
 from trunkline.actors.dashboards import report_rows as records
+from trunkline.actors.dashboards import report_values as values
 from trunkline.actors.dashboards.report import (
-    COLORS,
-    Address,
-    Cell,
     Chart,
     Line,
     Paragraph,
     Part,
     Section,
-    Share,
     Table,
     Value,
     number_of,
 )
 from trunkline.actors.dashboards.report_places import placed, places_of_tags
-from trunkline.actors.dashboards.report_scene import DAY_MS, Reached, Scene
+from trunkline.actors.dashboards.report_scene import DAY_MS, Scene
+from trunkline.actors.dashboards.report_values import (
+    NOTHING,
+    address_parts,
+    color_of,
+    computed,
+    label_of,
+    value_parts,
+)
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.errors import DomainError, Invalid
 from trunkline.actors.values.template import fill_all
@@ -38,20 +43,17 @@ from trunkline.store.errors import StoreError
 
 _log = structlog.get_logger("trunkline.reports")
 
-NOTHING: Final = Paragraph("No data.")
-
-
 QUERY_FIELDS: Final = frozenset({"query"})
 """Fields whose texts are JSON: a value of the context stays a value in them."""
-ROW_FIELDS: Final = frozenset({"rowTemplate"})
-"""Fields whose texts are filled in for each row."""
+LATER_FIELDS: Final = frozenset({"conditions", "defaultCondition", "expression", "rowTemplate"})
+"""Fields whose texts are for values: of a row, of a point, or of the block."""
 
 
 def section_of(scene: Scene, block: Doc) -> Section:
     """The section of a block. Raises only what concerns all blocks, such as `StoreError`."""
     type = block["blockType"]
     try:
-        block = fill_all(block, scene.values_of_templates, queries=QUERY_FIELDS, later=ROW_FIELDS)
+        block = fill_all(block, scene.values_of_templates, queries=QUERY_FIELDS, later=LATER_FIELDS)
         config = block.get("config", {})
         parts = _PARTS[type](scene, config)
     except DomainError as refusal:
@@ -78,15 +80,15 @@ def _graph(scene: Scene, config: Doc) -> list[Part]:
     for number, segment in enumerate(config.get("segments", ())):
         tracks = [track for track in scene.series(segment, config) if track.points]
         for track in tracks:
-            points = [(float(ms), value) for ms, value in _numbers(track.points)]
+            points = [(float(ms), value) for ms, value in _numbers(computed(scene, segment, track.points))]
             if segment.get("cumulative"):
                 points = _summed(points)
-            label = _label(segment, number, track.device if len(tracks) > 1 else "")
+            label = label_of(segment, number, track.device if len(tracks) > 1 else "")
             rows.append((label, *_summary([value for _, value in points])))
             style = segment.get("graphType", "line")
             if style == "line" and str(segment.get("lineType", "")).startswith("step"):
                 style = "step"
-            color = _color(segment, len(found))
+            color = color_of(segment, len(found))
             if len(found) < bounds.lines_max:
                 weight = float(segment.get("lineWeight", 2) or 0)
                 line = Line(label, points, color, style, weight, str(segment.get("yAxisId") or ""))
@@ -146,100 +148,6 @@ def _thinned(line: Line, points_max: int) -> Line:
     return msgspec.structs.replace(line, points=points)
 
 
-def _label(segment: Doc, number: int, device: str = "") -> str:
-    text = str(segment.get("label") or segment.get("attribute") or f"{number + 1}")
-    return f"{text}, {device}" if device else text
-
-
-def _color(segment: Doc, number: int) -> str:
-    given = segment.get("color")
-    return given if isinstance(given, str) and given else COLORS[number % len(COLORS)]
-
-
-# Single values.
-
-
-def _gauge(scene: Scene, config: Doc) -> list[Part]:
-    segment = config.get("segment", {})
-    found = scene.values(segment, config)
-    if not found:
-        return [NOTHING]
-    parts = _value_parts(scene, [(_label(segment, 0, each.device), each) for each in found])
-    low, high = number_of(config.get("gaugeMin")), number_of(config.get("gaugeMax"))
-    value = number_of(found[0].value)
-    if value is None or low is None or high is None or high <= low or len(found) > 1:
-        return parts
-    if config.get("displayAsPercentage"):
-        parts.append(Value("Share of the range", Share((value - low) / (high - low))))
-    if config.get("gaugeType") == "number":
-        return parts
-    line = Line(_label(segment, 0), [(0, value)], _color(segment, 0))
-    return [Chart("gauge", [line], low=low, high=high), *parts]
-
-
-def _value_parts(scene: Scene, found: list[tuple[str, Reached]]) -> list[Part]:
-    if not found:
-        return [NOTHING]
-    if len(found) == 1:
-        ((label, each),) = found
-        return [Value(label, each.value, each.at)]
-    rows: list[tuple[Cell, ...]] = [(label, each.value, each.at) for label, each in found]
-    return [Table(("", "Value", "Time"), rows[: scene.bounds.rows_max], len(rows))]
-
-
-def _of_segments(scene: Scene, config: Doc) -> list[tuple[str, str, Reached]]:
-    """The values of all segments: the label, the colour and the value."""
-    found: list[tuple[str, str, Reached]] = []
-    for number, segment in enumerate(config.get("segments", ())):
-        reached = scene.values(segment, config)
-        for each in reached:
-            label = _label(segment, number, each.device if len(reached) > 1 else "")
-            found.append((label, _color(segment, len(found)), each))
-    return found
-
-
-def _bar(scene: Scene, config: Doc) -> list[Part]:
-    return _categories(scene, config, "bar")
-
-
-def _pie(scene: Scene, config: Doc) -> list[Part]:
-    return _categories(scene, config, "pie")
-
-
-def _categories(scene: Scene, config: Doc, type: Any) -> list[Part]:
-    found = [
-        (label, color, value, each.at)
-        for label, color, each in _of_segments(scene, config)
-        if (value := number_of(each.value)) is not None
-    ]
-    if not found:
-        return [NOTHING]
-    total = sum(value for _, _, value, _ in found)
-    if type == "pie" and (total <= 0 or any(value < 0 for _, _, value, _ in found)):
-        type = "bar"
-    columns = ("", "Value", "Share", "Time") if type == "pie" else ("", "Value", "Time")
-    rows: list[tuple[Cell, ...]] = [
-        (label, value, *([Share(value / total)] if type == "pie" else []), at)
-        for label, _, value, at in found
-    ]
-    table = Table(columns, rows[: scene.bounds.rows_max], len(rows))
-    shown = found[: scene.bounds.lines_max]
-    lines = [Line(label, [(0, value)], color) for label, color, value, _ in shown]
-    return [Chart(type, lines, [label for label, *_ in shown]), table]
-
-
-def _indicator(scene: Scene, config: Doc) -> list[Part]:
-    return _value_parts(scene, [(label, each) for label, _, each in _of_segments(scene, config)])
-
-
-def _overlay(scene: Scene, config: Doc) -> list[Part]:
-    found: list[tuple[str, Reached]] = []
-    for number, segment in enumerate(config.get("segments", ())):
-        named = {"label": segment.get("id"), **segment}
-        found += [(_label(named, number, each.device), each) for each in scene.values(named, named)]
-    return [*_value_parts(scene, found), *_address("Picture", config.get("imageUrl"))]
-
-
 # Places.
 
 
@@ -275,7 +183,7 @@ def _plane(scene: Scene, config: Doc) -> list[Part]:
     for device, points in tracks:
         pairs = [(ms, (data[x], data[y])) for ms, data in points if x in data and y in data]
         places.append((device.name, pairs if duration_ms else pairs[-1:]))
-    return [*placed(scene, "plane", places), *_address("Picture", config.get("imageUrl"))]
+    return [*placed(scene, "plane", places), *address_parts("Picture", config.get("imageUrl"))]
 
 
 # What a client draws, and what acts.
@@ -289,8 +197,8 @@ def _custom(scene: Scene, config: Doc) -> list[Part]:
         if type == "time-series":
             parts += _graph(scene, {**segment, "segments": [segment]})
         elif type == "gauge":
-            values = scene.values(segment, segment)
-            parts += _value_parts(scene, [(_label(segment, number, each.device), each) for each in values])
+            found = scene.values(segment, segment)
+            parts += value_parts(scene, [(label_of(segment, number, each.device), each) for each in found])
         elif type == "data-table":
             parts += records.rows(scene, {**segment, **records.row_options(segment)})
         elif type == "device-info":
@@ -320,16 +228,12 @@ def _image(scene: Scene, config: Doc) -> list[Part]:
         found = scene.last_values({"deviceIds": [config["deviceId"]]}, config["attribute"])
         if not found:
             return [NOTHING]
-        return [*_address("Picture", found[0].value), Value("Time of the picture", found[0].at)]
-    return _address("Picture", config.get("imageUrl")) or [NOTHING]
+        return [*address_parts("Picture", found[0].value), Value("Time of the picture", found[0].at)]
+    return address_parts("Picture", config.get("imageUrl")) or [NOTHING]
 
 
 def _frame(_scene: Scene, config: Doc) -> list[Part]:
-    return _address("Page", config.get("url")) or [NOTHING]
-
-
-def _address(label: Literal["Picture", "Page"], url: Any) -> list[Part]:
-    return [Address(label, url)] if isinstance(url, str) and url else []
+    return address_parts("Page", config.get("url")) or [NOTHING]
 
 
 def _header(_scene: Scene, config: Doc) -> list[Part]:
@@ -339,7 +243,7 @@ def _header(_scene: Scene, config: Doc) -> list[Part]:
 
 _PARTS: Final[Mapping[str, Callable[[Scene, Doc], list[Part]]]] = {
     "application-list": lists.applications,
-    "bar": _bar,
+    "bar": values.bar,
     "custom-chart": _custom,
     "custom-html": _custom,
     "dashboard-list": lists.dashboards,
@@ -349,17 +253,17 @@ _PARTS: Final[Mapping[str, Callable[[Scene, Doc], list[Part]]]] = {
     "device-log": lists.device_log,
     "device-state-table": lists.states,
     "event-list": records.events,
-    "gauge": _gauge,
+    "gauge": values.gauge,
     "graph": _graph,
     "heatmap": _map,
     "iframe": _frame,
     "image": _image,
-    "image-overlay": _overlay,
-    "indicator": _indicator,
+    "image-overlay": values.overlay,
+    "indicator": values.indicator,
     "input": _input,
     "map": _map,
     "open-event-indicator": records.open_events,
-    "pie": _pie,
+    "pie": values.pie,
     "position-chart": _plane,
     "section-header": _header,
     "workflow-list": lists.workflows,

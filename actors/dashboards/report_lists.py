@@ -19,6 +19,7 @@ from trunkline.actors.dashboards.report import (
     Value,
     number_of,
 )
+from trunkline.actors.dashboards.report_formulas import fill_row, status_of
 from trunkline.actors.dashboards.report_scene import Scene
 from trunkline.actors.devices.history import get_log_entries
 from trunkline.actors.devices.lists import list_composite_states, list_devices
@@ -32,7 +33,6 @@ from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.values.ids import ROOT
-from trunkline.actors.values.template import fill
 from trunkline.actors.values.timestamps import parse_iso
 
 
@@ -132,7 +132,7 @@ def _device_cell(scene: Scene, column: Doc, item: Doc, state: Doc) -> Cell:
         "tag": ", ".join(item["tags"].get(source, ())),
     }
     if column.get("type") == "custom":
-        return as_cell(fill(column.get("rowTemplate", ""), scene.row_values({"device": item, **item})))
+        return template_cell(scene, column, {"device": item, **item})
     found: Cell = values.get(column.get("type", "name"))
     return found
 
@@ -173,13 +173,18 @@ _HEADINGS = {
 def device_counts(scene: Scene, config: Doc) -> list[Part]:
     """How many devices match each query."""
     parts: list[Part] = []
-    for segment in config.get("segments", ()):
+    values: Doc = {**scene.values_of_templates}
+    for number, segment in enumerate(config.get("segments", ())):
         query = parse_query(segment["query"], "query") or None
         page = DevicePage(per_page=1, query=query)
         message = ListDevices(application=scene.application, query=page, reach=None)
         count = list_devices(scene.reading, message)["totalCount"]
         parts.append(Value(str(segment["id"]), count))
-    return parts or [Paragraph("None.")]
+        values[f"value-{number}"] = {"count": count}
+    if not parts:
+        return [Paragraph("None.")]
+    status = status_of(config, values, scene.now_ms)
+    return parts if status is None else [status, *parts]
 
 
 def states(scene: Scene, config: Doc) -> list[Part]:
@@ -221,7 +226,7 @@ def _state_cell(scene: Scene, column: Doc, device: Doc, id: str, ms: int, data: 
     type = column.get("type", "attribute")
     if column.get("rowTemplate") and type not in ("deviceId", "deviceName", "timestamp"):
         values = {"value": data.get(column.get("attribute", "")), "data": data, "deviceName": device["name"]}
-        return as_cell(fill(column["rowTemplate"], scene.row_values(values)))
+        return template_cell(scene, column, values)
     if type == "deviceName":
         return str(device["name"])
     if type == "deviceId":
@@ -311,6 +316,11 @@ def _names(scene: Scene, found: Iterable[tuple[bytes, Doc]], config: Doc, of: Ro
 
 
 # Cells and options.
+
+
+def template_cell(scene: Scene, column: Doc, row: Doc) -> Cell:
+    """The cell of a column with a template, for a row."""
+    return as_cell(fill_row(column.get("rowTemplate", ""), scene.row_values(row), scene.now_ms))
 
 
 def as_cell(value: Any) -> Cell:

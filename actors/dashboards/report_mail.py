@@ -27,6 +27,7 @@ from trunkline.actors.dashboards.report import (
     Report,
     Section,
     Share,
+    Status,
     Table,
     Value,
 )
@@ -142,8 +143,8 @@ class _Writer:
     def _text_part(self, part: Part) -> list[str]:
         if isinstance(part, Paragraph):
             return [part.text.replace("\x00", "")]
-        if isinstance(part, Address):
-            return [part.text]
+        if isinstance(part, Address | Status):
+            return [part.text] if part.text else []
         if isinstance(part, Value):
             at = "" if part.at is None else f"  ({self.time(part.at)})"
             return [f"{self.cell(part.label)}: {self.cell(part.value)}{at}"]
@@ -194,7 +195,7 @@ class _Writer:
         if isinstance(part, Paragraph):
             style = f' style="color:{colors.problem}"' if part.is_problem else ""
             return f"<div{style}>{_paragraph(part.text)}</div>"
-        if isinstance(part, Address):
+        if isinstance(part, Address | Status):
             return f"<div>{_paragraph(part.text)}</div>"
         if isinstance(part, Value):
             at = "" if part.at is None else f"<br>{escape(self.time(part.at))}"

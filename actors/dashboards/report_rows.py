@@ -7,7 +7,14 @@ from typing import Any
 import msgspec
 
 from trunkline.actors.dashboards.report import Cell, Moment, Part, Value, number_of
-from trunkline.actors.dashboards.report_lists import as_cell, direction_of, heading_of, one_of, table
+from trunkline.actors.dashboards.report_lists import (
+    as_cell,
+    direction_of,
+    heading_of,
+    one_of,
+    table,
+    template_cell,
+)
 from trunkline.actors.dashboards.report_scene import Scene
 from trunkline.actors.events.messages import EventPage, ListEvents
 from trunkline.actors.events.reads import list_events
@@ -16,7 +23,6 @@ from trunkline.actors.records.kind import Doc
 from trunkline.actors.tables.messages import ListRows, RowsPage
 from trunkline.actors.tables.pages import list_rows
 from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.template import fill
 from trunkline.actors.values.timestamps import iso, parse_iso
 
 
@@ -57,7 +63,7 @@ def _event_query(scene: Scene, config: Doc) -> dict[str, Any]:
 def _event_cell(scene: Scene, column: Doc, item: Doc) -> Cell:
     type = column.get("type", "subject")
     if type == "custom":
-        return as_cell(fill(column.get("rowTemplate", ""), scene.row_values({"event": item, **item})))
+        return template_cell(scene, column, {"event": item, **item})
     if type == "subjectWithMessage":
         return f"{item['subject']}: {item['message']}" if item.get("message") else str(item["subject"])
     if type.startswith("creationDate"):
@@ -122,7 +128,7 @@ def rows(scene: Scene, config: Doc) -> list[Part]:
 
 def _row_cell(scene: Scene, column: Doc, item: Doc) -> Cell:
     if column.get("rowTemplate"):
-        return as_cell(fill(column["rowTemplate"], scene.row_values({"row": item, **item})))
+        return template_cell(scene, column, {"row": item, **item})
     value = item.get(column.get("type", ""))
     if column.get("type") in ("createdAt", "updatedAt") and isinstance(value, str):
         return Moment(parse_iso(value))

@@ -119,12 +119,19 @@ class Template:
 
 
 def compile_template(
-    text: str, text_length_max: int = TEXT_CHARS_MAX, dialect: Dialect | None = None
+    text: str,
+    text_length_max: int = TEXT_CHARS_MAX,
+    dialect: Dialect | None = None,
+    *,
+    escapes: bool = True,
 ) -> Template:
-    """Compile a template. Raises `FormulaError` with line and column."""
+    """Compile a template. Raises `FormulaError` with line and column.
+
+    Without `escapes` also `{{path}}` is written as it is: for texts that are shown as texts, not as HTML.
+    """
     program = parse(text)
     remove_white_space(program)
-    compiler = _Compiler(text, dialect)
+    compiler = _Compiler(text, dialect, escapes=escapes)
     bare: Evaluate | None = None
     path: Callable[[Any], Any] | None = None
     if len(program.body) == 1 and isinstance(only := program.body[0], Output):
@@ -140,7 +147,7 @@ def _plain(program: Program, compiler: _Compiler, text_length_max: int) -> Calla
         if isinstance(each, Content):
             parts.append((each.value, None, False))
         elif isinstance(each, Output) and (get := compiler.path(each.call)) is not None:
-            parts.append(("", get, each.escaped))
+            parts.append(("", get, each.escaped and compiler.escapes))
         elif not isinstance(each, Comment):
             return None
     if len(parts) > PLAIN_PARTS_MAX:
@@ -190,8 +197,9 @@ def _only_call(text: str) -> Call:
 class _Compiler:
     """Makes closures of the tree of one template."""
 
-    def __init__(self, text: str, dialect: Dialect | None = None) -> None:
+    def __init__(self, text: str, dialect: Dialect | None = None, *, escapes: bool = True) -> None:
         self.text = text
+        self.escapes = escapes
         self.helpers = _SERVED if dialect is None else {**_SERVED, **dialect.helpers}
         self.blocks = {} if dialect is None else dialect.blocks
         # The names of block parameters in reach, the innermost block first.
@@ -243,7 +251,7 @@ class _Compiler:
     def _output(self, output: Output) -> Write:
         helper = self._helper(output.call)
         evaluate = self.value(output.call)
-        if not output.escaped or (helper is not None and helper.markup):
+        if not (output.escaped and self.escapes) or (helper is not None and helper.markup):
 
             def write_raw(scope: Scope) -> None:
                 value = evaluate(scope)

@@ -945,6 +945,8 @@ FIELDS: Final[Mapping[str, str]] = {
     "ValuePart.label": "What the value is",
     "ValuePart.value": "The value",
     "ValuePart.at": "From when the value is; null if that is not known",
+    "StatusPart.text": "The label of the first true condition, or of the default; may be Markdown",
+    "StatusPart.color": "Its colour, as in CSS; may be empty",
     "AddressPart.label": "What is at the address",
     "AddressPart.url": "The address, or a picture as a `data:` URL",
     "ChartPart.type": "The kind of the chart",

@@ -40,7 +40,9 @@ def all_blocks(device: str, table: str) -> list[Json]:
     one = {**temp, "deviceIds": ["{{ctx.device}}"]}
     area = {"type": "area", "y1": 2, "y2": 4, "yAxisId": "a"}
     text = "# Farm\n- one **bold** [link](https://example.com)\n<b>no</b>"
+    warm = {"condition": "{{value}} > 2", "color": "orange", "label": "**warm**: {{value}}"}
     return [
+        block(28, "indicator", "Lamp", {"segments": [{**temp, "deviceIds": [device]}], "conditions": [warm]}),
         block(0, "section-header", "Start", {"content": text}),
         block(2, "graph", "Course", {"segments": [temp], "decorators": [area]}),
         block(4, "gauge", "Newest", {"segment": one, "gaugeMin": 0, "gaugeMax": 10}),
@@ -100,6 +102,7 @@ async def test_a_dashboard_is_drawn_with_all_its_blocks(server: Server, console:
     assert address == f"#{application}/devices/{device}"
     await at("Count").says("2")
     await at("Rows").says("cellar")
+    await at("Lamp").says("warm: 3")
     await at("Picture").at(css="img").shown()
     await at("Elsewhere").says("the console loads nothing from other sites")
     await at("Page").says("Page: javascript:alert(1)")

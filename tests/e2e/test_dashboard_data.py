@@ -105,6 +105,50 @@ async def test_the_data_are_what_each_block_shows(server: Server) -> None:
     assert again["blocks"][4]["parts"][0]["rows"][0][1] == "8 north <b>&</b>"
 
 
+async def test_expressions_conditions_and_row_templates_are_evaluated(server: Server) -> None:
+    application, north = await farm(server)
+    temp = {"attribute": "temp", "deviceIds": [north], "expression": "{{value}} * 2 + {{ctx.n}}"}
+    label = "{{format value-0 '.2f'}} & **hot** {{ctx.n}}"
+    warm = {"condition": "{{value-0}} > 40 && {{value-1}} == true", "color": "red", "label": label}
+    full = {**warm, "condition": "{{value-0.count}} == 2", "label": ""}
+    cold = {**warm, "condition": "{{value}} < 43", "color": "#00ff00", "label": "cold {{value}}"}
+    usual = {"color": "#00ff00", "label": "fine {{value}}"}
+    template = "{{#if (eq device.name 'south')}}S{{else}}{{device.name}}{{/if}}"
+    columns = [{"type": "custom", "headerTemplate": "h", "rowTemplate": template}]
+    state = {"type": "attribute", "attribute": "temp", "rowTemplate": "{{upper deviceName}} {{value}}"}
+    both = [temp, {"attribute": "on", "deviceIds": [north]}]
+    blocks = [
+        block(0, "graph", "graph", {"segments": [temp], "duration": DAY_MS}),
+        block(1, "gauge", "gauge", {"segment": temp, "gaugeMin": 0, "gaugeMax": 99, "conditions": [warm, cold]}),
+        block(2, "indicator", "hot", {"segments": both, "conditions": [{"condition": ""}, warm, cold]}),
+        block(3, "indicator", "usual", {"segments": [temp], "conditions": [warm], "defaultCondition": usual}),
+        block(6, "device-count", "count", {"segments": [{"id": "a", "query": "{}"}], "conditions": [full]}),
+        block(4, "device-list", "list", {"columns": columns, "sortField": "name"}),
+        block(5, "device-state-table", "states", {"columns": [state]}),
+    ]  # fmt: skip
+    number = {"name": "n", "type": "number", "defaultValue": 1}
+    path = await made(server, application, blocks, contextConfiguration=[number])
+    found = await parts(server, path, {"end": AT_MS})
+    assert found["graph"][0]["lines"][0]["points"][-1] == [AT_MS, 42.0]
+    chart, status, value = found["gauge"]
+    assert (chart["lines"][0]["color"], status, value["value"]) == (
+        "#00ff00", {"kind": "status", "text": "cold 42", "color": "#00ff00"}, 42,
+    )  # fmt: skip
+    assert found["usual"][0] == {"kind": "status", "text": "fine 42", "color": "#00ff00"}
+    status, _ = found["hot"]
+    assert status == {"kind": "status", "text": "42.00 & **hot** 1", "color": "red"}
+    assert found["count"][0] == {"kind": "status", "text": "", "color": "red"}
+    assert found["list"][0]["rows"] == [["north <b>&</b>"], ["S"]]
+    assert found["states"][0]["rows"] == [["NORTH <B>&</B> 20.5"], ["SOUTH 1020.5"]]
+    broken = {"segments": [{**temp, "expression": "{{value}} +"}]}
+    path = await made(
+        server, application, [block(0, "bar", "b", broken), block(1, "gauge", "g", {"segment": temp})]
+    )
+    said = await problems(server, path)
+    assert said.keys() == {"b"}
+    assert said["b"].startswith("'{{value}} +' cannot be computed: ")
+
+
 async def test_a_range_of_the_caller_replaces_that_of_the_dashboard(server: Server) -> None:
     application, _ = await farm(server)
     graph = {"segments": [{"attribute": "temp", "aggregation": "COUNT"}]}

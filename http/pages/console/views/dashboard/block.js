@@ -57,6 +57,7 @@ function Part({ part, type, name, config, rows, columns, address, folded }) {
       : html`<${Rows} part=${part} name=${name} address=${address} />`;
     case "value": return html`<div class="board-value"><span class="figure"><${Cell} value=${part.value} /></span>
       <span class="quiet">${part.label}${part.at && html`, <${Time} at=${part.at} age />`}</span></div>`;
+    case "status": return html`<div class="board-status" style=${{ borderColor: CSS.supports("color", part.color) ? part.color : "var(--line)" }}><${Markdown} text=${part.text} /></div>`;
     case "address": return html`<${Address} part=${part} />`;
     default: return type === "section-header" ? html`<${Markdown} text=${part.text} />` : html`<p class="quiet board-text">${part.text}</p>`;
   }
