@@ -7,7 +7,9 @@ import re
 import pyotp
 import pytest
 
+from tests.console import qr_code
 from tests.console.console_page import ConsolePage
+from tests.console.target import Target
 from tests.e2e.conftest import EMAIL, PASSWORD, Server
 from trunkline.actors import boot
 
@@ -22,6 +24,14 @@ async def holds(server: Server, token: str) -> bool:
     """Whether a token is let in."""
     async with server.client(token) as client:
         return (await client.get("/me")).status_code == 200
+
+
+async def modules(drawn: Target) -> list[list[bool]]:
+    """The modules of a QR code that is drawn with one square for each dark one, without its quiet zone."""
+    size = int((await drawn.attribute("viewBox") or "").split()[-1]) - 8
+    squares = re.findall(r"M(\d+) (\d+)h1v1h-1z", await drawn.at(css="path").attribute("d") or "")
+    dark = {(int(y) - 4, int(x) - 4) for x, y in squares}
+    return [[(row, column) in dark for column in range(size)] for row in range(size)]
 
 
 async def test_logging_out_ends_the_log_in_on_the_server(server: Server, console: ConsolePage) -> None:
@@ -77,7 +87,9 @@ async def test_a_second_factor_is_enabled_and_disabled(server: Server, console: 
     form = console.at("dialog")
     await form.at("image", "The key as a QR code").shown()
     key = await form.at(css=".snippet pre").text()
-    assert f"secret={key}" in (await form.at("link", "open it in one").attribute("href") or "")
+    link = await form.at("link", "open it in one").attribute("href") or ""
+    assert f"secret={key}" in link
+    assert qr_code.read(await modules(form.at(css=".qr-code"))) == link
     await form.at(css="[name=twoFactorCode]").fill(pyotp.TOTP(key).at(server.system.clock.wall_ms() // 1000))
     await form.at(css="[name=password]").fill(PASSWORD)
     await form.at("button", "Enable").click()

@@ -34,7 +34,7 @@ export function Events({ app }) {
   }, [live]);
   useEffect(() => setSelected(new Set()), [JSON.stringify({ ...query, sort: "" })]);
   const loaded = (value) => { setList(value); changes.loaded(value); };
-  const create = async () => (await createEvent(app)) && reload();
+  const create = async () => (await createEvent(app, query.device)) && reload();
   const button = html`<button class="primary" data-create onClick=${create}>Create an event</button>`;
   const actions = html`<${Live} stream=${changes.stream} />
     <button disabled=${!choice} onClick=${() => exportEvents(app, wholeQuery(query))}>Export</button>${button}`;
@@ -48,7 +48,7 @@ export function Events({ app }) {
     ${choice ? html`<${RecordTable} noun="event" source=${path("applications", app, "events")} search="subject" sortField="creationDate" sortDirection="desc"
         params=${Object.keys(choice).length ? { query: choice } : {}} refresh=${refresh} empty=${empty} selected=${selected} select=${setSelected}
         onLoaded=${loaded} columns=${columns(app, changes, reload)} href=${(row) => link("/applications", app, "events", row.id)}
-        filters=${html`${filters}<${Changed} changes=${changes} show=${() => { setQuery({ page: "" }); reload(); }} />
+        filters=${html`${filters}<${Changed} changes=${changes} unsure=${Boolean(query.q)} show=${() => { setQuery({ page: "" }); reload(); }} />
           <${Chosen} app=${app} list=${list} selected=${selected} query=${query} done=${() => { setSelected(new Set()); reload(); }} />`} />`
       : html`<section class="card"><${Problem} error=${{ message: "The query in the address is not JSON." }} retry=${() => setQuery({ q: "" })} /></section>`}
   </${Page}>`;
@@ -100,10 +100,10 @@ function Filters({ app, query }) {
     <${DeviceField} app=${app} value=${query.device || ""} choose=${set("device")} label="Device by name" />`;
 }
 
-// What has changed since the list was loaded, with a button that loads it again.
-function Changed({ changes, show }) {
+// What has changed since the list was loaded (`unsure`: the server alone knows whether it matches), with a button that loads it again.
+function Changed({ changes, unsure, show }) {
   if (!changes.fresh && !changes.missed) return null;
-  const text = changes.missed ? "Some changes are not in this list." : `${changes.many ? "More than " : ""}${plural(changes.fresh, "new event")}.`;
+  const text = changes.missed ? "Some changes are not in this list." : `${changes.many ? "More than " : ""}${plural(changes.fresh, "new event")}${unsure ? " that may match" : ""}.`;
   return html`<span class="row fresh" role="status">${text} <button class="small" onClick=${show}>Show</button></span>`;
 }
 

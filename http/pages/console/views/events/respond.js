@@ -66,7 +66,8 @@ export async function exportEvents(app, query) {
   if (answer) await openJob("Export of events", app, answer.jobId);
 }
 
-export const createEvent = (app) => openForm("Create an event", {
+// `device`: the id that the form begins with.
+export const createEvent = (app, device) => openForm("Create an event", {
   fields: [
     { name: "subject", label: "Subject", required: true },
     { name: "level", label: "Level", type: "select", options: LEVELS, value: "warning" },
@@ -75,5 +76,5 @@ export const createEvent = (app) => openForm("Create an event", {
     { name: "eventTags", label: "Tags", type: "map", hint: "One key=value on each line." },
     { name: "data", label: "Data", type: "json", rows: 5, hint: "Any JSON." },
   ],
-  button: "Create", submit: (values) => post(events(app), values),
+  initial: { deviceId: device }, button: "Create", submit: (values) => post(events(app), values),
 });
