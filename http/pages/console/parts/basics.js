@@ -150,12 +150,21 @@ export function Calls({ method = "GET", path, body }) {
     "call = urllib.request.Request(",
     `    ${JSON.stringify(url)}, method=${JSON.stringify(method)},`,
     `    headers={"Authorization": "Bearer " + os.environ["TOKEN"]${json && ', "Content-Type": "application/json"'}},`,
-    ...(json ? [`    data=json.dumps(json.loads(${JSON.stringify(json)})).encode(),`] : []),
+    ...(json ? [`    data=json.dumps(${pythonText(body)}).encode(),`] : []),
     ")",
     "print(urllib.request.urlopen(call).read().decode())",
   ].join("\n");
   return html`<p class="quiet">The same by a program. Set <code>TOKEN</code> to an API token, such as one of <a href=${link("/account", "tokens")}>your account</a>.</p>
     <${Snippet} text=${curl} label="With curl" /><${Snippet} text=${python} label="With Python" />`;
+}
+
+// A JSON value as Python writes it.
+function pythonText(value) {
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (Array.isArray(value)) return `[${value.map(pythonText).join(", ")}]`;
+  if (typeof value !== "object") return JSON.stringify(value);
+  return `{${Object.entries(value).map(([key, each]) => `${JSON.stringify(key)}: ${pythonText(each)}`).join(", ")}}`;
 }
 
 // Waits for data of useData: its error, nothing yet, or what `children(value)` makes of it.
