@@ -127,5 +127,6 @@ function Changes({ entry }) {
     ...(previous ? [{ label: "Before", render: (name) => value(previous, name) }] : []),
     { label: previous ? "Requested" : "Value", render: (name) => value(requestBody, name) },
   ];
-  return html`<${Card} flush title="What the call changed"><${Table} label="What the call changed" columns=${columns} rows=${names} rowKey=${(name) => name} /></${Card}>`;
+  return html`<${Card} flush title="Fields of the call" actions=${previous && html`<span class="quiet">Before has the fields that the call changed.</span>`}>
+    <${Table} label="Fields of the call" columns=${columns} rows=${names} rowKey=${(name) => name} /></${Card}>`;
 }

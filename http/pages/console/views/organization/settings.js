@@ -7,6 +7,7 @@ import { Card, Facts } from "../../parts/basics.js";
 import { confirmed } from "../../parts/dialog.js";
 import { openForm } from "../../parts/form.js";
 import { stamps } from "../../parts/records.js";
+import { openTransfer } from "../../parts/transfer.js";
 import { MFA_MODES } from "./words.js";
 
 export function Settings({ org, isAdmin, reload }) {
@@ -39,5 +40,6 @@ export function Settings({ org, isAdmin, reload }) {
   ]} /></${Card}>
   ${isAdmin && html`<${Card} title="Delete"><div class="stack">
     <p>An organization that owns nothing can be deleted. Transfer or delete its applications and dashboards first.</p>
-    <div><button class="danger" onClick=${remove}>Delete the organization</button></div></div></${Card}>`}`;
+    <div class="row"><button onClick=${async () => (await openTransfer(org)) && reload()}>Transfer to another owner</button>
+      <button class="danger" onClick=${remove}>Delete the organization</button></div></div></${Card}>`}`;
 }
