@@ -26,7 +26,8 @@ export function openStream(target, { query, onEvent, onReset, onState }) {
   };
 
   const dispatch = (block) => {
-    let name = "message", data = [];
+    let name = "message";
+    const data = [];
     for (const line of block.split("\n")) {
       const cut = line.indexOf(":");
       if (cut < 0) continue;

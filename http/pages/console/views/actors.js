@@ -1,6 +1,6 @@
 // The actors of an application that are in memory: who is busy, who waits, who was restarted, who refuses.
 
-import { get, path } from "../lib/api.js";
+import { path } from "../lib/api.js";
 import { count, duration } from "../lib/format.js";
 import { link, route, setQuery } from "../lib/router.js";
 import { html } from "../lib/ui.js";

@@ -4,7 +4,7 @@ import { del, get, patch, path } from "../lib/api.js";
 import { useData } from "../lib/hooks.js";
 import { link, route, setQuery } from "../lib/router.js";
 import { html, useState } from "../lib/ui.js";
-import { Card, Facts, Loaded, Page, Problem, Snippet, Tabs } from "../parts/basics.js";
+import { Card, Facts, Loaded, Problem, Snippet, Tabs } from "../parts/basics.js";
 import { confirmed, openDialog } from "../parts/dialog.js";
 import { openForm } from "../parts/form.js";
 import { note } from "../parts/notes.js";

@@ -5,7 +5,7 @@ import { bytes } from "../../lib/format.js";
 import { useData } from "../../lib/hooks.js";
 import { go } from "../../lib/router.js";
 import { html } from "../../lib/ui.js";
-import { Badge, Card, Facts, Loaded, Page, Snippet, Time } from "../../parts/basics.js";
+import { Badge, Card, Facts, Loaded, Page, Snippet } from "../../parts/basics.js";
 import { confirmed, openDialog } from "../../parts/dialog.js";
 import { DropFiles } from "../../parts/drop.js";
 import { openForm } from "../../parts/form.js";

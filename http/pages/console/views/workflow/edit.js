@@ -1,7 +1,7 @@
 // The draft of a workflow as JSON, with its picture. The server checks it when it is saved.
 
 import { patch } from "../../lib/api.js";
-import { link, route, setQuery } from "../../lib/router.js";
+import { link, route } from "../../lib/router.js";
 import { html, useEffect, useMemo, useRef, useState } from "../../lib/ui.js";
 import { Card, Notice, Problem } from "../../parts/basics.js";
 import { openForm } from "../../parts/form.js";
