@@ -20,7 +20,7 @@ const NOT_DRAWN = {
   input: "The controls are shown with their values; the console does not send them.",
 };
 
-export function Block({ block, data, failed, rows, columns, edit, place, app }) {
+export function Block({ block, data, failed, rows, px, edit, place, app }) {
   const title = data?.title ?? block.title ?? "";
   const name = title || block.blockType;
   const config = block.config || {};
@@ -29,7 +29,7 @@ export function Block({ block, data, failed, rows, columns, edit, place, app }) 
     <div class="spread"><h2>${title}</h2>${edit && html`<button class="small" aria-label=${`Edit ${name}`} onClick=${edit}>Edit</button>`}</div>
     ${data?.description && html`<p class="quiet">${data.description}</p>`}
     <div class="board-body" tabindex="0" role="group" aria-label=${`What ${name} shows`}>
-      ${data ? html`<${Content} type=${block.blockType} data=${data} name=${name} ...${{ config, rows, columns, address }} />` : !failed && html`<p class="quiet" role="status">Loading.</p>`}
+      ${data ? html`<${Content} type=${block.blockType} data=${data} name=${name} ...${{ config, rows, px, address }} />` : !failed && html`<p class="quiet" role="status">Loading.</p>`}
     </div>
   </section>`;
 }
@@ -40,18 +40,18 @@ function linkOf(app) {
   return (kind, id) => (app && places[kind] ? link("/applications", app, places[kind], id) : undefined);
 }
 
-function Content({ type, data, name, config, rows, columns, address }) {
+function Content({ type, data, name, config, rows, px, address }) {
   if (data.problem) return html`<${Problem} error=${{ message: data.problem }} />`;
   const note = NOT_DRAWN[type];
   // A table beside a drawing has the same values.
   const drawn = data.parts.some((part) => part.kind === "chart");
-  return html`${data.parts.map((part) => html`<${Part} ...${{ part, type, name, config, rows, columns, address, folded: drawn && part.kind === "table" }} />`)}
+  return html`${data.parts.map((part) => html`<${Part} ...${{ part, type, name, config, rows, px, address, folded: drawn && part.kind === "table" }} />`)}
     ${note && html`<p class="quiet">${note}</p>`}`;
 }
 
-function Part({ part, type, name, config, rows, columns, address, folded }) {
+function Part({ part, type, name, config, rows, px, address, folded }) {
   switch (part.kind) {
-    case "chart": return h(DRAWINGS[part.type], { chart: part, name, config, rows, columns });
+    case "chart": return h(DRAWINGS[part.type], { chart: part, name, config, rows, px });
     case "table": return folded
       ? html`<details><summary>The values</summary><${Rows} part=${part} name=${name} /></details>`
       : html`<${Rows} part=${part} name=${name} address=${address} />`;

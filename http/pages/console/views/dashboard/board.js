@@ -7,6 +7,8 @@ import { Block } from "./block.js";
 
 const REFRESH_S = 60;
 const COLUMNS = 8;
+// About as wide is a dashboard on a usual screen.
+const WIDTH_PX = 980;
 
 // load(signal): the data. body: what it depends on. fixed: a moment of the past, which is not read again.
 // edit(position), changed(): the dashboard must be read again; app: rows link to its records. These are optional.
@@ -21,14 +23,14 @@ export function Board({ dashboard, body, load, fixed, edit, changed, app }) {
   const columns = Math.max(COLUMNS, ...places.map((each) => each.x + each.width));
   return html`<div class="board-state">
       ${!fixed && html`<${Fresh} data=${data} />`}
-      ${answer && html`<span class="quiet">as of <${Time} at=${answer.time} age=${!fixed} /></span>`}
+      ${answer && html`<span class="quiet">${fixed ? "as of" : "read"} <${Time} at=${answer.time} age=${!fixed} /></span>`}
       <button class="small" onClick=${data.reload} disabled=${data.loading}>Read again</button>
       ${!fixed && html`<span class="quiet">every ${every / 1000} s</span>`}
     </div>
     ${data.error && !answer && html`<${Problem} error=${data.error} retry=${data.reload} />`}
     <div class="board" style=${{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}>
       ${places.map(({ position, x, y, width, height }) => html`<${Block} key=${position}
-        block=${dashboard.blocks[position]} data=${shown.get(position)} failed=${data.error} rows=${height} columns=${width} edit=${edit && (() => edit(position))} app=${app}
+        block=${dashboard.blocks[position]} data=${shown.get(position)} failed=${data.error} rows=${height} px=${(WIDTH_PX * width) / columns} edit=${edit && (() => edit(position))} app=${app}
         place=${{ gridColumn: `${x + 1} / span ${width}`, gridRow: `${y + 1} / span ${height}` }} />`)}
     </div>`;
 }

@@ -6,11 +6,10 @@ import { Chart } from "../../parts/chart.js";
 import uPlot from "../../vendor/uplot.mjs";
 
 const ROW_PX = 96;
-const COLUMN_PX = 110;
 const HEAD_PX = 84;
 const LEGEND_ROW_PX = 26;
 const LEGEND_ITEM_PX = 260;
-const HEIGHT_MIN_PX = 150;
+const HEIGHT_MIN_PX = 120;
 const COLOURS = 8;
 const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
 
@@ -19,7 +18,7 @@ function colour(line, at) {
   return line.color && CSS.supports("color", line.color) ? line.color : `var(--chart-${(at % COLOURS) + 1})`;
 }
 
-export function Graph({ chart, name, config, rows, columns }) {
+export function Graph({ chart, name, config, rows, px }) {
   const right = new Set((config.yAxes || []).filter((axis) => axis.position === "right").map((axis) => axis.id));
   const series = chart.lines.map((line) => ({
     name: line.label, color: line.color, step: line.style === "step", area: line.style === "area", bars: line.style === "bar", right: right.has(line.axis),
@@ -28,7 +27,7 @@ export function Graph({ chart, name, config, rows, columns }) {
   const marks = chart.marks.map((mark) => ({
     from: mark.points[0][1], to: mark.style === "area" ? mark.points[1]?.[1] : undefined, color: mark.color, label: mark.label,
   }));
-  const legend = config.hideLegend ? 0 : LEGEND_ROW_PX * (1 + Math.ceil(series.length / Math.max(1, Math.floor((columns * COLUMN_PX) / LEGEND_ITEM_PX))));
+  const legend = config.hideLegend ? 0 : LEGEND_ROW_PX * (1 + Math.ceil(series.length / Math.max(1, Math.floor(px / LEGEND_ITEM_PX))));
   const height = Math.max(HEIGHT_MIN_PX, rows * ROW_PX - HEAD_PX - legend);
   return html`<${Chart} label=${name} ...${{ series, data, marks, height }} range=${chart.span?.map((ms) => ms / 1000)}
     low=${chart.low ?? undefined} high=${chart.high ?? undefined} legend=${!config.hideLegend} />`;
@@ -84,10 +83,11 @@ export function Gauge({ chart, name }) {
   </svg>`;
 }
 
-const WIDTH = 600, HEIGHT = 300, MARGIN = 40;
+const WIDTH = 600, HEIGHT = 300, MARGIN = 40, TEXT_PX = 13, TEXT_MAX = 32;
 
 // Where devices are and were: on a map to scale, with the north above and no background.
-export function Places({ chart, name }) {
+export function Places({ chart, name, px }) {
+  const fontSize = `${Math.min(TEXT_MAX, (TEXT_PX * WIDTH) / px)}px`;
   const all = chart.lines.flatMap((line) => line.points);
   const middle = all.reduce((sum, [, y]) => sum + y, 0) / all.length;
   // A degree of longitude is shorter than one of latitude.
@@ -104,7 +104,7 @@ export function Places({ chart, name }) {
         return html`<g style=${{ color: colour(line, at) }}>
           <polyline fill="none" stroke="currentColor" stroke-width="2" stroke-opacity=".6" points=${line.points.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join(" ")} />
           <circle cx=${place} cy=${y(lastY)} r="7" fill="currentColor" />
-          <text x=${place + (place > WIDTH * 0.7 ? -12 : 12)} y=${y(lastY) + 5} text-anchor=${place > WIDTH * 0.7 ? "end" : "start"}>${line.label}</text>
+          <text x=${place + (place > WIDTH * 0.7 ? -12 : 12)} y=${y(lastY) + 5} text-anchor=${place > WIDTH * 0.7 ? "end" : "start"} style=${{ fontSize }}>${line.label}</text>
         </g>`;
       })}
     </svg>
