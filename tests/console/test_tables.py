@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -182,3 +183,21 @@ async def test_an_import_stops_at_the_first_part_that_is_refused(
     await console.at("button", "Import").click()
     await console.sees("1,500 rows stored. The file is imported.")
     assert (await server.call("GET", f"{path}/rows?limit=1"))["totalCount"] == 2500
+
+
+async def test_an_import_goes_on_when_the_server_is_reached_again(
+    server: Server, console: ConsolePage, tmp_path: Path
+) -> None:
+    application, path = await parts(server)
+    await console.go(f"#{application}/tables/{path.rpartition('/')[2]}?tab=import")
+    file = tmp_path / "parts.csv"
+    file.write_text("part,pieces\n" + "".join(f"part {at},{at}\n" for at in range(1200)))
+    await console.at(css="input[type=file]").upload(file)
+    wire: dict[str, Any] = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    async with console.expecting("ERR_INTERNET_DISCONNECTED"):
+        await console.command("Network.emulateNetworkConditions", offline=True, **wire)
+        await console.at("button", "Import").click()
+        await console.sees("Waiting for the server.")
+        await console.command("Network.emulateNetworkConditions", offline=False, **wire)
+        await console.sees("1,200 rows stored. The file is imported.")
+    assert (await server.call("GET", f"{path}/rows?limit=1"))["totalCount"] == 1200

@@ -108,7 +108,7 @@ function Progress({ run, file, skipOn }) {
   if (run.state === "done") return html`<${Notice} tone="good"><span role="status">${stored}. The file is imported.</span></${Notice}>`;
   return html`<div class="stack">
     <progress aria-label="Progress of the import" max=${Math.max(1, file.size)} value=${run.bytes}></progress>
-    <p role="status">${stored}${busy ? `, ${Math.floor((run.bytes / Math.max(1, file.size)) * 100)} % of the file` : ". The import has stopped; the rest of the file is not stored."}${run.state === "waiting" ? ". The server asks to wait." : ""}</p>
+    <p role="status">${stored}${busy ? `, ${Math.floor((run.bytes / Math.max(1, file.size)) * 100)} % of the file` : ". The import has stopped; the rest of the file is not stored."}${run.state === "waiting" ? ". Waiting for the server." : ""}</p>
     ${!busy && html`<${Problem} error=${run.error} />
       <div><button onClick=${skipOn}>Go on after ${plural(run.stored, "stored row")}</button></div>`}
   </div>`;
