@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import trio
 
 from tests.e2e.conftest import Server
@@ -48,6 +49,34 @@ async def test_a_log_out_ends_its_log_in_and_nothing_else(server: Server) -> Non
     answer = await server.call("POST", "/me/logout", token=mine, status=401)
     assert "log in again" in answer["message"]
     assert await holds(server, await server.log_in())
+
+
+@pytest.mark.slow
+async def test_no_token_slips_through_a_log_out(server: Server) -> None:
+    """Renewed again and again while its log-in ends, each token of it ends all the same."""
+    tokens = [await server.log_in()]
+    under_way, done = trio.Event(), trio.Event()
+
+    async def renew() -> None:
+        async with server.client("") as client:
+            while not done.is_set():
+                answer = await client.get(
+                    "/me/refreshToken", headers={"Authorization": f"Bearer {tokens[-1]}"}
+                )
+                if answer.status_code == 401:
+                    return
+                tokens.append(answer.json()["token"])
+                if len(tokens) > 8:
+                    under_way.set()
+
+    with trio.fail_after(PATIENCE_S):
+        async with trio.open_nursery() as nursery:
+            for _ in range(4):
+                nursery.start_soon(renew)
+            await under_way.wait()
+            await server.call("POST", "/me/logout", token=tokens[0], status=200)
+            done.set()
+    assert [token for token in tokens if await holds(server, token)] == []
 
 
 async def test_a_log_out_needs_no_scope_to_write(server: Server) -> None:

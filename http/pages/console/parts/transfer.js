@@ -20,7 +20,8 @@ export async function openTransfer(org) {
     note(error.message, "bad");
     return false;
   }
-  const owned = (items) => items.filter((each) => each.ownerId === owner).map((each) => [each.id, each.name]);
+  // The dashboards of an application go with it.
+  const owned = (items) => items.filter((each) => each.ownerId === owner && !(each.dashboardId && each.applicationId)).map((each) => [each.id, each.name]);
   const others = organizations.items.filter((each) => each.id !== owner).map((each) => [each.id, each.name]);
   const to = [...others, ...(org ? [[session.value.userId, "yourself"]] : []), ["user", "another user"]];
   const answer = await openForm("Transfer to another owner", {
