@@ -54,7 +54,7 @@ async def test_endpoints_answer_as_the_form_says(server: Server, console: Consol
     await server.call("POST", f"{application}/experience/groups", {"name": "farmers"})
     await console.go(f"#{application}/experience")
     await console.at("button", "Create an endpoint", nth=1).click()
-    await console.at("combobox", "Method").choose("get")
+    await console.at("combobox", "Method").choose("GET")
     await console.at("textbox", "Route").fill("/old")
     await console.at("combobox", "Reply without a workflow").choose("a redirection")
     await console.at("textbox", re.compile("^Address")).fill("/new")

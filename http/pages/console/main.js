@@ -25,7 +25,7 @@ function Console() {
     <div class="menu-bar"><a class="brand" href="#/"><img src="/favicon.svg" alt="" width="24" height="24" /> Trunkline</a>
       <button aria-expanded=${menuOpen.value} aria-controls="side" onClick=${() => (menuOpen.value = !menuOpen.value)}>Menu</button></div>
     <${Side} section=${found?.row.section} />
-    <main class="view" tabindex="-1"><${View} key=${viewKey(found)} found=${found} /></main>
+    <main class="view" id="content" tabindex="-1"><${View} key=${viewKey(found)} found=${found} /></main>
   </div><${Dialogs} /><${Notes} />`;
 }
 

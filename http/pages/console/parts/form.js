@@ -4,12 +4,13 @@
 import { html, useId, useRef, useState } from "../lib/ui.js";
 import { openDialog } from "./dialog.js";
 import { Problem } from "./basics.js";
+import { RecordChoice } from "./choose.js";
 
 const SEARCHED_FROM = 12;
 
 // A field: {name, label, type, hint, options, required, placeholder, rows, value, show(values), autocomplete}
 // type: "text" (default), "password", "email", "number", "checkbox", "select", "lines", "longtext", "json", "tags",
-// "time", "secret", "map", "choices". `options` of a select and of choices: texts or [value, text]. "lines" gives an
+// "time", "secret", "map", "choices", "records" (ids of the records of the list `source`). `options` of a select and of choices: texts or [value, text]. "lines" gives an
 // array of texts, "json" a value, "tags" [{key, value}] and "map" an object from "key=value" lines, "choices" an array.
 // A field that is empty and not required gives its `blank`, by default undefined. A "longtext" with `file` (the types of
 // files) can be read from a file.
@@ -69,6 +70,7 @@ function Field({ field, text, set, wrong, quiet }) {
   if (type === "checkbox") {
     return html`<div class="field inline"><input type="checkbox" ...${common} checked=${text} />${label}${hint}</div>`;
   }
+  if (type === "records") return html`<${RecordChoice} field=${field} chosen=${text} set=${set} />`;
   if (type === "choices") return html`<${Choices} field=${field} chosen=${text} set=${set} />`;
   let input;
   if (type === "select") {
@@ -107,7 +109,7 @@ function toText(field, initial) {
     case "select": return value ?? (Array.isArray(field.options[0]) ? field.options[0][0] : field.options[0]);
     case "lines": return (value || []).join("\n");
     case "json": return value === undefined ? "" : JSON.stringify(value, null, 2);
-    case "choices": return value || [];
+    case "choices": case "records": return value || [];
     case "map": return Object.entries(value || {}).map(([key, each]) => `${key}=${each}`).join("\n");
     case "tags": return (value || []).map((tag) => `${tag.key}=${tag.value}`).join("\n");
     case "time": return value ? localTime(value) : "";

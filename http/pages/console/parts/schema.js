@@ -2,10 +2,11 @@
 
 import { get } from "../lib/api.js";
 import { useData } from "../lib/hooks.js";
+import { html } from "../lib/ui.js";
 
 const LONG_FROM = 2000;
 // Descriptions that say no more than the label of the field.
-const PLAIN = /^(The name; 1 to|A text for people)/;
+const PLAIN = /^(The name; 1 to|A text for people|The (first|last|user) name$|The \w+, by id$|Tags: values by key$|The port of the host$)/;
 const PEM_FILES = ".pem,.crt,.cer,.key,.txt";
 const ACRONYMS = { api: "API", ca: "CA", cors: "CORS", json: "JSON", sid: "SID", ssl: "SSL", ttl: "TTL", uri: "URI", url: "URL" };
 
@@ -47,7 +48,7 @@ function fieldOf(document, name, given, { required, change }) {
   const nullable = choices.some((each) => each.type === "null");
   const first = choices.find((each) => each.type !== "null");
   const schema = { ...(first.$ref ? document.components.schemas[reference(first)] : first), ...given };
-  const told = PLAIN.test(given.description) ? undefined : given.description;
+  const told = PLAIN.test(given.description) ? undefined : coded(given.description);
   const field = { label: labelOf(name), hint: told, required: required && !change, value: change ? undefined : given.default };
   const cleared = nullable ? null : undefined;
   if (schema.enum) {
@@ -64,16 +65,22 @@ function fieldOf(document, name, given, { required, change }) {
   if (first.type === "object" && first.additionalProperties?.type === "string") return { ...field, type: "map", blank: change ? {} : undefined };
   if (first.type !== "string") return { ...field, type: "json", blank: change ? cleared : undefined };
   const secret = /never shown/.test(given.description || "") || name === "password";
-  const long = first.maxLength >= LONG_FROM;
+  const long = first.maxLength >= LONG_FROM && name !== "password";
   return {
     ...field,
     type: long ? "longtext" : secret ? "secret" : "text",
     autocomplete: secret ? "new-password" : "off",
-    hint: change && secret ? `${told}. Leave it empty to keep it` : told,
+    hint: change && secret ? html`${told}. Leave it empty to keep it` : told,
     blank: change && !secret ? (nullable ? null : "") : undefined,
     file: long && /PEM/.test(given.description || "") ? PEM_FILES : undefined,
     rows: long ? (name === "description" ? 2 : 4) : undefined,
   };
+}
+
+// A description with what stands between backquotes as code.
+function coded(text) {
+  if (!text?.includes("`")) return text;
+  return text.split("`").map((part, at) => (at % 2 ? html`<code>${part}</code>` : part));
 }
 
 // "basicAuthUsername" as "Basic auth username"

@@ -7,14 +7,14 @@ import { html } from "../lib/ui.js";
 import { Badge, Card, Facts, now, Snippet, Tabs, Time } from "../parts/basics.js";
 import { RecordList, RecordPage } from "../parts/records.js";
 import { fieldsOf, useDocument } from "../parts/schema.js";
-import { admits, DEVICE_FIELDS, listedDevices, Status, Switch } from "./keys.js";
+import { admits, deviceFields, listedDevices, Status, Switch } from "./keys.js";
 
 const DAY_MS = 86_400_000;
 const SOON_DAYS = 30;
 const FILES = ".pem,.crt,.cer,.txt";
 const PEM = { type: "longtext", rows: 8, file: FILES, placeholder: "-----BEGIN CERTIFICATE-----" };
 const NAMES = ["certificate", "description", "filterType", "deviceIds", "deviceTags", "status"];
-const MORE = { ...DEVICE_FIELDS, certificate: PEM };
+const fieldsFor = (app) => ({ ...deviceFields(app), certificate: PEM });
 
 const tabs = (app, current) => html`<${Tabs} label="Kinds of certificates" current=${current} items=${[
   ["devices", "Of devices", link("/applications", app, "certificates")],
@@ -50,7 +50,7 @@ export function Certificates({ app }) {
       { label: "Devices", render: admits },
       { label: "Valid until", render: (row) => html`<${Validity} info=${row.certificateInfo} />` },
     ]}
-    fields=${fieldsOf(document, "CertificatePost", { only: NAMES, more: MORE })}
+    fields=${fieldsOf(document, "CertificatePost", { only: NAMES, more: fieldsFor(app) })}
     initial=${{ filterType: "all", status: "active" }}
     example=${{ certificate: "-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----\n", filterType: "all" }}
     href=${(row) => link("/applications", app, "certificates", row.id)}
@@ -83,7 +83,7 @@ export function Certificate({ app, certificate }) {
   return html`<${RecordPage}
     noun="certificate" source=${source} title=${(record) => record.certificateInfo.commonName || record.id}
     trail=${[["Certificates", link("/applications", app, "certificates")]]} home=${link("/applications", app, "certificates")}
-    fields=${fieldsOf(document, "CertificatePatch", { only: NAMES, more: MORE, change: true })}
+    fields=${fieldsOf(document, "CertificatePatch", { only: NAMES, more: fieldsFor(app), change: true })}
     actions=${(record, reload) => html`<${Switch} ...${{ source, record, reload }} />`}
     facts=${(record) => [
       ["Status", html`<${Status} status=${record.status} />`], ...infoRows(record.certificateInfo), ...listedDevices(app, record),

@@ -16,16 +16,16 @@ const ADDRESS_CHOICES = [["all", "all addresses"], ["whitelist", "only the addre
 const isList = (choice) => choice === "whitelist" || choice === "blacklist";
 
 // The fields of forms that choose devices as access keys do.
-export const DEVICE_FIELDS = {
-  filterType: { label: "Devices", options: DEVICE_CHOICES },
-  deviceIds: { show: (values) => isList(values.filterType), hint: "The ids of devices, one a line" },
-  deviceTags: { show: (values) => isList(values.filterType), hint: "Devices that have at least one of these tags, one a line" },
-};
-const MORE = {
-  ...DEVICE_FIELDS,
-  addressFilterType: { label: "Network addresses", options: ADDRESS_CHOICES },
+export const deviceFields = (app) => ({
+  filterType: { label: "Devices", options: DEVICE_CHOICES, hint: undefined },
+  deviceIds: { label: "Devices by name", type: "records", source: path("applications", app, "devices"), show: (values) => isList(values.filterType), hint: undefined },
+  deviceTags: { label: "Devices by tag", show: (values) => isList(values.filterType), hint: "Devices that have at least one of these tags, one a line" },
+});
+const fieldsFor = (app) => ({
+  ...deviceFields(app),
+  addressFilterType: { label: "Network addresses", options: ADDRESS_CHOICES, hint: undefined },
   addresses: { show: (values) => isList(values.addressFilterType), hint: "Addresses or ranges such as 10.0.0.0/8, one a line" },
-};
+});
 const NAMES = ["name", "description", "filterType", "deviceIds", "deviceTags", "addressFilterType", "addresses"];
 
 // The devices that a key or a certificate admits, as a short text.
@@ -72,7 +72,7 @@ export function Keys({ app }) {
       { label: "Addresses", render: (row) => (isList(row.addressFilterType) ? `${row.addressFilterType === "whitelist" ? "only" : "all but"} ${row.addresses.join(", ") || "none"}` : "all") },
       { label: "Key", sort: "key", render: (row) => html`<code>${row.key}</code>` },
     ]}
-    fields=${fieldsOf(document, "KeyPost", { only: NAMES, more: MORE })}
+    fields=${fieldsOf(document, "KeyPost", { only: NAMES, more: fieldsFor(app) })}
     initial=${{ filterType: "all", addressFilterType: "all" }}
     example=${{ name: "Key of the gateway", filterType: "all" }}
     created=${(answer) => created(app, answer)}
@@ -86,7 +86,7 @@ export function Key({ app, accessKey }) {
   return html`<${RecordPage}
     noun="access key" source=${source} title=${(record) => record.name || record.key}
     trail=${[["Access keys", link("/applications", app, "keys")]]} home=${link("/applications", app, "keys")}
-    fields=${fieldsOf(document, "KeyPatch", { only: [...NAMES, "status"], more: MORE, change: true })}
+    fields=${fieldsOf(document, "KeyPatch", { only: [...NAMES, "status"], more: fieldsFor(app), change: true })}
     actions=${(record, reload) => html`<${Switch} ...${{ source, record, reload }} />`}
     facts=${(record) => [
       ["Status", html`<${Status} status=${record.status} />`],

@@ -1,7 +1,7 @@
 // The kinds of records of an experience: for each its columns, fields and facts, which experience.js shows.
 // fields(document, around, change): of the form that creates or changes one; `around` has the lists to choose from.
 
-import { patch } from "../../lib/api.js";
+import { patch, path } from "../../lib/api.js";
 import { count } from "../../lib/format.js";
 import { link } from "../../lib/router.js";
 import { html } from "../../lib/ui.js";
@@ -15,6 +15,7 @@ import { replyFields, replyInitial, replyText, takeReply } from "./replies.js";
 export const DEVELOP = "develop";
 const DAY_MS = 86_400_000;
 const PEM = ".pem,.crt,.cer,.key,.txt";
+const METHODS = ["get", "post", "put", "patch", "delete", "options"].map((each) => [each, each.toUpperCase()]);
 const ACCESS = [["public", "everybody"], ["authenticated", "users who are logged in"], ["group", "users of its groups"], ["device", "users with access to a device"]];
 const named = (items) => items.map((each) => [each.id, each.name]);
 const methodOf = (record) => record.method.toUpperCase();
@@ -54,7 +55,8 @@ const endpoints = {
     ...fieldsOf(document, change ? "EndpointPatch" : "EndpointPost", {
       only: ["method", "route", "enabled", "access", "experienceGroupIds", "deviceIdTemplate"], change,
       more: {
-        access: { options: ACCESS, value: "public" },
+        method: { options: METHODS, value: "get", hint: undefined },
+        access: { options: ACCESS, value: "public", hint: undefined },
         experienceGroupIds: { label: "Groups", type: "choices", options: named(around.groups), show: (values) => values.access === "group" },
         deviceIdTemplate: { show: (values) => values.access === "device", placeholder: "{{request.params.deviceId}}" },
       },
@@ -156,9 +158,11 @@ const groups = {
   fields: (document, around, change) => fieldsOf(document, change ? "GroupPatch" : "GroupPost", {
     only: ["name", "description", "parentId", "experienceUserIds", "experienceEndpointIds", "deviceIds", "deviceTags", "deviceQueryJson", "groupTags"], change,
     more: {
-      parentId: { label: "Group above it", type: "select", options: [["", "none"], ...named(around.groups)], blank: change ? null : undefined },
+      parentId: { label: "Group above it", hint: undefined, type: "select", options: [["", "none"], ...named(around.groups)], blank: change ? null : undefined },
       experienceUserIds: { label: "Users", type: "choices", options: around.users.map((each) => [each.id, each.email]) },
       experienceEndpointIds: { label: "Endpoints", type: "choices", options: around.endpoints.map((each) => [each.id, `${methodOf(each)} ${each.route}`]) },
+      deviceIds: { label: "Devices by name", type: "records", source: path("applications", around.application.id, "devices"), hint: undefined },
+      deviceTags: { label: "Devices by tag" },
       deviceQueryJson: { label: "Device query" },
     },
   }),

@@ -10,7 +10,7 @@ import { JobStatus, openJob } from "../../parts/job.js";
 import { noted } from "../../parts/notes.js";
 import { fieldsOf, useDocument } from "../../parts/schema.js";
 import { Table } from "../../parts/table.js";
-import { admits, DEVICE_FIELDS } from "../keys.js";
+import { admits, deviceFields } from "../keys.js";
 
 const LOOK_MS = 5000;
 const SHOWN_MAX = 20;
@@ -18,17 +18,17 @@ const OPERATIONS = {
   archiveData: "A day", backfillArchiveData: "All days before", fullDataTablesArchive: "All rows now", fullEventsArchive: "All events now",
 };
 const isList = (choice) => choice === "whitelist" || choice === "blacklist";
-const { filterType: choice, deviceIds, deviceTags } = DEVICE_FIELDS;
 const chosen = (field) => ({ ...field, show: (values) => values.includeDevices && isList(values.mode) });
 
-function fieldsFor(document) {
+function fieldsFor(document, app) {
+  const { filterType: choice, deviceIds, deviceTags } = deviceFields(app);
   const main = fieldsOf(document, "ArchiveConfig", {
     only: ["directory", "delayDays", "includeDevices", "mode", "deviceIds", "deviceTags", "includeEvents", "includeDataTables", "dataTablesMode", "dataTableIds", "includeApplicationExport"],
     more: {
       mode: { label: "Devices", options: choice.options.filter(([name]) => name !== "none"), show: (values) => values.includeDevices },
       deviceIds: chosen(deviceIds), deviceTags: chosen(deviceTags),
       dataTablesMode: { options: [["all", "all data tables"], ["whitelist", "only the data tables below"], ["blacklist", "all but the data tables below"]], show: (values) => values.includeDataTables },
-      dataTableIds: { show: (values) => values.includeDataTables && isList(values.dataTablesMode), hint: "The ids of data tables, one a line" },
+      dataTableIds: { show: (values) => values.includeDataTables && isList(values.dataTablesMode), label: "Data tables by name", type: "records", source: path("applications", app, "data-tables"), hint: undefined },
     },
   });
   const exported = fieldsOf(document, "ArchivedExport", { only: ["includeDevices", "includeDataTableRows", "includeFiles", "includePrivateFiles"], prefix: "applicationExportOptions." })
@@ -44,7 +44,7 @@ export function Archives({ app, application, reload }) {
   const change = async () => {
     const initial = { mode: "all", dataTablesMode: "all", includeDevices: true, delayDays: 31, ...config, inBucket: Boolean(config?.s3) };
     const done = await openForm("What is archived", {
-      fields: fieldsFor(document), initial, submit: ({ inBucket, ...values }) => patch(source, { archiveConfig: values }),
+      fields: fieldsFor(document, app), initial, submit: ({ inBucket, ...values }) => patch(source, { archiveConfig: values }),
     });
     if (done) reload();
   };
