@@ -315,6 +315,11 @@ async def test_answers_without_a_token_are_kept_and_bounded(start_server: StartS
         refused = await server.call("POST", f"{path}/data", body, token="", status=429)
         assert "Too many answers were made" in refused["message"]
         assert await value(token="") == 2  # it is kept
+        server.move_clock(60)
+        both = {**gauge, "id": "second", "title": "h", "startY": 1}
+        await server.call("PATCH", path, {"blocks": [gauge, both]})
+        some = await server.call("POST", f"{path}/data", {"blockIds": ["second"]}, token="")
+        assert [each["position"] for each in some["blocks"]] == [1]
         await server.call("POST", f"{path}/data", body)
         server.move_clock(60)
         for n in range(2):
