@@ -20,6 +20,8 @@ from trunkline.actors.engine.program import compile_program
 from trunkline.actors.engine.programs import Programs, decoded_globals
 from trunkline.actors.engine.visit import Bounds, NodeStep, Program, Run, Visit
 from trunkline.actors.engine.world import DryWorld
+from trunkline.actors.flows.bodies import Definition
+from trunkline.actors.flows.definition import check_definition
 from trunkline.actors.flows.kind import DEVELOP, FLOW
 from trunkline.actors.flows.versions import find_version, no_version
 from trunkline.actors.formulas.errors import FormulaError
@@ -61,12 +63,18 @@ class FlowTest(Body, frozen=True):
     seed: int = 0
 
 
+class DraftTest(FlowTest, frozen=True):
+    """What a dry run begins with, and a definition that takes the place of the version, as it would be saved."""
+
+    definition: Definition | UnsetType = UNSET
+
+
 class TestFlow(Message, frozen=True):
-    """Run a version of the workflow `flow` without effects."""
+    """Run a version of the workflow `flow` without effects, or a definition that is not saved."""
 
     __test__: ClassVar[bool] = False  # this is no test case
     flow: bytes
-    body: FlowTest
+    body: DraftTest
 
 
 class FlowTester(Actor):
@@ -91,8 +99,13 @@ class FlowTester(Actor):
         version = find_version(get, application, flow, record, body.flow_version)
         if version is None:
             raise no_version(body.flow_version)
-        stored = get(keys.FLOWS, keys.flow_definition_key(application, flow, version.id))
-        definition: Doc = {} if stored is None else decode(stored)
+        definition: Doc
+        if body.definition is UNSET:
+            stored = get(keys.FLOWS, keys.flow_definition_key(application, flow, version.id))
+            definition = {} if stored is None else decode(stored)
+        else:
+            definition = msgspec.to_builtins(body.definition)
+            check_definition(definition, record["flowClass"], self.system.limits, at="definition.")
         identity = {"applicationId": application.hex(), "flowId": flow.hex(), "flowName": record["name"]}
         pool, limits = self.system.component(ScriptPool), self.system.limits
         run = new_run(body, self.system.clock.wall_ms(), application, identity, pool, limits)

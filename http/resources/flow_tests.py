@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trunkline.actors.engine.dry_run import FlowTest, TestFlow, tester_ref
+from trunkline.actors.engine.dry_run import DraftTest, TestFlow, tester_ref
 from trunkline.actors.engine.views import TestResult
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
@@ -14,7 +14,8 @@ async def test_flow(call: Call) -> Response:
     """Run a version of a workflow with a given payload, without any effect.
 
     The answer has the steps in their order, each with the payload after it, the messages of debug nodes, and the error
-    if there was one. `stubs` take the place of nodes. With the same `time` and `seed` the result is the same.
+    if there was one. `stubs` take the place of nodes, and `definition` that of the version. With the same `time` and
+    `seed` the result is the same.
     """
     service = call.service
     service.system.check_load()
@@ -31,7 +32,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Run a version of a workflow with a given payload, without any effect",
         message=TestFlow,
         handler=test_flow,
-        body=FlowTest,
+        body=DraftTest,
         reply=TestResult,
         access="write",
     ),

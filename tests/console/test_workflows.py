@@ -120,6 +120,11 @@ async def test_a_draft_is_edited_tried_and_made_a_version(server: Server, consol
         await console.sees("nodes[0].outputIds[1]: Referenced output ID nowhere does not exist.")
     assert await console.run(SELECTED) == '["nowhere"]'
     await text.fill(json.dumps(definition(60)))
+    await console.at("link", "Try before saving").click()
+    await console.at("textbox", "data of the payload").fill('{"temperature": 59}')
+    await console.at("button", "Run without effects").click()
+    await console.sees("The run completed.")
+    await console.at("link", "not saved").click()
     await console.at("button", "Save").click()
     await console.sees("The draft is saved.")
     assert (await server.call("GET", path))["nodes"][0]["config"] == {

@@ -57,7 +57,16 @@ async def test_a_workflow_is_run_with_a_given_payload(server: Server) -> None:
     for version, steps in (("develop", 1), ("v1", 4), ("default", 1)):
         shown = await server.call("POST", test, {**stubbed, "flowVersion": version})
         assert len(shown["steps"]) == steps
+    # A definition that is not saved takes the place of the version.
+    shown = await server.call("POST", test, {**stubbed, "flowVersion": "v1", "definition": definition(50)})
+    assert len(shown["steps"]) == 1
+    assert (await server.call("GET", path))["nodes"][0]["config"] == {
+        "expression": "{{data.temperature}} > 40"
+    }
+    wrong = {"triggers": [{**TRIGGER, "outputIds": [["gone"]]}]}
     refusals = [
+        ({"definition": wrong}, 400, "definition.triggers[0].outputIds[0]: Referenced output ID gone"),
+        ({"definition": {}}, 400, "has no trigger, so nothing can run"),
         ({"flowVersion": "v2"}, 404, "no version 'v2'"),
         ({"trigger": "x"}, 400, "trigger: this version of the workflow has no trigger 'x'"),
         ({"stubs": {"x": {}}}, 400, "stubs: this version of the workflow has no node 'x'"),

@@ -116,7 +116,7 @@ async def test_a_dry_run_sends_nothing(tmp_path: Path) -> None:
         device = await house.device()
         config = {"nameTemplate": "go", "sendToDeviceIds": [device.hex()]}
         flow = await create_flow(house, [button(["n"])], [node("n", TYPE, config)])
-        message = dry_run.TestFlow(flow=flow.id, body=dry_run.FlowTest())
+        message = dry_run.TestFlow(flow=flow.id, body=dry_run.DraftTest())
         shown = await house.system.ask(dry_run.tester_ref(house.application, flow.id), message)
         assert shown.value["error"]["name"] == "NotInDryRun"
         assert await house.commands(device) == []

@@ -15,6 +15,9 @@ const LINE_PX = 20;
 const drafts = new Map();
 addEventListener("beforeunload", (event) => drafts.size && event.preventDefault());
 
+// The definition of a text that is not saved; null if there is none, or it is not JSON.
+export const draftOf = (flow) => (drafts.has(flow) && parse(drafts.get(flow).text).value) || null;
+
 const textOf = (record) => JSON.stringify(definitionOf(record), null, 2);
 
 export function Edit({ app, flow, source, record, reload }) {
@@ -84,6 +87,7 @@ export function Edit({ app, flow, source, record, reload }) {
           <${Problem} error=${error} />
           ${path && parsed.value && html`<div><button type="button" class="small" onClick=${() => show(path)}>Show the place</button></div>`}
           <div class="row"><button class="primary" disabled=${busy || Boolean(parsed.error) || !changed}>Save</button>
+            ${changed && !parsed.error && html`<a class="button" href=${link("/applications", app, "workflows", flow, "try", { draft: "unsaved" })}>Try before saving</a>`}
             <button type="button" disabled=${!changed} onClick=${undo}>Undo all changes</button>
             <span class="quiet" role="status">${changed ? "Not saved." : "Saved."}</span></div>
         </form>

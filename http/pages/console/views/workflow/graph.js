@@ -74,6 +74,15 @@ function Canvas({ drawn, selected, href, problems, marks, label }) {
     const out = x - BOX.width / 2 < now.x || x + BOX.width / 2 > now.x + width || y - BOX.height / 2 < now.y || y + BOX.height / 2 > now.y + height;
     if (out && !drag.isDown()) setView({ ...now, x: x - width / 2, y: y - height / 2 });
   };
+  const current = useRef({});
+  current.current = { href, reveal };
+  // Made anew only when something else than the place and the size of the picture changes.
+  const content = useMemo(() => html`
+    ${loops.map((loop) => html`<${LoopLine} key=${loop.cap} from=${layout.places.get(loop.cap)} to=${layout.places.get(loop.loop)} />`)}
+    ${edges.map((edge) => html`<${Line} ...${{ edge, layout, taken: marks && wasTaken(marks, edge, types.get(edge.from)) }} />`)}
+    ${parts.map((part) => html`<${Box} key=${part.key} ...${{ part, place: layout.places.get(part.key), marks }} href=${(key) => current.current.href(key)}
+      reveal=${(key) => current.current.reveal(key)} current=${part.key === selected} broken=${problems.has(part.key)} />`)}`,
+  [drawn, selected, marks, [...problems].join(), href("")]);
   const height = Math.min(Math.max(layout.height * Math.min(1, shownSize.width / layout.width), 220), Math.max(0.72 * innerHeight, 300));
   const name = `${label} ${plural(parts.length, "part")}.`;
   return html`<div class="flow-graph">
@@ -82,10 +91,7 @@ function Canvas({ drawn, selected, href, problems, marks, label }) {
       onClickCapture=${(event) => drag.ended() && event.preventDefault()} onDragStart=${(event) => event.preventDefault()}
       onPointerDown=${(event) => drag.down(event, now)}>
       <defs><marker id="flow-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" /></marker></defs>
-      ${loops.map((loop) => html`<${LoopLine} key=${loop.cap} from=${layout.places.get(loop.cap)} to=${layout.places.get(loop.loop)} />`)}
-      ${edges.map((edge) => html`<${Line} ...${{ edge, layout, taken: marks && wasTaken(marks, edge, types.get(edge.from)) }} />`)}
-      ${parts.map((part) => html`<${Box} key=${part.key} ...${{ part, place: layout.places.get(part.key), href, reveal, marks }}
-        current=${part.key === selected} broken=${problems.has(part.key)} />`)}
+      ${content}
     </svg>
     <div class="flow-zoom" role="group" aria-label="Size of the picture">
       <button class="small" aria-label="Larger" onClick=${() => zoom(ZOOM.step)}>+</button>

@@ -8,22 +8,26 @@ import { Card, Loaded, Notice, Problem } from "../../parts/basics.js";
 import { Json } from "../../parts/json.js";
 import { useVersionNames, VersionSelect } from "./choice.js";
 import { Diff } from "./diff.js";
+import { draftOf } from "./edit.js";
 import { Graph } from "./graph.js";
 import { marksOf, partsOf, triggerText, typeText } from "./shape.js";
 import { Debug, ErrorText, Steps } from "./steps.js";
 
-// The address may name the run whose payload is taken (`from`), and the version.
+// The address may name the run whose payload is taken (`from`), and the version; `draft` stands for a text that is not
+// saved.
 export function Try({ app, flow, source }) {
   const { query } = route.value;
+  const draft = useMemo(() => query.draft && draftOf(flow), [query.draft, flow]);
   const given = useData((signal) => (query.from ? get(`${source}/runs/${encodeURIComponent(query.from)}`, {}, { signal }) : Promise.resolve(null)), [source, query.from]);
   const asked = query.version || given.value?.flowVersion || "develop";
   const ready = !query.from || given.value;
   const version = useData((signal) => (ready ? get(`${source}/versions/${encodeURIComponent(asked)}`, {}, { signal }) : Promise.resolve()), [source, asked, Boolean(ready)]);
-  return html`<${Loaded} data=${query.from ? given : version}>${() => html`<${Loaded} data=${version}>${(value) => html`
+  if (draft) return html`<${Trial} key="draft" ...${{ app, flow, source, version: { triggers: [], nodes: [], ...draft, version: "" }, draft }} />`;
+  return html`${query.draft && html`<${Notice}>There is no unsaved text. This is the draft as it was saved.</${Notice}>`}<${Loaded} data=${query.from ? given : version}>${() => html`<${Loaded} data=${version}>${(value) => html`
     <${Trial} key=${`${value.id} ${query.from || ""}`} ...${{ app, flow, source, version: value, run: given.value }} />`}</${Loaded}>`}</${Loaded}>`;
 }
 
-function Trial({ app, flow, source, version, run }) {
+function Trial({ app, flow, source, version, run, draft }) {
   const versions = useVersionNames(app, flow);
   const id = useId();
   const [trigger, setTrigger] = useState(() => Math.max(0, run ? version.triggers.findIndex((each) => each.type === run.triggerType && (each.key || "") === (run.triggerKey || "")) : 0));
@@ -38,7 +42,7 @@ function Trial({ app, flow, source, version, run }) {
     setError(null);
     try {
       const chosen = version.triggers[trigger];
-      const body = { flowVersion: version.version, data: read("data", texts.data), payload: read("payload", texts.payload), stubs: read("stubs", texts.stubs) };
+      const body = { ...(draft ? { definition: draft } : { flowVersion: version.version }), data: read("data", texts.data), payload: read("payload", texts.payload), stubs: read("stubs", texts.stubs) };
       if (chosen) body.trigger = chosen.key || chosen.meta?.id || chosen.meta?.uiId || chosen.type;
       setResult(await post(source + "/test", body));
       setQuery({ step: "" });
@@ -54,8 +58,8 @@ function Trial({ app, flow, source, version, run }) {
     ${run && html`<${Notice}>The payload is that of the <a href=${link("/applications", app, "workflows", flow, "runs", { run: run.id })}>run of ${run.time}</a>.</${Notice}>`}
     <${Card} title="Try without effects">
       <form class="stack" onSubmit=${submit}>
-        <p class="quiet">Nothing is sent, stored or changed. The draft is tried as it was saved last.</p>
-        <div class="row"><${VersionSelect} names=${versions.names} value=${version.version} set=${(name) => setQuery({ version: name, step: "" })} />
+        <p class="quiet">Nothing is sent, stored or changed. ${draft ? html`This is the text that is <a href=${link("/applications", app, "workflows", flow, "edit")}>not saved</a>.` : "The draft is tried as it was saved last."}</p>
+        <div class="row">${!draft && html`<${VersionSelect} names=${versions.names} value=${version.version} set=${(name) => setQuery({ version: name, step: "" })} />`}
           <label for=${id + "trigger"}>Trigger</label><select id=${id + "trigger"} value=${String(trigger)} onChange=${(event) => setTrigger(Number(event.target.value))}>
             ${version.triggers.map((each, at) => html`<option value=${String(at)} selected=${at === trigger}>${each.meta?.label || typeText(each.type)} ${triggerText(each)}</option>`)}</select></div>
         <div class="columns">
@@ -101,7 +105,7 @@ function Result({ app, flow, version, result, trigger }) {
     ${result.error ? html`<${ErrorText} error=${result.error} />` : html`<${Notice} tone="good">The run completed.</${Notice}>`}
     ${result.problems.map((each) => html`<${Notice} tone="warn">${each.nodeLabel || each.nodeId} cannot run: ${each.message}</${Notice}>`)}
     <${Graph} definition=${version} arrange=${query.arrange} selected=${step?.nodeId} marks=${marks} label="The path of the dry run."
-      href=${(key) => (first(key) < 0 ? link("/applications", app, "workflows", flow, { version: version.version, node: key }) : here({ step: first(key) }))} />
+      href=${(key) => (first(key) >= 0 ? here({ step: first(key) }) : version.version ? link("/applications", app, "workflows", flow, { version: version.version, node: key }) : link("/applications", app, "workflows", flow, "edit", { node: key }))} />
     <div class="columns">
       <${Steps} path=${result.steps} definition=${version} error=${result.error} current=${at} href=${(each, index) => here({ step: index })} />
       <${Card} title=${step ? `Payload after step ${at + 1}` : "Payload"}>
