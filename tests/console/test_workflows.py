@@ -134,7 +134,7 @@ async def test_a_draft_is_edited_tried_and_made_a_version(server: Server, consol
     await console.at("button", "Create a version").click()
     await console.at(css="dialog").at("textbox", "Name").fill("v3")
     await console.at(css="dialog").at("button", "Create").click()
-    await console.at("button", "Run v3 by default").click()
+    await console.at("button", "Make default: v3").click()
     await console.at(css="dialog").at("button", "Run it").click()
     await console.sees("A version runs by default")
     await console.at("button", "Compare v2").click()

@@ -32,7 +32,7 @@ function Storage({ source }) {
   const columns = [
     { label: "Key", render: ([key]) => html`<span class="flow-name">${key}</span>` },
     { label: "Value", render: ([, value]) => html`<${Json} value=${value} />` },
-    { label: "", render: ([key, value]) => html`<span class="row flow-actions"><button class="small" aria-label=${`Change ${key}`} onClick=${() => set(key, value)}>Change</button>
+    { label: html`<span class="hidden-label">Actions</span>`, render: ([key, value]) => html`<span class="row flow-actions"><button class="small" aria-label=${`Change ${key}`} onClick=${() => set(key, value)}>Change</button>
       <button class="small danger" aria-label=${`Remove ${key}`} onClick=${() => remove(key)}>Remove</button></span>` },
   ];
   return html`<${Loaded} data=${data}>${([entries, size]) => html`<${Card} flush title="Storage entries"

@@ -48,7 +48,7 @@ function Groups({ app, flow, source, text, lists }) {
     { label: "Versions", render: (group) => [...group.versions].join(", ") },
     { label: "First", render: (group) => html`<${Time} at=${group.first} />` },
     { label: "Last", render: (group) => html`<${Time} at=${group.last} age />` },
-    { label: "", render: (group) => html`<a class="button small" href=${link("/applications", app, "workflows", flow, "runs", { run: group.run })}>Last run</a>` },
+    { label: html`<span class="hidden-label">Actions</span>`, render: (group) => html`<a class="button small" href=${link("/applications", app, "workflows", flow, "runs", { run: group.run })}>Last run</a>` },
   ];
   const shown = runs.length < total ? `Of the newest ${plural(runs.length, "failure")}; ${count(total)} are kept.` : `Of ${plural(total, "failure")}.`;
   return html`<${Card} flush title=${`Errors of the ${text}`}>

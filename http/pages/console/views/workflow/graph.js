@@ -181,9 +181,8 @@ function Box({ part, place, href, reveal, current, broken, marks }) {
   const classes = ["flow-box", part.kind, current && "current", failed && "failed", marks && (passed ? "passed" : "missed")].filter(Boolean).join(" ");
   const badge = failed ? "failed" : seen?.count > 1 ? `${seen.count}x` : broken ? "cannot run" : "";
   const x = place.x - BOX.width / 2, y = place.y - BOX.height / 2;
-  return html`<a class=${classes} href=${href(part.key)} aria-current=${current ? "true" : undefined} onFocus=${() => reveal(part.key)}
-    aria-label=${[part.label, detail, ...state].join(", ")}>
-    <title>${[part.label, detail, part.note, ...state].filter(Boolean).join("\n")}</title>
+  return html`<a class=${classes} href=${href(part.key)} aria-current=${current ? "true" : undefined} onFocus=${() => reveal(part.key)}>
+    <title>${[part.label, detail, ...state, part.note].filter(Boolean).join(", ")}</title>
     <rect x=${x} y=${y} width=${BOX.width} height=${BOX.height} rx=${part.kind === "trigger" ? BOX.height / 2 : 7} />
     <circle class="kind-${CATEGORIES[part.category] || 8}" cx=${x + 17} cy=${place.y} r="5" />
     <text class="name" x=${x + 30} y=${place.y - 4}>${short(part.label, "name", TEXT_WIDTH)}</text>

@@ -50,9 +50,9 @@ export function Versions({ app, flow, source, record, reload }) {
     { label: "Runs", number: true, render: (row) => count(row.stats.runCount) },
     { label: "Failed", number: true, render: (row) => count(row.stats.errorCount) },
     { label: "Created", sort: "creationDate", render: (row) => html`<${Time} at=${row.creationDate} />` },
-    { label: "", render: (row) => html`<span class="row flow-actions">
+    { label: html`<span class="hidden-label">Actions</span>`, render: (row) => html`<span class="row flow-actions">
       <button class="small" aria-label=${`Compare ${row.version}`} onClick=${() => setQuery({ from: row.version, to: "develop" })}>Compare</button>
-      ${!isDefault(row) && html`<button class="small" aria-label=${`Run ${row.version} by default`} onClick=${() => runByDefault(row.id, row.version)}>Make default</button>`}
+      ${!isDefault(row) && html`<button class="small" aria-label=${`Make default: ${row.version}`} onClick=${() => runByDefault(row.id, row.version)}>Make default</button>`}
       <button class="small" aria-label=${`Notes of ${row.version}`} onClick=${() => write(row)}>Notes</button>
       <button class="small" aria-label=${`${row.enabled ? "Disable" : "Enable"} ${row.version}`} onClick=${() => enable(row)}>${row.enabled ? "Disable" : "Enable"}</button>
       ${!isDefault(row) && html`<button class="small danger" aria-label=${`Delete ${row.version}`} onClick=${() => remove(row)}>Delete</button>`}</span>` },
