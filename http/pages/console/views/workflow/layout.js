@@ -25,8 +25,13 @@ export function layeredLayout(parts, edges, loops) {
   const after = loops.flatMap((each) => each.after.map((to) => ({ from: each.cap, to })));
   const ranks = ranked(order, withoutCycles(order, [...edges, ...after]));
   const { layers, links, chains } = layersOf(order, edges, ranks);
-  arrange(layers, links);
-  const xs = spread(layers, links);
+  const into = layers.map(() => []), outOf = layers.map(() => []);
+  for (const each of links) {
+    into[each.to.rank].push(each);
+    outOf[each.from.rank].push(each);
+  }
+  arrange(layers, into, outOf);
+  const xs = spread(layers, into, outOf);
   const places = new Map(), vias = new Map();
   layers.forEach((layer, rank) => layer.forEach((item) => { if (!item.via) places.set(item.key, { x: xs.get(item), y: rank * (BOX.height + GAP.y) }); }));
   for (const [edge, chain] of chains) vias.set(edge, chain.map((item) => ({ x: xs.get(item), y: item.rank * (BOX.height + GAP.y) })));
@@ -122,34 +127,41 @@ function layersOf(keys, edges, ranks) {
   return { layers, links, chains };
 }
 
-// Order each layer by the middle of what its items are linked to, downwards and upwards in turn.
-function arrange(layers, links) {
+// Order each layer by the middle of what its items are linked to, downwards and upwards in turn. `into` and `outOf` are
+// the links to the items of each layer, and from them.
+function arrange(layers, into, outOf) {
+  const at = new Map(layers.flatMap((layer) => layer.map((item, index) => [item, index])));
+  eachSweep(layers, (layer, rank, down) => {
+    const middles = middlesOf(layer, down ? into[rank] : outOf[rank], down, (item, shift) => at.get(item) + shift / BOX.width, (item) => at.get(item));
+    layer.sort((one, other) => middles.get(one) - middles.get(other));
+    layer.forEach((item, index) => at.set(item, index));
+  });
+}
+
+function eachSweep(layers, visit) {
   for (let sweep = 0; sweep < SWEEPS; sweep++) {
     const down = sweep % 2 === 0;
-    const at = new Map(layers.flatMap((layer) => layer.map((item, index) => [item, index])));
-    for (const layer of down ? layers : [...layers].reverse()) {
-      const sums = sumsOf(links, down, (item, shift) => at.get(item) + shift / BOX.width);
-      const middles = new Map(layer.map((item) => [item, sums.has(item) ? sums.get(item).sum / sums.get(item).count : at.get(item)]));
-      layer.sort((one, other) => middles.get(one) - middles.get(other));
-      layer.forEach((item, index) => at.set(item, index));
+    for (let at = 0; at < layers.length; at++) {
+      const rank = down ? at : layers.length - 1 - at;
+      visit(layers[rank], rank, down);
     }
   }
 }
 
-function sumsOf(links, down, position) {
-  const sums = new Map();
+// The mean position of what each item is linked to in the layer above (`down`) or below; `own` of an item without links.
+function middlesOf(layer, links, down, position, own) {
+  const sums = new Map(layer.map((item) => [item, { sum: 0, count: 0 }]));
   for (const link of links) {
     const [item, other] = down ? [link.to, link.from] : [link.from, link.to];
-    const sum = sums.get(item) || { sum: 0, count: 0 };
+    const sum = sums.get(item);
     sum.sum += position(other, down ? link.shift : -link.shift);
     sum.count += 1;
-    sums.set(item, sum);
   }
-  return sums;
+  return new Map([...sums].map(([item, { sum, count }]) => [item, count ? sum / count : own(item)]));
 }
 
 // x of each item: as near as possible to the middle of what it is linked to, in the order of its layer, without overlap.
-function spread(layers, links) {
+function spread(layers, into, outOf) {
   const xs = new Map();
   for (const layer of layers) {
     let x = 0;
@@ -158,14 +170,10 @@ function spread(layers, links) {
       x += item.width + GAP.x;
     }
   }
-  for (let sweep = 0; sweep < SWEEPS; sweep++) {
-    const down = sweep % 2 === 0;
-    for (const layer of down ? layers : [...layers].reverse()) {
-      const sums = sumsOf(links, down, (item, shift) => xs.get(item) + shift);
-      const wanted = layer.map((item) => (sums.has(item) ? sums.get(item).sum / sums.get(item).count : xs.get(item)));
-      apart(layer, wanted).forEach((x, at) => xs.set(layer[at], x));
-    }
-  }
+  eachSweep(layers, (layer, rank, down) => {
+    const middles = middlesOf(layer, down ? into[rank] : outOf[rank], down, (item, shift) => xs.get(item) + shift, (item) => xs.get(item));
+    apart(layer, layer.map((item) => middles.get(item))).forEach((x, at) => xs.set(layer[at], x));
+  });
   return xs;
 }
 
