@@ -72,7 +72,6 @@ async def main(wanted: str = "") -> int:
                             text = f"{fault['impact']}: {fault['id']}: {fault['help']}: {places}"
                             told.setdefault(text, []).append(f"{size} {scheme}")
                             grave += fault["impact"] in GRAVE
-                await page.viewport(*WINDOWS["wide"])
                 print(f"{stop.name}: {'no fault' if not told else ''}", flush=True)  # noqa: T201
                 for text, where in told.items():
                     print(f"  {text} ({', '.join(where)})", flush=True)  # noqa: T201

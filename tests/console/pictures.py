@@ -44,7 +44,6 @@ async def main(wanted: str = "") -> None:
                         file = FOLDER / f"{stop.name}-{scheme}-{size}.webp"
                         await page.picture(file, quality=QUALITY)
                         written.add(file)
-                await page.viewport(*WINDOWS["wide"])
                 print(stop.name, flush=True)  # noqa: T201
     if not wanted:
         for file in set(FOLDER.glob("*.webp")) - written:

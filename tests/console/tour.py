@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 from tests.console.console_page import ConsolePage, console_page
 from tests.console.demo_server import DemoServer, demo_server
 from tests.e2e.conftest import EMAIL, PASSWORD
-from trunkline.http.pages.site import CONSOLE
 
 IDS: Final = {
     "accessKey": "applicationKeyId",
@@ -42,7 +41,7 @@ NAMES: Final = {
 """Pages whose names would be those of others."""
 
 _ROUTES: Final = """import("/console/routes.js").then(
-    ({ ROUTES }) => ROUTES.map(({ path, file }) => ({ path, file })))"""
+    ({ ROUTES }) => ROUTES.map(({ path }) => path))"""
 _LINKS: Final = "[...document.querySelectorAll({css!r})].map((link) => link.getAttribute('href'))"
 
 
@@ -71,22 +70,21 @@ async def demo_console(folder: Path, **options: Any) -> AsyncIterator[tuple[Demo
 async def tour(page: ConsolePage, demo: DemoServer) -> AsyncIterator[Stop]:
     """Go to one page after the other; each is loaded when it is given. The last one is the log-in."""
     seen: set[str] = set()
-    for route in await page.run(_ROUTES):
-        if not (CONSOLE / "views" / f"{route['file']}.js").exists():
-            continue
-        own = (
-            {} if route["path"].startswith("/applications/") else {"dashboardId": demo.ids["userDashboardId"]}
-        )
+    for path in await page.run(_ROUTES):
+        own = {} if path.startswith("/applications/") else {"dashboardId": demo.ids["userDashboardId"]}
         ids = {**demo.ids, **own}
-        for stop in await _stops(page, route["path"], ids):
+        await page.viewport(*WINDOWS["wide"])
+        for stop in await _stops(page, path, ids):
+            await page.viewport(*WINDOWS["wide"])
             await page.go(stop.place)
             await page.settled()
             if stop.place not in seen and await page.place() == stop.place:
                 seen.add(stop.place)
                 yield stop
-    await page.run("sessionStorage.clear()")
-    await page.go("#/")
-    await page.reload()
+    await page.viewport(*WINDOWS["wide"])
+    await page.go("#/account")
+    await page.at("button", "Log out").click()
+    await page.at(css='input[type="password"]').shown()
     await page.settled()
     yield Stop("log-in", "#/")
 
