@@ -68,7 +68,9 @@ export function Runs({ app, flow, record }) {
   };
   const filters = html`<${RangeSelect} />
     <${VersionSelect} names=${versions.names} value=${version} set=${(name) => setQuery({ version: name, page: "" })} all="all" />
-    <${OutcomeSelect} value=${query.outcome || ""} />`;
+    <${OutcomeSelect} value=${query.outcome || ""} />
+    ${["trigger", "device"].filter((name) => query[name]).map((name) => html`<span class="row"><span class="tag">${name} ${query[name]}</span>
+      <button class="small" onClick=${() => setQuery({ [name]: "", page: "" })}>${`All ${name}s`}</button></span>`)}`;
   return html`<div class="card row">${filters}<${Live} stream=${stream} />
       <span class="actions"><button onClick=${replay}>Replay the failed ones</button></span></div>
     <${Figures} ...${{ source, version, text, length, resolution }} />
@@ -116,7 +118,7 @@ function RunTable({ app, flow, rows, total, page, queue, behind, record }) {
     { label: "Ended", render: (run) => html`<${Time} at=${run.time} />` },
     { label: "Outcome", render: (run) => html`<${Outcome} outcome=${run.outcome} />` },
     { label: "Version", render: (run) => run.flowVersion },
-    { label: "Trigger", render: (run) => (run.triggerType ? html`${typeText(run.triggerType)} <span class="quiet break">${run.triggerKey}</span>` : "") },
+    { label: "Trigger", render: (run) => (run.triggerType ? html`<a href=${link("/applications", app, "workflows", flow, "runs", { ...route.value.query, trigger: run.triggerType, page: "" })}>${typeText(run.triggerType)}</a> <span class="quiet break">${run.triggerKey}</span>` : "") },
     { label: "Device", render: (run) => run.deviceId && html`<a href=${link("/applications", app, "devices", run.deviceId)}>${run.deviceId}</a>` },
     { label: "Steps", number: true, render: (run) => run.steps ?? "" },
     { label: "Took", number: true, render: (run) => (run.wallTime === undefined ? "" : duration(run.wallTime)) },
