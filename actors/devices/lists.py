@@ -32,7 +32,7 @@ from trunkline.actors.devices.selection import (
     scans_application,
 )
 from trunkline.actors.query import bounds as query_bounds
-from trunkline.actors.records.listing import Listing, find_access_paths, read_page
+from trunkline.actors.records.listing import Listing, find_access_paths, read_page, text_filter
 from trunkline.actors.records.page import all_of, envelope, glob_match, glob_range
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.values.timestamps import as_number
@@ -68,6 +68,7 @@ def device_listing(snapshot: Snapshot, message: ListDevices) -> Listing:
         access_paths=tuple(
             find_access_paths(kind, message.application, query_bounds.intersect_fields(bounds))
         ),
+        text=text_filter(kind, message.application, query, query.filter_field, is_all=len(matches) == 1),
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from trunkline.actors.query.bounds import Bounds, id_ranges
+from trunkline.actors.query.compile import compile_glob, glob_bounds
 from trunkline.actors.records.kind import Doc, Kind, facet_index
 from trunkline.actors.records.page import Match, Page
 from trunkline.actors.records.reading import SCAN_INLINE_MAX, Reading
@@ -37,12 +38,25 @@ AccessPath = tuple[KeyRange, ...]
 """Ranges of index keys whose ids are those of the records to read."""
 
 
+class TextFilter(NamedTuple):
+    """A filter of a text that has an index: `matches` tests its case-folded form, which the keys in `path` hold.
+
+    `is_all` if the listing is narrowed by nothing else.
+    """
+
+    field: str
+    path: AccessPath
+    matches: Callable[[str], bool]
+    is_all: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
     """A requested page. `match` tests the stored document with its hexadecimal `id`; None accepts all.
 
     `facet` is a value of `Kind.facet`: only records with it are listed. Each of `access_paths` leads to all records
-    that match, and to none twice; if one of them is short, only its records are tested.
+    that match, and to none twice; if one of them is short, only its records are tested. `text` is a part of `match`
+    that is tested on the keys of an index, which takes a fifth of the time of decoding the records.
     """
 
     kind: Kind
@@ -54,6 +68,7 @@ class Listing:
     match: Match | None = None
     facet: str | None = None
     access_paths: tuple[AccessPath, ...] = ()
+    text: TextFilter | None = None
 
     @classmethod
     def of(
@@ -65,11 +80,20 @@ class Listing:
         match: Match | None = None,
         facet: str | None = None,
         access_paths: tuple[AccessPath, ...] = (),
+        text: TextFilter | None = None,
     ) -> Listing:
         """The page that a query string requests."""
-        descending = query.sort_direction == "desc"
         return cls(
-            kind, parent, query.sort_field, descending, query.page, query.per_page, match, facet, access_paths
+            kind,
+            parent,
+            query.sort_field,
+            query.sort_direction == "desc",
+            query.page,
+            query.per_page,
+            match,
+            facet,
+            access_paths,
+            text,
         )
 
     @property
@@ -112,6 +136,8 @@ def read_page(reading: Reading, listing: Listing) -> tuple[list[Found], int]:
     if listing.by_index:
         count = total(snapshot, listing.kind, listing.parent, listing.facet)
         return _by_index(snapshot, listing, skip, size), count
+    if listing.text is not None and listing.text.is_all and listing.sort_field == listing.text.field:
+        return _by_text(snapshot, listing, listing.text, skip, size)
     return _by_scan(snapshot, listing, skip, size)
 
 
@@ -210,7 +236,7 @@ def _by_index(snapshot: Snapshot, listing: Listing, skip: int, size: AnswerSize)
 
 
 def _by_scan(snapshot: Snapshot, listing: Listing, skip: int, size: AnswerSize) -> tuple[list[Found], int]:
-    kind, parent = listing.kind, listing.parent
+    kind = listing.kind
     ranked = [
         (
             id.hex() if listing.sort_field == "id" else keys.sortable(kind.sort_key(doc, listing.sort_field)),
@@ -220,22 +246,59 @@ def _by_scan(snapshot: Snapshot, listing: Listing, skip: int, size: AnswerSize) 
     ]
     pick = heapq.nlargest if listing.descending else heapq.nsmallest
     chosen = pick(skip + listing.per_page, ranked)[skip:]
+    return _records_of(snapshot, listing, (id for _, id in chosen), size), len(ranked)
+
+
+def _by_text(
+    snapshot: Snapshot, listing: Listing, text: TextFilter, skip: int, size: AnswerSize
+) -> tuple[list[Found], int]:
+    """The page of a listing that is narrowed and sorted by one indexed text: only its own records are read."""
+    ids = [*_ids_by_text(snapshot, listing, text)]
+    if listing.descending:
+        ids.reverse()
+    return _records_of(snapshot, listing, ids[skip : skip + listing.per_page], size), len(ids)
+
+
+def _ids_by_text(snapshot: Snapshot, listing: Listing, text: TextFilter) -> Iterator[bytes]:
+    """The ids of the records whose text matches, in the order of its index."""
+    value_at = len(keys.index_prefix(listing.kind.name, listing.parent, text.field))
+    matches = text.matches
+    for db, low, high in text.path:
+        for key in snapshot.keys(db, low, high):
+            folded = keys.folded_text(bytes(key[value_at : -keys.ID_BYTES]))
+            id = bytes(key[-keys.ID_BYTES :])
+            if folded is None:  # the key has only the beginning of a long text
+                record = find(snapshot, listing.kind, listing.parent, id)
+                folded = "" if record is None else str(listing.kind.sort_key(record.doc, text.field) or "")
+            if matches(folded):
+                yield id
+
+
+def _records_of(snapshot: Snapshot, listing: Listing, ids: Iterable[bytes], size: AnswerSize) -> list[Found]:
     found: list[Found] = []
-    for _, id in chosen:
-        record = find(snapshot, kind, parent, id)
+    for id in ids:
+        record = find(snapshot, listing.kind, listing.parent, id)
         if record is not None:
             size.add(len(record.raw))
             found.append(record)
-    return found, len(ranked)
+    return found
 
 
 def candidates(snapshot: Snapshot, listing: Listing) -> Iterator[tuple[bytes, Doc]]:
     """Yield `(id, document)` of every record that matches the listing, in no particular order."""
     kind, parent, facet, match = listing.kind, listing.parent, listing.facet, listing.match
-    path = _shortest_path(snapshot, listing, total(snapshot, kind, parent) // INDEX_SHARE)
-    for id, doc in (
-        scan(snapshot, kind, parent) if path is None else _records_on(snapshot, kind, parent, path)
-    ):
+    most = total(snapshot, kind, parent) // INDEX_SHARE
+    path = _shortest_path(snapshot, listing, most)
+    some: list[bytes] = []
+    if path is None and listing.text is not None:
+        some = [*islice(_ids_by_text(snapshot, listing, listing.text), most + 1)]
+    if path is not None:
+        found = _records_on(snapshot, kind, parent, path)
+    elif listing.text is not None and len(some) <= most:
+        found = _docs(snapshot, listing, some)
+    else:
+        found = scan(snapshot, kind, parent)
+    for id, doc in found:
         if facet is not None and kind.facet is not None and doc[kind.facet] != facet:
             continue
         if match is None or match(doc):
@@ -290,6 +353,18 @@ def find_access_paths(kind: Kind, parent: bytes, bounds: Mapping[str, Bounds]) -
             yield tuple(KeyRange(keys.RECORDS, low, end) for low, end in ends)
         elif name in kind.indexes:
             yield tuple(index_range(kind, parent, name, low, high) for low, high in each.spans)
+
+
+def text_filter(
+    kind: Kind, parent: bytes, query: Page, field: str | None, *, is_all: bool
+) -> TextFilter | None:
+    """The `filter` of a list by a text that has an index; None if it has none."""
+    if field is None or not query.filter or field not in kind.indexes:
+        return None
+    bounds = glob_bounds(query.filter)
+    paths = [*find_access_paths(kind, parent, {} if bounds is None else {field: bounds})]
+    path = paths[0] if paths else (index_range(kind, parent, field),)
+    return TextFilter(field, path, compile_glob(query.filter), is_all)
 
 
 def index_range(

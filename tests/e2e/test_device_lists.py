@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -288,3 +289,30 @@ async def test_devices_are_found_by_when_they_were_last_seen(server: Server) -> 
     assert await found({"$lt": late}) == ["early"]
     assert await found({"$lte": late}) == ["left", "early"]
     assert await found({"$gt": late}) == ["reports"]
+
+
+LONG = "\u00df" * 200 + "end"
+"""The key of an index holds only the beginning of it: its case-folded form and the name itself have 1,000 bytes."""
+
+
+@pytest.mark.parametrize("text", ["*UMP*", "*p*1*", "*end", "pump-1*", "*", "pump-3", "*no such*"])
+async def test_a_search_by_name_gives_the_same_by_each_way(server: Server, text: str) -> None:
+    """By the keys of the index of names alone, by the records that they lead to, and by the records of all devices."""
+    application = await server.application()
+    made = ["Ump", "mast", LONG, *(f"{kind}-{number}" for kind in ("pump", "PUMP") for number in range(20))]
+    for number, name in enumerate(made):
+        await server.device(application, name, tags=[{"key": "floor", "value": str(number % 2)}])
+    pattern = re.compile(".*".join(map(re.escape, text.casefold().split("*"))))
+    in_order = sorted(made, key=lambda name: (name.casefold(), name))
+    wanted = [name for name in in_order if pattern.fullmatch(name.casefold())]
+    search = f"filterField=name&filter={quote(text)}"
+    assert await names(server, application, search) == wanted
+    assert await names(server, application, f"{search}&sortDirection=desc") == wanted[::-1]
+    assert await names(server, application, f"{search}&perPage=3&page=1") == wanted[3:6]
+    listed = await server.call("GET", f"{application}/devices?{search}&perPage=1")
+    assert listed["totalCount"] == len(wanted)
+    by_id = [name for name in made if name in wanted]
+    assert await names(server, application, f"{search}&sortField=id") == by_id
+    upper = [name for number, name in enumerate(made) if name in wanted and number % 2]
+    query = quote('{"tags":{"floor":"1"}}')
+    assert await names(server, application, f"{search}&sortField=id&query={query}") == upper

@@ -14,6 +14,7 @@ import { QueryBox } from "./devices/query_box.js";
 import { deviceFields, toDevice } from "./device/fields.js";
 
 const REPEAT_MS = 15_000;
+const REPEAT_NARROWED_MS = 60_000; // the server may have to read all devices for it
 const LEAD = "A device reports states, gets commands and may be connected.";
 
 export function Devices({ app }) {
@@ -57,7 +58,7 @@ export function Devices({ app }) {
     <${Tabs} label="Which devices" items=${shownItems} current=${query.show || ""} />
     <${QueryBox} />
     ${selected.size > 0 && html`<${Many} ...${{ app, chosen, deleted, all, clear, changed }} matching=${list?.totalCount ?? 0} selectAll=${() => setAll(true)} />`}
-    <div class="devices"><${RecordTable} noun="device" source=${source} refresh=${refresh} every=${REPEAT_MS}
+    <div class="devices"><${RecordTable} noun="device" source=${source} refresh=${refresh} every=${narrowed ? REPEAT_NARROWED_MS : REPEAT_MS}
       params=${{ query: deviceQuery(query), queryDeleted: deleted || undefined }}
       columns=${columns(deleted, reports)} sortField="name" filters=${html`<${Filters} />`}
       href=${deleted ? undefined : (row) => link("/applications", app, "devices", row.id)}
