@@ -100,7 +100,8 @@ function Many({ app, source, record }) {
       : html`<div class="field"><label for=${id + "n"}>Number of devices</label>
           <input id=${id + "n"} inputmode="numeric" value=${given.count} onInput=${(event) => setGiven({ ...given, count: event.target.value })} /></div>`}
       <div class="field inline"><input id=${id + "k"} type="checkbox" checked=${given.keys} onChange=${(event) => setGiven({ ...given, keys: event.target.checked })} />
-        <label for=${id + "k"}>With an access key for each device. The secrets are shown once; at most 100 devices.</label></div>
+        <label for=${id + "k"}>With an access key for each device</label></div>
+      ${given.keys && html`<p class="quiet">The secrets are shown once, so at most 100 devices can have them in a call.</p>`}
       <${Problem} error=${error} />
       <div><button class="primary" disabled=${busy || (way === "csv" && !csv.trim())}>Create devices</button></div>
     </form>
