@@ -42,7 +42,11 @@ export function LiveTab({ app, device, record, reload }) {
 }
 
 function Charts({ names, range, live, record }) {
-  if (!names.length) return html`<p class="quiet">None of the attributes is a number or a boolean. Numbers and booleans have charts.</p>`;
+  if (!names.length) {
+    return html`<p class="quiet">${record.attributes.some(hasChart)
+      ? `No attribute is chosen. Choose up to ${CHARTS_MAX} in the table below.`
+      : "None of the attributes is a number or a boolean. These have charts."}</p>`;
+  }
   const toS = range.fixed ? range.toMs / 1000 : Math.max(now.value / 1000, ...names.map((name) => live.series.get(name)?.times.at(-1) || 0));
   const shown = [toS - range.spanMs / 1000, toS];
   return html`<p class="quiet">Drag over a chart to show a part of its time.</p>
@@ -75,7 +79,7 @@ function columns({ names, live, source, reload }) {
     { label: "Reported", render: (row) => html`<${Time} at=${live.newest.get(row.name)?.time} age />` },
     { label: "Type", render: (row) => row.dataType },
     { label: "Chart", render: (row) => html`<input type="checkbox" aria-label=${`Chart of ${row.name}`} disabled=${!hasChart(row)} checked=${names.includes(row.name)} onChange=${() => toggle(row.name)} />` },
-    { label: "", render: (row) => html`<span class="row"><button class="small" onClick=${() => editAttribute(source, row, reload)}>Change<span class="hidden-label"> ${row.name}</span></button>
+    { label: html`<span class="hidden-label">Changes</span>`, render: (row) => html`<span class="row"><button class="small" onClick=${() => editAttribute(source, row, reload)}>Change<span class="hidden-label"> ${row.name}</span></button>
       <button class="small danger" onClick=${() => removeAttribute(source, row, reload)}>Delete<span class="hidden-label"> ${row.name}</span></button></span>` },
   ];
 }

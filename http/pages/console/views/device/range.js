@@ -2,6 +2,7 @@
 
 import { route, setQuery } from "../../lib/router.js";
 import { html, useId, useState } from "../../lib/ui.js";
+import { Problem } from "../../parts/basics.js";
 
 const MINUTE_MS = 60_000;
 const RANGES = [
@@ -39,19 +40,20 @@ export function RangeChoice() {
 
 function OwnRange({ range, close }) {
   const id = useId();
+  const [error, setError] = useState(null);
   const to = range.fixed ? range.toMs : Date.now();
   const submit = (event) => {
     event.preventDefault();
     const given = new FormData(event.target);
     const fromMs = new Date(given.get("from")).getTime(), toMs = new Date(given.get("to")).getTime();
-    if (!(toMs > fromMs)) return;
+    if (!(toMs > fromMs)) return setError({ message: "The first time must be before the second one." });
     setRange(fromMs, toMs);
-    close();
+    return close();
   };
   return html`<form class="row" onSubmit=${submit}>
     <label for=${id + "f"}>From</label><input id=${id + "f"} name="from" type="datetime-local" step="1" required value=${localText(to - range.spanMs)} />
     <label for=${id + "t"}>to</label><input id=${id + "t"} name="to" type="datetime-local" step="1" required value=${localText(to)} />
-    <button class="small primary">Show</button></form>`;
+    <button class="small primary">Show</button><${Problem} error=${error} /></form>`;
 }
 
 // 2026-11-21T14:03:07 in the local zone, as fields of times need it.
