@@ -16,7 +16,7 @@ const POINTS_PER_PIXEL = 4;
 // Gives {stream, error, loading, at, reload, series: Map of name to Series, newest: Map of name to {value, time}}; the
 // component is drawn again when they change, at most once a frame.
 export function useLive({ app, device, names, range }) {
-  const held = useRef({ series: new Map(), newest: new Map(), wasLive: false });
+  const held = useRef({ series: new Map(), next: new Map(), newest: new Map(), wasLive: false });
   const [, redraw] = useState(0);
   const [loaded, setLoaded] = useState({ loading: true });
   const [turn, setTurn] = useState(0);
@@ -35,7 +35,8 @@ export function useLive({ app, device, names, range }) {
   useEffect(() => {
     if (open === "opening") return undefined;
     const abort = new AbortController();
-    now.series = new Map(names.map((name) => [name, new Series(range.spanMs / 1000)]));
+    // The charts keep what they show until the history is there; the stream goes to both.
+    now.next = new Map(names.map((name) => [name, new Series(range.spanMs / 1000)]));
     setLoaded((before) => ({ ...before, loading: true }));
     load(app, device, names, range, now, abort.signal).then(
       () => abort.signal.aborted || setLoaded({ loading: false, at: Date.now() }),
@@ -50,7 +51,7 @@ async function load(app, device, names, range, now, signal) {
   const body = { deviceIds: [device], attributes: names };
   Object.assign(body, range.fixed ? { start: range.fromMs, end: range.toMs } : { duration: range.spanMs });
   const query = { downsample: Math.min(POINTS_MAX, POINTS_PER_PIXEL * innerWidth), method: "M4" };
-  const series = now.series;
+  const series = now.next;
   const [history, composite] = await Promise.all([
     names.length ? post(path("applications", app, "data", "time-series-query"), body, { query, signal }) : { devices: {} },
     get(path("applications", app, "devices", device, "compositeState"), {}, { signal }),
@@ -60,6 +61,7 @@ async function load(app, device, names, range, now, signal) {
     const own = points.filter((point) => point.data[name] !== undefined);
     each.join(own.map((point) => Date.parse(point.time) / 1000), own.map((point) => point.data[name]));
   }
+  now.series = series;
   // What is deleted or not declared any more has no newest value.
   for (const name of now.newest.keys()) if (!(name in composite)) now.newest.delete(name);
   for (const [name, each] of Object.entries(composite)) newer(now.newest, name, each.value, each.time);
@@ -72,7 +74,8 @@ function take(now, range, { time, data }) {
   for (const [name, value] of Object.entries(data)) {
     newer(now.newest, name, value, time);
     const number = typeof value === "boolean" ? Number(value) : value;
-    if (seen && typeof number === "number") now.series.get(name)?.add(ms / 1000, number);
+    if (!seen || typeof number !== "number") continue;
+    for (const series of new Set([now.series.get(name), now.next.get(name)])) series?.add(ms / 1000, number);
   }
 }
 
