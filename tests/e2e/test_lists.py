@@ -24,8 +24,11 @@ from trunkline.http.routes import TABLE
 from trunkline.store.keys import sortable
 
 LISTS: Final = {
-    route.operation: route for route in TABLE.routes if "sortField" in route.query.__struct_encode_fields__
+    route.operation: route
+    for route in TABLE.routes
+    if "sortField" in route.query.__struct_encode_fields__ and route.operation != "application.actors"
 }
+"""The lists of records. The list of actors shows what is in memory; `test_overview.py` tests it."""
 
 CONNECTION: Final[Mapping[int | None, str | None]] = {None: None, 1: "connected", 0: "disconnected"}
 
