@@ -4,10 +4,11 @@ import { html, signal, useEffect, useId, useRef, useState } from "../lib/ui.js";
 import { Problem } from "./basics.js";
 
 const shown = signal(null);
+let last = 0;
 
 // Open a dialog: `body(close)` is its content. Returns a promise of what `close(value)` got, undefined when dismissed.
 export function openDialog(title, body) {
-  return new Promise((resolve) => (shown.value = { title, body, resolve }));
+  return new Promise((resolve) => (shown.value = { id: ++last, title, body, resolve }));
 }
 
 // Ask before something that cannot be undone. `act` does it; its error is shown in the dialog. True if it was done.
@@ -65,7 +66,7 @@ export function Dialogs() {
     dialog.resolve(value);
   };
   if (!dialog) return null;
-  return html`<dialog ref=${element} aria-labelledby=${title} onCancel=${(event) => { event.preventDefault(); close(); }}>
+  return html`<dialog key=${dialog.id} ref=${element} aria-labelledby=${title} onCancel=${(event) => { event.preventDefault(); close(); }}>
     <h2 id=${title}>${dialog.title}</h2>
     ${dialog.body(close)}
   </dialog>`;

@@ -55,7 +55,7 @@ export function Experience({ app, tab = "endpoints" }) {
     toBody=${kind.toBody} example=${kind.example}
     href=${(row) => link("/applications", app, "experience", tab, kind.place?.(row) || row.id, { version })}
     actions=${html`<button onClick=${() => bootstrap(base, changed)}>Create a first experience</button>
-      <button class="danger" onClick=${() => removeAll(base, around.value, changed)}>Delete the experience</button>`}
+      <button class="danger" onClick=${() => removeAll(app, base, changed)}>Delete the experience</button>`}
     more=${more} />`;
 }
 
@@ -87,7 +87,7 @@ async function bootstrap(base, changed) {
   changed();
 }
 
-async function removeAll(base, around, changed) {
+async function removeAll(app, base, changed) {
   const parts = [
     ["keepEndpoints", "Keep the endpoints"], ["keepViews", "Keep the views, and the settings of develop"], ["keepUsers", "Keep the users"],
     ["keepGroups", "Keep the groups"], ["keepSlugs", "Keep the slugs"], ["keepDomains", "Keep the domains"],
@@ -97,9 +97,10 @@ async function removeAll(base, around, changed) {
     button: "Go on", fields: parts.map(([name, label]) => ({ name, label, type: "checkbox" })), submit: async (values) => values,
   });
   if (!chosen) return;
+  const { name } = await get(path("applications", app));
   const query = new URLSearchParams(Object.entries(chosen).filter(([, value]) => value)).toString();
   const done = await confirmed({
-    title: "Delete the experience?", text: "Everything of it that is not kept is deleted for good.", typed: around?.application.name,
+    title: "Delete the experience?", text: "Everything of it that is not kept is deleted for good.", typed: name,
     act: () => del(query ? `${base}?${query}` : base),
   });
   if (done) changed();

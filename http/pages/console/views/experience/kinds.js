@@ -10,6 +10,7 @@ import { confirmed } from "../../parts/dialog.js";
 import { Form, openForm } from "../../parts/form.js";
 import { note, noted } from "../../parts/notes.js";
 import { fieldsOf } from "../../parts/schema.js";
+import { Requests } from "./requests.js";
 import { replyFields, replyInitial, replyText, takeReply } from "./replies.js";
 
 export const DEVELOP = "develop";
@@ -78,9 +79,10 @@ const endpoints = {
     ["Reply without access", replyText(record.unauthorizedReply, around?.pages)],
     ["Served", served(record, around)], ["Description", record.description || null],
   ],
-  more: ({ record }) => !record.staticReply && html`<${Card} title="Reply by a workflow">
+  more: ({ record, source, isFixed }) => html`${!isFixed && html`<${Requests} source=${source} endpoint=${record.id} />`}
+    ${!record.staticReply && html`<${Card} title="Reply by a workflow">
     <p>Give a workflow of the class <code>experience</code> a trigger of the type <code>endpoint</code> with this key, and an Endpoint Reply node.</p>
-    <${Snippet} text=${record.id} label="The key of the trigger" /></${Card}>`,
+    <${Snippet} text=${record.id} label="The key of the trigger" /></${Card}>`}`,
 };
 
 const views = {
