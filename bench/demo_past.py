@@ -21,6 +21,9 @@ _PAST_H: Final = 24
 _CLOSE_H: Final = 1
 """The last hours have a state each minute, those before them one each five minutes."""
 
+_STEP_S: Final = 15
+"""Seconds: with longer steps the models swing."""
+
 SILENT_DEVICE: Final[Json] = {
     "name": "orchard-valve",
     "description": "A valve whose battery is empty.",
@@ -122,8 +125,8 @@ def past_states(model: DemoDevice, now_ms: int) -> Iterator[Json]:
     at_ms = now_ms - _PAST_H * _HOUR_MS
     while at_ms < now_ms - _MINUTE_MS:
         minutes = 5 if at_ms < now_ms - _CLOSE_H * _HOUR_MS else 1
-        for _ in range(minutes):
-            state = model.step(60)
+        for _ in range(minutes * 60 // _STEP_S):
+            state = model.step(_STEP_S)
         yield {"time": to_iso(at_ms), "data": state}
         at_ms += minutes * _MINUTE_MS
 

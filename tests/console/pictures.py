@@ -19,7 +19,7 @@ import trio
 from tests.console.tour import SCHEMES, WINDOWS, demo_console, tour
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "pictures"
-QUALITY: Final = 55
+QUALITY: Final = 45
 LIVE: Final = frozenset({"overview", "device", "server"})
 LIVE_S: Final = 20
 """These pages are open for so long before their pictures, so that their charts have something to show."""

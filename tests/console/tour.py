@@ -49,6 +49,10 @@ WINDOWS: Final = {"wide": (1280, 800), "narrow": (390, 844)}
 SCHEMES: Final = ("light", "dark")
 
 
+_OTHER_TABS: Final = "nav.tabs a:not([aria-current])"
+"""The tab that is current without being named is the page that has been given already."""
+
+
 class Stop(NamedTuple):
     """A page, by a name for files, and its place."""
 
@@ -99,9 +103,8 @@ async def _stops(page: ConsolePage, path: str, ids: Any) -> list[Stop]:
     assert open_part in ("tab", "tab/:record"), f"name the record of :{open_part} in IDS"
     await page.go(before)
     await page.settled()
-    tabs = [
-        Stop(f"{name}-{each.rpartition('/')[2]}", each) for each in await _links(page, "nav.tabs a", before)
-    ]
+    css = "nav.tabs a" if "record" in open_part else _OTHER_TABS
+    tabs = [Stop(f"{name}-{each.rpartition('/')[2]}", each) for each in await _links(page, css, before)]
     if open_part == "tab":
         return tabs
     stops = []
