@@ -28,7 +28,7 @@ LISTS: Final = {
     for route in TABLE.routes
     if "sortField" in route.query.__struct_encode_fields__ and route.operation != "application.actors"
 }
-"""The lists of records. The list of actors shows what is in memory; `test_overview.py` tests it."""
+"""The lists of records. That of actors shows what is in memory; `test_actors.py` sorts it."""
 
 CONNECTION: Final[Mapping[int | None, str | None]] = {None: None, 1: "connected", 0: "disconnected"}
 
