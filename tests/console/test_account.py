@@ -38,7 +38,7 @@ async def test_logging_out_ends_the_log_in_on_the_server(server: Server, console
     token = await console.run(TOKEN)
     assert await holds(server, token)
     await console.at("button", "Log out").click()
-    await console.sees("You are logged out: you have logged out.")
+    await console.sees("You have logged out.")
     assert not await holds(server, token)
     assert await holds(server, server.token)
     assert await console.run(f"{TOKEN} ?? null") is None
@@ -75,7 +75,7 @@ async def test_profile_password_and_log_ins(server: Server, console: ConsolePage
     await console.at("button", "End all log-ins").click()
     await console.at("dialog").at(css="[name=password]").fill(NEW_PASSWORD)
     await console.at("dialog").at("button", "End all log-ins").click()
-    await console.sees("You are logged out: you have ended all log-ins.")
+    await console.sees("You have ended all log-ins.")
     assert not await holds(server, token)
     await console.log_in(EMAIL, NEW_PASSWORD)
     await console.sees("All ended before")
@@ -147,6 +147,6 @@ async def test_an_account_is_deleted_after_its_address_is_typed(server: Server, 
     await form.says(f"email: is not {OTHER}.")
     await form.at(css="[name=email]").fill(OTHER)
     await form.at("button", "Delete my account").click()
-    await page.sees("You are logged out: your account is deleted.")
+    await page.sees("Your account is deleted.")
     body = {"email": OTHER, "password": PASSWORD}
     await server.call("POST", "/auth/user", body, token="", status=401)

@@ -62,7 +62,7 @@ export async function request(method, target, { query, body, headers, signal, to
   if (answer.ok || answer.status === 304) return answer;
   const error = await errorOf(answer);
   // A call that was sent before a new log-in says nothing about the new token.
-  if (answer.status === 401 && token && !proof && usedToken && usedToken === session.value?.token) endSession(error.message);
+  if (answer.status === 401 && token && !proof && usedToken && usedToken === session.value?.token) endSession(`You are logged out: ${error.message}`);
   throw error;
 }
 

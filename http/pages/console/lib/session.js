@@ -49,7 +49,7 @@ export function endSession(reason) {
 }
 
 // End the log-in in this tab, and on the server, so that its token is of no use to anybody.
-export async function logOut(send, reason = "you have logged out.") {
+export async function logOut(send, reason = "You have logged out.") {
   const now = session.value;
   if (!now) return;
   endSession(reason);

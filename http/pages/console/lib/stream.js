@@ -55,7 +55,7 @@ export function openStream(target, { query, onEvent, onReset, onState }) {
         const error = await errorOf(answer);
         if (answer.status === 401 && usedToken === session.peek()?.token) {
           closed = true;
-          endSession(error.message);
+          endSession(`You are logged out: ${error.message}`);
         }
         throw error;
       }

@@ -30,7 +30,7 @@ export function LogIn() {
   };
   return html`<main class="login">
     <h1 class="brand"><img src="/favicon.svg" alt="" width="32" height="32" /> Trunkline</h1>
-    ${ended.value && html`<${Notice} tone="warn">You are logged out: ${ended.value}</${Notice}>`}
+    ${ended.value && html`<${Notice} tone="warn">${ended.value}</${Notice}>`}
     <form class="card form" onSubmit=${submit}>
       <div class="field"><label for=${id + "e"}>E-mail address</label>
         <input id=${id + "e"} name="email" type="email" autocomplete="username" required autofocus /></div>

@@ -19,7 +19,7 @@ export function Deletion({ me, reload }) {
         return post("/me/delete", values, { proof: true });
       },
     });
-    if (answer) endSession("your account is deleted.");
+    if (answer) endSession("Your account is deleted.");
   };
   const { appCount, apiTokenCount } = me.summary || {};
   return html`<${Card} title="Delete your account"><div class="stack">

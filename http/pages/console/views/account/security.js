@@ -84,7 +84,7 @@ function LogIns({ me }) {
         return patch("/me", { tokenCutoff: new Date(headers.get("date")).toISOString(), currentCredentials }, { proof: true });
       },
     });
-    if (answer) endSession("you have ended all log-ins.");
+    if (answer) endSession("You have ended all log-ins.");
   };
   return html`<${Card} title="Log-ins" actions=${html`<button class="danger" onClick=${end}>End all log-ins</button>`}>
     <p>Log out ends this log-in alone. If a token may be in wrong hands, end all of them.</p>
