@@ -129,4 +129,4 @@ def _name(path: str) -> str:
     named = [part for part, after in zip(parts, [*parts[1:], ""], strict=True) if not after.startswith(":")]
     if not path.strip("/"):
         return "start"
-    return "-".join(part.strip(":") for part in named) or "overview"
+    return re.sub(r"[A-Z]", r"-\g<0>", "-".join(part.strip(":") for part in named)).lower() or "overview"
