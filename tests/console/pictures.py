@@ -27,7 +27,7 @@ LIVE_S: Final = 20
 COVER: Final = """{
     const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     for (let text; (text = texts.nextNode());) {
-        const covered = text.data.replace(/[0-9a-f]{48}-[\\w-]{10,}/g, "\\u2026");
+        const covered = text.data.replace(/[0-9a-f]{48}[\\w-]{10,}/g, "\\u2026");
         if (covered !== text.data) text.data = covered;
     }
 }"""
