@@ -307,7 +307,7 @@ async def test_the_token_of_a_narrow_login_is_narrow(server: Server) -> None:
 
 async def test_what_a_token_says_holds_no_secret(server: Server) -> None:
     claims = claims_of(server.token)
-    assert claims.keys() == {"typ", "sub", "scope", "iat", "exp", "gen", "auth"}
+    assert claims.keys() == {"typ", "sub", "scope", "iat", "exp", "gen", "auth", "sid"}
     assert PASSWORD not in json.dumps(claims)
 
 
