@@ -41,6 +41,15 @@ export function setQuery(changes, { push = false } = {}) {
   }
 }
 
+// A segment of an address; "" if its encoding is broken.
+function decoded(segment) {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return "";
+  }
+}
+
 // The first row whose pattern matches, with the values of its ":names"; null if none does.
 export function match(rows, path) {
   const given = path.split("/");
@@ -50,8 +59,8 @@ export function match(rows, path) {
     const params = {};
     const fits = wanted.every((each, at) => {
       if (!each.startsWith(":")) return each === given[at];
-      params[each.slice(1)] = decodeURIComponent(given[at]);
-      return given[at] !== "";
+      params[each.slice(1)] = decoded(given[at]);
+      return Boolean(params[each.slice(1)]);
     });
     if (fits) return { row, params };
   }
