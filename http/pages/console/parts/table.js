@@ -59,6 +59,8 @@ export function RecordTable({ noun = "row", many = noun + "s", source, params = 
   const data = useData(load, [typeof source === "function" ? refresh : source, refresh, JSON.stringify(asked)], { every });
   useEffect(() => { if (data.value) onLoaded?.(data.value); }, [data.value]);
   const list = data.value;
+  // The last page may have gone, as by a deletion.
+  useEffect(() => { if (page > 0 && list && page * PER_PAGE >= list.totalCount) setQuery({ page: Math.max(0, Math.ceil(list.totalCount / PER_PAGE) - 1) || "" }); }, [list]);
   const narrowed = filter || Object.values(params).some((value) => value !== undefined && value !== null && value !== "");
   const sort = {
     field: list?.sortField || field,
@@ -91,7 +93,8 @@ export function RecordTable({ noun = "row", many = noun + "s", source, params = 
 export function SearchBox({ value, set, label, placeholder = "Search by name" }) {
   const [text, setText] = useState(value);
   const timer = useRef(0);
-  useEffect(() => setText(value), [value]);
+  // What is typed stays, also a blank at its end, when it comes back from the address.
+  useEffect(() => setText((typed) => (typed.trim() === value ? typed : value)), [value]);
   useEffect(() => () => clearTimeout(timer.current), []);
   const typed = (event) => {
     const given = event.target.value;
