@@ -14,6 +14,8 @@ export class ApiError extends Error {
   }
 }
 
+export const unreachable = () => new ApiError(0, "Unreachable", "The server does not answer. Check that it runs and that this machine reaches it.");
+
 // A path of the API from its segments: path("applications", id, "devices").
 export function path(...segments) {
   return "/" + segments.map(encodeURIComponent).join("/");
@@ -57,7 +59,7 @@ export async function request(method, target, { query, body, headers, signal, to
     answer = await fetch(target + queryString(query), init);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, "Unreachable", "The server does not answer. Check that it runs and that this machine reaches it.");
+    throw unreachable();
   }
   if (answer.ok || answer.status === 304) return answer;
   const error = await errorOf(answer);
@@ -80,8 +82,13 @@ export async function errorOf(answer) {
 }
 
 async function decoded(answer) {
-  const text = await answer.text();
-  return text ? JSON.parse(text) : null;
+  try {
+    const text = await answer.text();
+    return text ? JSON.parse(text) : null;
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError(0, "Unreadable", "The answer of the server is cut off, or is no JSON. Try again.");
+  }
 }
 
 export const get = async (target, query, options) => decoded(await request("GET", target, { ...options, query }));

@@ -1,7 +1,7 @@
 // Server-sent events by `fetch`: `EventSource` cannot send the token. A stream is closed while the tab is hidden, since
 // a browser opens six connections to one server at most, and resumes after the last event when it is seen again.
 
-import { authorization, errorOf, queryString } from "./api.js";
+import { ApiError, authorization, errorOf, queryString, unreachable } from "./api.js";
 import { endSession, session } from "./session.js";
 
 const KEEP_ALIVE_S = 10;
@@ -12,12 +12,13 @@ const RETRY_MS = [500, 1000, 2000, 5000, 10_000];
 // onEvent(data, name, id): an event, its data decoded. onReset(): some events were missed and are not kept.
 // onState({state, since, error}): "opening" at first, "live" once the server has answered, "stale" when it is interrupted.
 export function openStream(target, { query, onEvent, onReset, onState }) {
-  let closed = false, running = false, abort = null, timer = 0, watchdog = 0, lastId = "", failures = 0, current = "";
+  let closed = false, running = false, abort = null, timer = 0, watchdog = 0, lastId = "", failures = 0, current = "", since = 0;
 
   const tell = (state, error) => {
     if (closed || (state === current && !error)) return;
+    if (state !== current) since = Date.now();
     current = state;
-    onState?.({ state, since: Date.now(), error });
+    onState?.({ state, since, error });
   };
 
   const heard = () => {
@@ -75,7 +76,8 @@ export function openStream(target, { query, onEvent, onReset, onState }) {
       }
       tell("stale");
     } catch (error) {
-      if (!closed && !document.hidden) tell("stale", error);
+      mine.abort(); // what is left of the answer, if a handler failed
+      if (!closed && !document.hidden) tell("stale", error instanceof ApiError ? error : unreachable());
     }
     clearTimeout(watchdog);
     running = false;
