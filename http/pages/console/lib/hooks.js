@@ -17,6 +17,7 @@ export function useData(load, deps, { every = 0 } = {}) {
   useEffect(() => {
     let abort = null, timer = 0, over = false, wait = typeof every === "function" ? AGAIN_MS : every;
     const run = async () => {
+      if (over) return;
       clearTimeout(timer);
       abort?.abort();
       const mine = (abort = new AbortController());
@@ -71,7 +72,7 @@ export function useTitle(title) {
   }, [title]);
 }
 
-// True while the rendering of a component may be stale: calls `draw` at most once a frame.
+// A function that calls `draw` before the next frame, once however often it is called until then.
 export function useFrame(draw) {
   const waiting = useRef(0);
   const latest = useRef(draw);
