@@ -4,7 +4,7 @@ import { request } from "./api.js";
 import { useEffect, useState } from "./ui.js";
 
 const EVERY_MS = 3000;
-const KEPT = 200;
+const KEPT_MS = 600_000;
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/;
 const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
 
@@ -76,7 +76,7 @@ export function useMetrics() {
         const next = parse(await answer.text(), Date.now());
         if (last && total(next, "process_start_time_seconds") !== total(last, "process_start_time_seconds")) kept.length = 0;
         kept.push(next);
-        if (kept.length > KEPT) kept.shift();
+        while (kept[0].at < next.at - KEPT_MS) kept.shift();
         setState({ readings: [...kept] });
       } catch (error) {
         if (!abort.signal.aborted) setState({ readings: [...kept], error });
