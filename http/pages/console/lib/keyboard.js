@@ -1,6 +1,7 @@
-// Keys for the whole console. Single letters work while no field has the focus.
+// Keys for the whole console, for who is logged in. Single letters work while no field has the focus.
 
 import { go, link, route } from "./router.js";
+import { session } from "./session.js";
 
 // g, then one of these: sections of the current application, or of the console.
 export const PLACES = {
@@ -22,6 +23,7 @@ export function listenToKeys(showHelp) {
       if (event.key === "Escape") event.target.blur();
       return;
     }
+    if (!session.value) return;
     const afterG = Date.now() - chord < CHORD_MS;
     chord = 0;
     if (afterG && PLACES[event.key]) {

@@ -60,9 +60,16 @@ export function Dialogs() {
     addEventListener("hashchange", left);
     return () => removeEventListener("hashchange", left);
   }, [dialog]);
+  // Nor is it shown to who logs in next.
+  useEffect(() => () => {
+    shown.value?.resolve();
+    shown.value = null;
+  }, []);
   const close = (value) => {
-    element.current?.close();
-    if (shown.value === dialog) shown.value = null;
+    if (shown.value === dialog) {
+      element.current?.close();
+      shown.value = null;
+    }
     dialog.resolve(value);
   };
   if (!dialog) return null;
