@@ -68,8 +68,8 @@ export function Chart({ label, series, data, range, height = 260, unit = "", onS
   return html`<div class="chart" ref=${box} role="img" aria-label=${`${label}. ${summary(series, data)}`}></div>`;
 }
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hour12: false });
-const seconds = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const seconds = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 
 // The texts of the time axis; `step` is the time between two of them in s. Midnight is shown as the day.
