@@ -42,7 +42,7 @@ export function Form({ fields, initial = {}, submit, button = "Save", close, ext
     }
     setBusy(false);
   };
-  const wrong = error && shown.find((each) => error.message.startsWith(each.name));
+  const wrong = error && shown.find((each) => error.message.startsWith(each.name) && !/\w/.test(error.message[each.name.length]));
   return html`<form class=${wide ? "form wide" : "form"} onSubmit=${send} noValidate>
     ${shown.map((field) => html`<${Field} key=${field.name} field=${field} text=${texts[field.name]} set=${(value) => set(field.name, value)} wrong=${wrong === field} quiet=${changesOnly} />`)}
     ${extra}
@@ -106,7 +106,7 @@ function toText(field, initial) {
   const value = field.name.split(".").reduce((inner, name) => inner?.[name], initial) ?? field.value;
   switch (field.type) {
     case "checkbox": return Boolean(value);
-    case "select": return value ?? (Array.isArray(field.options[0]) ? field.options[0][0] : field.options[0]);
+    case "select": return value ?? (Array.isArray(field.options[0]) ? field.options[0][0] : field.options[0]) ?? "";
     case "lines": return (value || []).join("\n");
     case "json": return value === undefined ? "" : JSON.stringify(value, null, 2);
     case "choices": case "records": return value || [];
@@ -141,7 +141,7 @@ function toValue(field, text) {
   switch (field.type) {
     case "number": {
       const number = Number(text);
-      if (text.trim() === "" || Number.isNaN(number)) throw new Error(`${field.name} is "${text}"; it must be a number.`);
+      if (text.trim() === "" || !Number.isFinite(number)) throw new Error(`${field.name} is "${text}"; it must be a number.`);
       return number;
     }
     case "lines": return lines();
