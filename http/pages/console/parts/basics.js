@@ -102,27 +102,30 @@ export function Tags({ tags }) {
   return html`<span class="row">${(tags || []).map((tag) => html`<span class="tag">${tag.key}=${tag.value}</span>`)}</span>`;
 }
 
-// A page that is served without TLS from another machine has no clipboard; there the old way still works.
+// A page that is served without TLS from another machine has no clipboard, or may not use it; there the old way still works.
 async function copyText(text) {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const written = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+  if (written) return;
+  const before = document.activeElement;
   const field = document.createElement("textarea");
   field.value = text;
   (document.querySelector("dialog[open]") || document.body).append(field);
   field.select();
-  document.execCommand("copy");
+  const copied = document.execCommand("copy");
   field.remove();
-  return undefined;
+  before?.focus();
+  if (!copied) throw new Error("The browser did not copy the text.");
 }
 
 // A button that copies a text.
 export function Copy({ text, label = "Copy" }) {
-  const [copied, setCopied] = useState(false);
+  const [told, setTold] = useState("");
   useEffect(() => {
-    const timer = copied && setTimeout(() => setCopied(false), 2000);
+    const timer = told && setTimeout(() => setTold(""), 2000);
     return () => clearTimeout(timer);
-  }, [copied]);
-  const copy = () => copyText(text).then(() => setCopied(true));
-  return html`<button class="small" onClick=${copy}>${copied ? "Copied" : label}</button>`;
+  }, [told]);
+  const copy = () => copyText(text).then(() => setTold("Copied"), () => setTold("Not copied"));
+  return html`<button class="small" onClick=${copy}>${told || label}</button>`;
 }
 
 export const Snippet = ({ text, label }) =>
