@@ -3,6 +3,7 @@
 import { get } from "../lib/api.js";
 import { useData } from "../lib/hooks.js";
 import { html } from "../lib/ui.js";
+import { note } from "./notes.js";
 
 const LONG_FROM = 2000;
 // Descriptions that say no more than the label of the field.
@@ -15,6 +16,7 @@ let asked = null;
 function load() {
   asked ||= get("/openapi.json").catch((error) => {
     asked = null;
+    note(`The API document cannot be loaded, and forms need it: ${error.message}`, "bad");
     throw error;
   });
   return asked;
