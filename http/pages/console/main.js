@@ -6,7 +6,7 @@ import { currentApplication, listenToKeys, PLACES } from "./lib/keyboard.js";
 import { link, match, route } from "./lib/router.js";
 import { keepFresh, logOut, session } from "./lib/session.js";
 import { chooseTheme, theme } from "./lib/theme.js";
-import { Component, html, render, signal, useEffect, useRef, useState } from "./lib/ui.js";
+import { Component, html, render, signal, useEffect, useState } from "./lib/ui.js";
 import { Problem } from "./parts/basics.js";
 import { Dialogs, openDialog } from "./parts/dialog.js";
 import { LogIn } from "./parts/login.js";
@@ -43,7 +43,7 @@ function Side({ section }) {
     <nav aria-label="Console">
       ${[["applications", "Applications", link("/applications")], ["organizations", "Organizations", link("/organizations")], ["boards", "Dashboards", link("/dashboards")], ["server", "Server", link("/server")], ["account", "Your account", link("/account")]].map(item)}
     </nav>
-    ${app && html`<nav aria-label="Application"><h2 class="application">${name.value?.name || "Application"}</h2>
+    ${app && html`<nav aria-label="Application"><h2 class="application">${(name.value?.id === app && name.value.name) || "Application"}</h2>
       ${SECTIONS.map(([title, items]) => html`${title && html`<h2>${title}</h2>`}
         ${items.map(([key, text, place]) => item([key, text, place ? link("/applications", app, place) : link("/applications", app)]))}`)}</nav>`}
     <div class="foot">
@@ -67,10 +67,9 @@ function showHelp() {
   openDialog("Keys", () => html`<table><tbody>${keys.map(([key, text]) => html`<tr><td>${key.split(" ").map((each) => html`<kbd>${each}</kbd> `)}</td><td>${text}</td></tr>`)}</tbody></table>`);
 }
 
-// The view of an address. Its file is loaded first; the focus goes to its title when the address changes.
+// The view of an address. Its file is loaded first.
 function View({ found }) {
   const [loaded, setLoaded] = useState({});
-  const box = useRef(null);
   useEffect(() => {
     let over = false;
     found?.row.load().then((view) => over || setLoaded({ view }), (error) => over || setLoaded({ error }));
@@ -80,7 +79,7 @@ function View({ found }) {
   if (!found) return html`<h1>There is no such page</h1><p><a href="#/">Go to the start.</a></p>`;
   if (loaded.error) return html`<${Problem} error=${{ message: `This page cannot be loaded: ${loaded.error.message}` }} retry=${() => location.reload()} />`;
   if (!loaded.view) return html`<p class="quiet" role="status">Loading.</p>`;
-  return html`<div ref=${box}><${Boundary}><${loaded.view} ...${found.params} /></${Boundary}></div>`;
+  return html`<div><${Boundary}><${loaded.view} ...${found.params} /></${Boundary}></div>`;
 }
 
 // Shows what went wrong in a view instead of an empty page.
