@@ -17,7 +17,7 @@ const ATTRIBUTES_HINT = `Types: ${DATA_TYPES.join(", ")}.`;
 const fields = (created) => [
   { name: "name", label: "Name of the recipe", required: true },
   { name: "description", label: "Description of the recipe", type: "longtext", rows: 2, blank: created ? undefined : "" },
-  { name: "deviceName", label: "Name of its devices", hint: "Without it they are called as the recipe." },
+  { name: "deviceName", label: "Name of its devices", hint: "Without it they are called as the recipe.", blank: created ? undefined : "" },
   { name: "deviceDescription", label: "Description of its devices", type: "longtext", rows: 2, blank: created ? undefined : "" },
   { name: "deviceClass", label: "Class", type: "select", options: CLASSES },
   { name: "tags", label: "Tags", type: "tags", rows: 3, hint: "One key=value a line.", blank: created ? undefined : [] },

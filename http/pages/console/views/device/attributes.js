@@ -11,13 +11,13 @@ export const attributeFields = ({ created = true } = {}) => [
   { name: "name", label: "Name", required: true },
   created && { name: "dataType", label: "Type", type: "select", options: DATA_TYPES },
   { name: "description", label: "Description", type: "longtext", rows: 2, blank: created ? undefined : "" },
-  { name: "contentType", label: "Content type", hint: "Of a text or a blob, such as image/jpeg." },
-  { name: "attributeTags", label: "Tags", type: "json", rows: 3, placeholder: '{"unit": "C"}' },
+  { name: "contentType", label: "Content type", hint: "Of a text or a blob, such as image/jpeg.", blank: created ? undefined : "" },
+  { name: "attributeTags", label: "Tags", type: "json", rows: 3, placeholder: '{"unit": "C"}', blank: created ? undefined : {} },
 ].filter(Boolean);
 
 export async function editAttribute(source, attribute, reload) {
   const changed = await openForm(`Change the attribute ${attribute.name}`, {
-    fields: attributeFields({ created: false }), initial: attribute,
+    fields: attributeFields({ created: false }), initial: attribute, changesOnly: true,
     submit: (values) => patch(source + path("attributes", attribute.name), values),
   });
   if (changed) reload();

@@ -9,7 +9,7 @@ export function deviceFields({ created = true } = {}) {
   return [
     { name: "name", label: "Name", required: true },
     { name: "deviceClass", label: "Class", type: "select", options: CLASSES },
-    { name: "gatewayId", label: "Id of its gateway", show: (values) => values.deviceClass === "peripheral" },
+    { name: "gatewayId", label: "Id of its gateway", blank: created ? undefined : "", show: (values) => values.deviceClass === "peripheral" },
     { name: "parentId", label: "Id of the system above it", blank: created ? undefined : null },
     { name: "description", label: "Description", type: "longtext", rows: 2, blank: created ? undefined : "" },
     { name: "tags", label: "Tags", type: "tags", rows: 3, hint: "One key=value a line.", blank: created ? undefined : [] },

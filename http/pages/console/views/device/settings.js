@@ -37,7 +37,7 @@ export function SettingsTab({ app, device, record, reload }) {
       record.ancestorIds?.length > 1 ? ["Ancestors", html`<span class="row">${record.ancestorIds.map(to)}</span>`] : ["Ancestors", null],
       ...stamps(record),
     ]} /></${Card}>
-    <${Card} title="Change"><${Form} key=${saved} fields=${deviceFields({ created: false })} initial=${record} submit=${change} /></${Card}>
+    <${Card} title="Change"><${Form} key=${saved} fields=${deviceFields({ created: false })} initial=${record} changesOnly submit=${change} /></${Card}>
     <details class="card"><summary>Edit as JSON</summary>
       <${JsonEditor} key=${saved} value=${editable} save=${change} label="The device as JSON" /></details>
     <${Card} title="Delete"><div class="stack"><p>The device disappears at once, and can be restored for 93 days.</p>
