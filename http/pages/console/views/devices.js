@@ -75,7 +75,7 @@ function columns(deleted, reports) {
     deleted
       ? { label: "Deleted", sort: "deletedAt", render: (row) => html`<${Time} at=${row.deletedAt} age />` }
       : { label: "Connection", sort: "connectionStatus", render: (row) => html`<${Connection} info=${row.connectionInfo} />` },
-    !deleted && { label: "Last state", render: (row) => html`<${LastState} time=${reports?.[row.id]} known=${reports !== null} />` },
+    !deleted && { label: "Last state", render: (row) => html`<${LastState} time=${reports[row.id]} known=${row.id in reports} />` },
     { label: "Class", render: (row) => row.deviceClass },
     { label: "Tags", render: (row) => html`<${Tags} tags=${row.tags} />` },
     { label: "Changed", sort: "lastUpdated", render: (row) => html`<${Time} at=${row.lastUpdated} />` },
@@ -85,9 +85,9 @@ function columns(deleted, reports) {
 
 const LastState = ({ time, known }) => (known ? html`<${Time} at=${time} age />` : html`<span class="quiet">…</span>`);
 
-// The time of the newest state of each device of a page: {id: time}, null while it is loaded.
+// The time of the newest state of each device of a page, undefined for none: {id: time}, without those not loaded yet.
 function useLastStates(app, list) {
-  const [times, setTimes] = useState(null);
+  const [times, setTimes] = useState({});
   useEffect(() => {
     if (!list) return undefined;
     const abort = new AbortController();
@@ -97,7 +97,7 @@ function useLastStates(app, list) {
       ? post(path("applications", app, "data", "last-value-query"), { deviceQuery: { id: { $in: ids } } }, { signal: abort.signal })
       : Promise.resolve({});
     load.then(
-      (found) => setTimes(Object.fromEntries(Object.entries(found).map(([id, point]) => [id, point.time]))),
+      (found) => setTimes(Object.fromEntries(ids.map((id) => [id, found[id]?.time]))),
       (error) => error.name === "AbortError" || note(`The times of the last states are missing: ${error.message}`, "bad"),
     );
     return () => abort.abort();
@@ -108,9 +108,12 @@ function useLastStates(app, list) {
 // The filters beside the search.
 function Filters() {
   const { query } = route.value;
+  const [tag, setTag] = useState(query.tag || ""); // what is typed stays when the list is read again
+  useEffect(() => setTag(query.tag || ""), [query.tag]);
   const set = (name) => (event) => setQuery({ [name]: event.target.value.trim(), page: "" }, { push: true });
   return html`
     <select aria-label="Device class" value=${query.class || ""} onChange=${set("class")}>
       <option value="">All classes</option>${CLASSES.map((each) => html`<option value=${each} selected=${each === query.class}>${each}</option>`)}</select>
-    <input class="tag-filter" aria-label="Tags, such as floor=1, room" placeholder="Tags: floor=1, room" value=${query.tag || ""} onChange=${set("tag")} />`;
+    <input class="tag-filter" aria-label="Tags, such as floor=1, room" placeholder="Tags: floor=1, room" value=${tag}
+      onInput=${(event) => setTag(event.target.value)} onChange=${set("tag")} />`;
 }

@@ -76,7 +76,7 @@ function columns({ names, live, source, reload }) {
   return [
     { label: "Name", render: (row) => html`<b>${row.name}</b>${row.description && html`<div class="quiet">${row.description}</div>`}` },
     { label: "Newest value", render: (row) => html`<${Newest} newest=${live.newest.get(row.name)} known=${Boolean(live.at)} />` },
-    { label: "Reported", render: (row) => html`<${Time} at=${live.newest.get(row.name)?.time} age />` },
+    { label: "Reported", render: (row) => (live.at || live.newest.has(row.name) ? html`<${Time} at=${live.newest.get(row.name)?.time} age />` : html`<span class="quiet">…</span>`) },
     { label: "Type", render: (row) => row.dataType },
     { label: "Chart", render: (row) => html`<input type="checkbox" aria-label=${`Chart of ${row.name}`} disabled=${!hasChart(row)} checked=${names.includes(row.name)} onChange=${() => toggle(row.name)} />` },
     { label: html`<span class="hidden-label">Changes</span>`, render: (row) => html`<span class="row"><button class="small" onClick=${() => editAttribute(source, row, reload)}>Change<span class="hidden-label"> ${row.name}</span></button>

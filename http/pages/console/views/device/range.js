@@ -41,7 +41,9 @@ export function RangeChoice() {
 function OwnRange({ range, close }) {
   const id = useId();
   const [error, setError] = useState(null);
-  const to = range.fixed ? range.toMs : Date.now();
+  // The chart is drawn again while somebody types: the fields begin with these times and keep what is typed.
+  const [to] = useState(() => (range.fixed ? range.toMs : Date.now()));
+  const [from] = useState(to - range.spanMs);
   const submit = (event) => {
     event.preventDefault();
     const given = new FormData(event.target);
@@ -51,13 +53,14 @@ function OwnRange({ range, close }) {
     return close();
   };
   return html`<form class="row" onSubmit=${submit}>
-    <label for=${id + "f"}>From</label><input id=${id + "f"} name="from" type="datetime-local" step="1" required value=${localText(to - range.spanMs)} />
-    <label for=${id + "t"}>to</label><input id=${id + "t"} name="to" type="datetime-local" step="1" required value=${localText(to)} />
+    <label for=${id + "f"}>From</label><input id=${id + "f"} name="from" type="datetime-local" step="1" required defaultValue=${localText(from)} />
+    <label for=${id + "t"}>to</label><input id=${id + "t"} name="to" type="datetime-local" step="1" required defaultValue=${localText(to)} />
     <button class="small primary">Show</button><${Problem} error=${error} /></form>`;
 }
 
-// 2026-11-21T14:03:07 in the local zone, as fields of times need it.
+// 2026-11-21T14:03:07 in the local zone, as fields of times need it; "" for what is no time.
 export function localText(ms) {
   const at = new Date(ms);
+  if (Number.isNaN(at.getTime())) return "";
   return new Date(ms - at.getTimezoneOffset() * MINUTE_MS).toISOString().slice(0, 19);
 }

@@ -16,8 +16,8 @@ const SILENT_MS = 300_000;
 const STEP_MS = 60_000;
 export const CLASSES = ["standalone", "gateway", "peripheral", "floating", "edgeCompute", "system", "embedded"];
 
-// {query, error}: the advanced query as an object, undefined for none; the text itself where it is no JSON object, so
-// that the server says what is wrong.
+// The advanced query as an object, undefined for none; the text itself where it is no JSON object, so that the server
+// says what is wrong.
 export function deviceQuery(address, { withName = false } = {}) {
   const { query: text = "", show = "", class: deviceClass = "", tag = "", filter = "" } = address;
   let query = {};
@@ -51,7 +51,7 @@ function parsed(text) {
 // One more condition. The query of the reader stays at the top, so that the place in an error is the place in its text.
 function also(query, key, condition) {
   if (!(key in query)) return { ...query, [key]: condition };
-  return { ...query, $and: [...(query.$and || []), { [key]: condition }] };
+  return { ...query, $and: [].concat(query.$and ?? [], { [key]: condition }) };
 }
 
 // "floor=1, =north, room" as conditions on tags: a key and a value, a value of any key, a key with any value.
