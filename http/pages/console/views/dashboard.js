@@ -4,7 +4,7 @@
 import { del, get, patch, path, post } from "../lib/api.js";
 import { useData } from "../lib/hooks.js";
 import { go, link, route, setQuery } from "../lib/router.js";
-import { html, useRef } from "../lib/ui.js";
+import { html } from "../lib/ui.js";
 import { Card, Empty, Loaded, Page } from "../parts/basics.js";
 import { confirmed, openDialog } from "../parts/dialog.js";
 import { openForm } from "../parts/form.js";
@@ -23,23 +23,25 @@ export function Dashboard({ app, dashboard }) {
   const source = app ? path("applications", app, "dashboards", dashboard) : path("dashboards", dashboard);
   const data = useData((signal) => get(source, {}, { signal }), [source]);
   const record = data.value;
-  const revision = useRef("");
-  revision.current = record?._etag;
   const { query } = route.value;
-  // Changes are refused if somebody else has changed the dashboard since it was read.
+  // Changes are refused if somebody else has changed the dashboard since it was read. A dialog keeps the revision that it
+  // was opened with, since that is what it changes.
+  let revision = record?._etag;
   const change = async (changes) => {
-    const changed = await patch(source, changes, { headers: { "if-match": `"${revision.current}"` } });
-    revision.current = changed._etag;
+    const changed = await patch(source, changes, { headers: { "if-match": `"${revision}"` } });
+    revision = changed._etag;
     note("The dashboard is saved.");
-    data.reload();
+    await data.reload(); // the next change begins with what this one has stored
     return changed;
   };
-  const rename = () => openForm("Change this dashboard", { fields: FIELDS, initial: record, submit: change });
+  // A number that was set cannot be unset, so an emptied field is refused.
+  const fields = FIELDS.map((each) => ({ ...each, required: each.required || each.type === "number" }));
+  const rename = () => openForm("Change this dashboard", { fields, initial: record, changesOnly: true, submit: change });
   const remove = async () => {
     const text = html`<b>${record.name}</b> is deleted for good, and its link ends.`;
     if (await confirmed({ title: "Delete this dashboard?", text, act: () => del(source) })) go(home);
   };
-  const add = () => addBlock(app, record, change);
+  const add = () => addBlock(app, record, change).catch((error) => note(error.message, "bad"));
   const editBlock = (position) => openDialog("Edit this block", (close) => html`<${BlockEditor}
     block=${record.blocks[position]} close=${close}
     save=${(block) => change({ blocks: record.blocks.toSpliced(position, 1, ...(block ? [block] : [])) })} />`);

@@ -38,8 +38,9 @@ export async function addBlock(given, dashboard, change) {
 // A dashboard of a user may show any application that the user reaches.
 async function chooseApplication() {
   const { items } = await get("/applications", { perPage: CHOICES, sortField: "name" });
-  const options = items.length ? items.map((each) => [each.id, each.name]) : [["", "there is none yet"]];
-  return openForm("Of which application?", { fields: [{ name: "app", label: "Application", type: "select", options }], button: "Next", submit: ({ app }) => app || undefined });
+  if (!items.length) throw new Error("There is no application yet. Create one first, since a block shows something of an application.");
+  const options = items.map((each) => [each.id, each.name]);
+  return openForm("Of which application?", { fields: [{ name: "app", label: "Application", type: "select", options }], button: "Next", submit: ({ app }) => app });
 }
 
 function block({ kind, title, attribute, device, table, text }, others) {

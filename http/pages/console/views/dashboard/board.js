@@ -27,7 +27,7 @@ export function Board({ dashboard, body, load, fixed, edit, changed, app }) {
       <button class="small" onClick=${data.reload} disabled=${data.loading}>Read again</button>
       ${!fixed && html`<span class="quiet">every ${every / 1000} s</span>`}
     </div>
-    ${data.error && !answer && html`<${Problem} error=${data.error} retry=${data.reload} />`}
+    ${data.error && (fixed || !answer) && html`<${Problem} error=${data.error} retry=${data.reload} />`}
     <div class="board" style=${{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}>
       ${places.map(({ position, x, y, width, height }) => html`<${Block} key=${position}
         block=${dashboard.blocks[position]} data=${shown.get(position)} failed=${data.error} rows=${height} px=${(WIDTH_PX * width) / columns} edit=${edit && (() => edit(position))} app=${app}

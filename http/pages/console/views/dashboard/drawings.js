@@ -20,10 +20,12 @@ function colour(line, at) {
 
 export function Graph({ chart, name, config, rows, px }) {
   const right = new Set((config.yAxes || []).filter((axis) => axis.position === "right").map((axis) => axis.id));
-  const series = chart.lines.map((line) => ({
+  // A segment whose values are no numbers has a line without points.
+  const lines = chart.lines.filter((line) => line.points.length);
+  const series = lines.map((line) => ({
     name: line.label, color: line.color, step: line.style === "step", area: line.style === "area", bars: line.style === "bar", right: right.has(line.axis),
   }));
-  const data = useMemo(() => joined(chart.lines), [chart]);
+  const data = useMemo(() => joined(lines), [chart]);
   const marks = chart.marks.map((mark) => ({
     from: mark.points[0][1], to: mark.style === "area" ? mark.points[1]?.[1] : undefined, color: mark.color, label: mark.label,
   }));
@@ -35,7 +37,7 @@ export function Graph({ chart, name, config, rows, px }) {
 
 // The points of all lines by their times, in seconds.
 function joined(lines) {
-  const tables = lines.filter((line) => line.points.length).map((line) => [line.points.map(([ms]) => ms / 1000), line.points.map(([, value]) => value)]);
+  const tables = lines.map((line) => [line.points.map(([ms]) => ms / 1000), line.points.map(([, value]) => value)]);
   return tables.length > 1 ? uPlot.join(tables) : tables[0];
 }
 

@@ -10,7 +10,7 @@ export const SPANS = [
 
 export const FIELDS = [
   { name: "name", label: "Name", required: true },
-  { name: "description", label: "Description", type: "longtext", rows: 2 },
+  { name: "description", label: "Description", type: "longtext", rows: 2, blank: "" },
   { name: "refreshRate", label: "Seconds between two refreshes", type: "number", hint: "5 to 600; without it 60." },
   { name: "duration", label: "Milliseconds that charts show", type: "number", hint: "For blocks without a range of their own; without it a day, 86400000." },
 ];
