@@ -72,7 +72,7 @@ export async function errorOf(answer) {
   const text = await answer.text();
   let told = {};
   try {
-    told = JSON.parse(text);
+    told = JSON.parse(text) ?? {};
   } catch {
     // A proxy may answer with another form.
   }

@@ -38,8 +38,12 @@ export function openStream(target, { query, onEvent, onReset, onState }) {
       else if (field === "id") lastId = value;
     }
     if (closed) return;
-    if (name === "reset") onReset?.();
-    else if (data.length) onEvent?.(JSON.parse(data.join("\n")), name, lastId);
+    try {
+      if (name === "reset") onReset?.();
+      else if (data.length) onEvent?.(JSON.parse(data.join("\n")), name, lastId);
+    } catch (error) {
+      console.error(error); // a fault of the view, and none of the stream, which goes on
+    }
   };
 
   const run = async () => {
@@ -76,7 +80,6 @@ export function openStream(target, { query, onEvent, onReset, onState }) {
       }
       tell("stale");
     } catch (error) {
-      mine.abort(); // what is left of the answer, if a handler failed
       if (!closed && !document.hidden) tell("stale", error instanceof ApiError ? error : unreachable());
     }
     clearTimeout(watchdog);
