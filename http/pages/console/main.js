@@ -79,7 +79,7 @@ function View({ found }) {
   if (!found) return html`<h1>There is no such page</h1><p><a href="#/">Go to the start.</a></p>`;
   if (loaded.error) return html`<${Problem} error=${{ message: `This page cannot be loaded: ${loaded.error.message}` }} retry=${() => location.reload()} />`;
   if (!loaded.view) return html`<p class="quiet" role="status">Loading.</p>`;
-  return html`<div><${Boundary}><${loaded.view} ...${found.params} /></${Boundary}></div>`;
+  return html`<div><${Boundary} place=${route.value.path}><${loaded.view} ...${found.params} /></${Boundary}></div>`;
 }
 
 // Shows what went wrong in a view instead of an empty page.
@@ -92,6 +92,11 @@ class Boundary extends Component {
 
   componentDidCatch(error) {
     console.error(error);
+  }
+
+  // Another tab of the view may be without the fault.
+  componentDidUpdate({ place }) {
+    if (this.state.error && place !== this.props.place) this.setState({ error: null });
   }
 
   render({ children }, { error }) {
