@@ -6,6 +6,8 @@ import { html, useId, useState } from "../lib/ui.js";
 import { useTitle } from "../lib/hooks.js";
 import { Notice, Problem } from "./basics.js";
 
+const focused = (input) => input?.focus();
+
 export function LogIn() {
   useTitle("Log in");
   const [needsCode, setNeedsCode] = useState(false);
@@ -37,7 +39,7 @@ export function LogIn() {
       <div class="field"><label for=${id + "p"}>Password</label>
         <input id=${id + "p"} name="password" type="password" autocomplete="current-password" required /></div>
       ${needsCode && html`<div class="field"><label for=${id + "c"}>Code of your second factor</label>
-        <input id=${id + "c"} name="code" autocomplete="one-time-code" inputmode="numeric" required ref=${(input) => input?.focus()} />
+        <input id=${id + "c"} name="code" autocomplete="one-time-code" inputmode="numeric" required ref=${focused} />
         <span class="hint">Six digits of your app, or a recovery code.</span></div>`}
       <${Problem} error=${error} />
       <button class="primary" disabled=${busy}>Log in</button>

@@ -1,6 +1,6 @@
 // Short notes at the corner: what was done, or why it was not.
 
-import { html, signal } from "../lib/ui.js";
+import { html, signal, useEffect } from "../lib/ui.js";
 
 const SHOWN_MS = 6000;
 const notes = signal([]);
@@ -28,6 +28,8 @@ export async function noted(promise, text) {
 const close = (id) => (notes.value = notes.value.filter((each) => each.id !== id));
 
 export function Notes() {
+  // They are not for who logs in next.
+  useEffect(() => () => { notes.value = []; }, []);
   return html`<div class="notes" role="status" aria-live="polite">
     ${notes.value.map((each) => html`<div key=${each.id} class=${each.tone}><span>${each.text}</span>
       <button class="small" onClick=${() => close(each.id)} aria-label="Close this note">Close</button></div>`)}
