@@ -1,6 +1,6 @@
 // The applications that the user can read, and the start of the console.
 
-import { get } from "../lib/api.js";
+import { get, path } from "../lib/api.js";
 import { count } from "../lib/format.js";
 import { go, link } from "../lib/router.js";
 import { html, useEffect } from "../lib/ui.js";
@@ -13,14 +13,21 @@ const LAST = "trunkline.application";
 
 // Opens the overview of the application that was open last on this machine, or of the only one.
 export function Start() {
-  const data = useData((signal) => get("/applications", { perPage: 100 }, { signal }), []);
+  const data = useData(lastOpened, []);
   useEffect(() => {
     if (!data.value || !["", "#/"].includes(location.hash)) return; // nobody has gone elsewhere meanwhile
-    const { items } = data.value;
-    const last = items.find((each) => each.id === localStorage.getItem(LAST)) || (items.length === 1 && items[0]);
+    const { last } = data.value;
     location.replace(last ? link("/applications", last.id) : link("/applications"));
   }, [data.value]);
   return html`<${Loaded} data=${data}>${() => null}</${Loaded}>`;
+}
+
+async function lastOpened(signal) {
+  const { items, totalCount } = await get("/applications", { perPage: 100 }, { signal });
+  const id = localStorage.getItem(LAST);
+  const found = items.find((each) => each.id === id) || (items.length === 1 && items[0]);
+  if (found || !id || totalCount === items.length) return { last: found };
+  return { last: await get(path("applications", id), {}, { signal }).catch(() => null) };
 }
 
 // Remember the application for the next start.
