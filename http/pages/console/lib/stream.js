@@ -6,6 +6,7 @@ import { endSession, session } from "./session.js";
 
 const KEEP_ALIVE_S = 10;
 const SILENT_MS = 25_000;
+const STEADY_MS = 10_000; // a stream that was open for so long is opened again at once
 const RETRY_MS = [500, 1000, 2000, 5000, 10_000];
 
 // Open a stream; returns the function that closes it.
@@ -50,6 +51,7 @@ export function openStream(target, { query, onEvent, onReset, onState }) {
     timer = 0;
     running = true;
     const mine = (abort = new AbortController());
+    let openedAt = Infinity;
     heard();
     try {
       const headers = { ...authorization(), accept: "text/event-stream", ...(lastId ? { "last-event-id": lastId } : {}) };
@@ -64,7 +66,7 @@ export function openStream(target, { query, onEvent, onReset, onState }) {
         }
         throw error;
       }
-      failures = 0;
+      openedAt = Date.now();
       tell("live");
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       let text = "";
@@ -85,6 +87,7 @@ export function openStream(target, { query, onEvent, onReset, onState }) {
     clearTimeout(watchdog);
     running = false;
     if (closed || document.hidden) return;
+    if (Date.now() - openedAt > STEADY_MS) failures = 0;
     timer = setTimeout(run, RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]);
   };
 
