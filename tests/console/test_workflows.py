@@ -125,6 +125,11 @@ async def test_a_draft_is_edited_tried_and_made_a_version(server: Server, consol
     await console.at("button", "Run without effects").click()
     await console.sees("The run completed.")
     await console.at("link", "not saved").click()
+    await console.at("button", "Name and description").click()
+    await console.at(css="dialog").at("textbox", "Name").fill("vents of the barn")
+    await console.at(css="dialog").at("button", "Save").click()
+    await console.at("heading", "vents of the barn").shown()
+    assert "somebody else" not in await console.run("document.body.innerText")
     await console.at("button", "Save").click()
     await console.sees("The draft is saved.")
     assert (await server.call("GET", path))["nodes"][0]["config"] == {

@@ -8,7 +8,7 @@ import { Badge, Loaded, Page, Tabs } from "../parts/basics.js";
 import { confirmed } from "../parts/dialog.js";
 import { noted } from "../parts/notes.js";
 import { Data } from "./workflow/data.js";
-import { Edit } from "./workflow/edit.js";
+import { Edit, forgetDraft } from "./workflow/edit.js";
 import { Errors } from "./workflow/errors.js";
 import { GraphTab } from "./workflow/graph-tab.js";
 import { exportWorkflow } from "./workflow/import.js";
@@ -44,7 +44,9 @@ export function Workflow({ app, flow, tab = "graph" }) {
     const done = await confirmed({
       title: "Delete this workflow?", text: html`<b>${record.name}</b> is deleted for good, with its versions, its storage and its runs.`, act: () => del(source),
     });
-    if (done) go(home);
+    if (!done) return;
+    forgetDraft(flow);
+    go(home);
   };
   const actions = record && html`<${Badge}>${record.flowClass}</${Badge}><${Badge} tone=${record.enabled ? "good" : "warn"}>${record.enabled ? "enabled" : "disabled"}</${Badge}>
     <button onClick=${enable}>${record.enabled ? "Disable" : "Enable"}</button><button onClick=${() => noted(exportWorkflow(app, flow))}>Export</button><button class="danger" onClick=${remove}>Delete</button>`;

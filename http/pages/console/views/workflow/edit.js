@@ -2,7 +2,8 @@
 
 import { patch } from "../../lib/api.js";
 import { link, route } from "../../lib/router.js";
-import { html, useEffect, useMemo, useRef, useState } from "../../lib/ui.js";
+import { session } from "../../lib/session.js";
+import { effect, html, useEffect, useMemo, useRef, useState } from "../../lib/ui.js";
 import { Card, Notice, Problem } from "../../parts/basics.js";
 import { openForm } from "../../parts/form.js";
 import { note } from "../../parts/notes.js";
@@ -11,9 +12,13 @@ import { pathOf, pathOfPart, rangeOf } from "./place.js";
 import { definitionOf } from "./shape.js";
 
 const LINE_PX = 20;
-// Texts that are not saved yet, by workflow: {text, etag}. They outlive a change of the tab, not a reload.
+// Texts that are not saved yet, by workflow: {text, base (the text that was changed), etag}. They outlive a change of the
+// tab, not a reload, and not the log-in: the next person at this browser gets nothing of the last one.
 const drafts = new Map();
 addEventListener("beforeunload", (event) => drafts.size && event.preventDefault());
+effect(() => { if (!session.value) drafts.clear(); });
+
+export const forgetDraft = (flow) => drafts.delete(flow);
 
 // The definition of a text that is not saved; null if there is none, or it is not JSON.
 export const draftOf = (flow) => (drafts.has(flow) && parse(drafts.get(flow).text).value) || null;
@@ -30,11 +35,13 @@ export function Edit({ app, flow, source, record, reload }) {
   const shown = useRef({});
   if (parsed.value) shown.current = parsed.value;
   const changed = text !== textOf(record);
-  const stale = changed && drafts.get(flow)?.etag !== undefined && drafts.get(flow).etag !== record._etag;
+  // A new name or state of the workflow leaves its draft as it was.
+  const stale = changed && drafts.has(flow) && drafts.get(flow).base !== textOf(record);
+  useEffect(() => { if (!drafts.has(flow)) setText(textOf(record)); }, [record]);
 
   const type = (value) => {
     if (value === textOf(record)) drafts.delete(flow);
-    else drafts.set(flow, { text: value, etag: drafts.get(flow)?.etag ?? record._etag });
+    else drafts.set(flow, { base: textOf(record), etag: record._etag, ...drafts.get(flow), text: value });
     setText(value);
   };
   const undo = () => {
@@ -51,12 +58,12 @@ export function Edit({ app, flow, source, record, reload }) {
     try {
       // Parts that were removed from the text are emptied.
       const body = { triggers: [], nodes: [], globals: [], ...parsed.value };
-      const etag = drafts.get(flow)?.etag ?? record._etag;
+      const etag = stale ? drafts.get(flow).etag : record._etag;
       const saved = await patch(source, body, { headers: { "if-match": etag } });
       drafts.delete(flow);
       setText(textOf(saved));
       note("The draft is saved.");
-      reload();
+      await reload();
     } catch (failure) {
       setError(failure);
       const path = pathOf(failure.message);
@@ -81,8 +88,8 @@ export function Edit({ app, flow, source, record, reload }) {
     <div class="flow-edit">
       <${Card} title="Triggers, nodes and globals" actions=${html`<button class="small" onClick=${describe}>Name and description</button>`}>
         <form onSubmit=${save} class="stack">
-          <textarea ref=${field} aria-label="The draft as JSON" rows="28" spellcheck=${false} value=${text} onInput=${(event) => type(event.target.value)}
-            aria-invalid=${parsed.error ? "true" : undefined} onKeyDown=${(event) => event.key === "s" && (event.ctrlKey || event.metaKey) && changed && !parsed.error && save(event)}></textarea>
+          <textarea ref=${field} aria-label="The draft as JSON" rows="28" spellcheck=${false} value=${text} readOnly=${busy} onInput=${(event) => type(event.target.value)}
+            aria-invalid=${parsed.error ? "true" : undefined} onKeyDown=${(event) => event.key === "s" && (event.ctrlKey || event.metaKey) && changed && !parsed.error && !busy && save(event)}></textarea>
           ${parsed.error && html`<p class="quiet" role="status">This is not JSON yet: ${parsed.error}</p>`}
           <${Problem} error=${error} />
           ${path && parsed.value && html`<div><button type="button" class="small" onClick=${() => show(path)}>Show the place</button></div>`}

@@ -59,6 +59,6 @@ export function pathOf(sentence) {
 // The path of a part by its key in the picture; see partsOf.
 export function pathOfPart(definition, key) {
   if (key.startsWith("@")) return ["triggers", Number(key.slice(1))];
-  const at = (definition.nodes || []).findIndex((node) => node.id === key);
+  const at = (definition.nodes || []).findIndex((node, index) => (node.id || `#${index}`) === key);
   return at < 0 ? null : ["nodes", at];
 }
