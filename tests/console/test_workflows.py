@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.console.console_page import ConsolePage
-from tests.e2e.conftest import Server
+from tests.console.console_page import ConsolePage, console_page
+from tests.e2e.conftest import EMAIL, PASSWORD, Server, running_server
 
 pytestmark = pytest.mark.slow
 
@@ -75,6 +75,24 @@ async def test_a_failed_run_is_found_understood_and_replayed(server: Server, con
     await console.at("link", "Open the new run").click()
     await console.at("link", re.compile("^Fine.*visited 1 time")).shown()
     await console.sees("All is well.")
+
+
+async def test_all_failed_runs_are_replayed_in_parts(chromium: str, tmp_path: Path) -> None:
+    async with (
+        running_server(tmp_path / "data", limits={"replayed_runs_max": 2}) as server,
+        console_page(server.url, tmp_path) as console,
+    ):
+        await console.log_in(EMAIL, PASSWORD)
+        path, place = await workflow(server)
+        for degrees in (31, 32, 33):
+            press = {"key": "press", "payload": {"temperature": degrees}}
+            await server.call("POST", f"{path}/virtualButton", press)
+        await console.go(f"{place}/errors")
+        await console.sees("3 messages that differ in numbers only")
+        await console.at("button", "Replay the failed runs").click()
+        await console.at(css="dialog").at("combobox", "Version").choose("v2")
+        await console.at(css="dialog").at("button", "Replay").click()
+        await console.sees("3 runs queued again.")
 
 
 async def test_workflows_are_imported_listed_and_exported(

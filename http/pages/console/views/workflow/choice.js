@@ -16,9 +16,9 @@ export function useVersionNames(app, flow, refresh) {
 }
 
 // `all`: the text of a further choice that stands for "". `value` is offered also if it is none of the newest.
-export function VersionSelect({ names, value, set, all, label = "Version", withDefault = false }) {
+export function VersionSelect({ names, value, set, all, label = "Version" }) {
   const id = useId();
-  const offered = [...new Set([...(withDefault ? ["default"] : []), "develop", ...names, ...(value ? [value] : [])])];
+  const offered = [...new Set(["develop", ...names, ...(value ? [value] : [])])];
   return html`<span class="row"><label for=${id}>${label}</label>
     <select id=${id} value=${value} onChange=${(event) => set(event.target.value)}>
       ${all && html`<option value="" selected=${!value}>${all}</option>`}

@@ -35,7 +35,7 @@ export function Errors({ app, flow, source }) {
 }
 
 function Groups({ app, flow, source, text, lists }) {
-  const runs = lists.flatMap((list) => list.items);
+  const runs = lists.flatMap((list) => list.items).sort((one, other) => Date.parse(other.time) - Date.parse(one.time));
   const total = lists.reduce((sum, list) => sum + list.totalCount, 0);
   const groups = grouped(runs);
   if (!groups.length) {

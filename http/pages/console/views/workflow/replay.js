@@ -16,10 +16,11 @@ export function replayRun(app, flow, run, names) {
 
 // Repeat the failed and abandoned runs since a time, in calls of 100 until all are queued. The promise has {runs, skipped}.
 export function replayFailed(app, flow, since, names) {
+  // A further try after an error goes on where that came, so that no run is repeated twice.
+  let runs = 0, skipped = 0, continueAt;
   const send = async (version) => {
-    let runs = 0, skipped = 0, continueAt;
     do {
-      const body = { since, ...(version ? { flowVersion: version } : {}), ...(continueAt ? { continueAt } : {}) };
+      const body = { ...(continueAt ? { continueAt } : { since }), ...(version ? { flowVersion: version } : {}) };
       const answer = await post(path("applications", app, "flows", flow, "runs", "replay"), body);
       runs += answer.runs.length;
       skipped += answer.skipped;

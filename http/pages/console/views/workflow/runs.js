@@ -46,11 +46,15 @@ export function Runs({ app, flow, record }) {
   const fits = (run) => (!asked.outcome || run.outcome === asked.outcome) && (!version || run.flowVersion === version)
     && (!asked.triggerType || run.triggerType === asked.triggerType) && (!asked.deviceId || run.deviceId === asked.deviceId);
 
-  // Runs that have ended since the page of the list was loaded stand before it.
+  // Runs that have ended since the page of the list was loaded stand before it, also those that ended during the load.
   const arrived = useRef({ of: null, runs: [], count: 0 });
   const [, redraw] = useState(0);
   const draw = useFrame(() => redraw((before) => before + 1));
-  if (arrived.current.of !== list.value) arrived.current = { of: list.value, runs: [], count: 0 };
+  if (list.value && arrived.current.of !== list.value) {
+    const newest = page === 0 ? Date.parse(list.value.items[0]?.time || 0) : Infinity;
+    const runs = arrived.current.runs.filter((run) => fits(run) && Date.parse(run.time) > newest);
+    arrived.current = { of: list.value, runs, count: runs.length };
+  }
   const stream = useStream(source + "/runStream", {
     onEvent: (run) => {
       if (!fits(run)) return;

@@ -4,7 +4,7 @@ import { get, post } from "../../lib/api.js";
 import { useData } from "../../lib/hooks.js";
 import { link, route, setQuery } from "../../lib/router.js";
 import { html, useId, useMemo, useState } from "../../lib/ui.js";
-import { Card, Loaded, Notice, Problem } from "../../parts/basics.js";
+import { Card, Loaded, Notice, Problem, Time } from "../../parts/basics.js";
 import { Json } from "../../parts/json.js";
 import { useVersionNames, VersionSelect } from "./choice.js";
 import { Diff } from "./diff.js";
@@ -55,7 +55,7 @@ function Trial({ app, flow, source, version, run, draft }) {
   const area = (name, label, rows, hint) => html`<div class="field"><label for=${id + name}>${label}</label>
     <textarea id=${id + name} rows=${rows} spellcheck=${false} value=${texts[name]} onInput=${set(name)}></textarea><span class="hint">${hint}</span></div>`;
   return html`
-    ${run && html`<${Notice}>The payload is that of the <a href=${link("/applications", app, "workflows", flow, "runs", { run: run.id })}>run of ${run.time}</a>.</${Notice}>`}
+    ${run && html`<${Notice}>The payload is that of the <a href=${link("/applications", app, "workflows", flow, "runs", { run: run.id })}>run of <${Time} at=${run.time} /></a>.</${Notice}>`}
     <${Card} title="Try without effects">
       <form class="stack" onSubmit=${submit}>
         <p class="quiet">Nothing is sent, stored or changed. ${draft ? html`This is the text that is <a href=${link("/applications", app, "workflows", flow, "edit")}>not saved</a>.` : "The draft is tried as it was saved last."}</p>
