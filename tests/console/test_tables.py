@@ -75,6 +75,7 @@ async def test_a_table_is_created_and_its_rows_are_changed(server: Server, conso
     await console.at("textbox", "part").fill("tank")
     await console.press("Enter")
     await console.at("button", "tank").shown()
+    assert await console.run("document.activeElement.textContent") == "tank"
     assert await stored(server, path) == [("valve", 7, True), ("tank", LARGE, None)]
 
     await console.at("checkbox", "Select this row").click()
@@ -127,6 +128,9 @@ async def test_rows_are_queried_and_exported(server: Server, console: ConsolePag
         await console.at("textbox", "Query as JSON").fill('{"pieces": {"$near": 5}}')
         await console.at("button", "Show matching rows").click()
         await console.sees("pieces.$near: there is no such operator")
+        await console.at("textbox", "Query as JSON").fill('{"part": {}}')
+        await console.at("button", "Show matching rows").click()
+        await console.sees("part: ")
     await console.at("textbox", "Query as JSON").fill(
         '{"$or": [{"pieces": 3}, {"part": {"$endsWith": "9"}}]}'
     )

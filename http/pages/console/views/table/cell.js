@@ -9,12 +9,17 @@ export function Cell({ column, value, save }) {
   const [text, setText] = useState(null); // null: it is not edited
   const [error, setError] = useState(null);
   const field = useRef(null);
+  const shows = useRef(null);
+  const edited = useRef(false);
+  // The focus goes to the field, and back to the cell.
   useEffect(() => {
     if (text !== null) field.current.focus();
+    else if (edited.current && document.activeElement === document.body) shows.current.focus();
+    edited.current = text !== null;
   }, [text === null]);
   if (text === null) {
     const shown = value === null || value === undefined || value === "" ? html`<span class="quiet">${value === "" ? '""' : "null"}</span>` : String(value);
-    return html`<button class="cell" title=${`Change ${column.name}`} onClick=${() => setText(textOf(value))}>${shown}</button>`;
+    return html`<button ref=${shows} class="cell" title=${`Change ${column.name}`} onClick=${() => setText(textOf(value))}>${shown}</button>`;
   }
   const close = () => {
     setText(null);
@@ -32,7 +37,7 @@ export function Cell({ column, value, save }) {
   };
   const keys = (event) => {
     if (event.key === "Escape") close();
-    else if (event.key === "Enter" && !event.shiftKey) submit(event);
+    else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
     else return;
     event.stopPropagation();
     event.preventDefault();

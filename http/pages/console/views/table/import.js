@@ -28,16 +28,20 @@ export function Import({ app, table }) {
   const [run, setRun] = useState(null); // {stored, records, bytes, state: "running" | "waiting" | "stopped" | "done", error}
   const abort = useRef(null);
   const key = useRef(""); // of the calls for this file
+  const looks = useRef(0);
   useEffect(() => () => abort.current?.abort(), []);
   const look = async (chosen, wanted) => {
+    const mine = ++looks.current;
     setError(null);
     setFile(chosen);
     setSeen(null);
     try {
       const found = await preview(chosen, wanted, table.columns);
+      if (mine !== looks.current) return; // another file, or another way to read it, was chosen since
       setOptions(found.options);
       setSeen(found);
     } catch (failure) {
+      if (mine !== looks.current) return;
       setOptions(wanted || { separator: ",", encoding: "utf-8", mapping: [], skip: 0, unescape: false });
       setError(failure);
     }

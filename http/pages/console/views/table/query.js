@@ -53,6 +53,7 @@ export function conditionsOf(query, fields) {
   const parts = query && Object.keys(query).length === 1 && Array.isArray(query.$and) ? query.$and : [query || {}];
   const found = [];
   for (const part of parts) {
+    if (part === null || typeof part !== "object") return null;
     for (const [field, given] of Object.entries(part)) {
       const condition = types[field] && conditionOf(field, given, types[field]);
       if (!condition) return null;
@@ -67,8 +68,8 @@ function conditionOf(field, given, type) {
   if (typeof given !== "object") return type === "time" ? null : { field, operator: "$eq", text: textOf(given) };
   const entries = Object.entries(given);
   if (given.$ci === true && entries.length === 2 && typeof given.$contains === "string") return { field, operator: "ci", text: given.$contains };
-  const [[operator, value]] = entries;
-  if (entries.length > 1 || (value !== null && typeof value === "object")) return null;
+  const [operator, value] = entries[0] || [];
+  if (entries.length !== 1 || (value !== null && typeof value === "object")) return null;
   if (operator === "$ne" && value === null) return { field, operator: "notNull", text: "" };
   if (!OPERATORS[type].some(([each]) => each === operator)) return null;
   return { field, operator, text: type === "time" ? localTime(value) : textOf(value) };

@@ -4,7 +4,7 @@ import { path, post, request } from "../../lib/api.js";
 import { count, plural } from "../../lib/format.js";
 import { useData } from "../../lib/hooks.js";
 import { link, route, setQuery } from "../../lib/router.js";
-import { html, useState } from "../../lib/ui.js";
+import { html, useEffect, useState } from "../../lib/ui.js";
 import { Empty, Problem, Time } from "../../parts/basics.js";
 import { confirmed } from "../../parts/dialog.js";
 import { openForm } from "../../parts/form.js";
@@ -43,14 +43,16 @@ export function Rows({ app, table }) {
   const asked = { ...order, limit: PER_PAGE, offset: page * PER_PAGE };
   const data = useData((signal) => (wanted.error ? Promise.reject(wanted.error) : calls.page(asked, wanted.value || {}, signal)), [calls.source, query.query, JSON.stringify(asked)]);
   const list = data.value;
+  // What is selected is on the page that is shown.
+  useEffect(() => select(new Set()), [query.query, JSON.stringify(asked)]);
+  // The last page may have gone, as by a deletion.
+  useEffect(() => { if (page > 0 && list && page * PER_PAGE >= list.totalCount) setQuery({ page: Math.max(0, Math.ceil(list.totalCount / PER_PAGE) - 1) || "" }); }, [list]);
+  const current = !data.loading && !data.error; // the list is the one that the address names
   const reload = () => {
     select(new Set());
     data.reload();
   };
-  const setWanted = (value) => {
-    select(new Set());
-    setQuery({ query: value && Object.keys(value).length ? exactJson(value) : "", page: "" });
-  };
+  const setWanted = (value) => setQuery({ query: value && Object.keys(value).length ? exactJson(value) : "", page: "" });
   const sort = {
     field: list?.sortColumn, direction: list?.sortDirection,
     by: (name) => setQuery({ sort: name, direction: list?.sortColumn === name && list.sortDirection === "asc" ? "desc" : "asc", page: "" }),
@@ -119,8 +121,8 @@ export function Rows({ app, table }) {
       <button class="primary small" data-create onClick=${add}>Add a row</button>
       <button class="small" onClick=${exportRows}>Export as CSV</button>
       ${selected.size > 0 && html`<button class="small danger" onClick=${removeSelected}>Delete ${count(selected.size)} selected</button>`}
-      ${list?.totalCount > 0 && (wanted.value ? html`<button class="small danger" onClick=${removeMatching}>Delete all that match</button>`
-        : html`<button class="small danger" onClick=${truncate}>Delete all rows</button>`)}
+      ${list?.totalCount > 0 && (wanted.value ? html`<button class="small danger" disabled=${!current} onClick=${removeMatching}>Delete all that match</button>`
+        : html`<button class="small danger" disabled=${!current} onClick=${truncate}>Delete all rows</button>`)}
     </div>
     ${!nothing && html`<${QueryForm} columns=${table.columns} value=${wanted.value} set=${setWanted} />`}
     <${Problem} error=${data.error} retry=${data.reload} />
@@ -133,17 +135,14 @@ export function Rows({ app, table }) {
       <div class="table-foot"><span class="row"><span role="status">${plural(list.totalCount, "row")}</span>
           <span>read <${Time} at=${data.at} age /></span><button class="small" onClick=${reload}>Read again</button></span>
         ${pages > 1 && html`<span class="row">
-          <button class="small" disabled=${page === 0} onClick=${() => turn(page - 1, select)}>Previous</button>
+          <button class="small" disabled=${page === 0} onClick=${() => turn(page - 1)}>Previous</button>
           <span>Page ${count(page + 1)} of ${count(pages)}</span>
-          <button class="small" disabled=${page + 1 >= pages} onClick=${() => turn(page + 1, select)}>Next</button></span>`}
+          <button class="small" disabled=${page + 1 >= pages} onClick=${() => turn(page + 1)}>Next</button></span>`}
       </div></div>`}
   </section>`;
 }
 
-function turn(page, select) {
-  select(new Set());
-  setQuery({ page: page || "" }, { push: true });
-}
+const turn = (page) => setQuery({ page: page || "" }, { push: true });
 
 function readQuery(text) {
   try {
