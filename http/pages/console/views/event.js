@@ -3,7 +3,7 @@
 import { del, get, patch, path } from "../lib/api.js";
 import { useData, useStream } from "../lib/hooks.js";
 import { go, link } from "../lib/router.js";
-import { html, useState } from "../lib/ui.js";
+import { html, useEffect, useState } from "../lib/ui.js";
 import { Card, Facts, Live, Loaded, Notice, Page, Problem, Time } from "../parts/basics.js";
 import { confirmed } from "../parts/dialog.js";
 import { openForm } from "../parts/form.js";
@@ -23,6 +23,9 @@ export function Event({ app, event: id }) {
     onEvent: ({ eventId, change }) => eventId === id && (change === "deleted" ? setGone(true) : data.reload()),
     onReset: () => data.reload(),
   });
+  const live = stream.state === "live";
+  // Something may have happened between the load of the event and the start of the stream.
+  useEffect(() => { if (live) data.reload(); }, [live]);
   const event = data.value;
   const change = async () => {
     const answer = await openForm("Change this event", {

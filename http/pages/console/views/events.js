@@ -5,7 +5,7 @@ import { count, plural } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
 import { link, route, setQuery } from "../lib/router.js";
 import { html, useEffect, useRef, useState } from "../lib/ui.js";
-import { Empty, Live, Page, Problem, Tile, Time } from "../parts/basics.js";
+import { Empty, Fresh, Live, Page, Problem, Tile, Time } from "../parts/basics.js";
 import { RecordTable } from "../parts/table.js";
 import { DeviceLink, LevelBadge, levelTone, StateBadge } from "./events/badges.js";
 import { useChanges } from "./events/changes.js";
@@ -83,7 +83,7 @@ function Counts({ app, query, version }) {
   useEffect(() => () => clearTimeout(timer.current), []);
   const open = data.value?.openEvents;
   if (!open) return html`<${Problem} error=${data.error} retry=${data.reload} />`;
-  return html`<div class="tiles level-tiles">${LEVELS.map((level) => {
+  return html`${data.error && html`<p><${Fresh} data=${data} /></p>`}<div class="tiles level-tiles">${LEVELS.map((level) => {
     const chosen = query.level === level && query.state === "open";
     const all = open.new[level] + open.acknowledged[level];
     return html`<${Tile} label=${`Open, ${level}`} value=${count(all)} tone=${all ? levelTone(level) : ""}

@@ -31,7 +31,10 @@ export function useChanges(app, matches) {
   };
   const stream = useStream(path("applications", app, "eventStream"), { onEvent, onReset });
   const loaded = (list) => {
-    state.current = nothing();
+    const { changed } = state.current;
+    const isNewer = (row) => changed.get(row.id)?.gone || changed.get(row.id)?.lastUpdated > row.lastUpdated;
+    // A row may have changed while the list was loaded.
+    state.current = { ...nothing(), changed: new Map(list.items.filter(isNewer).map((row) => [row.id, changed.get(row.id)])) };
     shown.current = new Set(list.items.map((row) => row.id));
     draw();
   };
