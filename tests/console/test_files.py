@@ -87,6 +87,12 @@ async def test_files_are_moved_published_replaced_and_deleted(
     await console.at("button", "Replace its content").click()
     await console.at("cell", "15 B").shown()
     assert await content(server, application, "privateFiles", "read me.txt") == b"two, and longer"
+    await console.at("link", "read me.txt").click()
+    await console.sees("two, and longer")
+    text.write_text("three")
+    await console.at(css="input[type=file]").upload(text)
+    await console.at("dialog", "Replace the content?").at("button", "Replace").click()
+    await console.at(css="pre.preview-text").says("three")
 
     await console.at("link", "Private files").click()
     await console.at("button", re.compile("^Delete docs")).click()

@@ -30,6 +30,10 @@ export function FilePage({ app, tree, id }) {
       note(`The copy is sent to the ${other.name} files.`);
     },
   });
+  const replace = ([chosen]) => {
+    const begin = async () => upload(app, tree, file.parentDirectory, [new File([chosen], file.name, { type: chosen.type })], id);
+    return complete ? confirmed({ title: "Replace the content?", text: html`The content of <b class="break">${file.name}</b> is lost. <b class="break">${chosen.name}</b> takes its place.`, button: "Replace", act: begin }) : begin();
+  };
   const actions = file && html`
     ${complete && html`<button class="primary" onClick=${() => noted(download(app, tree, id))}>Download</button>
       <button onClick=${() => makeLink(app, tree, file)}>Link</button>
@@ -52,7 +56,7 @@ export function FilePage({ app, tree, id }) {
         ...stamps(shown),
       ]} /></${Card}>
       <${Card} title=${complete ? "New content" : "The content has not arrived"}>
-        <${DropFiles} label="Choose the new content" take=${([chosen]) => upload(app, tree, shown.parentDirectory, [new File([chosen], shown.name, { type: chosen.type })], id)} />
+        <${DropFiles} label="Choose the new content" take=${replace} />
       </${Card}>`}</${Loaded}>
   </${Page}>`;
 }
@@ -87,7 +91,12 @@ async function makeLink(app, tree, file) {
   if (tree === TREES.public) return show(file.url);
   const made = await openForm("Make a link to this file", {
     fields: [{ name: "hours", label: "It works for so many hours", type: "number", required: true, value: 1, hint: "At most 168, a week." }],
-    button: "Make a link", submit: ({ hours }) => get(filePath(app, tree, file.id), { urlTTL: Math.round(hours * 3600) }),
+    button: "Make a link",
+    submit: async ({ hours }) => {
+      const urlTTL = Math.round(hours * 3600);
+      if (urlTTL === 0) throw new Error(`hours is ${hours}; it must be more than 0.`);
+      return get(filePath(app, tree, file.id), { urlTTL });
+    },
   });
   return made && show(made.url);
 }

@@ -56,12 +56,16 @@ async function work() {
   busy = false;
 }
 
+// Whether an upload was stopped, or the log-in has ended, since it began.
+const isLeftOut = (item) => !uploads.value.some((each) => each.id === item.id);
+
 async function send(item) {
   const { app, tree, file, directory } = item;
   const name = file.name.normalize("NFC");
   let id = item.replace;
   if (!id) {
     const found = await existing(app, tree, directory, name);
+    if (isLeftOut(item)) return;
     if (found?.status === "completed") {
       change(item.id, { state: "exists", found: found.id });
       return;
@@ -97,10 +101,11 @@ async function existing(app, tree, directory, name) {
 }
 
 // Send a form. Not by fetch, which tells nothing of the progress of a request.
-function postForm(item, target, fields, headers) {
+async function postForm(item, target, fields, headers) {
+  if (isLeftOut(item)) throw new Error("The upload was stopped.");
   const form = new FormData();
   for (const [name, value] of fields) form.append(name, value);
-  return new Promise((resolve, reject) => {
+  await new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     requests.set(item.id, request);
     const over = (settle) => {
