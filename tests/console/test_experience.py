@@ -71,6 +71,10 @@ async def test_endpoints_answer_as_the_form_says(server: Server, console: Consol
     await console.at("link", "farmers").shown()
     async with httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
         assert (await client.get("/x/barn/old")).status_code == 401
+    await console.at("button", "Change").click()
+    await console.at("combobox", "Reply without a workflow").choose("none")
+    await console.at("button", "Save").click()
+    await console.sees("that of a workflow")
 
     await console.go(f"#{application}/experience/users")
     await console.at("button", "Create a user", nth=1).click()

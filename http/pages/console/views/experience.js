@@ -49,7 +49,7 @@ export function Experience({ app, tab = "endpoints" }) {
   if (kind.params) more.source = (asked, signal) => get(`${base}/${tab}`, { ...asked, ...kind.params }, { signal });
   return html`<${RecordList} key=${tab + made} title="Experience" noun=${kind.noun} many=${kind.many} lead=${kind.lead}
     source=${`${base}/${tab}`} search=${kind.search} sortField=${kind.sortField}
-    above=${html`<${Tabs} label="Parts of the experience" current=${tab} items=${Object.entries(KINDS).map(([key, each]) => [key, each.title, link("/applications", app, "experience", key)])} />`}
+    above=${html`<${Problem} error=${around.error} retry=${around.reload} /><${Tabs} label="Parts of the experience" current=${tab} items=${Object.entries(KINDS).map(([key, each]) => [key, each.title, link("/applications", app, "experience", key)])} />`}
     columns=${kind.columns(app, around.value)}
     fields=${version || !document || !around.value ? undefined : kind.fields(document, around.value, false)}
     toBody=${kind.toBody} example=${kind.example}
@@ -97,10 +97,11 @@ async function removeAll(app, base, changed) {
     button: "Go on", fields: parts.map(([name, label]) => ({ name, label, type: "checkbox" })), submit: async (values) => values,
   });
   if (!chosen) return;
-  const { name } = await get(path("applications", app));
+  const application = await get(path("applications", app)).catch((error) => note(error.message, "bad"));
+  if (!application) return;
   const query = new URLSearchParams(Object.entries(chosen).filter(([, value]) => value)).toString();
   const done = await confirmed({
-    title: "Delete the experience?", text: "Everything of it that is not kept is deleted for good.", typed: name,
+    title: "Delete the experience?", text: "Everything of it that is not kept is deleted for good.", typed: application.name,
     act: () => del(query ? `${base}?${query}` : base),
   });
   if (done) changed();
@@ -122,7 +123,7 @@ export function ExperienceRecord({ app, tab, record }) {
     fields=${fields || undefined} initial=${kind.initial} toBody=${kind.toBody}
     actions=${(shown, reload) => kind.actions?.({ record: shown, reload, source, around: around.value })}
     facts=${(shown) => [isFixed && ["Version", version], ...kind.facts(shown, app, around.value)].filter(Boolean)}
-  >${(shown, reload) => html`${kind.more?.({ record: shown, reload, source, isFixed, around: around.value })}
+  >${(shown, reload) => html`<${Problem} error=${around.error} retry=${around.reload} />${kind.more?.({ record: shown, reload, source, isFixed, around: around.value })}
     ${kind.versioned && html`<${Linked} app=${app} source=${`${source}/linkedResources`} version=${version} />`}`}</${RecordPage}>`;
 }
 

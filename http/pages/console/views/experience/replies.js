@@ -6,9 +6,9 @@ const REDIRECT = "redirect";
 export function replyFields(name, label, pages) {
   const to = `${name}To`;
   return [
-    { name: to, label, type: "select", options: [["", "none"], ...pages.map((each) => [each.id, `page ${each.name}`]), [REDIRECT, "a redirection"]] },
-    { name: `${name}Address`, label: "Address", placeholder: "/log-in", show: (values) => values[to] === REDIRECT },
-    { name: `${name}Status`, label: "Status", type: "number", hint: "Without it, the usual one", show: (values) => Boolean(values[to]) },
+    { name: to, label, type: "select", blank: "", options: [["", "none"], ...pages.map((each) => [each.id, `page ${each.name}`]), [REDIRECT, "a redirection"]] },
+    { name: `${name}Address`, label: "Address", blank: "", placeholder: "/log-in", show: (values) => values[to] === REDIRECT },
+    { name: `${name}Status`, label: "Status", type: "number", blank: null, hint: "Without it, the usual one", show: (values) => Boolean(values[to]) },
   ];
 }
 
@@ -27,7 +27,7 @@ export function takeReply(name, values, record = {}) {
   const now = { ...replyInitial(name, record), ...values };
   const [to, address, status] = names.map((each) => now[each]);
   const rest = Object.fromEntries(Object.entries(values).filter(([each]) => !names.includes(each)));
-  if (!to) return { ...rest, [name]: null };
+  if (!to) return record[name] ? { ...rest, [name]: null } : rest;
   const reply = to === REDIRECT ? { type: REDIRECT, value: address || "" } : { type: "page", value: to };
   return { ...rest, [name]: status ? { ...reply, statusCode: status } : reply };
 }
