@@ -49,6 +49,12 @@ async def test_the_address_of_a_webhook_can_be_called(server: Server, console: C
     await console.at("button", "Create").click()
     address = await console.at(css='figure[aria-label="The address"] pre').text()
     await console.sees("-u 'shop:PASSWORD'")
+    webhook = (await console.place()).rpartition("/")[2]
+    trigger = {"type": "webhook", "key": webhook, "outputIds": []}
+    flow = {"name": "order", "flowClass": "experience", "triggers": [trigger]}
+    await server.call("POST", f"{application}/flows", flow)
+    await console.reload()
+    await console.at("link", "order").shown()
     async with httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
         assert (await client.post(address, json={})).status_code == 401
         assert (await client.post(address, json={}, auth=("shop", "open sesame"))).status_code == 202

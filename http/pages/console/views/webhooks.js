@@ -27,6 +27,9 @@ const MORE = {
   annotateMultipart: { show: (values) => !values.isWebsocket },
 };
 
+// In a change, the empty choice removes the field.
+const CHANGED = { ...MORE, castBuffersAs: { ...MORE.castBuffersAs, blank: null } };
+
 const address = (webhook) => {
   const origin = webhook.isWebsocket ? location.origin.replace(/^http/, "ws") : location.origin;
   return `${origin}/webhooks/${webhook.token}`;
@@ -60,7 +63,7 @@ export function Webhook({ app, webhook }) {
   return html`<${RecordPage}
     noun="webhook" source=${path("applications", app, "webhooks", webhook)}
     trail=${[["Webhooks", link("/applications", app, "webhooks")]]} home=${link("/applications", app, "webhooks")}
-    fields=${fieldsOf(document, "WebhookPatch", { only: NAMES, more: MORE, change: true })}
+    fields=${fieldsOf(document, "WebhookPatch", { only: NAMES, more: CHANGED, change: true })}
     facts=${(record) => [
       ["State", html`<${Kind} webhook=${record} />`],
       ["Verification", verification(record)],
@@ -87,9 +90,10 @@ function tryIt(webhook) {
 
 // The workflows that a call starts.
 function Started({ app, webhook }) {
-  const query = { triggerFilter: [{ type: "webhook", key: webhook.id }], perPage: 100 };
-  const data = useData((signal) => get(path("applications", app, "flows"), query, { signal }), [webhook.id]);
-  return html`<${Card} title="Workflows that a call starts"><${Loaded} data=${data}>${({ items }) => (items.length === 0
+  // A list has one class of workflows; those of two run on the server.
+  const flows = (signal) => async (flowClass) => (await get(path("applications", app, "flows"), { flowClass, triggerFilter: [{ type: "webhook", key: webhook.id }], perPage: 100 }, { signal })).items;
+  const data = useData(async (signal) => (await Promise.all(["cloud", "experience"].map(flows(signal)))).flat(), [webhook.id]);
+  return html`<${Card} title="Workflows that a call starts"><${Loaded} data=${data}>${(items) => (items.length === 0
     ? html`<p class="quiet">None yet. Give a workflow a trigger of the type <code>webhook</code> with the key <code>${webhook.id}</code>.</p>`
     : html`<ul class="plain">${items.map((flow) => html`<li><a href=${link("/applications", app, "workflows", flow.id)}>${flow.name}</a>
         ${!flow.enabled && html` <${Badge}>disabled</${Badge}>`}</li>`)}</ul>`)}</${Loaded}></${Card}>`;
