@@ -64,7 +64,9 @@ function General({ app, application, reload }) {
 
 // Give the application to an organization, or to a user by the id.
 async function transfer(app, application, reload) {
-  const organizations = (await get("/orgs", { perPage: 100 })).items.filter((each) => each.id !== application.ownerId);
+  const listed = await get("/orgs", { perPage: 100 }).catch((error) => note(error.message, "bad"));
+  if (!listed) return;
+  const organizations = listed.items.filter((each) => each.id !== application.ownerId);
   const OTHER = "user";
   const given = await openForm("Give the application to another owner", {
     button: "Give",

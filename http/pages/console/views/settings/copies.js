@@ -83,11 +83,12 @@ function Imports({ logs }) {
 }
 
 async function cloned(app, base, application) {
-  const organizations = (await get("/orgs", { perPage: 100 })).items;
+  const organizations = await get("/orgs", { perPage: 100 }).catch((error) => note(error.message, "bad"));
+  if (!organizations) return;
   const answer = await openForm("Clone", {
     button: "Clone",
     fields: [
-      { name: "ownerId", label: "Owner of the clone", type: "select", options: [["", "who owns this application"], ...organizations.map((each) => [each.id, each.name])] },
+      { name: "ownerId", label: "Owner of the clone", type: "select", options: [["", "who owns this application"], ...organizations.items.map((each) => [each.id, each.name])] },
       ...CONTENTS, { name: "dryRun", label: "Only check it", type: "checkbox" },
     ],
     submit: (values) => post(`${base}/clone`, { ...values, ...(values.ownerId ? { ownerType: "organization" } : {}) }),
