@@ -82,7 +82,7 @@ function Fields({ query }) {
   };
   const active = FIELDS.some(([name]) => query[name]);
   return html`<form class="row audit-fields" onSubmit=${apply} key=${JSON.stringify(FIELDS.map(([name]) => query[name]))}>
-    ${FIELDS.map(([name, label, example]) => html`<span class="field"><label for=${id + name}>${label}</label><input id=${id + name} name=${name} placeholder=${example} value=${query[name] || ""} autocomplete="off" /></span>`)}
+    ${FIELDS.map(([name, label, example]) => html`<span class="field"><label for=${id + name}>${label}</label><input id=${id + name} name=${name} placeholder=${example} defaultValue=${query[name] || ""} autocomplete="off" /></span>`)}
     <button>Filter</button>
     ${active && html`<button type="button" class="plain" onClick=${() => setQuery(Object.fromEntries(FIELDS.map(([name]) => [name, ""])))}>Remove the filter</button>`}
   </form>`;

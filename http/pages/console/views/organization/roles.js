@@ -4,6 +4,7 @@ import { get } from "../../lib/api.js";
 import { useData } from "../../lib/hooks.js";
 import { html, useId, useState } from "../../lib/ui.js";
 import { Problem } from "../../parts/basics.js";
+import { article } from "../../parts/records.js";
 import { RESOURCE_ROLES, ROLES } from "./words.js";
 
 const LISTED_MAX = 1000;
@@ -55,9 +56,9 @@ function ResourceRoles({ org, source, what, value, set }) {
         ${RESOURCE_ROLES.map((role) => html`<option value=${role} selected=${role === each.role}>${role}</option>`)}</select>
       <button type="button" class="small" aria-label=${`Remove the role in ${name(each.resourceId)}`} onClick=${() => set(value.filter((given) => given !== each))}>Remove</button></div>`)}
     <${Problem} error=${data.error} retry=${data.reload} />
-    ${left.length > 0 ? html`<label for=${id} class="hidden-label">Add a role in an ${what}</label>
+    ${left.length > 0 ? html`<label for=${id} class="hidden-label">Add a role in ${article(what)}</label>
         <select id=${id} value="" onChange=${(event) => event.target.value && set([...value, { resourceId: event.target.value, role: "view" }])}>
-          <option value="" selected>Add one for ${what === "application" ? "an application" : "a dashboard"}</option>
+          <option value="" selected>Add one for ${article(what)}</option>
           ${left.map((each) => html`<option key=${each.id} value=${each.id}>${each.name}</option>`)}</select>`
       : data.value && all.length === 0 && html`<span class="quiet">The organization has no ${what}s.</span>`}
   </fieldset>`;
