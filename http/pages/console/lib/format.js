@@ -18,6 +18,9 @@ export function valueText(value) {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
+// A tag, or a filter of tags, which may have a key or a value alone: key=value, key, =value.
+export const tagText = ({ key = "", value }) => (value === undefined ? key : `${key}=${value}`);
+
 // 1.2/s
 export function rate(perSecond) {
   if (perSecond === undefined || perSecond === null || Number.isNaN(perSecond)) return "-";

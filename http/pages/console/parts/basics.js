@@ -1,6 +1,6 @@
 // Small components that most views use.
 
-import { duration, exactTime, shortTime } from "../lib/format.js";
+import { duration, exactTime, shortTime, tagText } from "../lib/format.js";
 import { link } from "../lib/router.js";
 import { html, signal, useEffect, useState } from "../lib/ui.js";
 import { useTitle } from "../lib/hooks.js";
@@ -97,9 +97,9 @@ export function Fresh({ data }) {
   return html`<span class="live ${data.at ? "is-live" : ""}">${data.at ? "live" : "loading"}</span>`;
 }
 
-// Tags of a device: [{key, value}]
+// Tags of a device, or filters of tags: [{key, value}]
 export function Tags({ tags }) {
-  return html`<span class="row">${(tags || []).map((tag) => html`<span class="tag">${tag.key}=${tag.value}</span>`)}</span>`;
+  return html`<span class="row">${(tags || []).map((tag) => html`<span class="tag">${tagText(tag)}</span>`)}</span>`;
 }
 
 // A page that is served without TLS from another machine has no clipboard, or may not use it; there the old way still works.

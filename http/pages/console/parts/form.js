@@ -1,6 +1,7 @@
 // Forms from descriptions of their fields. What is wrong with a value, the server says; the form shows its sentence,
 // and marks the field that the sentence begins with.
 
+import { tagText } from "../lib/format.js";
 import { html, useId, useRef, useState } from "../lib/ui.js";
 import { openDialog } from "./dialog.js";
 import { Problem } from "./basics.js";
@@ -11,7 +12,7 @@ const SEARCHED_FROM = 12;
 // A field: {name, label, type, hint, options, required, placeholder, rows, value, show(values), autocomplete}
 // type: "text" (default), "password", "email", "number", "checkbox", "select", "lines", "longtext", "json", "tags",
 // "time", "secret", "map", "choices", "records" (ids of the records of the list `source`). `options` of a select and of choices: texts or [value, text]. "lines" gives an
-// array of texts, "json" a value, "tags" [{key, value}] and "map" an object from "key=value" lines, "choices" an array.
+// array of texts, "json" a value, "tags" [{key, value}] and "map" an object from "key=value" lines, "filters" filters of tags, "choices" an array.
 // A field that is empty and not required gives its `blank`, by default undefined. A "longtext" with `file` (the types of
 // files) can be read from a file.
 // A dot in a name leads into an object: "mqttConfig.host". With `changesOnly`, `submit` gets what the reader changed.
@@ -76,8 +77,8 @@ function Field({ field, text, set, wrong, quiet }) {
   if (type === "select") {
     const options = field.options.map((each) => (Array.isArray(each) ? each : [each, each]));
     input = html`<select ...${common} value=${text}>${options.map(([value, shown]) => html`<option value=${value} selected=${value === text}>${shown}</option>`)}</select>`;
-  } else if (["lines", "longtext", "json", "tags", "map"].includes(type)) {
-    input = html`<textarea ...${common} rows=${field.rows || (type === "json" ? 10 : 4)} spellcheck=${type === "longtext"} placeholder=${field.placeholder || (type === "tags" || type === "map" ? "key=value" : "")} value=${text}></textarea>`;
+  } else if (["lines", "longtext", "json", "tags", "filters", "map"].includes(type)) {
+    input = html`<textarea ...${common} rows=${field.rows || (type === "json" ? 10 : 4)} spellcheck=${type === "longtext"} placeholder=${field.placeholder || (["tags", "filters", "map"].includes(type) ? "key=value" : "")} value=${text}></textarea>`;
   } else {
     const html_type = { number: "text", secret: "password", time: "datetime-local" }[type] || type;
     input = html`<input ...${common} type=${html_type} step="any" inputmode=${type === "number" ? "decimal" : undefined} autocomplete=${field.autocomplete || "off"} placeholder=${field.placeholder || ""} value=${text} />`;
@@ -111,7 +112,7 @@ function toText(field, initial) {
     case "json": return value === undefined ? "" : JSON.stringify(value, null, 2);
     case "choices": case "records": return value || [];
     case "map": return Object.entries(value || {}).map(([key, each]) => `${key}=${each}`).join("\n");
-    case "tags": return (value || []).map((tag) => `${tag.key}=${tag.value}`).join("\n");
+    case "tags": case "filters": return (value || []).map(tagText).join("\n");
     case "time": return value ? localTime(value) : "";
     default: return value === undefined || value === null ? "" : String(value);
   }
@@ -121,6 +122,13 @@ function toText(field, initial) {
 function localTime(time) {
   const at = new Date(time);
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+// A filter of tags: key=value, or one of them alone as key or =value.
+function filterOf(line) {
+  const cut = line.indexOf("=");
+  const key = (cut < 0 ? line : line.slice(0, cut)).trim();
+  return { ...(key ? { key } : {}), ...(cut < 0 ? {} : { value: line.slice(cut + 1).trim() }) };
 }
 
 function put(values, name, value) {
@@ -146,6 +154,7 @@ function toValue(field, text) {
     }
     case "lines": return lines();
     case "tags": return pairs();
+    case "filters": return lines().map(filterOf);
     case "map": return Object.fromEntries(pairs().map(({ key, value }) => [key, value]));
     case "json":
       try {

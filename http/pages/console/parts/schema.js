@@ -61,7 +61,7 @@ function fieldOf(document, name, given, { required, change }) {
   if (["integer", "number"].includes(first.type)) return { ...field, type: "number", blank: change ? cleared : undefined };
   if (first.type === "array") {
     const item = reference(first.items);
-    const type = item === "TagFilter" ? "tags" : first.items.type === "string" ? "lines" : "json";
+    const type = item === "TagFilter" ? "filters" : first.items.type === "string" ? "lines" : "json";
     return { ...field, type, blank: change ? [] : undefined };
   }
   if (first.type === "object" && first.additionalProperties?.type === "string") return { ...field, type: "map", blank: change ? {} : undefined };

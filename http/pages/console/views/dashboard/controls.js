@@ -1,6 +1,7 @@
 // The range of a dashboard and the values of its parameters. Both are in the address.
 
 import { get, path } from "../../lib/api.js";
+import { tagText } from "../../lib/format.js";
 import { useData } from "../../lib/hooks.js";
 import { setQuery } from "../../lib/router.js";
 import { html, useId } from "../../lib/ui.js";
@@ -26,7 +27,6 @@ function tag(text) {
   return cut < 0 ? { key: text } : { key: text.slice(0, cut), value: text.slice(cut + 1) };
 }
 
-const tagText = ({ key = "", value }) => (value === undefined ? key : `${key}=${value}`);
 
 // `whole`: also the range, and parameters that the dashboard does not check; for this the reader needs a token. `app` is
 // the application of the dashboard, if it has one.
