@@ -22,8 +22,8 @@ function Console() {
   if (!session.value) return html`<${LogIn} />`;
   return html`<div class="frame">
     <a class="skip" href="#content" onClick=${(event) => { event.preventDefault(); document.querySelector("main").focus(); }}>Skip to the content</a>
-    <div class="menu-bar"><a class="brand" href="#/"><img src="/favicon.svg" alt="" width="24" height="24" /> Trunkline</a>
-      <button aria-expanded=${menuOpen.value} aria-controls="side" onClick=${() => (menuOpen.value = !menuOpen.value)}>Menu</button></div>
+    <header class="menu-bar"><a class="brand" href="#/"><img src="/favicon.svg" alt="" width="24" height="24" /> Trunkline</a>
+      <button aria-expanded=${menuOpen.value} aria-controls="side" onClick=${() => (menuOpen.value = !menuOpen.value)}>Menu</button></header>
     <${Side} section=${found?.row.section} />
     <main class="view" id="content" tabindex="-1"><${View} key=${viewKey(found)} found=${found} /></main>
   </div><${Dialogs} /><${Notes} />`;
