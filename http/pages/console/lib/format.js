@@ -56,6 +56,14 @@ const exact = new Intl.DateTimeFormat("sv-SE", {
 });
 export const exactTime = (time) => exact.format(new Date(time)).replace(",", ".");
 
+// A time as the browser's fields for local times take it: 2026-11-21T14:03:07, or 2026-11-21T14:03 without seconds.
+// "" for what is no time.
+export function localTime(time, { seconds = true } = {}) {
+  const at = new Date(time);
+  if (Number.isNaN(at.getTime())) return "";
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, seconds ? 19 : 16);
+}
+
 const today = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const year = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric" });

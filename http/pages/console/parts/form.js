@@ -1,7 +1,7 @@
 // Forms from descriptions of their fields. What is wrong with a value, the server says; the form shows its sentence,
 // and marks the field that the sentence begins with.
 
-import { tagText } from "../lib/format.js";
+import { localTime, tagText } from "../lib/format.js";
 import { html, useId, useRef, useState } from "../lib/ui.js";
 import { openDialog } from "./dialog.js";
 import { Problem } from "./basics.js";
@@ -113,15 +113,9 @@ function toText(field, initial) {
     case "choices": case "records": return value || [];
     case "map": return Object.entries(value || {}).map(([key, each]) => `${key}=${each}`).join("\n");
     case "tags": case "filters": return (value || []).map(tagText).join("\n");
-    case "time": return value ? localTime(value) : "";
+    case "time": return value ? localTime(value, { seconds: false }) : "";
     default: return value === undefined || value === null ? "" : String(value);
   }
-}
-
-// A time as the browser's field for local times takes it: 2026-11-23T05:20
-function localTime(time) {
-  const at = new Date(time);
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
 // A filter of tags: key=value, or one of them alone as key or =value.

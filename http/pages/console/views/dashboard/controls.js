@@ -1,7 +1,7 @@
 // The range of a dashboard and the values of its parameters. Both are in the address.
 
 import { get, path } from "../../lib/api.js";
-import { tagText } from "../../lib/format.js";
+import { localTime, tagText } from "../../lib/format.js";
 import { useData } from "../../lib/hooks.js";
 import { setQuery } from "../../lib/router.js";
 import { html, useId } from "../../lib/ui.js";
@@ -48,13 +48,7 @@ function Range({ query }) {
         ${SPANS.map(([ms, text]) => html`<option value=${String(ms)} selected=${String(ms) === query.duration}>${text}</option>`)}
       </select></div>
     <div class="field"><label for=${id + "-end"}>Until</label>
-      <input id=${id + "-end"} type="datetime-local" value=${query.end ? local(query.end) : ""} onChange=${end} /></div>`;
-}
-
-// A time as a field of the browser takes it: local, without a zone.
-function local(text) {
-  const at = new Date(text);
-  return Number.isNaN(at.getTime()) ? "" : new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+      <input id=${id + "-end"} type="datetime-local" value=${query.end ? localTime(query.end, { seconds: false }) : ""} onChange=${end} /></div>`;
 }
 
 function Parameter({ parameter, text, app }) {

@@ -2,13 +2,12 @@
 // up to when, is in the address.
 
 import { get } from "../../lib/api.js";
-import { plural } from "../../lib/format.js";
+import { localTime, plural } from "../../lib/format.js";
 import { useData } from "../../lib/hooks.js";
 import { route, setQuery } from "../../lib/router.js";
 import { html, useId } from "../../lib/ui.js";
 import { Card, Loaded } from "../../parts/basics.js";
 import { Table } from "../../parts/table.js";
-import { localText } from "./range.js";
 
 const SIZES = [50, 200, 1000];
 
@@ -27,7 +26,7 @@ export function Log({ title, noun, many = noun + "s", log, columns, actions, emp
   const id = useId();
   const choose = (event) => setQuery({ until: event.target.value && new Date(event.target.value).getTime(), limit: "" }, { push: true });
   return html`<${Card} flush title=${title} actions=${html`
-      <label for=${id}>Up to</label><input id=${id} type="datetime-local" step="1" value=${until ? localText(Number(until)) : ""} onChange=${choose} />
+      <label for=${id}>Up to</label><input id=${id} type="datetime-local" step="1" value=${until ? localTime(Number(until)) : ""} onChange=${choose} />
       ${until && html`<button onClick=${() => setQuery({ until: "", limit: "" }, { push: true })}>Newest</button>`}${actions}`}>
     <div class="log"><${Loaded} data=${log}>${(entries) => (entries.length ? html`
       <${Table} label=${title} columns=${typeof columns === "function" ? columns(entries) : columns} rows=${entries.map((each, at) => ({ ...each, at }))} rowKey=${(row) => `${row.time} ${row.id ?? row.at}`} />

@@ -1,5 +1,6 @@
 // The range of time of a chart: the last minutes, hours or days, or two times. It is in the address.
 
+import { localTime } from "../../lib/format.js";
 import { route, setQuery } from "../../lib/router.js";
 import { html, useId, useState } from "../../lib/ui.js";
 import { Problem } from "../../parts/basics.js";
@@ -53,14 +54,7 @@ function OwnRange({ range, close }) {
     return close();
   };
   return html`<form class="row" onSubmit=${submit}>
-    <label for=${id + "f"}>From</label><input id=${id + "f"} name="from" type="datetime-local" step="1" required defaultValue=${localText(from)} />
-    <label for=${id + "t"}>to</label><input id=${id + "t"} name="to" type="datetime-local" step="1" required defaultValue=${localText(to)} />
+    <label for=${id + "f"}>From</label><input id=${id + "f"} name="from" type="datetime-local" step="1" required defaultValue=${localTime(from)} />
+    <label for=${id + "t"}>to</label><input id=${id + "t"} name="to" type="datetime-local" step="1" required defaultValue=${localTime(to)} />
     <button class="small primary">Show</button><${Problem} error=${error} /></form>`;
-}
-
-// 2026-11-21T14:03:07 in the local zone, as fields of times need it; "" for what is no time.
-export function localText(ms) {
-  const at = new Date(ms);
-  if (Number.isNaN(at.getTime())) return "";
-  return new Date(ms - at.getTimezoneOffset() * MINUTE_MS).toISOString().slice(0, 19);
 }

@@ -1,5 +1,6 @@
 // The query of a list of rows: conditions to choose from, or the advanced query as JSON.
 
+import { localTime } from "../../lib/format.js";
 import { html, useEffect, useState } from "../../lib/ui.js";
 import { exactJson, fits, parseExact, textOf, valueOf } from "./values.js";
 
@@ -80,11 +81,6 @@ function timeOf(field, text) {
   if (Number.isNaN(time.getTime())) throw new Error(`${field}: choose a date and a time.`);
   return time.toISOString();
 }
-
-const localTime = (value) => {
-  const time = new Date(value);
-  return Number.isNaN(time.getTime()) ? "" : new Date(time - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
-};
 
 // value: the query that is shown, null for all rows. set(query) shows another one.
 export function QueryForm({ columns, value, set }) {
