@@ -14,7 +14,7 @@ from tests.console.element_page import GROUP, ElementPage
 
 Name = str | re.Pattern[str] | None
 
-_PLACE: Final = """async function () {
+_PLACE: Final = """async function (press) {
     if (!this.isConnected || this.disabled || this.ariaDisabled === "true") return null;
     this.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
     const frame = () => new Promise((done) => requestAnimationFrame(done));
@@ -24,12 +24,30 @@ _PLACE: Final = """async function () {
     const now = place();
     if (!before || !now || before.x !== now.x || before.y !== now.y) return null;
     const at = { x: now.x + now.width / 2, y: now.y + now.height / 2 };
-    const hit = document.elementFromPoint(at.x, at.y);
-    const labelled = [...(this.labels ?? [])].some((each) => each.contains(hit));
-    const reached = hit && (labelled || this.contains(hit) || hit.contains(this));
-    return reached ? { ...at, left: now.x, top: now.y, width: now.width, height: now.height } : null;
+    const labels = [...(this.labels ?? [])];
+    const meant = (hit) => hit instanceof Node && [this, ...labels].some((each) => each.contains(hit));
+    if (!meant(document.elementFromPoint(at.x, at.y))) return null;
+    if (press) {
+        const types = ["mousedown", "mouseup", "click"];
+        let missed = false;
+        const guard = (event) => {
+            if (event.type !== "click" && !meant(event.target)) missed = true;
+            if (!missed) return;
+            event.stopImmediatePropagation();
+            event.preventDefault();
+        };
+        for (const each of types) addEventListener(each, guard, true);
+        globalThis.pressed = () => {
+            for (const each of types) removeEventListener(each, guard, true);
+            return !missed;
+        };
+    }
+    return { ...at, left: now.x, top: now.y, width: now.width, height: now.height };
 }"""
-"""Where an element can be clicked: in view, still, enabled, and covered by nothing."""
+"""Where an element can be clicked: in view, still, enabled, and covered by nothing.
+
+With `press`, a click that something else gets, because the page moved meanwhile, is stopped, and `pressed()` is false.
+"""
 
 _TEXT: Final = "function () { return { text: this.innerText ?? this.textContent }; }"
 
@@ -56,12 +74,22 @@ class Target:
 
     async def click(self, *, count: int = 1) -> None:
         """Click it in its middle, with the mouse; `count` 2 is a double click."""
-        place = await self._place()
-        mouse: dict[str, Any] = {"button": "left", "x": place["x"], "y": place["y"]}
-        await self._page.command("Input.dispatchMouseEvent", type="mouseMoved", x=place["x"], y=place["y"])
-        for number in range(1, count + 1):
-            for type in ("mousePressed", "mouseReleased"):
-                await self._page.command("Input.dispatchMouseEvent", type=type, clickCount=number, **mouse)
+
+        async def press() -> bool:
+            found = await self._find()
+            place = found and await self._page.function(found, _PLACE, True)
+            if not place:
+                return False
+            at = {"x": place["x"], "y": place["y"]}
+            await self._page.command("Input.dispatchMouseEvent", type="mouseMoved", **at)
+            for number in range(1, count + 1):
+                for type in ("mousePressed", "mouseReleased"):
+                    await self._page.command(
+                        "Input.dispatchMouseEvent", type=type, button="left", clickCount=number, **at
+                    )
+            return bool(await self._page.run("globalThis.pressed?.() ?? true"))
+
+        await self._page.soon(press, str(self))
 
     async def hover(self) -> None:
         """Move the mouse to its middle."""
@@ -115,11 +143,7 @@ class Target:
 
     async def text(self) -> str:
         """Its text, as it is shown."""
-        return str(
-            await self._call(
-                "function () { return { text: this.innerText ?? this.textContent }; }", of="text"
-            )
-        )
+        return str(await self._call(_TEXT, of="text"))
 
     async def value(self) -> str:
         """The value of a field."""

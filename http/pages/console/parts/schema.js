@@ -11,10 +11,10 @@ const PLAIN = /^(The name; 1 to|A text for people|The (first|last|user) name$|Th
 const PEM_FILES = ".pem,.crt,.cer,.key,.txt";
 const ACRONYMS = { api: "API", ca: "CA", cors: "CORS", json: "JSON", sid: "SID", ssl: "SSL", ttl: "TTL", uri: "URI", url: "URL" };
 
-let asked = null;
+let asked = null, loaded;
 
 function load() {
-  asked ||= get("/openapi.json").catch((error) => {
+  asked ||= get("/openapi.json").then((document) => (loaded = document), (error) => {
     asked = null;
     note(`The API document cannot be loaded, and forms need it: ${error.message}`, "bad");
     throw error;
@@ -23,7 +23,7 @@ function load() {
 }
 
 // The API document, undefined until it is there. It is loaded once.
-export const useDocument = () => useData(load, []).value;
+export const useDocument = () => useData(load, []).value ?? loaded;
 
 // The fields of the body with the name `name`, for Form; undefined while `document` is.
 // only: the names that are taken, in this order; hide: names that are left out; more: {name: properties of its field};
