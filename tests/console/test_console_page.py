@@ -47,6 +47,22 @@ async def test_a_form_is_filled_as_by_a_person(page: ConsolePage) -> None:
     await page.sees("entered")
 
 
+async def test_a_click_that_something_else_gets_is_stopped_and_repeated(page: ConsolePage) -> None:
+    await page.run(FORM)
+    await page.run("""{
+        const [save, other] = document.querySelectorAll("button");
+        other.onclick = () => { throw new Error("clicked in place of the other"); };
+        const swap = () => {
+            const place = save.getBoundingClientRect();
+            other.style.cssText = `position: fixed; left: ${place.x}px; top: ${place.y}px; width: 500px`;
+            save.style.marginLeft = "600px";
+        };
+        addEventListener("mousemove", swap, { once: true });
+    }""")
+    await page.at("button", "Save").click()
+    await page.at(css="output").says(", 1")
+
+
 FAULTS = {
     "console.error": ("void console.error('broken')", "console.error: broken"),
     "an exception": ("void setTimeout(() => { throw new Error('nobody caught it'); })", "nobody caught it"),
