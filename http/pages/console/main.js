@@ -6,8 +6,8 @@ import { currentApplication, listenToKeys, PLACES } from "./lib/keyboard.js";
 import { link, match, route } from "./lib/router.js";
 import { keepFresh, logOut, session } from "./lib/session.js";
 import { chooseTheme, theme } from "./lib/theme.js";
-import { Component, html, render, signal, useEffect, useState } from "./lib/ui.js";
-import { Problem } from "./parts/basics.js";
+import { Component, html, render, signal, useEffect, useRef, useState } from "./lib/ui.js";
+import { Arrival, Page, Problem } from "./parts/basics.js";
 import { Dialogs, openDialog } from "./parts/dialog.js";
 import { LogIn } from "./parts/login.js";
 import { Notes } from "./parts/notes.js";
@@ -70,16 +70,18 @@ function showHelp() {
 // The view of an address. Its file is loaded first.
 function View({ found }) {
   const [loaded, setLoaded] = useState({});
+  const arrival = useRef({ due: true });
   useEffect(() => {
     let over = false;
     found?.row.load().then((view) => over || setLoaded({ view }), (error) => over || setLoaded({ error }));
     scrollTo(0, 0);
     return () => (over = true);
   }, [found?.row]);
-  if (!found) return html`<h1>There is no such page</h1><p><a href="#/">Go to the start.</a></p>`;
+  if (!found) return html`<${Arrival.Provider} value=${arrival.current}><${Page} title="There is no such page"><p><a href="#/">Go to the start.</a></p></${Page}></${Arrival.Provider}>`;
   if (loaded.error) return html`<${Problem} error=${{ message: `This page cannot be loaded: ${loaded.error.message}` }} retry=${() => location.reload()} />`;
   if (!loaded.view) return html`<p class="quiet" role="status">Loading.</p>`;
-  return html`<div><${Boundary} place=${route.value.path}><${loaded.view} ...${found.params} /></${Boundary}></div>`;
+  return html`<${Arrival.Provider} value=${arrival.current}>
+    <div><${Boundary} place=${route.value.path}><${loaded.view} ...${found.params} /></${Boundary}></div></${Arrival.Provider}>`;
 }
 
 // Shows what went wrong in a view instead of an empty page.

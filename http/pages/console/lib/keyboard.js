@@ -41,7 +41,7 @@ export function listenToKeys(showHelp) {
       document.querySelector("[data-create]")?.click();
     } else if (event.key === "j" || event.key === "k") {
       move(event.key === "j" ? 1 : -1);
-    } else if (event.key === "Enter" && event.target === document.body) {
+    } else if (event.key === "Enter" && event.target.matches("body, main, h1")) {
       document.querySelector("tr.current a")?.click();
       return;
     } else {

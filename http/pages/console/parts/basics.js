@@ -2,7 +2,7 @@
 
 import { duration, exactTime, shortTime, tagText } from "../lib/format.js";
 import { link } from "../lib/router.js";
-import { html, signal, useEffect, useState } from "../lib/ui.js";
+import { createContext, html, signal, useContext, useEffect, useRef, useState } from "../lib/ui.js";
 import { useTitle } from "../lib/hooks.js";
 
 const PROBLEMS_MAX = 20;
@@ -11,16 +11,38 @@ const PROBLEMS_MAX = 20;
 export const now = signal(Date.now());
 setInterval(() => document.hidden || (now.value = Date.now()), 1000);
 
+// {due}: whether the view that was come to has yet to give the focus to its heading.
+export const Arrival = createContext({ due: false });
+let headed = false; // a heading was shown before, so this is not the page with which the console was opened
+
+// The focus goes to the heading of a view that was come to: screen readers read it, and Tab goes on from there. They read
+// it again when its title comes with the data. The focus is not taken from a field.
+function useHeading(title) {
+  const heading = useRef(null);
+  const arrival = useContext(Arrival);
+  useEffect(() => {
+    const { activeElement } = document;
+    const again = activeElement === heading.current;
+    const inField = activeElement?.matches("input, select, textarea, [contenteditable]");
+    if (again) heading.current.blur();
+    if (again || (arrival.due && headed && !inField)) heading.current.focus({ preventScroll: true });
+    arrival.due = false;
+    headed = true;
+  }, [title]);
+  return heading;
+}
+
 // A page: its title, the way to it as [[text, address], ...], a sentence about it, and its buttons.
 export function Page({ title, trail = [], lead, actions, children }) {
   useTitle(title);
+  const heading = useHeading(title);
   return html`
     <div class="page-head">
       <div>
         ${trail.length > 0 && html`<nav class="trail" aria-label="Breadcrumb">
           ${trail.map(([text, address]) => html`<a href=${address}>${text}</a><span aria-hidden="true">/</span>`)}
         </nav>`}
-        <h1 tabindex="-1">${title}</h1>
+        <h1 ref=${heading} tabindex="-1">${title}</h1>
         ${lead && html`<p class="lead">${lead}</p>`}
       </div>
       ${actions && html`<div class="actions">${actions}</div>`}

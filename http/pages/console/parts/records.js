@@ -14,8 +14,8 @@ import { RecordTable } from "./table.js";
 // noun: "access key"; many: "access keys"; title: "Access keys"; source: path of the list; columns, search, sortField:
 // as RecordTable; fields: of the form that creates one, with `example` for the call that is shown; href(row): the page
 // of a record; lead: what they are for; created(answer): what is done with a new one, such as showing its secret;
-// toBody(values): the body from the values of the form; above: markup between the title and the list; more: further properties of RecordTable.
-export function RecordList({ trail, title, noun, many = noun + "s", lead, source, columns, search = "name", sortField, fields, initial, example, href, toBody = (values) => values, created, actions, above, more }) {
+// toBody(values): the body from the values of the form; above: markup between the title and the list; again: change it to load the list again; more: further properties of RecordTable.
+export function RecordList({ trail, title, noun, many = noun + "s", lead, source, columns, search = "name", sortField, fields, initial, example, href, toBody = (values) => values, created, actions, above, again = 0, more }) {
   const [refresh, setRefresh] = useState(0);
   const create = async () => {
     const answer = await openForm(`Create ${article(noun)}`, {
@@ -30,7 +30,7 @@ export function RecordList({ trail, title, noun, many = noun + "s", lead, source
   const empty = html`<${Empty} title=${`There are no ${many} yet`} call=${example && { method: "POST", path: source, body: example }}>
     <p>${lead}</p>${button && html`<div>${button}</div>`}</${Empty}>`;
   return html`<${Page} ...${{ trail, title, lead, actions: html`${actions}${button}` }}>${above}
-    <${RecordTable} ...${{ noun, many, source, columns, search, sortField, href, empty, refresh }} ...${more} />
+    <${RecordTable} key=${source} ...${{ noun, many, source, columns, search, sortField, href, empty }} refresh=${`${refresh} ${again}`} ...${more} />
   </${Page}>`;
 }
 

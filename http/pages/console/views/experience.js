@@ -45,9 +45,9 @@ export function Experience({ app, tab = "endpoints" }) {
   const filters = html`
     ${kind.versioned && html`<${Choice} name="version" label="Version" value=${version} options=${names.map((name) => [name === DEVELOP ? "" : name, name])} />`}
     ${kind.types && html`<${Choice} name="type" label="Type" value=${query.type || ""} options=${[["", "all"], ...kind.types]} />`}`;
-  const more = { filters, refresh: `${made}`, params: { version, viewType: query.type } };
+  const more = { filters, params: { version, viewType: query.type } };
   if (kind.params) more.source = (asked, signal) => get(`${base}/${tab}`, { ...asked, ...kind.params }, { signal });
-  return html`<${RecordList} key=${tab + made} title="Experience" noun=${kind.noun} many=${kind.many} lead=${kind.lead}
+  return html`<${RecordList} title="Experience" noun=${kind.noun} many=${kind.many} lead=${kind.lead}
     source=${`${base}/${tab}`} search=${kind.search} sortField=${kind.sortField}
     above=${html`<${Problem} error=${around.error} retry=${around.reload} /><${Tabs} label="Parts of the experience" current=${tab} items=${Object.entries(KINDS).map(([key, each]) => [key, each.title, link("/applications", app, "experience", key)])} />`}
     columns=${kind.columns(app, around.value)}
@@ -56,7 +56,7 @@ export function Experience({ app, tab = "endpoints" }) {
     href=${(row) => link("/applications", app, "experience", tab, kind.place?.(row) || row.id, { version })}
     actions=${html`<button onClick=${() => bootstrap(base, changed)}>Create a first experience</button>
       <button class="danger" onClick=${() => removeAll(app, base, changed)}>Delete the experience</button>`}
-    more=${more} />`;
+    again=${made} more=${more} />`;
 }
 
 function Choice({ name, label, value, options }) {

@@ -1,0 +1,74 @@
+"""The keys of the console, and where the focus is after them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.console.console_page import ConsolePage
+from tests.e2e.conftest import Server
+
+pytestmark = pytest.mark.slow
+
+FOCUS = """(({ activeElement: { localName, textContent } }) =>
+    localName === "body" ? localName : `${localName} ${textContent}`)(document)"""
+
+
+async def focus(console: ConsolePage, wanted: str) -> None:
+    """Wait until the element with the focus is this one: its name and its text."""
+
+    async def look() -> bool:
+        return str(await console.run(FOCUS)) == wanted
+
+    await console.soon(look, f"the focus of {wanted}")
+
+
+async def test_the_heading_of_a_view_gets_the_focus(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    await server.device(application, "mast")
+    await console.go(f"#{application}")
+    await console.sees("Is the fleet reporting?")
+    await console.reload()
+    await console.sees("Is the fleet reporting?")
+    assert await console.run(FOCUS) == "body"
+    await console.press("g")
+    await console.press("d")
+    await focus(console, "h1 Devices")
+    await console.at("link", "mast").shown()
+    await console.press("j")
+    await console.press("Enter")
+    await focus(console, "h1 mast")
+    await console.press("Tab")
+    await focus(console, "button Copy the id")
+
+    await console.go(f"#{application}/settings")
+    await focus(console, "h1 Settings")
+    for place, tabs in (
+        ("settings", ("Readme", "General")),
+        ("experience", ("Users", "Endpoints", "Groups")),
+        ("devices", ("Silent", "All")),
+    ):
+        await console.go(f"#{application}/{place}")
+        for tab in tabs:
+            await console.at("link", tab).click()
+            await console.settled()
+            await focus(console, f"a {tab}")
+    await console.press("/")
+    await console.type("mast")
+    await console.at("link", "mast").shown()
+    assert await console.run("document.activeElement.value") == "mast"
+
+
+async def test_the_heading_takes_the_focus_from_no_field(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    await console.go(f"#{application}")
+    await console.at("heading", "Overview").shown()
+    script = """{
+        const field = document.createElement("input");
+        document.body.append(field);
+        field.focus();
+    }"""
+    await console.run(script)
+    await console.go(f"#{application}/devices")
+    await console.at("heading", "Devices").shown()
+    await console.settled()
+    await focus(console, "input ")
