@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import httpx
 import pytest
@@ -64,6 +65,10 @@ async def test_the_first_screen_is_live_while_a_load_runs(server: Server, consol
         nursery.start_soon(load)
         await shows(console, "Reporting", "2")
         await shows(console, "Never seen", "1")
+        await console.at("link", re.compile("^Reporting")).click()
+        await console.sees("2 devices")
+        assert "show=reporting" in await console.place()
+        await console.go(f"#{application}")
         await moving(console, "States stored")
         await console.sees("send_state")
         nursery.cancel_scope.cancel()

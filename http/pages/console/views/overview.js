@@ -58,7 +58,7 @@ function Fleet({ app, devices }) {
   const share = (number) => `${count(Math.round((100 * number) / devices.total))} % of ${count(devices.total)}`;
   return html`<${Card} title="Is the fleet reporting?" actions=${html`<span class="quiet">counted <${Time} at=${devices.asOf} age /></span>`}>
     <div class="tiles">
-      <${Tile} label="Reporting" value=${count(devices.reporting)} detail=${share(devices.reporting)} tone="good" to=${to({})} />
+      <${Tile} label="Reporting" value=${count(devices.reporting)} detail=${share(devices.reporting)} tone="good" to=${to({ show: "reporting" })} />
       <${Tile} label="Connected" value=${count(devices.connected)} detail=${`${count(devices.disconnected)} disconnected`} to=${to({ show: "connected" })} />
       <${Tile} label="Silent" value=${count(devices.silent)} detail="for more than 5 min" tone=${devices.silent ? "warn" : ""} to=${to({ show: "silent" })} />
       <${Tile} label="Never seen" value=${count(devices.neverSeen)} detail="no report and no connection" to=${to({ show: "neverSeen" })} />

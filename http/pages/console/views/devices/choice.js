@@ -3,9 +3,11 @@
 
 import { now } from "../../parts/basics.js";
 
-// What `show` of the address may be. A device is silent if it is not connected and was not seen for SILENT_MS.
+// What `show` of the address may be. A device is silent if it is not connected and was not seen for SILENT_MS; one that
+// was seen and is not silent is reporting.
 export const SHOWN = [
   ["", "All"],
+  ["reporting", "Reporting"],
   ["connected", "Connected"],
   ["disconnected", "Disconnected"],
   ["silent", "Silent"],
@@ -26,6 +28,7 @@ export function deviceQuery(address, { withName = false } = {}) {
     if (query === undefined) return text;
   }
   if (show === "connected" || show === "disconnected") query = also(query, "connectionStatus", show);
+  if (show === "reporting") query = also(query, "$or", [{ connectionStatus: "connected" }, { lastSeen: { $gte: silentSince() } }]);
   if (show === "neverSeen") query = also(query, "lastSeen", null);
   if (show === "silent") query = also(also(query, "connectionStatus", { $ne: "connected" }), "lastSeen", { $lt: silentSince() });
   if (deviceClass) query = also(query, "deviceClass", deviceClass);
