@@ -77,6 +77,7 @@ async def test_a_query_is_written_with_help_and_all_that_match_are_deleted(
     async with console.expecting("status of 400"):
         await console.at("button", "Apply").click()
         await console.sees("query.nam:")
+        await console.at(css="tbody tr").gone()
     await console.at("button", "Name begins with").click()
     await console.at("button", "Apply").click()
     await console.sees(f"{SHOWN + 2} devices")

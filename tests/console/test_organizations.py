@@ -92,6 +92,9 @@ async def test_the_audit_log_says_what_a_call_changed(server: Server, console: C
     await console.at("textbox", "Status").fill("many")
     await console.at("button", "Filter").click()
     await console.sees('The status is "many"; it must be a number such as 403.')
+    await console.at(css="tbody tr").gone()
+    await console.at("button", "Remove the filter").click()
+    await console.sees("entries")
 
 
 async def test_an_organization_is_changed_and_deleted(server: Server, console: ConsolePage) -> None:

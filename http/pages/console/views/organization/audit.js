@@ -4,7 +4,7 @@ import { get, path } from "../../lib/api.js";
 import { useData } from "../../lib/hooks.js";
 import { link, route, setQuery } from "../../lib/router.js";
 import { html, useId, useMemo } from "../../lib/ui.js";
-import { Badge, Card, Empty, Facts, Loaded, Problem, Time } from "../../parts/basics.js";
+import { Badge, Card, Empty, Facts, Loaded, Time } from "../../parts/basics.js";
 import { Json } from "../../parts/json.js";
 import { RecordTable, Table } from "../../parts/table.js";
 
@@ -67,10 +67,9 @@ function Entries({ org }) {
   const filters = html`<select aria-label="Time" value=${query.span || ""} onChange=${(event) => setQuery({ span: event.target.value, page: "" })}>
       ${SPANS.map(([value, text]) => html`<option value=${value} selected=${value === (query.span || "")}>${text}</option>`)}</select>
     <${Fields} query=${query} />`;
-  return html`<${Problem} error=${wrong} />
-    <${RecordTable} noun="entry" many="entries" source=${source} search="" filters=${filters} columns=${columns} empty=${empty}
-      sortField="creationDate" sortDirection="desc" params=${{ auditLogFilter: filter, start }}
-      href=${(row) => link("/organizations", org.id, "audit", { ...query, entry: row.id })} />`;
+  return html`<${RecordTable} noun="entry" many="entries" source=${wrong ? () => Promise.reject(wrong) : source} refresh=${wrong?.message} search="" filters=${filters} columns=${columns} empty=${empty}
+    sortField="creationDate" sortDirection="desc" params=${{ auditLogFilter: filter, start }}
+    href=${(row) => link("/organizations", org.id, "audit", { ...query, entry: row.id })} />`;
 }
 
 function Fields({ query }) {
