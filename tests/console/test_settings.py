@@ -63,6 +63,17 @@ async def test_an_application_is_exported_imported_and_deleted(server: Server, c
         await console.at("link", "Download").click()
         bundle = await file()
 
+    await console.at("button", "Close").click()
+    for only_checked, said in ((True, "can be imported. Nothing was changed."), (False, "was imported.")):
+        await console.at("button", "Import a bundle").click()
+        form = console.at("dialog")
+        await form.at(css='input[type="file"]').upload(bundle)
+        await form.at("combobox").choose("keep the one that is there")
+        if only_checked:
+            await form.at("checkbox", "Only check it").click()
+        await form.at("button", "Import").click()
+        await console.sees(f"The bundle {said}")
+
     await console.go("#/applications")
     await console.at("button", "From a bundle").click()
     await console.at(css='input[type="file"]').upload(bundle)

@@ -65,10 +65,11 @@ async function imported(app, base, changed) {
       { name: "conflictBehavior", label: "If something is there already", type: "select", options: CONFLICTS },
       { name: "dryRun", label: "Only check it", type: "checkbox" },
     ],
-    submit: (values) => sendBundle(`${base}/import`, file, { options: JSON.stringify(values) }),
+    submit: async (values) => ({ ...(await sendBundle(`${base}/import`, file, { options: JSON.stringify(values) })), onlyChecked: values.dryRun }),
   });
   if (!answer) return;
-  await ended("Import", app, answer, "The bundle was imported, or could be if it was only checked.");
+  if (answer.onlyChecked) await ended("Check of a bundle", app, answer, "The bundle can be imported. Nothing was changed.");
+  else await ended("Import", app, answer, "The bundle was imported.");
   changed();
 }
 
@@ -98,7 +99,7 @@ async function cloned(app, base, application) {
     note(`${application.name} was cloned.`);
     go(link("/applications", answer.application.id, "settings"));
   } else {
-    await ended("Clone", app, answer, "It can be cloned.");
+    await ended("Clone", app, answer, "It can be cloned. Nothing was made.");
   }
 }
 
