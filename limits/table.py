@@ -335,7 +335,7 @@ class Limits:
         500_000, "devices", "Those that triggers of inactivity wait for: 150 MB in memory.", "server"
     )
     traffic_applications_max: int = _bound(
-        10_000, "applications", "Those whose traffic is counted in memory: 30 MB.", "server"
+        10_000, "applications", "Those whose traffic is counted in memory: 40 MB.", "server"
     )
     counted_fleets_max: int = _bound(
         64,

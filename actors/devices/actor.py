@@ -248,7 +248,7 @@ class Device(DeviceConnection):
         return self.head.is_silent or not 0 <= now_ms - time_ms < _ARRIVAL_MS
 
     def _count_states(self, states: int) -> None:
-        self._traffic.of(self.ref.parent).states += states
+        self._traffic.of(self.ref.parent).count_states(states, self.system.clock.wall_ms())
 
     def _announce_states(self, states: int, attributes: Attributes) -> None:
         """Count states after the commit, and tell their streams, with the attribute names of the time of the report.

@@ -84,7 +84,7 @@ class DeviceCommands(DeviceRemoval):
 
         Such a stream could not read the command from the log when it was opened.
         """
-        self._traffic.of(self.ref.parent).commands += 1
+        self._traffic.of(self.ref.parent).count_command(self.system.clock.wall_ms())
         if self.system.has_subscribers(self.ref, COMMAND_TOPIC):
             event = msgspec.json.encode(shown_command(entry))
             self.system.publish(self.ref, COMMAND_TOPIC, [(position, event)])

@@ -63,13 +63,24 @@ class FleetView(View, frozen=True):
     never_seen: int
 
 
+class TrafficHistory(View, frozen=True):
+    """What was stored and refused in each interval from `start` on. The last interval is in progress."""
+
+    start: IsoTime
+    interval_seconds: int
+    states: list[int]
+    commands: list[int]
+    refused: list[int]
+
+
 class TrafficView(View, frozen=True):
-    """What has been stored and refused since `startedAt`."""
+    """What has been stored and refused since `startedAt`, and in the last ten minutes."""
 
     started_at: IsoTime
     states: int
     commands: int
     refused: dict[str, int]
+    history: TrafficHistory
 
 
 class LevelCounts(View, frozen=True):

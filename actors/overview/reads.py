@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trunkline.actors.devices.kind import DEVICE
-from trunkline.actors.devices.traffic import RECENT_MAX, ApplicationTraffic, Traffic
+from trunkline.actors.devices.traffic import INTERVAL_MS, RECENT_MAX, ApplicationTraffic, History, Traffic
 from trunkline.actors.overview.fleet import Fleet, Fleets
 from trunkline.actors.overview.messages import (
     ChangedDevice,
@@ -24,6 +24,7 @@ from trunkline.actors.overview.messages import (
     RefusalView,
     SilentDevice,
     SilentDevices,
+    TrafficHistory,
     TrafficView,
 )
 from trunkline.actors.records import records
@@ -52,9 +53,20 @@ def get_overview(reading: Reading, message: GetOverview) -> Overview:
             states=traffic.states,
             commands=traffic.commands,
             refused=dict(traffic.refused),
+            history=_show_history(traffic.history(message.now_ms)),
         ),
         open_events=msgspec.convert(fleet.events, OpenEvents),
         recent=_show_recent(reading.snapshot, application, fleet, after_s, traffic),
+    )
+
+
+def _show_history(history: History) -> TrafficHistory:
+    return TrafficHistory(
+        start=iso(history.start_ms),
+        interval_seconds=INTERVAL_MS // 1000,
+        states=history.states,
+        commands=history.commands,
+        refused=history.refused,
     )
 
 

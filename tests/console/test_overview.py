@@ -69,7 +69,7 @@ async def test_the_first_screen_is_live_while_a_load_runs(server: Server, consol
         await console.sees("2 devices")
         assert "show=reporting" in await console.place()
         await console.go(f"#{application}")
-        await moving(console, "States stored")
+        await moving(console, "States")
         await console.sees("send_state")
         nursery.cancel_scope.cancel()
     assert await report(server, devices[2], {"nothing": 1}) == 400
@@ -78,7 +78,7 @@ async def test_the_first_screen_is_live_while_a_load_runs(server: Server, consol
     await server.call("POST", f"{devices[0]}/setConnectionStatus", {"status": "connected"})
     await shows(console, "Connected", "1")
     await server.call("POST", f"{devices[0]}/command", {"name": "start"})
-    await console.sees("1 since the start")
+    await console.sees("1 in all")
     event = {"level": "critical", "subject": "Too hot", "state": "new"}
     await server.call("POST", f"{application}/events", event)
     await shows(console, "critical", "1")

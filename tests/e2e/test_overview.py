@@ -195,6 +195,13 @@ async def test_what_is_stored_and_what_is_refused_is_counted_once(start_server: 
                 "set_connection_status": 1,
                 "event_create": 1,
             },
+            "history": {
+                "start": "2024-05-01T12:00:00.000Z",
+                "intervalSeconds": 10,
+                "states": [13],
+                "commands": [1],
+                "refused": [10],
+            },
         }
         refused = shown["recent"]["refused"]
         assert [each["reason"] for each in refused] == [
@@ -206,6 +213,57 @@ async def test_what_is_stored_and_what_is_refused_is_counted_once(start_server: 
         assert (refused[3]["deviceId"], refused[3]["name"]) == (id_of(device), "pump")
         assert refused[3]["operation"] == "device.sendCommand"
         assert "calls of send_command in any 60 seconds" in refused[3]["message"]
+
+
+async def test_the_history_has_the_last_ten_minutes(start_server: Any) -> None:
+    clock = ManualClock()
+    async with start_server(clock=clock) as server:
+        application = await server.application()
+        device = await server.device(application)
+
+        async def history() -> Any:
+            return (await server.call("GET", f"{application}/overview"))["traffic"]["history"]
+
+        await server.call("POST", f"{device}/state", [STATE, STATE])
+        await server.call("POST", f"{device}/state", {}, status=400)
+        clock.pass_s(9.999)
+        await server.call("POST", f"{device}/state", STATE)
+        clock.pass_s(20)
+        await server.call("POST", f"{device}/command", {"name": "on"})
+        shown = await history()
+        assert (shown["states"], shown["commands"], shown["refused"]) == ([3, 0, 0], [0, 0, 1], [1, 0, 0])
+        clock.pass_s(570)
+        shown = await history()
+        assert shown["start"] == "2024-05-01T12:00:00.000Z"
+        assert shown["states"] == [3, *[0] * 59]
+        clock.pass_s(10)
+        await server.call("POST", f"{device}/state", STATE)
+        shown = await history()
+        assert shown["start"] == "2024-05-01T12:00:10.000Z"
+        assert shown["states"] == [*[0] * 59, 1]
+        assert shown["commands"] == [0, 1, *[0] * 58]
+        clock.pass_s(3600)
+        assert not any((await history())["states"])
+
+
+async def test_while_the_clock_is_set_back_the_history_stands_still(start_server: Any) -> None:
+    clock = ManualClock()
+    async with start_server(clock=clock) as server:
+        application = await server.application()
+        device = await server.device(application)
+
+        async def states() -> Any:
+            return (await server.call("GET", f"{application}/overview"))["traffic"]["history"]["states"]
+
+        assert await states() == [0]
+        clock.pass_s(10)
+        await server.call("POST", f"{device}/state", STATE)
+        clock.set_wall(START_MS - 3_600_000)
+        await server.call("POST", f"{device}/state", STATE)
+        assert await states() == [0, 2]
+        clock.set_wall(START_MS + 25_000)
+        await server.call("POST", f"{device}/state", STATE)
+        assert await states() == [0, 2, 1]
 
 
 async def test_full_mailboxes_and_journals_and_disks_have_their_reasons(start_server: Any) -> None:
@@ -265,6 +323,13 @@ async def test_the_counts_begin_again_with_the_server(tmp_path: Path) -> None:
         "states": 0,
         "commands": 0,
         "refused": {},
+        "history": {
+            "start": "2024-05-01T12:00:10.000Z",
+            "intervalSeconds": 10,
+            "states": [0],
+            "commands": [0],
+            "refused": [0],
+        },
     }
     assert after["recent"] == {**before["recent"], "refused": []}
     assert {**after["devices"], "asOf": ""} == {**before["devices"], "asOf": ""}

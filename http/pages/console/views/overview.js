@@ -5,15 +5,17 @@ import { bytes, count, duration, rate } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
 import { lastSpan, perSecond, quantile, total, useMetrics } from "../lib/metrics.js";
 import { link } from "../lib/router.js";
-import { html, useEffect, useMemo, useRef } from "../lib/ui.js";
+import { html, useEffect, useMemo } from "../lib/ui.js";
 import { Badge, Card, Empty, Fresh, Loaded, Page, Problem, Tile, Time } from "../parts/basics.js";
 import { Chart } from "../parts/chart.js";
 import { Table } from "../parts/table.js";
 import { remember } from "./applications.js";
 
 const EVERY_MS = 2000;
-const RATE_SPAN_MS = 10_000;
-const HISTORY_MS = 600_000;
+const HISTORY_S = 600;
+const LEAST_HISTORY_S = 120;
+const REASONS_MAX = 6;
+const SERIES = [{ name: "States/s", area: true }, { name: "Commands/s" }, { name: "Refused/s", area: true }];
 const LEVELS = ["critical", "error", "warning", "info"];
 const TONES = { critical: "bad", error: "bad", warning: "warn", info: "accent" };
 
@@ -21,36 +23,16 @@ export function Overview({ app }) {
   const source = path("applications", app, "overview");
   const data = useData((signal) => get(source, {}, { signal }), [source], { every: EVERY_MS });
   useEffect(() => remember(app), [app]);
-  const history = useHistory(data.value);
   return html`<${Page} title="Overview" actions=${html`<${Fresh} data=${data} />`}>
     <${Loaded} data=${data}>${(value) => (value.devices.total === 0 ? html`<${NoDevices} app=${app} />` : html`
-      <${Fleet} app=${app} devices=${value.devices} />
-      <${Traffic} value=${value} history=${history} />
-      <${Disk} />
-      <${OpenEvents} app=${app} events=${value.openEvents} />
+      <div class="glance">
+        <${Fleet} app=${app} devices=${value.devices} />
+        <${Traffic} traffic=${value.traffic} time=${value.time} />
+        <${Disk} />
+        <${OpenEvents} app=${app} events=${value.openEvents} />
+      </div>
       <${Recent} app=${app} recent=${value.recent} />`)}</${Loaded}>
   </${Page}>`;
-}
-
-// The answers of the last ten minutes, oldest first. They begin anew when the server was started again.
-function useHistory(value) {
-  const kept = useRef([]);
-  return useMemo(() => {
-    if (!value) return kept.current;
-    const before = kept.current.at(-1);
-    const at = Date.parse(value.time);
-    const same = before?.startedAt === value.traffic.startedAt;
-    const refused = Object.values(value.traffic.refused).reduce((sum, each) => sum + each, 0);
-    const next = { at, startedAt: value.traffic.startedAt, states: value.traffic.states, commands: value.traffic.commands, refused };
-    kept.current = [...(same ? kept.current.filter((each) => each.at > at - HISTORY_MS && each.at < at) : []), next];
-    return kept.current;
-  }, [value]);
-}
-
-function rateOf(history, name) {
-  const last = history.at(-1);
-  const first = history.find((each) => each.at >= last.at - RATE_SPAN_MS);
-  return last.at > first.at ? ((last[name] - first[name]) * 1000) / (last.at - first.at) : null;
 }
 
 function Fleet({ app, devices }) {
@@ -61,37 +43,43 @@ function Fleet({ app, devices }) {
       <${Tile} label="Reporting" value=${count(devices.reporting)} detail=${share(devices.reporting)} tone="good" to=${to({ show: "reporting" })} />
       <${Tile} label="Connected" value=${count(devices.connected)} detail=${`${count(devices.disconnected)} disconnected`} to=${to({ show: "connected" })} />
       <${Tile} label="Silent" value=${count(devices.silent)} detail="for more than 5 min" tone=${devices.silent ? "warn" : ""} to=${to({ show: "silent" })} />
-      <${Tile} label="Never seen" value=${count(devices.neverSeen)} detail="no report and no connection" to=${to({ show: "neverSeen" })} />
+      <${Tile} label="Never seen" value=${count(devices.neverSeen)} detail="no sign of life yet" to=${to({ show: "neverSeen" })} />
     </div>
   </${Card}>`;
 }
 
-function Traffic({ value, history }) {
-  const { refused } = value.traffic;
+function Traffic({ traffic, time }) {
+  const { startedAt, refused } = traffic;
   const reasons = Object.entries(refused).sort((one, other) => other[1] - one[1]);
   const all = reasons.reduce((sum, [, number]) => sum + number, 0);
-  const refusing = history.length > 1 ? rateOf(history, "refused") : null;
-  const chart = useMemo(() => {
-    const steps = history.slice(1).map((each, at) => {
-      const before = history[at];
-      const each_s = (each.at - before.at) / 1000;
-      return [each.at / 1000, (each.states - before.states) / each_s, (each.commands - before.commands) / each_s, (each.refused - before.refused) / each_s];
-    });
-    return [0, 1, 2, 3].map((column) => steps.map((step) => step[column]));
-  }, [history]);
-  return html`<${Card} title="Is anything refused?">
+  const now = Date.parse(time) / 1000;
+  const rates = useMemo(() => ratesOf(traffic, now), [time]);
+  const [states, commands, refusing] = rates.slice(1).map((each) => each.at(-1) ?? null);
+  return html`<${Card} title="Is anything refused?" actions=${html`<span class="quiet">since <${Time} at=${startedAt} /></span>`}>
     <div class="tiles">
-      <${Tile} label="States stored" value=${rate(history.length > 1 ? rateOf(history, "states") : null)} detail=${`${count(value.traffic.states)} since the start`} />
-      <${Tile} label="Commands" value=${rate(history.length > 1 ? rateOf(history, "commands") : null)} detail=${`${count(value.traffic.commands)} since the start`} />
-      <${Tile} label="Refused" value=${rate(refusing)} detail=${`${count(all)} since the start`} tone=${refusing ? "bad" : ""} />
-      <div class="tile"><span class="label">Refused by reason</span>
-        ${reasons.length === 0 ? html`<span class="detail">Nothing was refused since <${Time} at=${value.traffic.startedAt} />.</span>`
-          : html`<span class="row">${reasons.slice(0, 6).map(([reason, number]) => html`<${Badge} tone="warn">${reason} ${count(number)}</${Badge}>`)}</span>`}</div>
+      <${Tile} label="States" value=${rate(states)} detail=${`${count(traffic.states)} in all`} />
+      <${Tile} label="Commands" value=${rate(commands)} detail=${`${count(traffic.commands)} in all`} />
+      <${Tile} label="Refused" value=${rate(refusing)} detail=${`${count(all)} in all`} tone=${refusing ? "bad" : ""} />
     </div>
-    <${Chart} label="Messages a second in the last minutes" height=${180}
-      series=${[{ name: "States/s" }, { name: "Commands/s" }, { name: "Refused/s" }]} data=${chart}
-      range=${history.length ? [history[0].at / 1000, Math.max(history.at(-1).at, history[0].at + 60_000) / 1000] : undefined} />
+    <p class="row reasons">${reasons.length === 0 ? html`<span class="quiet">Nothing was refused.</span>`
+      : html`<span class="quiet">Refused because of</span> ${reasons.slice(0, REASONS_MAX).map(([reason, number]) => html`<${Badge} tone="warn">${reason} ${count(number)}</${Badge}>`)}`}</p>
+    <${Chart} label="Messages a second in the last ten minutes" height=${280} low=${0}
+      series=${SERIES} data=${rates} range=${[Math.max(now - HISTORY_S, Math.min(rates[0][0], now - LEAST_HISTORY_S)), now]} />
   </${Card}>`;
+}
+
+// [times, states, commands, refusals], a second: of each whole interval at its end, and at `now` of the one in progress
+// together with the one before it.
+function ratesOf({ startedAt, history }, now) {
+  const { intervalSeconds } = history;
+  const since = Date.parse(startedAt) / 1000, begin = Date.parse(history.start) / 1000;
+  const last = history.states.length - 1;
+  const whole = history.states.map((_, at) => at).filter((at) => at < last && begin + at * intervalSeconds >= since);
+  const span = now - Math.max(begin + (last - 1) * intervalSeconds, since);
+  const columns = [history.states, history.commands, history.refused].map((numbers) => [
+    ...whole.map((at) => numbers[at] / intervalSeconds), ((numbers[last - 1] || 0) + numbers[last]) / Math.max(span, 1),
+  ]);
+  return [[...whole.map((at) => begin + (at + 1) * intervalSeconds), now], ...columns];
 }
 
 // The store is shared by all applications of the server.
@@ -104,6 +92,7 @@ function Disk() {
   if (!span) return html`<${Card} title="Is it on disk?"><p class="quiet" role="status">Reading the counters of the server.</p></${Card}>`;
   const { before, after } = span;
   const commit = (share) => quantile(before, after, "trunkline_commit_duration_seconds", share);
+  const longest = total(after, "trunkline_commit_longest_seconds");
   const p50 = commit(0.5), p99 = commit(0.99);
   const commits = total(after, "trunkline_commits_total") - total(before, "trunkline_commits_total");
   const batches = total(after, "trunkline_batches_total") - total(before, "trunkline_batches_total");
@@ -115,10 +104,11 @@ function Disk() {
   return html`<${Card} title="Is it on disk?" actions=${html`<span class="quiet">the whole server, last minute</span>`}>
     ${failures > 0 && html`<${Problem} error=${{ message: `${count(failures)} commits have failed since the start. Look at the log of the server.` }} />`}
     <div class="tiles">
-      <${Tile} label="Commit, p50" value=${p50 === null ? "-" : duration(p50 * 1000)} detail=${p50 === null ? none : `${rate(perSecond(before, after, "trunkline_commits_total"))} commits`} />
-      <${Tile} label="Commit, p99" value=${p99 === null ? "-" : duration(p99 * 1000)} tone=${p99 > 0.25 ? "warn" : ""} detail=${`longest since the start ${duration(total(after, "trunkline_commit_longest_seconds") * 1000)}`} />
-      <${Tile} label="Group size" value=${commits ? (batches / commits).toFixed(1) : "-"} detail="writes in a commit" />
-      <${Tile} label="Store" value=${bytes(total(after, "trunkline_store_used_bytes"))} detail=${grown === null ? "" : `grows by ${bytes(grown * 3600)} an hour`} />
+      <${Tile} label="Commit, p50" value=${p50 === null ? "-" : duration(Math.min(p50, longest) * 1000)} detail=${p50 === null ? none : "half are faster"} />
+      <${Tile} label="Commit, p99" value=${p99 === null ? "-" : duration(Math.min(p99, longest) * 1000)} tone=${p99 > 0.25 ? "warn" : ""} detail=${`longest ${duration(longest * 1000)}`} />
+      <${Tile} label="Commits" value=${rate(perSecond(before, after, "trunkline_commits_total"))} detail=${`${count(total(after, "trunkline_commits_total"))} in all`} />
+      <${Tile} label="Group size" value=${commits ? (batches / commits).toFixed(1) : "-"} detail="writes together" />
+      <${Tile} label="Store" value=${bytes(total(after, "trunkline_store_used_bytes"))} detail=${grown === null ? "" : `${grown < 0 ? "" : "+"}${bytes(grown * 3600)} an hour`} />
       <${Tile} label="Disk free" value=${bytes(free)} detail=${`of ${bytes(size)}`} tone=${free < size / 10 ? "bad" : ""} />
     </div>
   </${Card}>`;
