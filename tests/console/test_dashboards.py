@@ -16,6 +16,8 @@ from tests.e2e.test_reports import block
 pytestmark = pytest.mark.slow
 
 Json = dict[str, Any]
+LARGE = 12345678901234567890
+"""A whole number that a double cannot hold."""
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 PICTURE = f"data:image/png;base64,{PIXEL}"
 
@@ -143,6 +145,21 @@ async def test_a_dashboard_is_made_changed_and_deleted(server: Server, console: 
     await console.at("textbox", "JSON").fill('{"name": "All pumps", "refreshRate": 30}')
     await console.at("button", "Save").click()
     await console.at("heading", "All pumps").shown()
+    parameter = {"name": "serial", "type": "number", "defaultValue": LARGE}
+    (dashboard,) = (await server.call("GET", f"{application}/dashboards"))["items"]
+    path = f"{application}/dashboards/{dashboard['id']}"
+    await server.call("PATCH", path, {"contextConfiguration": [parameter]})
+    await console.reload()
+    editor = console.at("textbox", "JSON")
+    text = await editor.value()
+    assert str(LARGE) in text
+    await editor.fill(text.replace("30", "1e999"))
+    await console.sees("1e999 is too large")
+    await editor.fill(text.replace('"All pumps"', '"Every pump"'))
+    await console.at("button", "Save").click()
+    await console.at("heading", "Every pump").shown()
+    stored = await server.call("GET", path)
+    assert [each["defaultValue"] for each in stored["contextConfiguration"]] == [LARGE]
     await console.at("button", "Show the dashboard").click()
     await console.sees("every 30 s")
     await console.at("button", "Edit Temperatures").click()

@@ -14,6 +14,9 @@ from tests.e2e.conftest import EMAIL, PASSWORD, Server, running_server
 
 pytestmark = pytest.mark.slow
 
+LARGE = 12345678901234567890
+"""A whole number that a double cannot hold."""
+
 SELECTED = """(() => {
     const text = document.querySelector("textarea");
     return text.value.slice(text.selectionStart, text.selectionEnd);
@@ -189,6 +192,15 @@ async def test_errors_are_grouped_and_storage_is_changed(server: Server, console
     await console.at(css="dialog").at("button", "Save").click()
     await console.sees("1 entry")
     assert await server.call("GET", f"{path}/storage") == {"limit": [1, 2]}
+    await server.call("PATCH", f"{path}/storage", {"key": "limit", "value": {"serial": LARGE, "next": None}})
+    await console.reload()
+    await console.sees(f"serial: {LARGE}")
+    await console.at("button", "Change limit").click()
+    value = console.at(css="dialog").at("textbox", "Value")
+    await value.fill((await value.value()).replace('"next"', '"last"'))
+    await console.at(css="dialog").at("button", "Save").click()
+    await console.at(css="dialog").gone()
+    assert await server.call("GET", f"{path}/storage") == {"limit": {"serial": LARGE, "last": None}}
     await console.at("button", "Remove limit").click()
     await console.at(css="dialog").at("button", "Remove").click()
     await console.sees("Nothing is stored")

@@ -1,5 +1,6 @@
 // Calls of the API. Every answer that is no success becomes an `ApiError` with the server's own sentence.
 
+import { exactJson, parseExact } from "./exact.js";
 import { endSession, session } from "./session.js";
 
 export class ApiError extends Error {
@@ -34,7 +35,7 @@ export function queryString(query) {
   for (const [name, value] of Object.entries(query || {})) {
     if (value === undefined || value === null || value === "") continue;
     if (Array.isArray(value) && value.every((each) => typeof each !== "object")) parts.set(name, value.join(","));
-    else parts.set(name, typeof value === "object" ? JSON.stringify(value) : String(value));
+    else parts.set(name, typeof value === "object" ? exactJson(value) : String(value));
   }
   const text = parts.toString();
   return text ? "?" + text : "";
@@ -51,7 +52,7 @@ export async function request(method, target, { query, body, headers, signal, to
   if (body !== undefined) {
     const raw = body instanceof Blob || body instanceof FormData || typeof body === "string";
     if (!raw) init.headers["content-type"] = "application/json";
-    init.body = raw ? body : JSON.stringify(body);
+    init.body = raw ? body : exactJson(body);
   }
   const usedToken = session.value?.token;
   let answer;
@@ -81,18 +82,19 @@ export async function errorOf(answer) {
   return new ApiError(answer.status, told.type || "Unknown", message, retry, told.validationErrors);
 }
 
-async function decoded(answer) {
+async function decoded(answer, { exact = false } = {}) {
   try {
     const text = await answer.text();
-    return text ? JSON.parse(text) : null;
+    return text ? (exact ? parseExact : JSON.parse)(text) : null;
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "Unreadable", "The answer of the server is cut off, or is no JSON. Try again.");
   }
 }
 
-export const get = async (target, query, options) => decoded(await request("GET", target, { ...options, query }));
-export const post = async (target, body, options) => decoded(await request("POST", target, { ...options, body }));
-export const patch = async (target, body, options) => decoded(await request("PATCH", target, { ...options, body }));
-export const put = async (target, body, options) => decoded(await request("PUT", target, { ...options, body }));
-export const del = async (target, body, options) => decoded(await request("DELETE", target, { ...options, body }));
+// `exact`: the answer is read by parseExact, for what is changed and sent back.
+export const get = async (target, query, options) => decoded(await request("GET", target, { ...options, query }), options);
+export const post = async (target, body, options) => decoded(await request("POST", target, { ...options, body }), options);
+export const patch = async (target, body, options) => decoded(await request("PATCH", target, { ...options, body }), options);
+export const put = async (target, body, options) => decoded(await request("PUT", target, { ...options, body }), options);
+export const del = async (target, body, options) => decoded(await request("DELETE", target, { ...options, body }), options);

@@ -1,6 +1,7 @@
 // Forms from descriptions of their fields. What is wrong with a value, the server says; the form shows its sentence,
 // and marks the field that the sentence begins with.
 
+import { exactJson, parseExact } from "../lib/exact.js";
 import { localTime, tagText } from "../lib/format.js";
 import { html, useId, useRef, useState } from "../lib/ui.js";
 import { openDialog } from "./dialog.js";
@@ -109,7 +110,7 @@ function toText(field, initial) {
     case "checkbox": return Boolean(value);
     case "select": return value ?? (Array.isArray(field.options[0]) ? field.options[0][0] : field.options[0]) ?? "";
     case "lines": return (value || []).join("\n");
-    case "json": return value === undefined ? "" : JSON.stringify(value, null, 2);
+    case "json": return value === undefined ? "" : exactJson(value, 2);
     case "choices": case "records": return value || [];
     case "map": return Object.entries(value || {}).map(([key, each]) => `${key}=${each}`).join("\n");
     case "tags": case "filters": return (value || []).map(tagText).join("\n");
@@ -152,7 +153,7 @@ function toValue(field, text) {
     case "map": return Object.fromEntries(pairs().map(({ key, value }) => [key, value]));
     case "json":
       try {
-        return JSON.parse(text);
+        return parseExact(text);
       } catch (error) {
         throw new Error(`${field.name} is not JSON: ${error.message}.`);
       }

@@ -1,5 +1,6 @@
 // JSON to read, folded, and JSON to edit.
 
+import { exactJson, parseExact } from "../lib/exact.js";
 import { html, useState } from "../lib/ui.js";
 import { Problem } from "./basics.js";
 
@@ -13,7 +14,7 @@ function Node({ name, value, depth }) {
   const key = name !== undefined && html`<span class="key">${name}: </span>`;
   if (value === null || typeof value !== "object") {
     const kind = typeof value === "string" ? "string" : "other";
-    return html`<div>${key}<span class=${kind}>${JSON.stringify(value)}</span></div>`;
+    return html`<div>${key}<span class=${kind}>${exactJson(value)}</span></div>`;
   }
   const entries = Object.entries(value);
   const [open, close] = Array.isArray(value) ? "[]" : "{}";
@@ -23,9 +24,10 @@ function Node({ name, value, depth }) {
     ${entries.length > ITEMS_MAX && html`<p class="quiet">${entries.length - ITEMS_MAX} more are not shown.</p>`}</div></details>`;
 }
 
-// Edit a value as JSON text. `save(value)` gives a promise; its error is shown below, in the server's own sentence.
+// Edit a value as JSON text; it should come from an exact answer. `save(value)` gives a promise; its error is shown below,
+// in the server's own sentence.
 export function JsonEditor({ value, save, button = "Save", label = "JSON", rows = 24 }) {
-  const [text, setText] = useState(() => JSON.stringify(value, null, 2));
+  const [text, setText] = useState(() => exactJson(value, 2));
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
   const syntax = syntaxError(text);
@@ -34,7 +36,7 @@ export function JsonEditor({ value, save, button = "Save", label = "JSON", rows 
     setBusy(true);
     setError(null);
     try {
-      await save(JSON.parse(text));
+      await save(parseExact(text));
     } catch (failure) {
       setError(failure);
     }
@@ -45,13 +47,13 @@ export function JsonEditor({ value, save, button = "Save", label = "JSON", rows 
     ${syntax && html`<p class="quiet" role="status">This is not JSON yet: ${syntax}</p>`}
     <${Problem} error=${error} />
     <div class="row"><button class="primary" disabled=${busy || Boolean(syntax)}>${button}</button>
-      <button type="button" onClick=${() => setText(JSON.stringify(value, null, 2))}>Undo all changes</button></div>
+      <button type="button" onClick=${() => setText(exactJson(value, 2))}>Undo all changes</button></div>
   </form>`;
 }
 
 function syntaxError(text) {
   try {
-    JSON.parse(text);
+    parseExact(text);
     return "";
   } catch (error) {
     return error.message;

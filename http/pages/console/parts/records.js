@@ -39,7 +39,7 @@ export function RecordList({ trail, title, noun, many = noun + "s", lead, source
 // initial(record): its values at first; toBody(values, record): the body from the values that were changed; editable: the
 // names of what PATCH takes, for the JSON editor; home: where to go when it is deleted; children(record, reload): more cards.
 export function RecordPage({ trail, noun, source, title = (record) => record.name || record.id, facts, fields, initial = (record) => record, toBody = (values) => values, editable, home, actions, typed, children }) {
-  const data = useData((signal) => get(source, {}, { signal }), [source]);
+  const data = useData((signal) => get(source, {}, { signal, exact: Boolean(editable) }), [source]);
   const change = async (record) => {
     const answer = await openForm(`Change this ${noun}`, {
       fields: typeof fields === "function" ? fields(record) : fields, initial: initial(record), changesOnly: true,

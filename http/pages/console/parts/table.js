@@ -1,6 +1,7 @@
 // Tables. `Table` shows rows that are there; `RecordTable` pages, sorts and searches a list on the server.
 
 import { get } from "../lib/api.js";
+import { exactJson } from "../lib/exact.js";
 import { count, plural } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
 import { go, route, setQuery } from "../lib/router.js";
@@ -55,7 +56,7 @@ export function RecordTable({ noun = "row", many = noun + "s", source, params = 
     ...params, page, perPage: PER_PAGE, sortField: field, sortDirection: direction,
     ...(filter && search ? { filterField: search, filter: `*${filter}*` } : {}),
   };
-  const key = JSON.stringify([typeof source === "function" ? refresh : source, asked]);
+  const key = exactJson([typeof source === "function" ? refresh : source, asked]);
   const load = async (signal) => ({ list: await (typeof source === "function" ? source(asked, signal) : get(source, asked, { signal })), key });
   const data = useData(load, [key, refresh], { every });
   useEffect(() => { if (data.value) onLoaded?.(data.value.list); }, [data.value]);

@@ -21,7 +21,7 @@ import { Sharing } from "./dashboards.js";
 export function Dashboard({ app, dashboard }) {
   const home = app ? link("/applications", app, "dashboards") : link("/dashboards");
   const source = app ? path("applications", app, "dashboards", dashboard) : path("dashboards", dashboard);
-  const data = useData((signal) => get(source, {}, { signal }), [source]);
+  const data = useData((signal) => get(source, {}, { signal, exact: true }), [source]);
   const record = data.value;
   const { query } = route.value;
   // Changes are refused if somebody else has changed the dashboard since it was read. A dialog keeps the revision that it

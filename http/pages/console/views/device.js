@@ -26,7 +26,7 @@ const TABS = [
 ];
 
 export function Device({ app, device, tab = "live" }) {
-  const data = useData((signal) => get(path("applications", app, "devices", device), {}, { signal }), [app, device], { every: REPEAT_MS });
+  const data = useData((signal) => get(path("applications", app, "devices", device), {}, { signal, exact: true }), [app, device], { every: REPEAT_MS });
   const record = data.value;
   const home = link("/applications", app, "devices");
   const Shown = (TABS.find(([key]) => key === tab) || TABS[0])[2];

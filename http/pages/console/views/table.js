@@ -14,7 +14,7 @@ import { NAME_FIELDS } from "./tables.js";
 
 export function DataTable({ app, table: id }) {
   const source = path("applications", app, "data-tables", id);
-  const data = useData((signal) => get(source, {}, { signal }), [source]);
+  const data = useData((signal) => get(source, {}, { signal, exact: true }), [source]);
   const tab = route.value.query.tab || "rows";
   const home = link("/applications", app, "tables");
   const at = (name) => link("/applications", app, "tables", id, { tab: name });

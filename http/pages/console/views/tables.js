@@ -8,7 +8,6 @@ import { openDialog } from "../parts/dialog.js";
 import { Form } from "../parts/form.js";
 import { RecordTable } from "../parts/table.js";
 import { columnOf, ColumnsEditor, newColumn } from "./table/columns.js";
-import { exactJson } from "./table/values.js";
 
 const LEAD = "Rows with typed columns: lists of parts, thresholds, places; what workflows look up and write down.";
 const EXAMPLE = { name: "parts", columns: [{ name: "part", dataType: "string", constraint: "unique" }, { name: "pieces", dataType: "number", constraint: "required" }] };
@@ -43,7 +42,7 @@ function TableForm({ source, close }) {
   const [columns, setColumns] = useState([newColumn()]);
   const submit = (values) => {
     const given = columns.filter((each) => each.name.trim() || each.defaultValue).map(columnOf);
-    return post(source, exactJson({ ...values, columns: given }), { headers: { "content-type": "application/json" } });
+    return post(source, { ...values, columns: given });
   };
   return html`<${Form} fields=${NAME_FIELDS} submit=${submit} button="Create" close=${close}
     extra=${html`<${ColumnsEditor} value=${columns} set=${setColumns} />`} />`;

@@ -1,6 +1,7 @@
 // Which devices a list shows: the search, the filters and the advanced query of the address, as one query of the server.
 // The list and what is done with all of its devices use the same query, so nothing is changed that was not listed.
 
+import { parseExact } from "../../lib/exact.js";
 import { now } from "../../parts/basics.js";
 
 // What `show` of the address may be. A device is silent if it is not connected and was not seen for SILENT_MS; one that
@@ -44,7 +45,7 @@ const silentSince = () => new Date(Math.floor((now.value - SILENT_MS) / STEP_MS)
 
 function parsed(text) {
   try {
-    const value = JSON.parse(text);
+    const value = parseExact(text);
     return value && typeof value === "object" && !Array.isArray(value) ? value : undefined;
   } catch {
     return undefined;

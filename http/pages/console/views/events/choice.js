@@ -1,5 +1,7 @@
 // Which events the list shows: its filters, as they stand in the address, and as an advanced query of the API.
 
+import { parseExact } from "../../lib/exact.js";
+
 export const LEVELS = ["critical", "error", "warning", "info"];
 export const STATES = ["new", "acknowledged", "resolved"];
 
@@ -14,7 +16,7 @@ export function queryOf({ state, level, device, q }) {
   if (device) parts.push({ deviceId: device });
   if (q) {
     try {
-      parts.push(JSON.parse(q));
+      parts.push(parseExact(q));
     } catch {
       return null;
     }

@@ -6,7 +6,7 @@ import { Card } from "../../parts/basics.js";
 import { confirmed } from "../../parts/dialog.js";
 import { openForm } from "../../parts/form.js";
 import { Table } from "../../parts/table.js";
-import { exactJson, textOf, valueOf } from "./values.js";
+import { textOf, valueOf } from "./values.js";
 
 const TYPES = ["string", "number", "boolean"];
 const CONSTRAINTS = ["optional", "required", "unique"];
@@ -27,7 +27,7 @@ export function Columns({ app, table, reload }) {
       { name: "constraint", label: "Constraint", type: "select", options: CONSTRAINTS, hint: "Rows that exist are null in the new column, whatever its constraint and default." },
       { name: "defaultValue", label: "Default", hint: DEFAULT_HINT },
     ];
-    const submit = (values) => post(target, exactJson(columnOf(values)), { headers: { "content-type": "application/json" } });
+    const submit = (values) => post(target, columnOf(values));
     if (await openForm("Add a column", { fields, submit, button: "Add" })) reload();
   };
   const remove = async (column) => {

@@ -2,12 +2,13 @@
 // that the server refuses ends it; what was sent before stays stored.
 
 import { path, request } from "../../lib/api.js";
+import { exactJson } from "../../lib/exact.js";
 import { bytes, count, plural } from "../../lib/format.js";
 import { html, useEffect, useRef, useState } from "../../lib/ui.js";
 import { Card, Notice, Problem } from "../../parts/basics.js";
 import { DropFiles } from "../../parts/drop.js";
 import { CsvReader, readCsv, separatorOf } from "./csv.js";
-import { exactJson, fits, valueOf } from "./values.js";
+import { fits, valueOf } from "./values.js";
 
 const ROWS_AT_ONCE = 1000; // the most that one call inserts
 const BYTES_AT_ONCE = 500_000;

@@ -1,8 +1,9 @@
 // The query of a list of rows: conditions to choose from, or the advanced query as JSON.
 
+import { exactJson, parseExact } from "../../lib/exact.js";
 import { localTime } from "../../lib/format.js";
 import { html, useEffect, useState } from "../../lib/ui.js";
-import { exactJson, fits, parseExact, textOf, valueOf } from "./values.js";
+import { fits, textOf, valueOf } from "./values.js";
 
 const EMPTY_OPERATORS = [["null", "is null"], ["notNull", "is not null"]];
 const COMPARISONS = [["$gt", ">"], ["$gte", "\u2265"], ["$lt", "<"], ["$lte", "\u2264"]];

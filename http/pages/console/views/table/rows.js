@@ -1,6 +1,7 @@
 // The rows of a data table: a page of them from the server, sorted and selected there; added, changed, deleted, exported.
 
-import { path, post, request } from "../../lib/api.js";
+import { patch, path, post } from "../../lib/api.js";
+import { exactJson, parseExact } from "../../lib/exact.js";
 import { count, plural } from "../../lib/format.js";
 import { useData } from "../../lib/hooks.js";
 import { link, route, setQuery } from "../../lib/router.js";
@@ -13,23 +14,20 @@ import { note, noted } from "../../parts/notes.js";
 import { Table } from "../../parts/table.js";
 import { Cell } from "./cell.js";
 import { QueryForm } from "./query.js";
-import { exactJson, parseExact, textOf, valueOf } from "./values.js";
+import { textOf, valueOf } from "./values.js";
 
 const PER_PAGE = 50;
 const DELETED_AT_ONCE = 10_000; // the most that one call deletes
-const JSON_HEADERS = { "content-type": "application/json" };
 
 // The calls about the rows of a table. Whole numbers of any size arrive and are sent as they are.
 export function rowCalls(app, table) {
   const source = path("applications", app, "data-tables", table, "rows");
-  const call = async (method, target, body, options) =>
-    parseExact(await (await request(method, target, { ...options, headers: JSON_HEADERS, body: exactJson(body) })).text());
   return {
     source,
-    page: (query, body, signal) => call("POST", source + "/query", body, { query, signal }),
-    insert: (row) => call("POST", source, row),
-    change: (id, row) => call("PATCH", `${source}/${id}`, row),
-    remove: (query) => call("POST", source + "/delete", query, { query: { limit: DELETED_AT_ONCE } }),
+    page: (query, body, signal) => post(source + "/query", body, { query, signal, exact: true }),
+    insert: (row) => post(source, row),
+    change: (id, row) => patch(`${source}/${id}`, row),
+    remove: (query) => post(source + "/delete", query, { query: { limit: DELETED_AT_ONCE } }),
   };
 }
 
@@ -76,7 +74,7 @@ export function Rows({ app, table }) {
   const exportRows = () => noted(startExport());
   const startExport = async () => {
     const body = { queryOptions: { sortColumn: query.sort, sortDirection: query.direction }, ...(wanted.value ? { query: wanted.value } : {}) };
-    const { jobId } = await post(calls.source + "/export", exactJson(body), { headers: JSON_HEADERS });
+    const { jobId } = await post(calls.source + "/export", body);
     await openJob("Export of the rows", app, jobId);
   };
   const removeSelected = async () => {

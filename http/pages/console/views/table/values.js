@@ -4,20 +4,6 @@
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 const WHOLE = /^-?\d+$/;
 
-// JSON in which whole numbers keep all their digits: those that a double cannot hold become BigInt.
-export const parseExact = (text) => JSON.parse(text, (name, value, context) => {
-  const source = context?.source;
-  return typeof value === "number" && !Number.isSafeInteger(value) && source && WHOLE.test(source) ? BigInt(source) : value;
-});
-
-export function exactJson(value, indent) {
-  return JSON.stringify(value, (name, each) => {
-    if (typeof each !== "bigint") return each;
-    if (!JSON.rawJSON) throw new Error(`This browser cannot send ${each} exactly. Use a newer one.`);
-    return JSON.rawJSON(String(each));
-  }, indent);
-}
-
 export function numberOf(text) {
   const given = text.trim();
   if (!NUMBER.test(given)) return null;

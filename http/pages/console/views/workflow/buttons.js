@@ -1,6 +1,7 @@
 // The virtual buttons of a version, to be pressed with a payload.
 
 import { post } from "../../lib/api.js";
+import { parseExact } from "../../lib/exact.js";
 import { link } from "../../lib/router.js";
 import { html } from "../../lib/ui.js";
 import { Card } from "../../parts/basics.js";
@@ -29,7 +30,7 @@ const nameOf = (button) => button.meta?.label || button.key || "the button";
 // The payload of a button is a text with JSON.
 function given(text) {
   try {
-    return JSON.parse(text);
+    return parseExact(text);
   } catch {
     return {};
   }

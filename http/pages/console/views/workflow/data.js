@@ -1,6 +1,7 @@
 // What a workflow keeps and uses beside its nodes: globals, storage entries, custom nodes.
 
 import { del, get, patch } from "../../lib/api.js";
+import { parseExact } from "../../lib/exact.js";
 import { bytes, plural } from "../../lib/format.js";
 import { useData } from "../../lib/hooks.js";
 import { link } from "../../lib/router.js";
@@ -19,7 +20,7 @@ export function Data({ app, flow, source, record }) {
 
 function Storage({ source }) {
   const target = source + "/storage";
-  const data = useData((signal) => Promise.all([get(target, {}, { signal }), get(target + "-metadata", {}, { signal })]), [target], { every: EVERY_MS });
+  const data = useData((signal) => Promise.all([get(target, {}, { signal, exact: true }), get(target + "-metadata", {}, { signal })]), [target], { every: EVERY_MS });
   const set = (key, value) => openForm(key === undefined ? "Set a value" : `Change ${key}`, {
     fields: [...(key === undefined ? [{ name: "key", label: "Key", required: true }] : []), { name: "value", label: "Value", type: "json", required: true, hint: 'JSON; a text stands in quotes, such as "on".' }],
     initial: { value }, submit: (given) => patch(target, { key, ...given }),
@@ -46,7 +47,7 @@ function Storage({ source }) {
 function Globals({ app, flow, globals }) {
   const columns = [
     { label: "Key", render: (each) => html`<span class="flow-name">${each.key}</span>` },
-    { label: "Value", render: (each) => html`<${Json} value=${JSON.parse(each.json)} />` },
+    { label: "Value", render: (each) => html`<${Json} value=${parseExact(each.json)} />` },
   ];
   return html`<${Card} flush title="Globals of the draft" actions=${html`<a class="button small" href=${link("/applications", app, "workflows", flow, "edit")}>Edit</a>`}>
     ${globals.length ? html`<${Table} label="Globals" columns=${columns} rows=${globals} rowKey=${(each) => each.key} />`

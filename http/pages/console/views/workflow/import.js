@@ -1,6 +1,7 @@
 // Import workflows from files, and export one as a file that can be imported.
 
 import { get, path, post } from "../../lib/api.js";
+import { exactJson, parseExact } from "../../lib/exact.js";
 import { plural } from "../../lib/format.js";
 import { link } from "../../lib/router.js";
 import { html, useId, useState } from "../../lib/ui.js";
@@ -54,7 +55,7 @@ function Import({ app, close, imported }) {
 function add(body, name, text) {
   let given;
   try {
-    given = JSON.parse(text);
+    given = parseExact(text);
   } catch (error) {
     throw new Error(`${name} is not JSON: ${error.message}.`);
   }
@@ -80,14 +81,14 @@ function Imported({ app, result, close }) {
 // Write a workflow with all of its versions to a file.
 export async function exportWorkflow(app, flow) {
   const source = path("applications", app, "flows", flow);
-  const record = await get(source);
+  const record = await get(source, {}, { exact: true });
   const flowVersions = [];
   for (let page = 0, total = 1; flowVersions.length < total; page++) {
-    const list = await get(source + "/versions", { page, perPage: VERSIONS_A_CALL, sortField: "creationDate" });
+    const list = await get(source + "/versions", { page, perPage: VERSIONS_A_CALL, sortField: "creationDate" }, { exact: true });
     flowVersions.push(...list.items);
     total = list.items.length ? list.totalCount : 0;
   }
-  const address = URL.createObjectURL(new Blob([JSON.stringify({ flows: [record], flowVersions }, null, 2)], { type: "application/json" }));
+  const address = URL.createObjectURL(new Blob([exactJson({ flows: [record], flowVersions }, 2)], { type: "application/json" }));
   const anchor = document.createElement("a");
   anchor.href = address;
   anchor.download = `${record.name.replace(/[^\w.-]+/g, "-")}.json`;

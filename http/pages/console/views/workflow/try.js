@@ -1,6 +1,7 @@
 // Run a version with a payload of choice and without any effect: no command, no request, no change.
 
 import { get, post } from "../../lib/api.js";
+import { exactJson, parseExact } from "../../lib/exact.js";
 import { useData } from "../../lib/hooks.js";
 import { link, route, setQuery } from "../../lib/router.js";
 import { html, useId, useMemo, useState } from "../../lib/ui.js";
@@ -18,7 +19,7 @@ import { Debug, ErrorText, Steps } from "./steps.js";
 export function Try({ app, flow, source }) {
   const { query } = route.value;
   const draft = useMemo(() => query.draft && draftOf(flow), [query.draft, flow]);
-  const given = useData((signal) => (query.from ? get(`${source}/runs/${encodeURIComponent(query.from)}`, {}, { signal }) : Promise.resolve(null)), [source, query.from]);
+  const given = useData((signal) => (query.from ? get(`${source}/runs/${encodeURIComponent(query.from)}`, {}, { signal, exact: true }) : Promise.resolve(null)), [source, query.from]);
   const asked = query.version || given.value?.flowVersion || "develop";
   const ready = !query.from || given.value;
   const version = useData((signal) => (ready ? get(`${source}/versions/${encodeURIComponent(asked)}`, {}, { signal }) : Promise.resolve()), [source, asked, Boolean(ready)]);
@@ -44,7 +45,7 @@ function Trial({ app, flow, source, version, run, draft }) {
       const chosen = version.triggers[trigger];
       const body = { ...(draft ? { definition: draft } : { flowVersion: version.version }), data: read("data", texts.data), payload: read("payload", texts.payload), stubs: read("stubs", texts.stubs) };
       if (chosen) body.trigger = chosen.key || chosen.meta?.id || chosen.meta?.uiId || chosen.type;
-      setResult(await post(source + "/test", body));
+      setResult(await post(source + "/test", body, { exact: true }));
       setQuery({ step: "" });
     } catch (failure) {
       setResult(null);
@@ -77,7 +78,7 @@ function Trial({ app, flow, source, version, run, draft }) {
 
 // The data of a run, of a button that has some, or nothing.
 function startOf(version, run) {
-  const text = (value) => JSON.stringify(value, null, 2);
+  const text = (value) => exactJson(value, 2);
   const { data = {}, ...more } = run?.payload || {};
   const own = version.triggers.find((each) => each.meta?.payload)?.meta.payload;
   return { data: run ? text(data) : own || "{}", payload: text(more), stubs: "{}" };
@@ -85,7 +86,7 @@ function startOf(version, run) {
 
 function read(name, text) {
   try {
-    return JSON.parse(text.trim() || "{}");
+    return parseExact(text.trim() || "{}");
   } catch (error) {
     throw new Error(`${name} is not JSON: ${error.message}.`);
   }
@@ -100,7 +101,7 @@ function Result({ app, flow, version, result, trigger }) {
   const newest = result.steps.findLastIndex((each) => each.payload !== undefined); // a step that failed has none
   const at = query.step === undefined ? newest : Number(query.step);
   const step = result.steps[at], before = result.steps[at - 1];
-  const text = (value) => JSON.stringify(value, null, 2);
+  const text = (value) => exactJson(value, 2);
   return html`
     ${result.error ? html`<${ErrorText} error=${result.error} />` : html`<${Notice} tone="good">The run completed.</${Notice}>`}
     ${result.problems.map((each) => html`<${Notice} tone="warn">${each.nodeLabel || each.nodeId} cannot run: ${each.message}</${Notice}>`)}
