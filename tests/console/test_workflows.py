@@ -201,6 +201,13 @@ async def test_errors_are_grouped_and_storage_is_changed(server: Server, console
     await console.at(css="dialog").at("button", "Save").click()
     await console.at(css="dialog").gone()
     assert await server.call("GET", f"{path}/storage") == {"limit": {"serial": LARGE, "last": None}}
+    await server.call("PATCH", f"{path}/storage", {"key": "limit", "value": None})
+    await console.reload()
+    await console.at("button", "Change limit").click()
+    assert await value.value() == "null"
+    await console.at(css="dialog").at("button", "Save").click()
+    await console.at(css="dialog").gone()
+    assert await server.call("GET", f"{path}/storage") == {"limit": None}
     await console.at("button", "Remove limit").click()
     await console.at(css="dialog").at("button", "Remove").click()
     await console.sees("Nothing is stored")

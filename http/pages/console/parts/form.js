@@ -105,12 +105,13 @@ function Choices({ field, chosen, set }) {
 }
 
 function toText(field, initial) {
-  const value = field.name.split(".").reduce((inner, name) => inner?.[name], initial) ?? field.value;
+  const given = field.name.split(".").reduce((inner, name) => inner?.[name], initial);
+  const value = given ?? field.value;
   switch (field.type) {
     case "checkbox": return Boolean(value);
     case "select": return value ?? (Array.isArray(field.options[0]) ? field.options[0][0] : field.options[0]) ?? "";
     case "lines": return (value || []).join("\n");
-    case "json": return value === undefined ? "" : exactJson(value, 2);
+    case "json": return given === null ? "null" : value === undefined ? "" : exactJson(value, 2);
     case "choices": case "records": return value || [];
     case "map": return Object.entries(value || {}).map(([key, each]) => `${key}=${each}`).join("\n");
     case "tags": case "filters": return (value || []).map(tagText).join("\n");
