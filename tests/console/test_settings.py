@@ -52,6 +52,28 @@ async def test_settings_readme_and_globals_are_changed(server: Server, console: 
     await console.sees("There are no globals yet")
 
 
+async def test_a_time_keeps_its_milliseconds(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    await server.call("PATCH", application, {"expUserTokenCutoff": "2026-05-01T10:20:30.456Z"})
+    await console.go(f"#{application}/settings")
+    field = console.at(css='input[type="datetime-local"]')
+    assert await field.value() == "2026-05-01T12:20:30.456"
+    assert await field.attribute("step") == "0.001"
+    await console.run("""{
+        const field = document.querySelector('input[type="datetime-local"]');
+        field.value = "2026-05-01T12:21:00.456";
+        field.dispatchEvent(new Event("input", { bubbles: true }));
+    }""")
+    await console.at("button", "Save").click()
+    await console.sees("The settings are saved")
+    stored = await server.call("GET", application)
+    assert stored["expUserTokenCutoff"] == "2026-05-01T10:21:00.456Z"
+    await field.fill("")  # deletes one part of it
+    await console.at("button", "Save").click()
+    await console.sees("expUserTokenCutoff: the date or the time is not complete")
+    assert (await server.call("GET", application))["lastUpdated"] == stored["lastUpdated"]
+
+
 async def test_an_application_is_exported_imported_and_deleted(server: Server, console: ConsolePage) -> None:
     application = await server.application()
     await server.device(application, "cow 7")

@@ -56,12 +56,18 @@ const exact = new Intl.DateTimeFormat("sv-SE", {
 });
 export const exactTime = (time) => exact.format(new Date(time)).replace(",", ".");
 
-// A time as the browser's fields for local times take it: 2026-11-21T14:03:07, or 2026-11-21T14:03 without seconds.
-// "" for what is no time.
-export function localTime(time, { seconds = true } = {}) {
+// A time as the browser's fields for local times take it, as exact as it is: 2026-11-21T14:03, 2026-11-21T14:03:07 or
+// 2026-11-21T14:03:07.123. "" for what is no time.
+export function localTime(time) {
   const at = new Date(time);
   if (Number.isNaN(at.getTime())) return "";
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, seconds ? 19 : 16);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 23).replace(/(:00)?\.000$/, "");
+}
+
+// The step of a field with this time, so that all parts of the time are shown and can be changed.
+export function timeStep(text, usual = "any") {
+  if (text.includes(".")) return "0.001";
+  return text.length > "2026-11-21T14:03".length ? "1" : usual;
 }
 
 const today = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });

@@ -2,7 +2,7 @@
 // and marks the field that the sentence begins with.
 
 import { exactJson, parseExact } from "../lib/exact.js";
-import { localTime, tagText } from "../lib/format.js";
+import { localTime, tagText, timeStep } from "../lib/format.js";
 import { html, useId, useRef, useState } from "../lib/ui.js";
 import { openDialog } from "./dialog.js";
 import { Problem } from "./basics.js";
@@ -32,6 +32,8 @@ export function Form({ fields, initial = {}, submit, button = "Save", close, ext
     setError(null);
     try {
       const values = {};
+      const partial = [...event.target.elements].find((each) => each.type === "datetime-local" && each.validity.badInput);
+      if (partial) throw new Error(`${partial.name}: the date or the time is not complete; give all parts of it, or none.`);
       for (const field of shown) {
         if (changesOnly && String(texts[field.name]) === String(first.current[field.name])) continue;
         const value = toValue(field, texts[field.name]);
@@ -65,6 +67,7 @@ export function openForm(title, form) {
 function Field({ field, text, set, wrong, quiet }) {
   const id = useId();
   const type = field.type || "text";
+  const step = useRef(type === "time" ? timeStep(text) : undefined).current; // of the first text: a change hides no part
   const onInput = (event) => set(type === "checkbox" ? event.target.checked : event.target.value);
   const common = { id, name: field.name, onInput, "aria-invalid": wrong ? "true" : undefined, "aria-describedby": field.hint ? id + "-hint" : undefined };
   const hint = field.hint && html`<span class="hint" id=${id + "-hint"}>${field.hint}</span>`;
@@ -82,7 +85,7 @@ function Field({ field, text, set, wrong, quiet }) {
     input = html`<textarea ...${common} rows=${field.rows || (type === "json" ? 10 : 4)} spellcheck=${type === "longtext"} placeholder=${field.placeholder || (["tags", "filters", "map"].includes(type) ? "key=value" : "")} value=${text}></textarea>`;
   } else {
     const html_type = { number: "text", secret: "password", time: "datetime-local" }[type] || type;
-    input = html`<input ...${common} type=${html_type} step="any" inputmode=${type === "number" ? "decimal" : undefined} autocomplete=${field.autocomplete || "off"} placeholder=${field.placeholder || ""} value=${text} />`;
+    input = html`<input ...${common} type=${html_type} step=${step} inputmode=${type === "number" ? "decimal" : undefined} autocomplete=${field.autocomplete || "off"} placeholder=${field.placeholder || ""} value=${text} />`;
   }
   const file = field.file && html`<input type="file" accept=${field.file} aria-label=${`Read ${field.label} from a file`}
     onChange=${async (event) => event.target.files[0] && set(await event.target.files[0].text())} />`;
@@ -115,7 +118,7 @@ function toText(field, initial) {
     case "choices": case "records": return value || [];
     case "map": return Object.entries(value || {}).map(([key, each]) => `${key}=${each}`).join("\n");
     case "tags": case "filters": return (value || []).map(tagText).join("\n");
-    case "time": return value ? localTime(value, { seconds: false }) : "";
+    case "time": return value ? localTime(value) : "";
     default: return value === undefined || value === null ? "" : String(value);
   }
 }

@@ -1,7 +1,7 @@
 // The range of a dashboard and the values of its parameters. Both are in the address.
 
 import { get, path } from "../../lib/api.js";
-import { localTime, tagText } from "../../lib/format.js";
+import { localTime, tagText, timeStep } from "../../lib/format.js";
 import { useData } from "../../lib/hooks.js";
 import { setQuery } from "../../lib/router.js";
 import { html, useId } from "../../lib/ui.js";
@@ -41,6 +41,7 @@ export function Controls({ dashboard, query, app, whole }) {
 
 function Range({ query }) {
   const id = useId();
+  const shown = query.end ? localTime(query.end) : "";
   const end = (event) => setQuery({ end: event.target.value ? new Date(event.target.value).toISOString() : "" });
   return html`<div class="field"><label for=${id}>Range</label>
       <select id=${id} value=${query.duration || ""} title="Blocks with a range of their own keep it." onChange=${(event) => setQuery({ duration: event.target.value })}>
@@ -48,7 +49,7 @@ function Range({ query }) {
         ${SPANS.map(([ms, text]) => html`<option value=${String(ms)} selected=${String(ms) === query.duration}>${text}</option>`)}
       </select></div>
     <div class="field"><label for=${id + "-end"}>Until</label>
-      <input id=${id + "-end"} type="datetime-local" value=${query.end ? localTime(query.end, { seconds: false }) : ""} onChange=${end} /></div>`;
+      <input id=${id + "-end"} type="datetime-local" step=${timeStep(shown)} value=${shown} onChange=${end} /></div>`;
 }
 
 function Parameter({ parameter, text, app }) {

@@ -2,7 +2,7 @@
 // up to when, is in the address.
 
 import { get } from "../../lib/api.js";
-import { localTime, plural } from "../../lib/format.js";
+import { localTime, plural, timeStep } from "../../lib/format.js";
 import { useData } from "../../lib/hooks.js";
 import { route, setQuery } from "../../lib/router.js";
 import { html, useId } from "../../lib/ui.js";
@@ -24,9 +24,10 @@ export function useLog(source, every) {
 export function Log({ title, noun, many = noun + "s", log, columns, actions, empty, byTime = true }) {
   const { until } = route.value.query;
   const id = useId();
+  const shown = until ? localTime(Number(until)) : "";
   const choose = (event) => setQuery({ until: event.target.value && new Date(event.target.value).getTime(), limit: "" }, { push: true });
   return html`<${Card} flush title=${title} actions=${html`
-      <label for=${id}>Up to</label><input id=${id} type="datetime-local" step="1" value=${until ? localTime(Number(until)) : ""} onChange=${choose} />
+      <label for=${id}>Up to</label><input id=${id} type="datetime-local" step=${timeStep(shown, "1")} value=${shown} onChange=${choose} />
       ${until && html`<button onClick=${() => setQuery({ until: "", limit: "" }, { push: true })}>Newest</button>`}${actions}`}>
     <div class="log"><${Loaded} data=${log}>${(entries) => (entries.length ? html`
       <${Table} label=${title} columns=${typeof columns === "function" ? columns(entries) : columns} rows=${entries.map((each, at) => ({ ...each, at }))} rowKey=${(row) => `${row.time} ${row.id ?? row.at}`} />

@@ -1,6 +1,6 @@
 // The range of time of a chart: the last minutes, hours or days, or two times. It is in the address.
 
-import { localTime } from "../../lib/format.js";
+import { localTime, timeStep } from "../../lib/format.js";
 import { route, setQuery } from "../../lib/router.js";
 import { html, useId, useState } from "../../lib/ui.js";
 import { Problem } from "../../parts/basics.js";
@@ -43,8 +43,10 @@ function OwnRange({ range, close }) {
   const id = useId();
   const [error, setError] = useState(null);
   // The chart is drawn again while somebody types: the fields begin with these times and keep what is typed.
-  const [to] = useState(() => (range.fixed ? range.toMs : Date.now()));
-  const [from] = useState(to - range.spanMs);
+  const [[from, to]] = useState(() => {
+    const end = range.fixed ? range.toMs : Math.floor(Date.now() / 1000) * 1000;
+    return [localTime(end - range.spanMs), localTime(end)];
+  });
   const submit = (event) => {
     event.preventDefault();
     const given = new FormData(event.target);
@@ -54,7 +56,7 @@ function OwnRange({ range, close }) {
     return close();
   };
   return html`<form class="row" onSubmit=${submit}>
-    <label for=${id + "f"}>From</label><input id=${id + "f"} name="from" type="datetime-local" step="1" required defaultValue=${localTime(from)} />
-    <label for=${id + "t"}>to</label><input id=${id + "t"} name="to" type="datetime-local" step="1" required defaultValue=${localTime(to)} />
+    <label for=${id + "f"}>From</label><input id=${id + "f"} name="from" type="datetime-local" step=${timeStep(from, "1")} required defaultValue=${from} />
+    <label for=${id + "t"}>to</label><input id=${id + "t"} name="to" type="datetime-local" step=${timeStep(to, "1")} required defaultValue=${to} />
     <button class="small primary">Show</button><${Problem} error=${error} /></form>`;
 }

@@ -1,7 +1,7 @@
 // The query of a list of rows: conditions to choose from, or the advanced query as JSON.
 
 import { exactJson, parseExact } from "../../lib/exact.js";
-import { localTime } from "../../lib/format.js";
+import { localTime, timeStep } from "../../lib/format.js";
 import { html, useEffect, useState } from "../../lib/ui.js";
 import { fits, textOf, valueOf } from "./values.js";
 
@@ -142,7 +142,7 @@ function Conditions({ fields, conditions, set }) {
     const typed = { "aria-label": `Value of condition ${at + 1}`, value: text, onInput: (event) => change(at, { text: event.target.value }) };
     let input = html`<input ...${typed} placeholder="Value" inputmode=${type === "number" ? "decimal" : undefined} />`;
     if (operator === "null" || operator === "notNull") input = null;
-    else if (type === "time") input = html`<input type="datetime-local" step="1" ...${typed} />`;
+    else if (type === "time") input = html`<input type="datetime-local" step=${timeStep(text, "1")} ...${typed} />`;
     else if (type === "boolean") input = html`<select ...${typed}>${options([["", "choose"], ["true", "true"], ["false", "false"]], text)}</select>`;
     return html`<div class="condition" key=${at}>
       <select aria-label=${`Column of condition ${at + 1}`} value=${field} onChange=${chooseField}>${options(fields.map(([name]) => [name, name]), field)}</select>
