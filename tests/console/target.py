@@ -49,6 +49,13 @@ _PLACE: Final = """async function (press) {
 With `press`, a click that something else gets, because the page moved meanwhile, is stopped, and `pressed()` is false.
 """
 
+_MIDDLE: Final = """function () {
+    const now = this.getBoundingClientRect();
+    const at = { x: now.x + now.width / 2, y: now.y + now.height / 2 };
+    return this.contains(document.elementFromPoint(at.x, at.y)) ? at : null;
+}"""
+"""Where the middle of an element is, without moving the page."""
+
 _TEXT: Final = "function () { return { text: this.innerText ?? this.textContent }; }"
 
 
@@ -107,6 +114,27 @@ class Target:
         for point in points[1:]:
             await self._page.command("Input.dispatchMouseEvent", type="mouseMoved", buttons=1, **point)
         await self._page.command("Input.dispatchMouseEvent", type="mouseReleased", **points[-1], **press)
+
+    async def drag_to(self, target: Target, *, x: float = 0, y: float = 0) -> None:
+        """Press the mouse in its middle, and release it so many px from the middle of another element."""
+        start = await self._place()
+        end = await target._call(_MIDDLE)
+        await self._drag(start, {"x": end["x"] + x, "y": end["y"] + y})
+
+    async def drag_by(self, x: float, y: float) -> None:
+        """Press the mouse in its middle, and release it so many px from there."""
+        start = await self._place()
+        await self._drag(start, {"x": start["x"] + x, "y": start["y"] + y})
+
+    async def _drag(self, start: Any, end: Any) -> None:
+        middle = {name: (start[name] + end[name]) / 2 for name in ("x", "y")}
+        press: dict[str, Any] = {"button": "left", "clickCount": 1, "x": start["x"], "y": start["y"]}
+        await self._page.command("Input.dispatchMouseEvent", type="mousePressed", **press)
+        for point in (middle, end):
+            await self._page.command(
+                "Input.dispatchMouseEvent", type="mouseMoved", buttons=1, x=point["x"], y=point["y"]
+            )
+        await self._page.command("Input.dispatchMouseEvent", type="mouseReleased", **{**press, **end})
 
     async def fill(self, text: str) -> None:
         """Click a field and replace its text."""

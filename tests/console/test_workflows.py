@@ -131,7 +131,7 @@ async def test_workflows_are_imported_listed_and_exported(
 
 async def test_a_draft_is_edited_tried_and_made_a_version(server: Server, console: ConsolePage) -> None:
     path, place = await workflow(server)
-    await console.go(f"{place}/edit")
+    await console.go(f"{place}/edit?as=json")
     text = console.at("textbox", "The draft as JSON")
     wrong = definition(60)
     wrong["nodes"][0]["outputIds"] = [["fine"], ["nowhere"]]

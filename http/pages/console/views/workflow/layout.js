@@ -1,20 +1,62 @@
 // Where the parts of a workflow stand in its picture: as an editor has saved them, or in layers from top to bottom.
-// A place is the centre of a box. Both give {places: key -> {x, y}, vias: edge -> [{x, y}], width, height}.
+// A place is the centre of a box. All give {places: key -> {x, y}, vias: edge -> [{x, y}], x, y, width, height}.
 
 export const BOX = { width: 184, height: 50 };
 const GAP = { x: 28, y: 58 };
 const VIA_WIDTH = 16;
 const SWEEPS = 8;
 const SCALES = [1, 1.25, 1.5, 2];
+const APART = { x: BOX.width + 12, y: BOX.height + 16 }; // the least distance of two places
+const GRID = 8;
+const RINGS_MAX = 400;
+const FRAME = 24;
 
 // The places that are saved with the parts, moved apart until no box covers another; null if that does not help.
 export function savedLayout(parts) {
-  if (!parts.length || parts.some((part) => typeof part.x !== "number" || typeof part.y !== "number")) return null;
-  const scale = SCALES.find((each) => !parts.some((one, at) => parts.slice(at + 1).some((other) => {
-    return Math.abs(one.x - other.x) * each < BOX.width + 12 && Math.abs(one.y - other.y) * each < BOX.height + 16;
-  })));
-  if (!scale) return null;
-  return framed(new Map(parts.map((part) => [part.key, { x: part.x * scale, y: part.y * scale }])), new Map());
+  const scale = savedScale(parts);
+  return scale ? framed(new Map(parts.map((part) => [part.key, { x: part.x * scale, y: part.y * scale }])), new Map()) : null;
+}
+
+// By what the saved places have to be multiplied so that no box covers another; undefined if there is nothing like that.
+function savedScale(parts) {
+  if (!parts.length || parts.some((part) => typeof part.x !== "number" || typeof part.y !== "number")) return undefined;
+  return SCALES.find((scale) => !parts.some((one, at) => parts.slice(at + 1).some((other) => covers(one, other, scale))));
+}
+
+const covers = (one, other, scale = 1) => Math.abs(one.x - other.x) * scale < APART.x && Math.abs(one.y - other.y) * scale < APART.y;
+
+// The places for an editor. If the saved ones can be read as they are (`isSaved`), they are not moved at all, so that
+// nothing moves but what is moved by hand. Else it is what other pictures show.
+export function editLayout(parts, edges, loops) {
+  if (savedScale(parts) !== 1) {
+    return { ...((parts.length && (savedLayout(parts) || layeredLayout(parts, edges, loops))) || { places: new Map(), vias: new Map(), x: 0, y: 0, width: 400, height: 300 }), isSaved: false };
+  }
+  const places = new Map(parts.map(({ key, x, y }) => [key, { x, y }]));
+  const { width, height } = framed(places, new Map());
+  const low = (name) => Math.min(...parts.map((part) => part[name]));
+  return { places, vias: new Map(), x: low("x") - BOX.width / 2 - FRAME, y: low("y") - BOX.height / 2 - FRAME, width, height, isSaved: true };
+}
+
+// The place nearest to the wanted one where a box covers no other. `towards`: the direction in which it is looked for.
+export function freePlace(places, wanted, towards) {
+  const start = { x: Math.round(wanted.x), y: Math.round(wanted.y) };
+  const others = [...places];
+  const isFree = (place) => !others.some((other) => covers(place, other));
+  if (isFree(start)) return start;
+  for (let ring = 1; ring < RINGS_MAX; ring++) {
+    const found = (towards ? [[towards.x * ring, towards.y * ring]] : around(ring)).map(([x, y]) => ({ x: start.x + x * GRID, y: start.y + y * GRID })).filter(isFree);
+    if (found.length) return found.reduce((best, each) => (far(each, start) < far(best, start) ? each : best));
+  }
+  return start;
+}
+
+const far = (one, other) => Math.hypot(one.x - other.x, one.y - other.y);
+
+// The points of a square around 0, `ring` steps away.
+function around(ring) {
+  const points = [];
+  for (let step = -ring; step <= ring; step++) points.push([step, -ring], [step, ring], [-ring, step], [ring, step]);
+  return points;
 }
 
 // Layers: a part stands below all that lead to it. `loops` as in loopsOf: what follows a loop stands below its body.
@@ -48,12 +90,12 @@ function framed(places, vias) {
   const all = [...places.values()].flatMap(({ x, y }) => [{ x: x - BOX.width / 2, y: y - BOX.height / 2 }, { x: x + BOX.width / 2, y: y + BOX.height / 2 }]);
   for (const chain of vias.values()) all.push(...chain);
   const low = (name) => Math.min(...all.map((each) => each[name])), high = (name) => Math.max(...all.map((each) => each[name]));
-  const margin = 24, x = low("x") - margin, y = low("y") - margin;
+  const x = low("x") - FRAME, y = low("y") - FRAME;
   const moved = (point) => ({ x: point.x - x, y: point.y - y });
   return {
     places: new Map([...places].map(([key, place]) => [key, moved(place)])),
     vias: new Map([...vias].map(([edge, chain]) => [edge, chain.map(moved)])),
-    width: high("x") - x + margin, height: high("y") - y + margin,
+    x: 0, y: 0, width: high("x") - x + FRAME, height: high("y") - y + FRAME,
   };
 }
 

@@ -18,6 +18,9 @@ const OUTPUTS = {
   VerifyExperienceGroupNode: NO_YES,
 };
 const LOOP_BODY = 1;
+const OUTPUTS_MAX = 100;
+// Nodes after which a path ends.
+const ENDS = new Set(["AnnotationNode", "CustomNodeCapNode", "LoopCapNode", "ThrowErrorNode"]);
 
 // "DeviceSendCommandNode" as "device send command", "virtualButton" as "virtual button".
 export const typeText = (type) =>
@@ -67,16 +70,27 @@ const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 export function edgesOf(parts) {
   const known = new Set(parts.map((part) => part.key));
   return parts.flatMap((part) => part.to.flatMap((ids, output) => ids.filter((id) => known.has(id)).map((to) => ({
-    from: part.key, output, outputs: Math.max(part.to.length, OUTPUTS[part.type]?.length || 1), to, name: outputName(part, output),
+    from: part.key, output, outputs: Math.max(outputCount(part), 1), to, name: outputName(part, output),
   }))));
 }
+
+function outputCount(part) {
+  if (ENDS.has(part.type)) return part.to.length;
+  const meta = Number(part.source.meta?.outputCount) || 1; // as an editor has saved it
+  const usual = part.type === "SwitchNode" ? 1 + (Array.isArray(part.config.cases) ? part.config.cases.length : 0)
+    : part.type === "CustomNodeExecuteNode" || part.kind === "trigger" ? meta : OUTPUTS[part.type]?.length || 1;
+  return Math.max(part.to.length, Math.min(usual, OUTPUTS_MAX));
+}
+
+// The outputs from which lines can be drawn: [{output, name}].
+export const outputsOf = (part) => Array.from({ length: outputCount(part) }, (_, output) => ({ output, name: outputName(part, output) }));
 
 export function outputName(part, output) {
   if (part.type === "SwitchNode") return output === 0 ? "default" : String(part.config.cases?.[output - 1]?.caseTemplate ?? `case ${output}`);
   const names = OUTPUTS[part.type];
-  if (part.type === "CustomNodeExecuteNode" && part.to.length < 2) return "";
+  if (part.type === "CustomNodeExecuteNode" && outputCount(part) < 2) return "";
   if (names?.[output]) return names[output];
-  return part.to.length > 1 ? `output ${output}` : "";
+  return outputCount(part) > 1 ? `output ${output}` : "";
 }
 
 // The ends of the bodies of loops: [{loop, cap}], each cap with the innermost loop around it.

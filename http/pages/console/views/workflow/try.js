@@ -9,7 +9,7 @@ import { Card, Loaded, Notice, Problem, Time } from "../../parts/basics.js";
 import { Json } from "../../parts/json.js";
 import { useVersionNames, VersionSelect } from "./choice.js";
 import { Diff } from "./diff.js";
-import { draftOf } from "./edit.js";
+import { draftOf } from "./draft.js";
 import { Graph } from "./graph.js";
 import { marksOf, partsOf, triggerText, typeText } from "./shape.js";
 import { Debug, ErrorText, Steps } from "./steps.js";

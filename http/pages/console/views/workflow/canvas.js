@@ -1,0 +1,172 @@
+// The picture of a draft, which is changed by mouse, touch and keyboard: boxes are moved, lines are drawn from the handles
+// below a box and removed, parts are deleted.
+
+import { plural } from "../../lib/format.js";
+import { html, useEffect, useMemo, useRef, useState } from "../../lib/ui.js";
+import { note } from "../../parts/notes.js";
+import { Arrow, BoxShape, boxTexts, curve, linePoints, LoopLine, OutputName, outputPlace } from "./boxes.js";
+import { connected, disconnected, lineProblem, placed, removed } from "./change.js";
+import { useGesture } from "./gesture.js";
+import { startOf } from "./graph.js";
+import { BOX, freePlace } from "./layout.js";
+import { outputsOf } from "./shape.js";
+import { useViewport, ZoomButtons } from "./viewport.js";
+
+const ARROWS = { ArrowLeft: { x: -1, y: 0 }, ArrowRight: { x: 1, y: 0 }, ArrowUp: { x: 0, y: -1 }, ArrowDown: { x: 0, y: 1 } };
+const STEP = 8;
+const FAST_STEPS = 5;
+const NAME_BELOW = 5;
+
+const edgeKey = (edge) => `${edge.from} ${edge.output} ${edge.to}`;
+
+// drawn: {parts, edges, loops, layout} of the draft. change(definition, options): a step of the draft. select(key): open a
+// part, "" none; href(key): the address of that. add(kind and type, place): put a part that was dragged from the palette. hands: gets what other parts of
+// the page use, {start(event, gesture), middle()}. arranged: a number that changes when all of it is to be shown again.
+export function Canvas({ draft, drawn, change, selected, select, href, add, problems, hands, arranged }) {
+  const { parts, edges, loops, layout } = drawn;
+  const view = useViewport(layout, startOf(parts, layout), arranged);
+  const [line, setLine] = useState("");
+  const chosen = edges.find((edge) => edgeKey(edge) === line);
+  const named = (key) => parts.find((part) => part.key === key)?.label || key;
+
+  const move = (key, wanted, { towards, merge } = {}) => {
+    const others = [...layout.places].filter(([each]) => each !== key).map(([, place]) => place);
+    const place = freePlace(others, wanted, towards);
+    change(placed(draft.value, new Map([...(layout.isSaved ? [] : layout.places), [key, place]])), { merge });
+  };
+  const ended = (gesture) => {
+    if (gesture.kind === "add") return add(gesture, gesture);
+    if (gesture.kind === "move") return move(gesture.part, { x: gesture.x - gesture.dx, y: gesture.y - gesture.dy });
+    if (!gesture.over) return undefined;
+    const problem = lineProblem(draft.value, gesture.part, gesture.output, gesture.over);
+    if (problem) return note(problem, "bad");
+    return change(connected(draft.value, gesture.part, gesture.output, gesture.over).definition);
+  };
+  const gesture = useGesture(view, ended);
+  const { live } = gesture;
+  const focusOn = useRef("");
+  useEffect(() => {
+    if (!focusOn.current) return;
+    view.svg.current.querySelector(focusOn.current)?.focus();
+    focusOn.current = "";
+  });
+  hands.current = { start: gesture.start, reveal: (place) => view.reveal(place, BOX), keep: view.keep, middle: () => ({ x: view.now.x + view.size.width / view.now.scale / 2, y: view.now.y + view.size.height / view.now.scale / 2 }) };
+
+  const down = (event) => {
+    const output = event.target.closest("[data-output]"), box = event.target.closest("[data-part]");
+    if (output) return gesture.start(event, { kind: "line", part: output.dataset.of, output: Number(output.dataset.output) });
+    if (!box) return view.given.onPointerDown(event);
+    const place = layout.places.get(box.dataset.part), point = view.pointAt(event);
+    return gesture.start(event, { kind: "move", part: box.dataset.part, dx: point.x - place.x, dy: point.y - place.y });
+  };
+  const clicked = (event) => {
+    if (!event.target.closest("[data-part], [data-output]")) return view.given.onClickCapture(event);
+    if (!gesture.wasDragged()) return undefined;
+    event.preventDefault();
+    return event.stopPropagation();
+  };
+  const cut = (edge) => {
+    change(disconnected(draft.value, edge.from, edge.output, edge.to));
+    setLine("");
+    view.svg.current.focus();
+  };
+  const keys = (event) => {
+    const at = event.target.closest?.("[data-part]")?.dataset.part;
+    const arrow = ARROWS[event.key];
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (arrow && at && at === selected) {
+      const place = layout.places.get(at), far = STEP * (event.shiftKey ? FAST_STEPS : 1);
+      view.keep();
+      move(at, { x: place.x + arrow.x * far, y: place.y + arrow.y * far }, { towards: arrow, merge: `move ${at}` });
+    } else if ((event.key === "Delete" || event.key === "Backspace") && chosen) {
+      cut(chosen);
+    } else if ((event.key === "Delete" || event.key === "Backspace") && at) {
+      view.keep();
+      change(removed(draft.value, at));
+      select("");
+      view.svg.current.focus();
+    } else if (event.key === "Escape" && (chosen || selected)) {
+      if (chosen) setLine("");
+      else select("");
+    } else {
+      view.given.onKeyDown(event);
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  };
+
+  // Made anew only when something else than the place and the size of the picture changes, or what is dragged.
+  const dragged = live?.kind === "move" ? { key: live.part, x: live.x - live.dx, y: live.y - live.dy } : null;
+  const over = live?.kind === "line" && live.over && !lineProblem(draft.value, live.part, live.output, live.over) ? live.over : "";
+  const current = useRef({});
+  current.current = { select, href, reveal: (key) => view.reveal(layout.places.get(key), BOX), choose: (edge) => {
+    focusOn.current = ".flow-cut";
+    setLine(edgeKey(edge));
+  } };
+  const shapes = (own, shownLayout) => {
+    const isHere = (key) => (dragged ? (key === dragged.key) === own : !own);
+    const near = (edge) => (dragged ? (edge.from === dragged.key || edge.to === dragged.key) === own : !own);
+    return html`
+      ${loops.filter((loop) => near({ from: loop.cap, to: loop.loop })).map((loop) => html`<${LoopLine} key=${`loop ${loop.cap}`} from=${shownLayout.places.get(loop.cap)} to=${shownLayout.places.get(loop.loop)} />`)}
+      ${edges.filter(near).map((edge) => html`<${Line} key=${`line ${edgeKey(edge)}`} edge=${edge} layout=${shownLayout} current=${edgeKey(edge) === line} choose=${() => current.current.choose(edge)} />`)}
+      ${parts.filter((part) => isHere(part.key)).map((part) => html`<${Box} key=${`part ${part.key}`} part=${part} place=${shownLayout.places.get(part.key)} current=${part.key === selected} over=${part.key === over} broken=${problems.has(part.key)}
+        href=${current.current.href(part.key)} open=${() => current.current.select(part.key)} reveal=${() => current.current.reveal(part.key)} />`)}`;
+  };
+  const still = useMemo(() => shapes(false, layout), [drawn, selected, line, over, dragged?.key, [...problems].join()]);
+  const moving = dragged && shapes(true, { ...layout, places: new Map([...layout.places, [dragged.key, dragged]]) });
+  const from = live?.kind === "line" && parts.find((part) => part.key === live.part);
+  return html`<div class="flow-graph flow-canvas">
+    <svg ...${view.given} role="group" tabindex="-1" aria-label=${`The draft. ${plural(parts.length, "part")}.`} class=${live ? `is-${live.kind}` : undefined}
+      onPointerDown=${down} onClickCapture=${clicked} onKeyDown=${keys}>
+      <${Arrow} />${still}${moving}
+      ${from && html`<path class="flow-drawn" d=${curve([outputPlace(layout.places.get(live.part), live.output, outputsOf(from).length), live])} />`}
+      ${live?.kind === "add" && live.inside && html`<rect class="flow-ghost" x=${live.x - BOX.width / 2} y=${live.y - BOX.height / 2} width=${BOX.width} height=${BOX.height} rx="7" />`}
+      ${chosen && !live && html`<${Cut} at=${middleOf(linePoints(chosen, layout))} label=${`Remove the line from ${named(chosen.from)} to ${named(chosen.to)}`} act=${() => cut(chosen)} />`}
+    </svg>
+    ${parts.length === 0 && html`<p class="flow-empty quiet">The draft is empty. Begin with what starts it: add a trigger.</p>`}
+    <${ZoomButtons} view=${view} />
+  </div>`;
+}
+
+// A box with the handles of its outputs. The handles are for pointers; by keyboard, lines are drawn in the panel.
+function Box({ part, place, current, over, broken, href, open, reveal }) {
+  const texts = boxTexts({ part, broken });
+  const outputs = outputsOf(part);
+  const click = (event) => {
+    event.preventDefault();
+    open();
+  };
+  return html`<g>
+    <a class=${[...texts.classes, current && "current", over && "over"].filter(Boolean).join(" ")} href=${href} data-part=${part.key} aria-current=${current ? "true" : undefined} onClick=${click} onFocus=${reveal}>
+      <${BoxShape} ...${{ part, place, texts }} /></a>
+    ${outputs.map(({ output, name }) => {
+      const at = outputPlace(place, output, outputs.length);
+      return html`<g class="flow-output" data-of=${part.key} data-output=${output}><title>${`Drag to a part: ${name || "leads to"}`}</title>
+        <circle class="hit" cx=${at.x} cy=${at.y} r="12" /><circle cx=${at.x} cy=${at.y} r="5.5" />
+        <${OutputName} name=${name} outputs=${outputs.length} at=${{ x: at.x, y: at.y + NAME_BELOW }} /></g>`;
+    })}</g>`;
+}
+
+function Line({ edge, layout, current, choose }) {
+  const path = curve(linePoints(edge, layout));
+  return html`<g class=${current ? "flow-line current" : "flow-line"} onClick=${choose}><path class="hit" d=${path} /><path d=${path} marker-end="url(#flow-arrow)" /></g>`;
+}
+
+// What removes a line, in its middle.
+function Cut({ at, label, act }) {
+  const pressed = (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    event.stopPropagation();
+    act();
+  };
+  return html`<g class="flow-cut" role="button" tabindex="0" aria-label=${label} onClick=${act} onKeyDown=${pressed}>
+    <circle cx=${at.x} cy=${at.y} r="12" /><path d=${`M${at.x - 4} ${at.y - 4}l8 8m0 -8l-8 8`} /></g>`;
+}
+
+function middleOf(points) {
+  const at = Math.floor((points.length - 1) / 2);
+  const one = points[at], other = points[at + 1];
+  return { x: (one.x + other.x) / 2, y: (one.y + other.y) / 2 };
+}
