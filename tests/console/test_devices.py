@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow
 
 SHOWN = 50
 """The devices on a page of the list."""
+TABLE_TOP = "document.querySelector('table').getBoundingClientRect().top + scrollY"
 DECEMBER = "2024-12-01T00:00:00.000Z"
 
 
@@ -53,8 +54,10 @@ async def test_devices_are_found_and_changed_together(server: Server, console: C
     await console.at("searchbox", "Search devices").fill("PUMP-0 ")
     await console.sees("5 devices")
     assert await console.run("document.querySelector('[data-search]').value") == "PUMP-0 "
+    before = await console.run(TABLE_TOP)
     await console.at("checkbox", "Select all on this page").click()
     await console.sees("5 devices selected")
+    assert await console.run(TABLE_TOP) == before  # the next row to select is where it was
     await console.at("button", "Change tags").click()
     await console.at("dialog").at("textbox", re.compile("^Set")).fill("room=a\nfloor=2")
     await console.at("dialog").at("button", "Change 5 devices").click()

@@ -32,10 +32,12 @@ function useHeading(title) {
   return heading;
 }
 
-// A page: its title, the way to it as [[text, address], ...], a sentence about it, and its buttons.
-export function Page({ title, trail = [], lead, actions, children }) {
+// A page: its title, the way to it as [[text, address], ...], a sentence about it, and its buttons. `of`: data of useData that
+// the head depends on. Until they are there, what is below the head is loaded but not seen, because the head would move it.
+export function Page({ title, trail = [], lead, actions, of, children }) {
   useTitle(title);
   const heading = useHeading(title);
+  const waiting = of && of.value === undefined && !of.error;
   return html`
     <div class="page-head">
       <div>
@@ -47,7 +49,7 @@ export function Page({ title, trail = [], lead, actions, children }) {
       </div>
       ${actions && html`<div class="actions">${actions}</div>`}
     </div>
-    <div class="stack">${children}</div>`;
+    <div class=${waiting ? "stack waiting" : "stack"}>${children}</div>`;
 }
 
 // A box with a title. `flush` has no padding, for tables.

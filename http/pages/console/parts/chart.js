@@ -65,7 +65,7 @@ export function Chart({ label, series, data, range, height = 260, unit = "", onS
 
   useEffect(() => plot.current?.setData(data), [data, range?.[0], range?.[1]]);
 
-  return html`<div class="chart" ref=${box} role="img" aria-label=${`${label}. ${summary(series, data)}`}></div>`;
+  return html`<div class="chart" ref=${box} style=${{ minHeight: `${height}px` }} role="img" aria-label=${`${label}. ${summary(series, data)}`}></div>`;
 }
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });

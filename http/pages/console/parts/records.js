@@ -12,10 +12,10 @@ import { RecordTable } from "./table.js";
 
 // A page with the list of records of one kind.
 // noun: "access key"; many: "access keys"; title: "Access keys"; source: path of the list; columns, search, sortField:
-// as RecordTable; fields: of the form that creates one, with `example` for the call that is shown; href(row): the page
+// as RecordTable; fields: of the form that creates one, null until they are loaded, with `example` for the call that is shown; href(row): the page
 // of a record; lead: what they are for; created(answer): what is done with a new one, such as showing its secret;
-// toBody(values): the body from the values of the form; above: markup between the title and the list; again: change it to load the list again; more: further properties of RecordTable.
-export function RecordList({ trail, title, noun, many = noun + "s", lead, source, columns, search = "name", sortField, fields, initial, example, href, toBody = (values) => values, created, actions, above, again = 0, more }) {
+// toBody(values): the body from the values of the form; above: markup between the title and the list; of: data of useData that it depends on; again: change it to load the list again; more: further properties of RecordTable.
+export function RecordList({ trail, title, noun, many = noun + "s", lead, source, columns, search = "name", sortField, fields, initial, example, href, toBody = (values) => values, created, actions, above, of, again = 0, more }) {
   const [refresh, setRefresh] = useState(0);
   const create = async () => {
     const answer = await openForm(`Create ${article(noun)}`, {
@@ -26,16 +26,17 @@ export function RecordList({ trail, title, noun, many = noun + "s", lead, source
     if (created) await created(answer);
     else if (href && answer.id) go(href(answer));
   };
-  const button = fields && html`<button class="primary" data-create onClick=${create}>Create ${article(noun)}</button>`;
+  const button = fields !== undefined && html`<button class="primary" data-create disabled=${!fields} onClick=${create}>Create ${article(noun)}</button>`;
   const empty = html`<${Empty} title=${`There are no ${many} yet`} call=${example && { method: "POST", path: source, body: example }}>
     <p>${lead}</p>${button && html`<div>${button}</div>`}</${Empty}>`;
-  return html`<${Page} ...${{ trail, title, lead, actions: html`${actions}${button}` }}>${above}
+  return html`<${Page} ...${{ trail, title, lead, of, actions: html`${actions}${button}` }}>${above}
     <${RecordTable} key=${source} ...${{ noun, many, source, columns, search, sortField, href, empty }} refresh=${`${refresh} ${again}`} ...${more} />
   </${Page}>`;
 }
 
 // A page of one record: its facts, its fields in a form, all of it as JSON, and its deletion.
-// source: path of the record; facts(record): rows of Facts; fields: of the form that changes it, or fields(record);
+// source: path of the record; facts(record): rows of Facts; fields: of the form that changes it, or fields(record),
+// null until they are loaded;
 // initial(record): its values at first; toBody(values, record): the body from the values that were changed; editable: the
 // names of what PATCH takes, for the JSON editor; home: where to go when it is deleted; children(record, reload): more cards.
 export function RecordPage({ trail, noun, source, title = (record) => record.name || record.id, facts, fields, initial = (record) => record, toBody = (values) => values, editable, home, actions, typed, children }) {
@@ -59,10 +60,10 @@ export function RecordPage({ trail, noun, source, title = (record) => record.nam
   };
   const record = data.value;
   const buttons = record && html`${actions?.(record, data.reload)}
-    ${fields && html`<button onClick=${() => change(record)}>Change</button>`}
+    ${fields !== undefined && html`<button disabled=${!fields} onClick=${() => change(record)}>Change</button>`}
     ${editable && html`<button onClick=${() => edit(record)}>Edit as JSON</button>`}
     ${home && html`<button class="danger" onClick=${() => remove(record)}>Delete</button>`}`;
-  return html`<${Page} trail=${trail} title=${record ? title(record) : noun} actions=${buttons}>
+  return html`<${Page} trail=${trail} title=${record ? title(record) : noun} of=${data} actions=${buttons}>
     <${Loaded} data=${data}>${(value) => html`
       ${facts && html`<${Card} title="About"><${Facts} rows=${[...facts(value), ...stamps(value)]} /></${Card}>`}
       ${children?.(value, data.reload)}`}</${Loaded}>

@@ -22,14 +22,14 @@ function load() {
   return asked;
 }
 
-// The API document, undefined until it is there. It is loaded once.
-export const useDocument = () => useData(load, []).value ?? loaded;
+// The API document, null until it is there. It is loaded once.
+export const useDocument = () => useData(load, []).value ?? loaded ?? null;
 
-// The fields of the body with the name `name`, for Form; undefined while `document` is.
+// The fields of the body with the name `name`, for Form; null while `document` is.
 // only: the names that are taken, in this order; hide: names that are left out; more: {name: properties of its field};
 // change: the form changes a record, so what is emptied is sent as empty, and no defaults are set.
 export function fieldsOf(document, name, { only, hide = [], more = {}, change = false, prefix = "" } = {}) {
-  if (!document) return undefined;
+  if (!document) return null;
   const { properties, required = [] } = document.components.schemas[name];
   return (only || Object.keys(properties)).filter((each) => properties[each] && !hide.includes(each)).map((each) => ({
     ...fieldOf(document, each, properties[each], { required: required.includes(each), change }),

@@ -15,7 +15,7 @@ const TABS = [["profile", "Profile", Profile], ["security", "Log-in", Security],
 export function Account({ tab = "profile" }) {
   const data = useData((signal) => get("/me", { summaryInclude: "appCount,orgCount,apiTokenCount" }, { signal }), []);
   const Tab = TABS.find(([key]) => key === tab)?.[2] || Profile;
-  return html`<${Page} title="Your account" lead=${data.value?.email}>
+  return html`<${Page} title="Your account" lead=${data.value?.email} of=${data}>
     <${Tabs} label="Account" current=${tab} items=${TABS.map(([key, text]) => [key, text, link("/account", key)])} />
     <${Loaded} data=${data}>${(me) => html`<${Tab} me=${me} reload=${data.reload} />`}</${Loaded}>
   </${Page}>`;

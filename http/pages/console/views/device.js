@@ -31,7 +31,7 @@ export function Device({ app, device, tab = "live" }) {
   const home = link("/applications", app, "devices");
   const Shown = (TABS.find(([key]) => key === tab) || TABS[0])[2];
   const items = TABS.map(([key, text]) => [key, text, link("/applications", app, "devices", device, key)]);
-  return html`<${Page} title=${record?.name || "Device"} trail=${[["Devices", home]]} lead=${record && html`<${About} record=${record} />`}>
+  return html`<${Page} title=${record?.name || "Device"} trail=${[["Devices", home]]} lead=${record && html`<${About} record=${record} />`} of=${data}>
     <${Tabs} items=${items} current=${tab} label="Parts of the device" />
     <${Loaded} data=${data}>${(value) => html`<${Shown} ...${{ app, device, reload: data.reload }} record=${value} />`}</${Loaded}>
   </${Page}>`;

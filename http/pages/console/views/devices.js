@@ -57,7 +57,6 @@ export function Devices({ app }) {
   return html`<${Page} title="Devices" lead=${LEAD} actions=${html`${recipes}${button}`}>
     <${Tabs} label="Which devices" items=${shownItems} current=${query.show || ""} />
     <${QueryBox} />
-    ${selected.size > 0 && html`<${Many} ...${{ app, chosen, deleted, all, clear, changed }} matching=${list?.totalCount ?? 0} selectAll=${() => setAll(true)} />`}
     <div class="devices"><${RecordTable} noun="device" source=${source} refresh=${refresh} every=${narrowed ? REPEAT_NARROWED_MS : REPEAT_MS}
       params=${{ query: deviceQuery(query), queryDeleted: deleted || undefined }}
       columns=${columns(deleted, reports)} sortField="name" filters=${html`<${Filters} />`}
@@ -66,6 +65,7 @@ export function Devices({ app }) {
       empty=${!narrowed && html`<${Empty} title="There are no devices yet" call=${{ method: "POST", path: source, body: { name: "pump-1", attributes: [{ name: "temperature", dataType: "number" }] } }}>
         <p>${LEAD} Create one here, many from a <a href=${link("/applications", app, "recipes")}>recipe</a>, or one by a call:</p>
         <div>${button}</div></${Empty}>`} /></div>
+    <div class="below-list">${selected.size > 0 && html`<${Many} ...${{ app, chosen, deleted, all, clear, changed }} matching=${list?.totalCount ?? 0} selectAll=${() => setAll(true)} />`}</div>
   </${Page}>`;
 }
 

@@ -45,7 +45,7 @@ export function Event({ app, event: id }) {
   };
   const actions = html`<${Live} stream=${stream} />
     ${event && !gone && html`<button onClick=${change}>Change</button><button class="danger" onClick=${remove}>Delete</button>`}`;
-  return html`<${Page} title=${event ? event.subject : "Event"} trail=${[["Events", home]]} actions=${actions}>
+  return html`<${Page} title=${event ? event.subject : "Event"} trail=${[["Events", home]]} actions=${actions} of=${data}>
     ${gone && html`<${Notice} tone="warn">Somebody has deleted this event.</${Notice}>`}
     <${Loaded} data=${data}>${(value) => html`
       <div class="columns">

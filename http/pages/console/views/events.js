@@ -41,15 +41,15 @@ export function Events({ app }) {
   const empty = html`<${Empty} title="There are no events yet"
     call=${{ method: "POST", path: path("applications", app, "events"), body: { subject: "The pump is too hot", level: "warning" } }}>
     <p>${LEAD}</p><div>${button}</div></${Empty}>`;
-  const filters = html`<${Filters} app=${app} query=${query} />`;
   return html`<${Page} title="Events" lead=${LEAD} actions=${actions}>
     <${Counts} app=${app} query=${query} version=${changes.version} />
     <${QueryField} value=${query.q} set=${(q) => setQuery({ q, page: "" })} />
     ${choice ? html`<${RecordTable} noun="event" source=${path("applications", app, "events")} search="subject" sortField="creationDate" sortDirection="desc"
         params=${Object.keys(choice).length ? { query: choice } : {}} refresh=${refresh} empty=${empty} selected=${selected} select=${setSelected}
         onLoaded=${loaded} columns=${columns(app, changes, reload)} href=${(row) => link("/applications", app, "events", row.id)}
-        filters=${html`${filters}<${Changed} changes=${changes} unsure=${Boolean(query.q)} show=${() => { setQuery({ page: "" }); reload(); }} />
-          <${Chosen} app=${app} list=${list} selected=${selected} query=${query} done=${() => { setSelected(new Set()); reload(); }} />`} />`
+        filters=${html`<${Filters} app=${app} query=${query} />`} />
+        <div class="below-list"><${Changed} changes=${changes} unsure=${Boolean(query.q)} show=${() => { setQuery({ page: "" }); reload(); }} />
+          <${Chosen} app=${app} list=${list} selected=${selected} query=${query} done=${() => { setSelected(new Set()); reload(); }} /></div>`
       : html`<section class="card"><${Problem} error=${{ message: "The query in the address is not JSON." }} retry=${() => setQuery({ q: "" })} /></section>`}
   </${Page}>`;
 }
@@ -82,12 +82,14 @@ function Counts({ app, query, version }) {
   }, [version]);
   useEffect(() => () => clearTimeout(timer.current), []);
   const open = data.value?.openEvents;
-  if (!open) return html`<${Problem} error=${data.error} retry=${data.reload} />`;
+  if (!open && data.error) return html`<${Problem} error=${data.error} retry=${data.reload} />`;
+  const figure = (number) => (open ? count(number) : "…");
   return html`${data.error && html`<p><${Fresh} data=${data} /></p>`}<div class="tiles level-tiles">${LEVELS.map((level) => {
     const chosen = query.level === level && query.state === "open";
-    const all = open.new[level] + open.acknowledged[level];
-    return html`<${Tile} label=${`Open, ${level}`} value=${count(all)} tone=${all ? levelTone(level) : ""}
-      detail=${`${count(open.new[level])} new, ${count(open.acknowledged[level])} acknowledged`}
+    const unanswered = open?.new[level], acknowledged = open?.acknowledged[level];
+    const all = unanswered + acknowledged;
+    return html`<${Tile} label=${`Open, ${level}`} value=${figure(all)} tone=${all ? levelTone(level) : ""}
+      detail=${`${figure(unanswered)} new, ${figure(acknowledged)} acknowledged`}
       to=${link("/applications", app, "events", chosen ? {} : { ...query, page: "", level, state: "open" })} />`;
   })}</div>`;
 }
@@ -104,7 +106,7 @@ function Filters({ app, query }) {
 function Changed({ changes, unsure, show }) {
   if (!changes.fresh && !changes.missed) return null;
   const text = changes.missed ? "Some changes are not in this list." : `${changes.many ? "More than " : ""}${plural(changes.fresh, "new event")}${unsure ? " that may match" : ""}.`;
-  return html`<span class="row fresh" role="status">${text} <button class="small" onClick=${show}>Show</button></span>`;
+  return html`<div class="bar fresh" role="status">${text} <button class="small" onClick=${show}>Show</button></div>`;
 }
 
 // What can be done with the selected events, or with all that match.
@@ -115,7 +117,7 @@ function Chosen({ app, list, selected, query, done }) {
   if (!selected.size) return null;
   const chosen = () => ({ query: all ? wholeQuery(query) : { id: { $in: [...selected] } }, total });
   const act = (what) => async () => (await what()) && done();
-  return html`<div class="row chosen" role="group" aria-label="Selected events">
+  return html`<div class="bar" role="group" aria-label="Selected events">
     <b>${all ? `All ${plural(total, "event")} that match` : `${plural(total, "event")} selected`}</b>
     <button class="small" onClick=${act(() => respondToMany(app, { ...chosen(), state: "acknowledged" }))}>Acknowledge</button>
     <button class="small" onClick=${act(() => respondToMany(app, { ...chosen(), state: "resolved" }))}>Resolve</button>

@@ -51,7 +51,7 @@ export function Experience({ app, tab = "endpoints" }) {
     source=${`${base}/${tab}`} search=${kind.search} sortField=${kind.sortField}
     above=${html`<${Problem} error=${around.error} retry=${around.reload} /><${Tabs} label="Parts of the experience" current=${tab} items=${Object.entries(KINDS).map(([key, each]) => [key, each.title, link("/applications", app, "experience", key)])} />`}
     columns=${kind.columns(app, around.value)}
-    fields=${version || !document || !around.value ? undefined : kind.fields(document, around.value, false)}
+    fields=${version ? undefined : document && around.value ? kind.fields(document, around.value, false) : null}
     toBody=${kind.toBody} example=${kind.example}
     href=${(row) => link("/applications", app, "experience", tab, kind.place?.(row) || row.id, { version })}
     actions=${html`<button onClick=${() => bootstrap(base, changed)}>Create a first experience</button>
@@ -117,10 +117,10 @@ export function ExperienceRecord({ app, tab, record }) {
   const home = link("/applications", app, "experience", tab, { version });
   const trail = [["Experience", link("/applications", app, "experience")], [kind.title, home]];
   const isFixed = Boolean(version);
-  const fields = !isFixed && document && around.value && kind.fields(document, around.value, true);
+  const fields = isFixed ? undefined : document && around.value ? kind.fields(document, around.value, true) : null;
   return html`<${RecordPage} noun=${kind.noun} source=${version ? `${source}?version=${encodeURIComponent(version)}` : source}
     trail=${trail} title=${kind.name} home=${isFixed || record === DEVELOP ? undefined : home}
-    fields=${fields || undefined} initial=${kind.initial} toBody=${kind.toBody}
+    fields=${fields} initial=${kind.initial} toBody=${kind.toBody}
     actions=${(shown, reload) => kind.actions?.({ record: shown, reload, source, around: around.value })}
     facts=${(shown) => [isFixed && ["Version", version], ...kind.facts(shown, app, around.value)].filter(Boolean)}
   >${(shown, reload) => html`<${Problem} error=${around.error} retry=${around.reload} />${kind.more?.({ record: shown, reload, source, isFixed, around: around.value })}

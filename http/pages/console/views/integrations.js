@@ -72,7 +72,7 @@ export function Integration({ app, integration }) {
     ].filter(Boolean)}
   >${(record) => {
     const { rows, texts } = configFacts(record[`${record.integrationType}Config`]);
-    return html`<${Connection} key=${record.lastUpdated} source=${source} />
+    return html`<${Connection} key=${record.lastUpdated} source=${source} first=${record} />
       <${Card} title="Configuration"><${Facts} rows=${rows} />
         ${texts.map(([label, text]) => html`<h3>${label}</h3><${Snippet} text=${text} label=${label} />`)}
         <p class="quiet">Secrets are stored encrypted, and are not shown.</p></${Card}>
@@ -87,19 +87,19 @@ const shownFor = (record) => ({
   enabled: { show: () => !usesCredential(record) },
 });
 
-// The state of the connection, kept up to date.
-function Connection({ source }) {
+// The state of the connection, kept up to date. `first`: the record as it was loaded with the page.
+function Connection({ source, first }) {
   const data = useData((signal) => get(source, {}, { signal }), [source], { every: STATE_MS });
-  const record = data.value, status = record?.status;
+  const record = data.value || first, { status } = record;
   return html`<${Card} title="Connection" actions=${html`<${Fresh} data=${data} />`}>
-    ${record && html`<${Facts} rows=${[
+    <${Facts} rows=${[
       ["State", html`<${State} record=${record} />`],
       status?.connectInfo.ts && ["Connected", html`<${Time} at=${status.connectInfo.ts} age />`],
       status?.lastKeepAlive && ["Heard", html`<${Time} at=${status.lastKeepAlive} age />`],
       status?.disconnectInfo.ts && ["Disconnected", html`<${Time} at=${status.disconnectInfo.ts} age />`],
       status?.disconnectInfo.error && ["Last error", html`<span class="break">${status.disconnectInfo.error}</span>`],
       status?.nextAttempt && !status.connectInfo.ts && ["Next attempt", html`<${Time} at=${status.nextAttempt} age />`],
-    ].filter(Boolean)} />`}
-    ${record && !record.enabled && html`<p class="quiet">The server does not connect. ${CONNECTED.includes(record.integrationType) ? "Change the integration to enable it." : "It connects to MQTT and WebSocket only."}</p>`}
+    ].filter(Boolean)} />
+    ${!record.enabled && html`<p class="quiet">The server does not connect. ${CONNECTED.includes(record.integrationType) ? "Change the integration to enable it." : "It connects to MQTT and WebSocket only."}</p>`}
   </${Card}>`;
 }

@@ -26,7 +26,7 @@ export function Organization({ org: id, tab = "members" }) {
   const isAdmin = own?.role === "admin";
   const shown = TABS.filter(([, , , admins]) => !admins || isAdmin);
   const Tab = TABS.find(([key]) => key === tab)?.[2] || Members;
-  return html`<${Page} title=${org ? org.name : "Organization"} trail=${[["Organizations", link("/organizations")]]} lead=${org?.description}>
+  return html`<${Page} title=${org ? org.name : "Organization"} trail=${[["Organizations", link("/organizations")]]} lead=${org?.description} of=${data}>
     <${Loaded} data=${data}>${(value) => html`
       <${Tabs} label="Organization" current=${tab} items=${shown.map(([key, text]) => [key, text, link("/organizations", id, key)])} />
       <${Tab} org=${value} isAdmin=${isAdmin} reload=${data.reload} />`}</${Loaded}>

@@ -12,10 +12,14 @@ import { ends, MFA_MODES } from "./organization/words.js";
 
 export function Organizations() {
   const [refresh, setRefresh] = useState(0);
-  return html`<${RecordList}
+  const invitations = useData(async (signal) => {
+    const { emailVerified } = await get("/me", { summaryInclude: "orgCount" }, { signal });
+    return emailVerified ? get("/me/invites", {}, { signal }) : null;
+  }, []);
+  return html`<${RecordList} of=${invitations}
     title="Organizations" noun="organization" source="/orgs"
     lead="An organization owns applications and dashboards together. Its members have roles, and a log says who changed what."
-    above=${html`<${MyInvitations} joined=${() => setRefresh(refresh + 1)} />`}
+    above=${html`<${MyInvitations} data=${invitations} joined=${() => setRefresh(refresh + 1)} />`}
     columns=${[
       { label: "Name", sort: "name", render: (row) => row.name },
       { label: "Members", number: true, render: (row) => count(row.summary?.memberCount) },
@@ -34,12 +38,8 @@ export function Organizations() {
   />`;
 }
 
-// Invitations to the user's address. They are shown only when the address is verified.
-function MyInvitations({ joined }) {
-  const data = useData(async (signal) => {
-    const { emailVerified } = await get("/me", { summaryInclude: "orgCount" }, { signal });
-    return emailVerified ? get("/me/invites", {}, { signal }) : null;
-  }, []);
+// Invitations to the user's address. They are null while the address is not verified.
+function MyInvitations({ data, joined }) {
   const [sent, setSent] = useState(false);
   const answer = async (invite, action, text) => {
     if (!(await noted(post(path("me", "invites", invite.id), { action }), text))) return;

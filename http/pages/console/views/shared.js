@@ -35,7 +35,7 @@ export function Shared({ dashboard }) {
         <${Board} dashboard=${record} body=${body} load=${load} changed=${data.reload} />`
         : html`<${Notice}>This dashboard has no blocks yet.</${Notice}>`)}
     </div>
-    <p class="foot quiet row">Shown by <a href="#/">Trunkline</a><button class="small" onClick=${() => chooseTheme(other)}>${other === "dark" ? "Dark" : "Light"}</button></p>
+    ${(record || data.error) && html`<p class="foot quiet row">Shown by <a href="#/">Trunkline</a><button class="small" onClick=${() => chooseTheme(other)}>${other === "dark" ? "Dark" : "Light"}</button></p>`}
   </main>`;
 }
 

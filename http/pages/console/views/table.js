@@ -29,7 +29,7 @@ export function DataTable({ app, table: id }) {
     if (done) go(home);
   };
   const actions = data.value && html`<button onClick=${rename}>Change</button><button class="danger" onClick=${remove}>Delete</button>`;
-  return html`<${Page} trail=${[["Data tables", home]]} title=${data.value?.name || "Data table"} lead=${data.value?.description} actions=${actions}>
+  return html`<${Page} trail=${[["Data tables", home]]} title=${data.value?.name || "Data table"} lead=${data.value?.description} actions=${actions} of=${data}>
     <${Tabs} label="Parts of the data table" current=${tab} items=${[["rows", "Rows", at()], ["columns", "Columns", at("columns")], ["import", "Import", at("import")]]} />
     <${Loaded} data=${data}>${(table) => {
       if (tab === "columns") return html`<${Columns} app=${app} table=${table} reload=${data.reload} />`;

@@ -64,7 +64,7 @@ function Messages({ app, topic }) {
       <span class="quiet" id="topic-hint"><code>+</code> is any one level, <code>#</code> at the end is all that follow</span>
     </form>
     ${messages.current.length === 0
-      ? html`<p class="empty">${stream.state === "live" ? "Nothing was published yet. Messages appear here when they are; publish one below." : "The stream is not open yet."}</p>`
+      ? html`<p class="empty">${stream.state === "live" ? "Nothing was published yet." : "The stream is not open yet."} Messages appear here when they are published; publish one below.</p>`
       : html`<div class="table-box messages" tabindex="0" role="region" aria-label="Messages"><table>
         <thead><tr><th scope="col">Time</th><th scope="col">Topic</th><th scope="col">Message</th></tr></thead>
         <tbody>${messages.current.map((each) => html`<tr key=${each.number}><td><${Time} at=${each.at} /></td><td><code>${each.topic}</code></td><td class="mono break">${each.message}</td></tr>`)}</tbody>

@@ -22,9 +22,9 @@ export function Board({ dashboard, body, load, fixed, edit, changed, app }) {
   const places = placed(dashboard.blocks);
   const columns = Math.max(COLUMNS, ...places.map((each) => each.x + each.width));
   return html`<div class="board-state">
+      <button class="small" onClick=${data.reload} disabled=${data.loading}>Read again</button>
       ${!fixed && html`<${Fresh} data=${data} />`}
       ${answer && html`<span class="quiet">${fixed ? "as of" : "read"} <${Time} at=${answer.time} age=${!fixed} /></span>`}
-      <button class="small" onClick=${data.reload} disabled=${data.loading}>Read again</button>
       ${!fixed && html`<span class="quiet">every ${every / 1000} s</span>`}
     </div>
     ${data.error && (fixed || !answer) && html`<${Problem} error=${data.error} retry=${data.reload} />`}

@@ -4,12 +4,13 @@ import { get, path, post } from "../../lib/api.js";
 import { count } from "../../lib/format.js";
 import { useData } from "../../lib/hooks.js";
 import { html } from "../../lib/ui.js";
-import { Badge, Card, Empty, Facts, Fresh, Loaded, Time } from "../../parts/basics.js";
+import { Badge, Card, Empty, Facts, Fresh, Problem, Time } from "../../parts/basics.js";
 import { openForm } from "../../parts/form.js";
 import { Connection } from "../devices/connection.js";
 import { Log, useLog } from "./log.js";
 
 const REPEAT_MS = 5000;
+const WAITING = "…";
 const FIELDS = [
   { name: "status", label: "Status", type: "select", options: ["connected", "disconnected"] },
   { name: "connectedAt", label: "Connected at", type: "time", hint: "Empty: now.", show: (values) => values.status === "connected" },
@@ -30,11 +31,12 @@ export function ConnectionsTab({ app, device, record, reload }) {
   };
   return html`
     <${Card} title="Connection" actions=${html`<${Fresh} data=${actor} /><button data-create onClick=${report}>Report a change</button>`}>
-      <${Loaded} data=${actor}>${(value) => html`<${Facts} rows=${[
+      <${Problem} error=${actor.error} retry=${actor.reload} />
+      <${Facts} rows=${[
         ["Status", html`<${Connection} info=${record.connectionInfo} />`],
-        ["Link", value.links ? html`<${Badge} tone="good">open</${Badge}>` : html`<span class="quiet">not open</span>`],
-        ["Commands that wait", count(value.commandsWaiting)],
-      ]} />`}</${Loaded}>
+        ["Link", actor.value ? (actor.value.links ? html`<${Badge} tone="good">open</${Badge}>` : html`<span class="quiet">not open</span>`) : WAITING],
+        ["Commands that wait", actor.value ? count(actor.value.commandsWaiting) : WAITING],
+      ]} />
     </${Card}>
     <${Log} title="Connection log" noun="change" log=${log} byTime=${false}
       columns=${[

@@ -89,7 +89,7 @@ export function Many({ app, chosen, deleted, matching, all, selectAll, clear, ch
     if (answer) await follow("Export", answer);
   };
 
-  return html`<div class="card many row" role="region" aria-label="Selected devices">
+  return html`<div class="bar" role="region" aria-label="Selected devices">
     <b role="status">${all ? `All ${them} that match` : `${them} selected`}</b>
     ${!all && matching > total && html`<button class="small" onClick=${selectAll}>Select all ${plural(matching, "device")} that match</button>`}
     ${deleted ? html`<button onClick=${restore}>Restore</button>` : html`

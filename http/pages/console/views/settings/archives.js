@@ -52,12 +52,12 @@ export function Archives({ app, application, reload }) {
     const text = "No further day is archived. What is archived already stays where it is.";
     if (await confirmed({ title: "End archiving?", text, button: "End it", act: () => patch(source, { archiveConfig: null }) })) reload();
   };
-  const begin = document && html`<button class="primary" onClick=${change}>Archive this application</button>`;
+  const begin = html`<button class="primary" disabled=${!document} onClick=${change}>Archive this application</button>`;
   if (!config) {
     return html`<${Card} flush><${Empty} title="Nothing is archived yet" call=${{ method: "PATCH", path: source, body: { archiveConfig: { includeEvents: true, delayDays: 31 } } }}>
       <p>An archive has a file for each device and day, on this server or in a bucket. Each day is written when it is old enough.</p><div>${begin}</div></${Empty}></${Card}>`;
   }
-  return html`<${Card} title="What is archived" actions=${html`${document && html`<button onClick=${change}>Change</button>`}<button class="danger" onClick=${end}>End archiving</button>`}>
+  return html`<${Card} title="What is archived" actions=${html`<button disabled=${!document} onClick=${change}>Change</button><button class="danger" onClick=${end}>End archiving</button>`}>
       <${Facts} rows=${[
         ["Place", config.s3 ? `the bucket ${config.s3.bucket}, ${config.s3.region}` : "this server"], ["Directory", config.directory || null],
         ["After", `${config.delayDays || 31} days`],

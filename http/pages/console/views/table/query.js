@@ -87,14 +87,20 @@ function timeOf(field, text) {
 export function QueryForm({ columns, value, set }) {
   const fields = fieldsOf(columns);
   const text = value ? exactJson(value) : "";
-  const [conditions, setConditions] = useState([]);
-  const [json, setJson] = useState(null); // the text, where the query is written as JSON
+  const first = () => {
+    const found = conditionsOf(value, fields);
+    return {
+      conditions: found?.length ? found : [{ field: fields[0][0], operator: OPERATORS[fields[0][1]][0][0], text: "" }],
+      json: found ? null : exactJson(value, text.length > 100 ? 2 : 0), // the text, where the query is written as JSON
+    };
+  };
+  const [conditions, setConditions] = useState(() => first().conditions);
+  const [json, setJson] = useState(() => first().json);
   const [error, setError] = useState("");
   useEffect(() => {
-    const found = conditionsOf(value, fields);
     setError("");
-    setConditions(found?.length ? found : [{ field: fields[0][0], operator: OPERATORS[fields[0][1]][0][0], text: "" }]);
-    setJson(found ? null : exactJson(value, text.length > 100 ? 2 : 0));
+    setConditions(first().conditions);
+    setJson(first().json);
   }, [text, columns]);
   const submit = (event) => {
     event.preventDefault();

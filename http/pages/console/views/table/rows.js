@@ -118,9 +118,9 @@ export function Rows({ app, table }) {
     <div class="filters">
       <button class="primary small" data-create onClick=${add}>Add a row</button>
       <button class="small" onClick=${exportRows}>Export as CSV</button>
-      ${selected.size > 0 && html`<button class="small danger" onClick=${removeSelected}>Delete ${count(selected.size)} selected</button>`}
-      ${list?.totalCount > 0 && (wanted.value ? html`<button class="small danger" disabled=${!current} onClick=${removeMatching}>Delete all that match</button>`
-        : html`<button class="small danger" disabled=${!current} onClick=${truncate}>Delete all rows</button>`)}
+      ${wanted.value ? html`<button class="small danger" disabled=${!current || !list.totalCount} onClick=${removeMatching}>Delete all that match</button>`
+        : html`<button class="small danger" disabled=${!current || !list.totalCount} onClick=${truncate}>Delete all rows</button>`}
+      ${list?.totalCount > 0 && html`<button class="small danger" disabled=${!selected.size} onClick=${removeSelected}>Delete ${count(selected.size)} selected</button>`}
     </div>
     ${!nothing && html`<${QueryForm} columns=${table.columns} value=${wanted.value} set=${setWanted} />`}
     <${Problem} error=${data.error} retry=${data.reload} />
@@ -131,7 +131,7 @@ export function Rows({ app, table }) {
       ${list.items.length === 0 ? html`<p class="empty">No row matches. Change the query to see more.</p>`
         : html`<${Table} label="Rows" columns=${columns} rows=${list.items} sort=${sort} selected=${selected} select=${select} />`}
       <div class="table-foot"><span class="row"><span role="status">${plural(list.totalCount, "row")}</span>
-          <span>read <${Time} at=${data.at} age /></span><button class="small" onClick=${reload}>Read again</button></span>
+          <button class="small" onClick=${reload}>Read again</button><span>read <${Time} at=${data.at} age /></span></span>
         ${pages > 1 && html`<span class="row">
           <button class="small" disabled=${page === 0} onClick=${() => turn(page - 1)}>Previous</button>
           <span>Page ${count(page + 1)} of ${count(pages)}</span>
