@@ -47,6 +47,7 @@ from trunkline.actors.devices import read_messages as device
 from trunkline.actors.devices import reads as devices
 from trunkline.actors.devices.bulk_messages import ChooseDevices
 from trunkline.actors.devices.measurement_messages import QueryLastValues, QueryTimeSeries
+from trunkline.actors.engine.palette import node_types
 from trunkline.actors.engine.program import problems_of
 from trunkline.actors.events import reads as events
 from trunkline.actors.events.changes import get_missed_changes
@@ -184,7 +185,7 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     flow.GetFlow: partial(flows.get_flow, problems_of),
     flow.ListFlows: flows.list_flows,
     flow.ListFlowsByVersion: flows.list_flows_by_version,
-    flow.GetPalette: flows.get_palette,
+    flow.GetPalette: partial(flows.get_palette, node_types),
     flow.PrepareImport: imports.prepare_import,
     flow.GetImported: partial(flows.get_imported, problems_of),
     flow.GetFlowVersion: partial(flows.get_flow_version, problems_of),

@@ -348,8 +348,8 @@ def _rank(flow: Found, version: VersionFound, field: str) -> bytes:
 # The palette.
 
 
-def get_palette(reading: Reading, message: GetPalette) -> Doc:
-    """The enabled custom nodes of an application by name, each in its default version."""
+def get_palette(node_types: Callable[[], list[Doc]], reading: Reading, message: GetPalette) -> Doc:
+    """The types of nodes, and the enabled custom nodes of an application by name, each in its default version."""
     snapshot, application = reading.snapshot, message.application
     count = records.total(snapshot, FLOW, application, "customNode")
     reading.check_time(is_long=count > SCAN_INLINE_MAX // 8)
@@ -361,4 +361,9 @@ def get_palette(reading: Reading, message: GetPalette) -> Doc:
             nodes.append(
                 presenter.palette_node(flow, default_version(snapshot.get, application, id, flow.doc))
             )
-    return {"applicationId": application.hex(), "customNodes": nodes, "instanceNodes": []}
+    return {
+        "applicationId": application.hex(),
+        "nodeTypes": node_types(),
+        "customNodes": nodes,
+        "instanceNodes": [],
+    }

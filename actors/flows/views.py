@@ -55,10 +55,32 @@ class PaletteNode(View, frozen=True):
     custom_node_config: CustomNodeConfig | None = None
 
 
+class NodeSetting(View, frozen=True):
+    """A setting of a type of node, a field of its `config`."""
+
+    name: str
+    kind: Literal[
+        "text", "template", "longTemplate", "expression", "path", "number", "flag", "choice", "json"
+    ]
+    required: bool
+    options: list[str] | None = None
+
+
+class NodeType(View, frozen=True):
+    """A type of node that runs on this server, as an editor offers it."""
+
+    type: str
+    category: Literal["data", "experience", "logic", "output", "debug"]
+    summary: str
+    description: str
+    settings: list[NodeSetting]
+
+
 class Palette(View, frozen=True):
-    """What an editor offers beside the nodes that every server has."""
+    """What an editor of workflows offers."""
 
     application_id: Id
+    node_types: list[NodeType]
     custom_nodes: list[PaletteNode]
     instance_nodes: list[PaletteNode]
 

@@ -228,7 +228,7 @@ ROUTES = (
         method="GET",
         path=FLOWS + "/palette",
         operation="flows.palette",
-        summary="List the custom nodes that an editor offers",
+        summary="List the types of nodes and the custom nodes that an editor offers",
         message=GetPalette,
         reply=Palette,
     ),

@@ -321,6 +321,15 @@ async def test_custom_nodes_are_offered_counted_and_shown_with_what_uses_them(se
     assert (await server.call("GET", path))["customNodeUseCount"] == 1
     palette = await server.call("GET", f"{flows}/palette")
     (offered,) = palette["customNodes"]
+    types = {each["type"]: each for each in palette["nodeTypes"]}
+    level = {
+        "name": "level",
+        "kind": "choice",
+        "required": False,
+        "options": ["info", "verbose", "warn", "error"],
+    }
+    assert types["DebugNode"]["settings"][2] == level
+    assert types["ConditionalNode"]["summary"] == "Output 1 if an expression is true, else output 0."
     assert offered["compatibleFlowClasses"] == {
         "cloud": False, "experience": False, "customNode": True, "edge": True, "embedded": False,
     }  # fmt: skip

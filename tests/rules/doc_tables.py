@@ -10,7 +10,6 @@ checks the tables. Run this module in the checkout to regenerate them:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
@@ -19,7 +18,7 @@ from tests.rules import operator_tables
 from tests.rules.markdown import code, codes, first_sentence, table
 from trunkline.actors.bundles.portable import NOT_PORTABLE, PORTABLE
 from trunkline.actors.catalogue import KINDS, QUERY_FIELDS
-from trunkline.actors.engine.nodes import NODE_TYPES
+from trunkline.actors.engine.nodes import NODE_TEXTS
 from trunkline.actors.organizations.roles import LEVELS, MEANINGS, ROLES, Level
 from trunkline.actors.values import errors
 from trunkline.http.calls.errors import ENGINE_STATUS, STATUS, MethodNotAllowed, UnsupportedMediaType
@@ -79,8 +78,8 @@ def _role_row(role: str, level: Level) -> Sequence[str]:
 def node_types() -> str:
     """The types of nodes that run, with the first sentence of their files."""
     rows: dict[str, list[str]] = {}
-    for name, prepare in sorted(NODE_TYPES.items()):
-        said = first_sentence(import_module(prepare.__module__).__doc__).partition(": ")[2]
+    for name, text in sorted(NODE_TEXTS.items()):
+        said = first_sentence(text).partition(": ")[2]
         rows.setdefault(said[:1].upper() + said[1:], []).append(name)
     return table(("Type", "What it does"), ((codes(names), said) for said, names in rows.items()))
 

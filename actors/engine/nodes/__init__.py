@@ -13,16 +13,15 @@ from typing import Final
 
 from trunkline.actors.engine.visit import Prepare
 
-
-def _found() -> dict[str, Prepare]:
-    found: dict[str, Prepare] = {}
-    for module in iter_modules(__path__):
-        node = import_module(f"{__name__}.{module.name}")
-        types: dict[str, Prepare] = getattr(node, "TYPES", None) or {node.TYPE: node.prepare}
-        assert found.keys().isdisjoint(types), f"two files have a type of {module.name}"
-        found |= types
-    return found
-
-
-NODE_TYPES: Final = _found()
+NODE_TYPES: Final[dict[str, Prepare]] = {}
 """What prepares a node, by type."""
+
+NODE_TEXTS: Final[dict[str, str]] = {}
+"""What the file of a type says about it, by type."""
+
+for _module in iter_modules(__path__):
+    _node = import_module(f"{__name__}.{_module.name}")
+    _types: dict[str, Prepare] = getattr(_node, "TYPES", None) or {_node.TYPE: _node.prepare}
+    assert NODE_TYPES.keys().isdisjoint(_types), f"two files have a type of {_module.name}"
+    NODE_TYPES.update(_types)
+    NODE_TEXTS.update(dict.fromkeys(_types, _node.__doc__ or ""))

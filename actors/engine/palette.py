@@ -1,0 +1,34 @@
+"""The types of nodes as an editor offers them."""
+
+from __future__ import annotations
+
+from functools import cache
+from inspect import cleandoc
+
+from trunkline.actors.engine.node_settings import FORMS, Setting
+from trunkline.actors.engine.nodes import NODE_TEXTS
+from trunkline.actors.records.kind import Doc
+
+
+@cache
+def node_types() -> list[Doc]:
+    """Each type that runs here, by name, with what its file says about it."""
+    return [_node_type(type) for type in sorted(FORMS)]
+
+
+def _node_type(type: str) -> Doc:
+    form = FORMS[type]
+    first, _, rest = cleandoc(NODE_TEXTS[type]).partition("\n\n")
+    summary = " ".join(first.partition(": ")[2].split())
+    return {
+        "type": type,
+        "category": form.category,
+        "summary": summary[:1].upper() + summary[1:],
+        "description": "\n\n".join(" ".join(part.split()) for part in rest.split("\n\n")),
+        "settings": [_setting(each) for each in form.settings],
+    }
+
+
+def _setting(setting: Setting) -> Doc:
+    shown: Doc = {"name": setting.name, "kind": setting.kind, "required": setting.is_needed}
+    return {**shown, "options": list(setting.options)} if setting.options else shown
