@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from msgspec import UNSET
 from trunkline.actors.devices.messages import DevicePost
 from trunkline.actors.recipes.messages import BulkCreate
 from trunkline.actors.records.kind import Doc
+from trunkline.actors.values.csv_text import fault
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.actors.values.names import listed
 from trunkline.actors.values.terms import Tag
@@ -113,11 +115,7 @@ def _table(body: BulkCreate, rows_max: int) -> tuple[list[str], list[list[str]]]
         _check_rows(body.count, rows_max)
         return [], [[]] * body.count
     assert body.csv is not UNSET
-    reader = csv.reader(io.StringIO(body.csv.removeprefix("\ufeff"), newline=""), strict=True)
-    try:
-        lines = list(islice(filter(None, reader), rows_max + 2))
-    except csv.Error as error:
-        raise Invalid(f"csv: line {reader.line_num} is not CSV: {error}.") from None
+    lines = list(islice(_lines(body.csv.removeprefix("\ufeff")), rows_max + 2))
     if len(lines) < 2:
         raise Invalid(
             "csv: has no line with a device; give a line with the names of the columns, then one for each device."
@@ -126,6 +124,18 @@ def _table(body: BulkCreate, rows_max: int) -> tuple[list[str], list[list[str]]]
     if len(lines[0]) > _COLUMNS_MAX:
         raise Invalid(f"csv: the header has {len(lines[0])} columns; give at most {_COLUMNS_MAX}.")
     return lines[0], lines[1:]
+
+
+def _lines(text: str) -> Iterator[list[str]]:
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    begun = 1
+    try:
+        for line in reader:
+            if line:
+                yield line
+            begun = reader.line_num + 1
+    except csv.Error as error:
+        raise Invalid(f"csv: {fault(error, begun, reader.line_num)}") from None
 
 
 def _check_rows(rows: int, rows_max: int) -> None:

@@ -1,4 +1,4 @@
-"""CSV as this server writes it: RFC 4180, and safe to open in a spreadsheet.
+"""CSV as this server writes it, and what is wrong with CSV that it reads: RFC 4180, and safe to open in a spreadsheet.
 
 All exports have the same form; `docs/api.md` describes it for users:
 
@@ -16,6 +16,7 @@ All exports have the same form; `docs/api.md` describes it for users:
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -61,3 +62,10 @@ class CsvLines:
         if _QUOTED.search(text):
             return '"' + text.replace('"', '""') + '"'
         return text
+
+
+def fault(error: csv.Error, begun: int, line: int) -> str:
+    """What is wrong with a row that begins at the line `begun`, and which a strict reader gave up at `line`."""
+    if str(error) == "unexpected end of data":
+        return f"line {begun}: a quotation mark in the row that begins here is never closed."
+    return f"line {line}: {error}."

@@ -147,6 +147,14 @@ async def test_a_csv_file_is_imported(server: Server, console: ConsolePage, tmp_
     application, path = await parts(server)
     await console.go(f"#{application}/tables/{path.rpartition('/')[2]}?tab=import")
     file = tmp_path / "parts.csv"
+    file.write_text('part;pieces\n"a\nb";"never;2\ntank;3\n')
+    await console.at(css="input[type=file]").upload(file)
+    await console.sees("Line 3 of the file: a field begins with a quotation mark that is never closed.")
+    assert await console.at("button", "Import").count() == 0
+    file.write_text('part;pieces\ntank;3\n"' + "y" * 1_100_000)
+    await console.at(css="input[type=file]").upload(file)
+    await console.at("button", "Import").click()
+    await console.sees("Line 3 of the file: a field begins with a quotation mark that is not closed within")
     lines = [
         'part;Number;"checked"',
         '"a ""large"" valve; with\r\ntwo lines";7;true',

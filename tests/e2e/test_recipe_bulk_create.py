@@ -111,7 +111,11 @@ async def test_what_cannot_be_read_as_a_whole_creates_nothing(start_server: Any)
             ({"count": 0}, "count: "),
             ({"csv": ""}, "csv: has no line"),
             ({"csv": "a,b\n"}, "csv: has no line"),
-            ({"csv": 'a,b\n"x,1\n'}, "csv: line "),
+            (
+                {"csv": 'a,b\n"x,1\ny,2\n'},
+                "csv: line 2: a quotation mark in the row that begins here is never",
+            ),
+            ({"csv": 'a,b\n"x\ny"z,1\n'}, "csv: line 3: "),
             ({"csv": "a,a\nx,y"}, "csv: the column 'a' stands in the header twice"),
             ({"csv": "a b\nx"}, "csv: the column 'a b' is no key of a tag"),
             ({"csv": "a,\nx,y"}, "csv: the column '' is no key of a tag"),

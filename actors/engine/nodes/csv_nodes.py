@@ -35,6 +35,7 @@ from trunkline.actors.formulas.json_text import json_text
 from trunkline.actors.formulas.paths import ARRAY_ITEMS_MAX
 from trunkline.actors.formulas.templates import compile_template
 from trunkline.actors.formulas.values import TEXT_CHARS_MAX, to_text
+from trunkline.actors.values.csv_text import fault
 
 INLINE_CHARS_MAX: Final = 8_192
 """Longer texts are read and written in a thread: they take more than some milliseconds."""
@@ -90,8 +91,10 @@ def _rows(text: str, form: _Form) -> list[dict[str, str]]:
     rows: list[dict[str, str]] = []
     reader = csv.reader(StringIO(text, newline=""), strict=True, **form)
     names: list[str] | None = None
+    begun = 1
     try:
         for row in reader:
+            begun = reader.line_num + 1
             if not row:
                 continue
             if names is None:
@@ -111,7 +114,7 @@ def _rows(text: str, form: _Form) -> list[dict[str, str]]:
             if not len(rows) % ROWS_BETWEEN_LOOKS:
                 give_up_if_cancelled()
     except csv.Error as error:
-        raise _CannotConvert(f"The text is no CSV at line {reader.line_num}: {error}.") from None
+        raise _CannotConvert(f"The text is no CSV at {fault(error, begun, reader.line_num)}") from None
     return rows
 
 

@@ -34,7 +34,11 @@ LARGE = Bounds(steps=10, loop_items=2_000, payload_bytes=5_000_000)
         ("", {}, []),
         ("a,b", {}, []),
         ("a,b\n1", {}, "The row at line 2 has 1 values; there are 2 columns."),
-        ('a,b\n"1,2', {}, "The text is no CSV at line 2: unexpected end of data."),
+        (
+            'a,b\n"1,2\n3,4',
+            {},
+            "The text is no CSV at line 2: a quotation mark in the row that begins here is never closed.",
+        ),
         (",".join(["c"] * 1001), {}, "The text has 1001 columns; 1000 are accepted."),
     ],
 )

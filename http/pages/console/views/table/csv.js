@@ -3,6 +3,8 @@
 
 export class CsvError extends Error {}
 
+const FIELD_CHARS_MAX = 1_000_000; // far more than a cell of a table holds
+
 export class CsvReader {
   #separator;
   #field = "";
@@ -13,6 +15,7 @@ export class CsvReader {
   #fields = [];
   #line = 1;
   #begun = 1;
+  #quotedAt = 1; // the line on which the quotation mark of the field stands
 
   constructor(separator = ",") {
     this.#separator = separator;
@@ -23,14 +26,22 @@ export class CsvReader {
   push(text) {
     const records = [];
     for (const char of text) this.#take(char, records);
+    if (this.#inside && this.#field.length > FIELD_CHARS_MAX) throw this.#unclosed(`not closed within ${FIELD_CHARS_MAX.toLocaleString()} characters`);
     return records;
+  }
+
+  // What is wrong if the text ends where it was read to; null if it may end there.
+  get fault() {
+    return this.#inside && !this.#afterQuote ? this.#unclosed("never closed") : null;
+  }
+
+  #unclosed(how) {
+    return new CsvError(`Line ${this.#quotedAt.toLocaleString()} of the file: a field begins with a quotation mark that is ${how}.`);
   }
 
   // The last record, if its line has no end.
   end() {
-    if (this.#inside && !this.#afterQuote) {
-      throw new CsvError(`line ${this.#begun}: a field begins with a quotation mark that is never closed.`);
-    }
+    if (this.fault) throw this.fault;
     const records = [];
     if (this.#field || this.#quoted || this.#fields.length) this.#endRecord(records);
     return records;
@@ -63,8 +74,10 @@ export class CsvReader {
       this.#afterReturn = char === "\r";
       this.#line += 1;
       this.#endRecord(records);
-    } else if (char === '"' && this.#field === "" && !this.#quoted) this.#quoted = this.#inside = true;
-    else this.#field += char;
+    } else if (char === '"' && this.#field === "" && !this.#quoted) {
+      this.#quoted = this.#inside = true;
+      this.#quotedAt = this.#line;
+    } else this.#field += char;
   }
 
   #endField() {

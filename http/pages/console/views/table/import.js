@@ -132,7 +132,7 @@ async function preview(file, wanted, columns) {
   const separator = wanted?.separator || separatorOf(text);
   const reader = new CsvReader(separator);
   const records = [...reader.push(text), ...(whole ? reader.end() : [])];
-  if (!records.length) throw new Error("The file has no lines.");
+  if (!records.length) throw reader.fault ?? new Error("The file has no lines.");
   const head = records.shift().fields.map((each) => (each ?? "").trim());
   const names = columns.map((each) => each.name);
   const options = {
