@@ -135,6 +135,20 @@ class ConsolePage(ElementPage):
         return float(await self.run(script))
 
     @asynccontextmanager
+    async def held(self, pattern: str) -> AsyncIterator[Callable[[], Awaitable[object]]]:
+        """Within it, requests to such URLs wait; `async with page.held("*/runs") as asked: click; await asked()`."""
+        paused: list[str] = []
+        self.on("Fetch.requestPaused", lambda event: paused.append(event["requestId"]))
+        given: dict[str, Any] = {"patterns": [{"urlPattern": pattern}]}
+        await self.command("Fetch.enable", **given)
+
+        async def look() -> bool:
+            return bool(paused)
+
+        yield lambda: self.soon(look, f"a request to {pattern}")
+        await self.command("Fetch.disable")  # they go on
+
+    @asynccontextmanager
     async def download(self) -> AsyncIterator[Callable[[], Awaitable[Path]]]:
         """Within it a file is downloaded: `async with page.download() as file: click; path = await file()`."""
         found: dict[str, str] = {}

@@ -2,6 +2,7 @@
 
 import { html, signal, useEffect, useId, useRef, useState } from "../lib/ui.js";
 import { Problem } from "./basics.js";
+import { note } from "./notes.js";
 
 const shown = signal(null);
 let last = 0;
@@ -11,7 +12,15 @@ export function openDialog(title, body) {
   return new Promise((resolve) => (shown.value = { id: ++last, title, body, resolve }));
 }
 
-// Ask before something that cannot be undone. `act` does it; its error is shown in the dialog. True if it was done.
+// For what goes on when a dialog is closed: `open()` tells whether it still is in the page.
+export function useOpen() {
+  const open = useRef(true);
+  useEffect(() => () => (open.current = false), []);
+  return () => open.current;
+}
+
+// Ask before something that cannot be undone. `act(open)` does it; its error is shown in the dialog, or as a note if that
+// was closed meanwhile. True if it was done.
 // `typed`: a text that the reader has to type first, for what removes much.
 export function confirmed({ title, text, button = "Delete", typed, act }) {
   return openDialog(title, (close) => html`<${Confirmation} ...${{ text, button, typed, act, close }} />`);
@@ -22,13 +31,15 @@ function Confirmation({ text, button, typed, act, close }) {
   const [busy, setBusy] = useState(false);
   const [given, setGiven] = useState("");
   const id = useId();
+  const open = useOpen();
   const submit = async (event) => {
     event.preventDefault();
     setBusy(true);
     try {
-      await act();
+      await act(open);
       close(true);
     } catch (failure) {
+      if (!open()) note(failure.message, "bad");
       setError(failure);
       setBusy(false);
     }
@@ -73,7 +84,7 @@ export function Dialogs() {
     dialog.resolve(value);
   };
   if (!dialog) return null;
-  return html`<dialog key=${dialog.id} ref=${element} aria-labelledby=${title} onCancel=${(event) => { event.preventDefault(); close(); }}>
+  return html`<dialog key=${dialog.id} ref=${element} aria-labelledby=${title} onCancel=${(event) => { event.preventDefault(); close(); }} onClose=${() => close()}>
     <h2 id=${title}>${dialog.title}</h2>
     ${dialog.body(close)}
   </dialog>`;

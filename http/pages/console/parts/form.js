@@ -4,9 +4,10 @@
 import { exactJson, parseExact } from "../lib/exact.js";
 import { localTime, tagText, timeStep } from "../lib/format.js";
 import { html, useId, useRef, useState } from "../lib/ui.js";
-import { openDialog } from "./dialog.js";
+import { openDialog, useOpen } from "./dialog.js";
 import { Problem } from "./basics.js";
 import { RecordChoice } from "./choose.js";
+import { note } from "./notes.js";
 
 const SEARCHED_FROM = 12;
 
@@ -24,6 +25,7 @@ export function Form({ fields, initial = {}, submit, button = "Save", close, ext
   const [texts, setTexts] = useState(first.current);
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
+  const open = useOpen();
   const shown = fields.filter((each) => !each.show || each.show(texts));
   const set = (name, value) => setTexts((before) => ({ ...before, [name]: value }));
   const send = async (event) => {
@@ -42,6 +44,7 @@ export function Form({ fields, initial = {}, submit, button = "Save", close, ext
       const answer = await submit(values);
       close?.(answer ?? true);
     } catch (failure) {
+      if (!open()) note(failure.message, "bad");
       setError(failure);
     }
     setBusy(false);

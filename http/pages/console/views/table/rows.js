@@ -85,16 +85,22 @@ export function Rows({ app, table }) {
     if (done) reload();
   };
   const removeMatching = async () => {
-    let removed = 0;
-    const done = await confirmed({
+    await confirmed({
       title: `Delete all ${plural(list.totalCount, "row")} that match?`, typed: table.name,
       text: html`All rows that match <code class="break">${exactJson(wanted.value)}</code> when this runs are deleted for good, also those on other pages.`,
-      act: async () => {
-        for (let last = DELETED_AT_ONCE; last === DELETED_AT_ONCE; removed += last) last = (await calls.remove(wanted.value)).removed;
+      act: async (open) => {
+        let removed = 0, last = DELETED_AT_ONCE;
+        try {
+          while (last === DELETED_AT_ONCE && open()) {
+            ({ removed: last } = await calls.remove(wanted.value));
+            removed += last;
+          }
+        } finally {
+          if (removed) note(`${plural(removed, "row")} deleted.${last === DELETED_AT_ONCE ? " There may be more that match." : ""}`);
+          reload();
+        }
       },
     });
-    if (done) note(`${plural(removed, "row")} deleted.`);
-    if (done || removed) reload();
   };
   const truncate = async () => {
     const done = await confirmed({

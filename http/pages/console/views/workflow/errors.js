@@ -6,10 +6,9 @@ import { useData } from "../../lib/hooks.js";
 import { link, route, setQuery } from "../../lib/router.js";
 import { html } from "../../lib/ui.js";
 import { Badge, Card, Empty, Fresh, Loaded, Time } from "../../parts/basics.js";
-import { note } from "../../parts/notes.js";
 import { Table } from "../../parts/table.js";
 import { useVersionNames, VersionSelect } from "./choice.js";
-import { replayedText, replayFailed } from "./replay.js";
+import { replayFailed } from "./replay.js";
 import { RangeSelect, rangeOf } from "./runs.js";
 
 const READ_MAX = 200;
@@ -23,10 +22,7 @@ export function Errors({ app, flow, source }) {
   const versions = useVersionNames(app, flow);
   const load = (signal) => Promise.all(BAD.map((outcome) => get(source + "/runs", { outcome, flowVersion: version, perPage: READ_MAX, since: Date.now() - length }, { signal })));
   const data = useData(load, [source, version, length], { every: EVERY_MS });
-  const replay = async () => {
-    const done = await replayFailed(app, flow, Date.now() - length, versions.names);
-    if (done) note(replayedText(done));
-  };
+  const replay = () => replayFailed(app, flow, Date.now() - length, versions.names);
   return html`
     <div class="card row"><${RangeSelect} usual="1d" />
       <${VersionSelect} names=${versions.names} value=${version} set=${(name) => setQuery({ version: name })} all="all" />

@@ -4,7 +4,8 @@ import { path, post } from "../../lib/api.js";
 import { plural } from "../../lib/format.js";
 import { html, useState } from "../../lib/ui.js";
 import { Problem } from "../../parts/basics.js";
-import { openDialog } from "../../parts/dialog.js";
+import { openDialog, useOpen } from "../../parts/dialog.js";
+import { note } from "../../parts/notes.js";
 import { VersionSelect } from "./choice.js";
 
 // Ask for the version and repeat the run. The promise has {id, replayOf}, undefined when it was dismissed.
@@ -14,36 +15,42 @@ export function replayRun(app, flow, run, names) {
     text="The trigger is queued again with the payload and the time that it had. What the nodes do is done again: commands are sent, requests are made." />`);
 }
 
-// Repeat the failed and abandoned runs since a time, in calls of 100 until all are queued. The promise has {runs, skipped}.
+// Repeat the failed and abandoned runs since a time, in calls of 100 until all are queued or the dialog is closed. A note
+// says how many.
 export function replayFailed(app, flow, since, names) {
   // A further try after an error goes on where that came, so that no run is repeated twice.
   let runs = 0, skipped = 0, continueAt;
-  const send = async (version) => {
-    do {
-      const body = { ...(continueAt ? { continueAt } : { since }), ...(version ? { flowVersion: version } : {}) };
-      const answer = await post(path("applications", app, "flows", flow, "runs", "replay"), body);
-      runs += answer.runs.length;
-      skipped += answer.skipped;
-      continueAt = answer.continueAt;
-    } while (continueAt);
-    return { runs, skipped };
+  const queued = () => `${plural(runs, "run")} queued again${skipped ? `, ${skipped} skipped` : ""}`;
+  const send = async (version, open) => {
+    try {
+      do {
+        const body = { ...(continueAt ? { continueAt } : { since }), ...(version ? { flowVersion: version } : {}) };
+        const answer = await post(path("applications", app, "flows", flow, "runs", "replay"), body);
+        runs += answer.runs.length;
+        skipped += answer.skipped;
+        continueAt = answer.continueAt;
+      } while (continueAt && open());
+    } catch (error) {
+      throw runs + skipped ? new Error(`${queued()}, then: ${error.message}`) : error;
+    }
+    note(`${queued()}.${continueAt ? " The later ones were not, because the dialog was closed." : ""}`);
   };
   return openDialog("Replay the failed runs", (close) => html`<${Replay} ...${{ names, send, close }}
-    text="The failed and the abandoned runs of this time are queued again, the oldest first. What their nodes do is done again." />`);
+    text="The failed and the abandoned runs of this time are queued again, the oldest first. What their nodes do is done again. When this is closed, no more are." />`);
 }
-
-export const replayedText = ({ runs, skipped }) => `${plural(runs, "run")} queued again${skipped ? `, ${skipped} skipped` : ""}.`;
 
 function Replay({ text, names, send, close }) {
   const [version, setVersion] = useState("");
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
+  const open = useOpen();
   const submit = async (event) => {
     event.preventDefault();
     setBusy(true);
     try {
-      close(await send(version));
+      close(await send(version, open));
     } catch (failure) {
+      if (!open()) note(failure.message, "bad");
       setError(failure);
       setBusy(false);
     }

@@ -7,10 +7,9 @@ import { link, route, setQuery } from "../../lib/router.js";
 import { html, useId, useRef, useState } from "../../lib/ui.js";
 import { Badge, Card, Empty, Fresh, Live, Loaded, Time } from "../../parts/basics.js";
 import { Chart } from "../../parts/chart.js";
-import { note } from "../../parts/notes.js";
 import { Table } from "../../parts/table.js";
 import { useVersionNames, VersionSelect } from "./choice.js";
-import { replayedText, replayFailed } from "./replay.js";
+import { replayFailed } from "./replay.js";
 import { typeText } from "./shape.js";
 
 const MINUTE = 60_000, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
@@ -66,10 +65,7 @@ export function Runs({ app, flow, record }) {
     onReset: () => list.reload(),
   });
 
-  const replay = async () => {
-    const done = await replayFailed(app, flow, Date.now() - length, versions.names);
-    if (done) note(replayedText(done));
-  };
+  const replay = () => replayFailed(app, flow, Date.now() - length, versions.names);
   const filters = html`<${RangeSelect} />
     <${VersionSelect} names=${versions.names} value=${version} set=${(name) => setQuery({ version: name, page: "" })} all="all" />
     <${OutcomeSelect} value=${query.outcome || ""} />
