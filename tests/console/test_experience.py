@@ -95,3 +95,25 @@ async def test_endpoints_answer_as_the_form_says(server: Server, console: Consol
     await console.sees("There are no endpoints yet")
     (user,) = (await server.call("GET", f"{application}/experience/users"))["items"]
     assert user["email"] == "ann@example.com"
+
+
+async def test_users_of_a_group_are_searched_for(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    for name in ("ann", "bob", "eve"):
+        body = {"email": f"{name}@example.com", "password": "a long password"}
+        await server.call("POST", f"{application}/experience/users", body)
+    await console.go(f"#{application}/experience/groups")
+    await console.at("button", "Create a group", nth=1).click()
+    form = console.at("dialog")
+    await form.at("textbox", "Name").fill("farmers")
+    for name in ("ann", "eve"):
+        await form.at("searchbox", "Search Users to add").fill(name)
+        await form.at("button", f"Add {name}@example.com").click()
+        assert await form.at("button", "Add bob@example.com").count() == 0
+    await form.at("button", "Remove ann@example.com").click()
+    await form.at("button", "Create").click()
+    await console.at("link", "eve@example.com").shown()
+    await console.at("button", "Change").click()
+    await form.at("button", "Remove eve@example.com").click()
+    await form.at("button", "Save").click()
+    await console.sees("Users none")

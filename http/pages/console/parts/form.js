@@ -13,7 +13,7 @@ const SEARCHED_FROM = 12;
 
 // A field: {name, label, type, hint, options, required, placeholder, rows, value, show(values), autocomplete}
 // type: "text" (default), "password", "email", "number", "checkbox", "select", "lines", "longtext", "json", "tags",
-// "time", "secret", "map", "choices", "records" (ids of the records of the list `source`). `options` of a select and of choices: texts or [value, text]. "lines" gives an
+// "time", "secret", "map", "choices", "records" (ids of the records of the list `source`, found by their field `by`). `options` of a select and of choices: texts or [value, text]. "lines" gives an
 // array of texts, "json" a value, "tags" [{key, value}] and "map" an object from "key=value" lines, "filters" filters of tags, "choices" an array.
 // A field that is empty and not required gives its `blank`, by default undefined. A "longtext" with `file` (the types of
 // files) can be read from a file.

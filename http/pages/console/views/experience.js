@@ -19,12 +19,12 @@ function useAround(app) {
   const base = path("applications", app, "experience");
   return useData(async (signal) => {
     const all = async (name, query) => (await get(`${base}/${name}`, { perPage: CHOICES_MAX, ...query }, { signal })).items;
-    const [application, groups, users, endpoints, pages, layouts, slugs, domains, versions] = await Promise.all([
-      get(path("applications", app), { summaryInclude: "deviceCount" }, { signal }), all("groups"), all("users"), all("endpoints"),
+    const [application, groups, endpoints, pages, layouts, slugs, domains, versions] = await Promise.all([
+      get(path("applications", app), { summaryInclude: "deviceCount" }, { signal }), all("groups"), all("endpoints"),
       all("views", { viewType: "page" }), all("views", { viewType: "layout" }), all("slugs"), all("domains"), all("versions"),
     ]);
     const own = application.endpointSlug ? [{ slug: application.endpointSlug, version: DEVELOP }] : [];
-    return { application, groups, users, endpoints, pages, layouts, slugs, domains, versions, sites: [...own, ...slugs] };
+    return { application, groups, endpoints, pages, layouts, slugs, domains, versions, sites: [...own, ...slugs] };
   }, [app]);
 }
 

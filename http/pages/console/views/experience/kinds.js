@@ -1,8 +1,9 @@
 // The kinds of records of an experience: for each its columns, fields and facts, which experience.js shows.
 // fields(document, around, change): of the form that creates or changes one; `around` has the lists to choose from.
 
-import { patch, path } from "../../lib/api.js";
+import { get, patch, path } from "../../lib/api.js";
 import { count } from "../../lib/format.js";
+import { useData } from "../../lib/hooks.js";
 import { link } from "../../lib/router.js";
 import { html } from "../../lib/ui.js";
 import { Badge, Card, Snippet, Tags, Time } from "../../parts/basics.js";
@@ -14,6 +15,7 @@ import { Requests } from "./requests.js";
 import { replyFields, replyInitial, replyText, takeReply } from "./replies.js";
 
 export const DEVELOP = "develop";
+const MEMBERS_MAX = 20;
 const DAY_MS = 86_400_000;
 const PEM = ".pem,.crt,.cer,.key,.txt";
 const METHODS = ["get", "post", "put", "patch", "delete", "options"].map((each) => [each, each.toUpperCase()]);
@@ -145,6 +147,16 @@ const users = {
   }}>End all log-ins</button>`,
 };
 
+// The first users of a group, and how many it has.
+function Members({ app, group }) {
+  const source = path("applications", app, "experience", "users");
+  const all = group.experienceUserIds.length;
+  const data = useData((signal) => get(source, { experienceGroupId: group.id, perPage: MEMBERS_MAX }, { signal }), [source, group]);
+  const shown = data.value?.items || [];
+  return html`<span class="row">${shown.map((each) => html`<a key=${each.id} href=${link("/applications", app, "experience", "users", each.id)}>${each.email}</a>`)}
+    ${all > shown.length && (shown.length ? `and ${count(all - shown.length)} more` : count(all))}${all === 0 && "none"}</span>`;
+}
+
 const groups = {
   title: "Groups", noun: "group", search: "name",
   lead: "Groups decide which users may call which endpoints, and which devices they see.",
@@ -161,7 +173,7 @@ const groups = {
     only: ["name", "description", "parentId", "experienceUserIds", "experienceEndpointIds", "deviceIds", "deviceTags", "deviceQueryJson", "groupTags"], change,
     more: {
       parentId: { label: "Group above it", hint: undefined, type: "select", options: [["", "none"], ...named(around.groups)], blank: change ? null : undefined },
-      experienceUserIds: { label: "Users", type: "choices", options: around.users.map((each) => [each.id, each.email]) },
+      experienceUserIds: { label: "Users", type: "records", source: path("applications", around.application.id, "experience", "users"), by: "email", hint: undefined },
       experienceEndpointIds: { label: "Endpoints", type: "choices", options: around.endpoints.map((each) => [each.id, `${methodOf(each)} ${each.route}`]) },
       deviceIds: { label: "Devices by name", type: "records", source: path("applications", around.application.id, "devices"), hint: undefined },
       deviceTags: { label: "Devices by tag" },
@@ -171,7 +183,7 @@ const groups = {
   initial: (record) => ({ ...record, parentId: record.parentId || "" }),
   facts: (record, app, around) => [
     ["Above it", around?.groups.find((each) => each.id === record.parentId)?.name || null],
-    ["Users", around?.users.filter((each) => record.experienceUserIds.includes(each.id)).map((each) => each.email).join(", ") || count(record.experienceUserIds.length)],
+    ["Users", html`<${Members} app=${app} group=${record} />`],
     ["Endpoints", around?.endpoints.filter((each) => record.experienceEndpointIds.includes(each.id)).map((each) => `${methodOf(each)} ${each.route}`).join(", ") || count(record.experienceEndpointIds.length)],
     record.totalDeviceCount !== undefined && ["Devices", `${count(record.directDeviceCount)} directly, ${count(record.totalDeviceCount)} with the groups below it`],
     record.deviceIds.length > 0 && ["Devices by id", html`<span class="row">${record.deviceIds.map((id) => html`<a href=${link("/applications", app, "devices", id)}><code>${id}</code></a>`)}</span>`],
