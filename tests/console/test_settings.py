@@ -147,3 +147,17 @@ async def test_archives_are_begun_run_and_ended(server: Server, console: Console
     await console.at("button", "End archiving").click()
     await console.at("button", "End it").click()
     await console.sees("Nothing is archived yet")
+
+
+async def test_an_application_is_transferred_and_comes_back(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    await server.organization("farm")
+    await console.go(f"#{application}/settings")
+    form = console.at("dialog")
+    for owner, kind in (("farm", "organization"), ("yourself", "user")):
+        await console.at("button", "Transfer to another owner").click()
+        await form.at("combobox", "New owner").choose(owner)
+        await form.at("button", "Transfer").click()
+        await form.gone()
+        assert (await server.call("GET", application))["ownerType"] == kind
+        await console.sees("Owner farm" if kind == "organization" else "Owner your account")

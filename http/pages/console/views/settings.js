@@ -7,10 +7,11 @@ import { session } from "../lib/session.js";
 import { html } from "../lib/ui.js";
 import { Card, Facts, Loaded, Page, Problem, Tabs } from "../parts/basics.js";
 import { confirmed } from "../parts/dialog.js";
-import { Form, openForm } from "../parts/form.js";
+import { Form } from "../parts/form.js";
 import { note } from "../parts/notes.js";
 import { stamps } from "../parts/records.js";
 import { fieldsOf, useDocument } from "../parts/schema.js";
+import { openTransfer } from "../parts/transfer.js";
 import { Archives } from "./settings/archives.js";
 import { Copies } from "./settings/copies.js";
 import { Counts } from "./settings/counts.js";
@@ -51,6 +52,9 @@ function General({ app, application, reload }) {
     note("The settings are saved.");
     reload();
   };
+  const transfer = async () => {
+    if (await openTransfer({ application })) reload();
+  };
   const remove = async () => {
     const text = html`<b>${application.name}</b> is deleted for good, with all its devices, what they reported, and everything else in it.`;
     if (await confirmed({ title: "Delete this application?", text, typed: application.name, act: () => del(source) })) go(link("/applications"));
@@ -58,31 +62,7 @@ function General({ app, application, reload }) {
   return html`<${Card} title="About"><${Facts} rows=${[["Owner", application.organizationName || (application.ownerId === session.value.userId ? "your account" : application.ownerId)], ...stamps(application)]} /></${Card}>
     <${Card} title="General"><${Form} key=${application.lastUpdated} fields=${fields} initial=${application} changesOnly submit=${save} /></${Card}>
     <${Card} title="Owner"><p>Everything that the application holds goes with it, also its keys and tokens.</p>
-      <div><button onClick=${() => transfer(app, application, reload)}>Give it to another owner</button></div></${Card}>
+      <div><button onClick=${transfer}>Transfer to another owner</button></div></${Card}>
     <${Card} title="Delete"><p>Deletes the application and everything in it.</p>
       <div><button class="danger" onClick=${remove}>Delete this application</button></div></${Card}>`;
-}
-
-// Give the application to an organization, or to a user by the id.
-async function transfer(app, application, reload) {
-  const listed = await get("/orgs", { perPage: 100 }).catch((error) => note(error.message, "bad"));
-  if (!listed) return;
-  const organizations = listed.items.filter((each) => each.id !== application.ownerId);
-  const OTHER = "user";
-  const given = await openForm("Give the application to another owner", {
-    button: "Give",
-    fields: [
-      { name: "destinationId", label: "New owner", type: "select", options: [...organizations.map((each) => [each.id, each.name]), [OTHER, "a user"]], required: true },
-      { name: "user", label: "Id of the user", required: true, hint: "24 hexadecimal digits", show: (values) => values.destinationId === OTHER },
-    ],
-    extra: html`<p class="quiet">You can use it afterwards only if your role at the new owner allows it.</p>`,
-    submit: ({ destinationId, user }) => {
-      const place = application.ownerType === "user" ? "/me/transferResources" : path("orgs", application.ownerId, "transferResources");
-      const toUser = destinationId === OTHER;
-      return patch(place, { destinationId: toUser ? user : destinationId, destinationType: toUser ? "user" : "organization", applicationIds: [app], strict: true });
-    },
-  });
-  if (!given) return;
-  note("The application has another owner.");
-  reload();
 }

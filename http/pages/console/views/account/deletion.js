@@ -26,6 +26,6 @@ export function Deletion({ me, reload }) {
     <p>This deletes your account for good, with your ${plural(appCount, "application")} and all that they contain, your dashboards, and your ${plural(apiTokenCount, "API token")}.
       What organizations own stays. First transfer to others what they still need.</p>
     <p>The only user of a server, and the only administrator of an organization, cannot be deleted.</p>
-    <div class="row"><button onClick=${async () => (await openTransfer()) && reload()}>Transfer to another owner</button>
+    <div class="row"><button onClick=${async () => (await openTransfer({})) && reload()}>Transfer to another owner</button>
       <button class="danger" onClick=${remove}>Delete my account</button></div></div></${Card}>`;
 }

@@ -40,6 +40,6 @@ export function Settings({ org, isAdmin, reload }) {
   ]} /></${Card}>
   ${isAdmin && html`<${Card} title="Delete"><div class="stack">
     <p>An organization that owns nothing can be deleted. Transfer or delete its applications and dashboards first.</p>
-    <div class="row"><button onClick=${async () => (await openTransfer(org)) && reload()}>Transfer to another owner</button>
+    <div class="row"><button onClick=${async () => (await openTransfer({ org })) && reload()}>Transfer to another owner</button>
       <button class="danger" onClick=${remove}>Delete the organization</button></div></div></${Card}>`}`;
 }
