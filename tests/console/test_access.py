@@ -10,6 +10,7 @@ import pytest
 from tests.certificates import make_certificate
 from tests.console.console_page import ConsolePage
 from tests.console.demo_server import DemoServer
+from tests.e2e.conftest import Server
 
 pytestmark = pytest.mark.slow
 
@@ -46,6 +47,20 @@ async def test_the_secret_of_a_key_is_shown_once_and_logs_a_device_in(
     await page.at("dialog").at("button", "Delete").click()
     await page.at("heading", "Access keys").shown()
     await page.at("link", "key of the pump").gone()
+
+
+async def test_a_secret_is_shown_also_if_the_dialog_is_closed_before_it_comes(
+    server: Server, console: ConsolePage
+) -> None:
+    application = await server.application()
+    await console.go(f"#{application}/keys")
+    await console.at("button", "Create an access key", nth=0).click()
+    async with console.held("*/keys") as asked:
+        await console.at("dialog").at("button", "Create").click()
+        await asked()
+        await console.press("Escape")
+        await console.at("dialog").gone()
+    await console.sees("It is shown now and never again.")
 
 
 async def test_a_token_can_do_what_its_scopes_say(demo: DemoServer, demo_console: ConsolePage) -> None:

@@ -8,6 +8,8 @@ const shown = signal(null);
 let last = 0;
 
 // Open a dialog: `body(close)` is its content. Returns a promise of what `close(value)` got, undefined when dismissed.
+// `close.during(work)`: the content waits for an answer. If the dialog is dismissed meanwhile, the promise has what `work`
+// gives, so that nothing is lost, such as a secret that is shown once; unless the reader has left the view by then.
 export function openDialog(title, body) {
   return new Promise((resolve) => (shown.value = { id: ++last, title, body, resolve }));
 }
@@ -36,8 +38,9 @@ function Confirmation({ text, button, typed, act, close }) {
     event.preventDefault();
     setBusy(true);
     try {
-      await act(open);
-      close(true);
+      const work = Promise.resolve(act(open)).then(() => true);
+      close.during(work);
+      close(await work);
     } catch (failure) {
       if (!open()) note(failure.message, "bad");
       setError(failure);
@@ -67,7 +70,10 @@ export function Dialogs() {
   // A dialog belongs to the view over which it was opened.
   useEffect(() => {
     if (!dialog) return undefined;
-    const left = () => close();
+    const left = () => {
+      hide();
+      dialog.resolve();
+    };
     addEventListener("hashchange", left);
     return () => removeEventListener("hashchange", left);
   }, [dialog]);
@@ -76,13 +82,17 @@ export function Dialogs() {
     shown.value?.resolve();
     shown.value = null;
   }, []);
-  const close = (value) => {
-    if (shown.value === dialog) {
-      element.current?.close();
-      shown.value = null;
-    }
-    dialog.resolve(value);
+  const hide = () => {
+    if (shown.value !== dialog) return;
+    element.current?.close();
+    shown.value = null;
   };
+  const close = (value) => {
+    hide();
+    const place = location.hash;
+    dialog.resolve(value ?? dialog.work?.then((late) => (location.hash === place ? late : undefined), () => undefined));
+  };
+  close.during = (work) => (dialog.work = work);
   if (!dialog) return null;
   return html`<dialog key=${dialog.id} ref=${element} aria-labelledby=${title} onCancel=${(event) => { event.preventDefault(); close(); }} onClose=${() => close()}>
     <h2 id=${title}>${dialog.title}</h2>

@@ -41,8 +41,10 @@ export function Form({ fields, initial = {}, submit, button = "Save", close, ext
         const value = toValue(field, texts[field.name]);
         if (value !== undefined) put(values, field.name, value);
       }
-      const answer = await submit(values);
-      close?.(answer ?? true);
+      const work = Promise.resolve(submit(values)).then((answer) => answer ?? true);
+      close?.during?.(work);
+      const answer = await work;
+      close?.(answer);
     } catch (failure) {
       if (!open()) note(failure.message, "bad");
       setError(failure);

@@ -3,6 +3,8 @@
 import { exactJson, parseExact } from "../lib/exact.js";
 import { html, useState } from "../lib/ui.js";
 import { Problem } from "./basics.js";
+import { useOpen } from "./dialog.js";
+import { note } from "./notes.js";
 
 const FOLDED_FROM = 2;
 const ITEMS_MAX = 200;
@@ -30,6 +32,7 @@ export function JsonEditor({ value, save, button = "Save", label = "JSON", rows 
   const [text, setText] = useState(() => exactJson(value, 2));
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
+  const open = useOpen();
   const syntax = syntaxError(text);
   const submit = async (event) => {
     event.preventDefault();
@@ -38,6 +41,7 @@ export function JsonEditor({ value, save, button = "Save", label = "JSON", rows 
     try {
       await save(parseExact(text));
     } catch (failure) {
+      if (!open()) note(failure.message, "bad");
       setError(failure);
     }
     setBusy(false);

@@ -4,6 +4,8 @@ import { get } from "../../lib/api.js";
 import { useData } from "../../lib/hooks.js";
 import { html, useId, useState } from "../../lib/ui.js";
 import { Problem } from "../../parts/basics.js";
+import { useOpen } from "../../parts/dialog.js";
+import { note } from "../../parts/notes.js";
 import { article } from "../../parts/records.js";
 import { RESOURCE_ROLES, ROLES } from "./words.js";
 
@@ -17,14 +19,18 @@ export function RolesForm({ org, initial, before, button, submit, close }) {
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
   const id = useId();
+  const open = useOpen();
   const send = async (event) => {
     event.preventDefault();
     const given = new FormData(event.target);
     setBusy(true);
     setError(null);
     try {
-      close((await submit({ role, ...roles }, (name) => given.get(name))) ?? true);
+      const work = submit({ role, ...roles }, (name) => given.get(name)).then((answer) => answer ?? true);
+      close.during(work);
+      close(await work);
     } catch (failure) {
+      if (!open()) note(failure.message, "bad");
       setError(failure);
       setBusy(false);
     }
