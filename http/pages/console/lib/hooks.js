@@ -8,14 +8,15 @@ const AGAIN_MS = 5000; // after a first load that failed, if `every` is a functi
 // Load something and keep it: {value, error, loading, at, reload}.
 // `load(signal)` gives a promise; it is called again when `deps` change, by `reload()`, and every `every` ms while the
 // page is visible. `every` may be a function of the value; then 0 ends the repetition. `value` stays while it is loaded
-// again, and while a later load fails; then `error` is set as well.
+// again, and while a later load fails; then `error` is set as well. It does not stay if the load after a change of `deps`
+// fails, since it is not what is asked for.
 export function useData(load, deps, { every = 0 } = {}) {
   const [state, setState] = useState({ loading: true });
   const again = useRef(() => {});
   const latest = useRef(load);
   latest.current = load;
   useEffect(() => {
-    let abort = null, timer = 0, over = false, wait = typeof every === "function" ? AGAIN_MS : every;
+    let abort = null, timer = 0, over = false, known = false, wait = typeof every === "function" ? AGAIN_MS : every;
     const run = async () => {
       if (over) return;
       clearTimeout(timer);
@@ -24,10 +25,13 @@ export function useData(load, deps, { every = 0 } = {}) {
       setState((before) => ({ ...before, loading: true }));
       try {
         const value = await latest.current(mine.signal);
-        if (!mine.signal.aborted) setState({ value, loading: false, at: Date.now() });
+        if (!mine.signal.aborted) {
+          known = true;
+          setState({ value, loading: false, at: Date.now() });
+        }
         wait = typeof every === "function" ? every(value) : every;
       } catch (error) {
-        if (!mine.signal.aborted) setState((before) => ({ ...before, error, loading: false }));
+        if (!mine.signal.aborted) setState((before) => ({ ...(known ? before : {}), error, loading: false }));
       }
       if (wait && !over && mine === abort) timer = setTimeout(tick, wait);
     };

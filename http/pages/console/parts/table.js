@@ -56,12 +56,15 @@ export function RecordTable({ noun = "row", many = noun + "s", source, params = 
     ...params, page, perPage: PER_PAGE, sortField: field, sortDirection: direction,
     ...(filter && search ? { filterField: search, filter: `*${filter}*` } : {}),
   };
-  const key = exactJson([typeof source === "function" ? refresh : source, asked]);
-  const load = async (signal) => ({ list: await (typeof source === "function" ? source(asked, signal) : get(source, asked, { signal })), key });
-  const data = useData(load, [key, refresh], { every });
-  useEffect(() => { if (data.value) onLoaded?.(data.value.list); }, [data.value]);
-  // Where the server refuses what is asked for, the rows of what was asked for before are not shown.
-  const list = data.error && data.value?.key !== key ? undefined : data.value?.list;
+  const load = (signal) => (typeof source === "function" ? source(asked, signal) : get(source, asked, { signal }));
+  const data = useData(load, [typeof source === "function" ? refresh : source, exactJson(asked)], { every });
+  const list = data.value;
+  const loaded = useRef(refresh);
+  useEffect(() => {
+    if (loaded.current !== refresh && typeof source !== "function") data.reload();
+    loaded.current = refresh;
+  }, [refresh]);
+  useEffect(() => { if (list) onLoaded?.(list); }, [list]);
   // The last page may have gone, as by a deletion.
   useEffect(() => { if (page > 0 && list && page * PER_PAGE >= list.totalCount) setQuery({ page: Math.max(0, Math.ceil(list.totalCount / PER_PAGE) - 1) || "" }); }, [list]);
   const narrowed = filter || Object.values(params).some((value) => value !== undefined && value !== null && value !== "");
