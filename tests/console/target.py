@@ -137,9 +137,14 @@ class Target:
         await self._page.command("Input.dispatchMouseEvent", type="mouseReleased", **{**press, **end})
 
     async def fill(self, text: str) -> None:
-        """Click a field and replace its text."""
-        await self.click()
-        await self._call("function () { this.select?.(); return true; }")
+        """Click a field and replace its text. It is clicked again if something else has taken the focus meanwhile."""
+
+        async def select() -> bool:
+            await self.click()
+            script = "function () { this.select?.(); return { focused: document.activeElement === this }; }"
+            return bool(await self._call(script, of="focused"))
+
+        await self._page.soon(select, f"the focus in {self}")
         if text:
             await self._page.command("Input.insertText", text=text)
         else:

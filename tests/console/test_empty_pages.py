@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from typing import Any
 
 import pytest
 import trio
@@ -23,21 +24,23 @@ WITHOUT_CALL = {"actors", "settings", "topics"}
 """Pages whose first record comes by other ways than one call."""
 
 
-async def run(command: list[str], token: str) -> str:
-    """What a command prints; it fails the test if it ends with another code than 0."""
+SHELLS = {"curl": ["sh", "-c"], "Python": [sys.executable, "-c"]}
+
+
+async def run(command: list[str], token: str) -> Any:
+    """The JSON that a command prints; it fails the test if it ends with another code than 0."""
     environment = {**os.environ, "TOKEN": token}
     done = await trio.run_process(
         command, env=environment, capture_stdout=True, capture_stderr=True, check=False
     )
     assert done.returncode == 0, (command, done.stdout, done.stderr)
-    return done.stdout.decode()
+    return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("language", ["curl", "Python"])
-async def test_the_calls_of_an_empty_list_work(language: str, server: Server, console: ConsolePage) -> None:
-    application = await server.application()
+async def test_the_calls_of_an_empty_list_work(server: Server, console: ConsolePage) -> None:
+    """Those for curl in the application that is shown; those for Python in another one, where nothing is yet."""
+    application, other = await server.application("curl"), await server.application("Python")
     token = await server.log_in()
-    shell = ["sh", "-c"] if language == "curl" else [sys.executable, "-c"]
     without = set()
     for path in await console.run(PLACES):
         place = path.replace("/applications/:app", application)
@@ -45,14 +48,18 @@ async def test_the_calls_of_an_empty_list_work(language: str, server: Server, co
         await console.go(f"#{place}")
         with trio.fail_after(30):
             await console.until(SETTLED)
-        if not (snippets := await console.run(SNIPPET % language)):
+        snippets = {language: await console.run(SNIPPET % language) for language in SHELLS}
+        if not any(snippets.values()):
             without.add(path.rpartition("/")[2])
             continue
         if path.endswith("/certificates"):
-            assert "BEGIN CERTIFICATE" in snippets[0]  # the reader puts a certificate in
+            assert all("BEGIN CERTIFICATE" in text for text, *_ in snippets.values())  # the reader puts one in
             continue
-        made = json.loads(await run([*shell, snippets[0]], token))
-        assert "message" not in made or "id" in made, (path, made)
+        in_other = snippets["Python"][0].replace(application, other)
+        assert in_other != snippets["Python"][0]
+        for command in ([*SHELLS["curl"], snippets["curl"][0]], [*SHELLS["Python"], in_other]):
+            made = await run(command, token)
+            assert "message" not in made or "id" in made, (path, made)
         await console.reload()
         await console.at(css="main table").shown()
     assert without == WITHOUT_CALL

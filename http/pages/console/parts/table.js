@@ -69,8 +69,9 @@ export function RecordTable({ noun = "row", many = noun + "s", source, params = 
   useEffect(() => { if (page > 0 && list && page * PER_PAGE >= list.totalCount) setQuery({ page: Math.max(0, Math.ceil(list.totalCount / PER_PAGE) - 1) || "" }); }, [list]);
   const narrowed = filter || Object.values(params).some((value) => value !== undefined && value !== null && value !== "");
   const sort = {
-    field: list?.sortField || field,
-    direction: list?.sortDirection || direction,
+    // What the address says, since a list that comes late is still in the order before.
+    field: field || list?.sortField,
+    direction: direction || list?.sortDirection,
     by: (name) => setQuery({ sort: name, direction: sort.field === name && sort.direction === "asc" ? "desc" : "asc", page: "" }),
   };
   if (list && list.totalCount === 0 && !narrowed && empty) return html`<section class="card flush">${filters && html`<div class="filters">${filters}</div>`}${empty}</section>`;

@@ -52,8 +52,9 @@ export function Rows({ app, table }) {
   };
   const setWanted = (value) => setQuery({ query: value && Object.keys(value).length ? exactJson(value) : "", page: "" });
   const sort = {
-    field: list?.sortColumn, direction: list?.sortDirection,
-    by: (name) => setQuery({ sort: name, direction: list?.sortColumn === name && list.sortDirection === "asc" ? "desc" : "asc", page: "" }),
+    // What the address says, since rows that come late are still in the order before.
+    field: query.sort || list?.sortColumn, direction: query.sort ? query.direction || "asc" : list?.sortDirection,
+    by: (name) => setQuery({ sort: name, direction: sort.field === name && sort.direction === "asc" ? "desc" : "asc", page: "" }),
   };
   const change = async (row, changes) => {
     await calls.change(row.id, changes);
