@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import argon2
@@ -10,16 +10,17 @@ import pytest
 
 from tests.console.console_page import ConsolePage, console_page
 from tests.console.demo_server import DemoServer, demo_server
-from tests.e2e.browser import CHROMIUM
+from tests.e2e.browser import CHROMIUM, shared
 from tests.e2e.conftest import EMAIL, PASSWORD, Server, hash_with, running_server
 
 
-@pytest.fixture
-def chromium() -> str:
-    """The browser; a test that needs it is skipped without it."""
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The browser of all pages; a test that needs it is skipped without it."""
     if CHROMIUM is None:
         pytest.skip("there is no Chromium on this machine")
-    return CHROMIUM
+    with shared(tmp_path_factory.mktemp("chromium")):
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +37,7 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
 
 
 @pytest.fixture
-async def page(chromium: str, server: Server, tmp_path: Path) -> AsyncIterator[ConsolePage]:
+async def page(chromium: None, server: Server, tmp_path: Path) -> AsyncIterator[ConsolePage]:
     """The console of `server`; nobody is logged in."""
     async with console_page(server.url, tmp_path) as shown:
         yield shown
@@ -57,7 +58,7 @@ async def demo(tmp_path: Path) -> AsyncIterator[DemoServer]:
 
 
 @pytest.fixture
-async def demo_console(chromium: str, demo: DemoServer, tmp_path: Path) -> AsyncIterator[ConsolePage]:
+async def demo_console(chromium: None, demo: DemoServer, tmp_path: Path) -> AsyncIterator[ConsolePage]:
     """The console of `demo`, with the owner logged in."""
     async with console_page(demo.server.url, tmp_path) as shown:
         await shown.log_in(EMAIL, PASSWORD)

@@ -166,6 +166,7 @@ class ConsolePage(ElementPage):
         self.on("Browser.downloadProgress", progressed)
         where: dict[str, Any] = {
             "behavior": "allow",
+            "browserContextId": self.profile,
             "downloadPath": str(self.downloads),
             "eventsEnabled": True,
         }
@@ -186,7 +187,7 @@ class ConsolePage(ElementPage):
 async def console_page(
     url: str, folder: Path, *, place: str = "", before: str = "", **options: Any
 ) -> AsyncIterator[ConsolePage]:
-    """The console of a server at this URL, in a browser of its own; nobody is logged in. `before` is a script."""
+    """The console of a server at this URL, in a profile of its own; nobody is logged in. `before` is a script."""
     async with opened(folder / "profile", ConsolePage, **options) as page:
         page.origin = url
         page.downloads = folder / "downloads"

@@ -95,7 +95,7 @@ async def test_a_fault_does_not_pass(name: str, page: ConsolePage) -> None:
 
 
 async def test_a_request_to_somebody_else_does_not_pass(
-    chromium: str, server: Server, tmp_path: Path
+    chromium: None, server: Server, tmp_path: Path
 ) -> None:
     """Also where no policy forbids it, as on the page of the API documentation."""
     async with console_page(server.url, tmp_path) as page:
@@ -104,7 +104,7 @@ async def test_a_request_to_somebody_else_does_not_pass(
             await page.run("fetch('http://localhost:1/').catch(() => true)")
 
 
-async def test_a_fault_ends_the_test(chromium: str, server: Server, tmp_path: Path) -> None:
+async def test_a_fault_ends_the_test(chromium: None, server: Server, tmp_path: Path) -> None:
     with pytest.RaisesGroup(
         pytest.RaisesExc(AssertionError, match="nobody caught it"), flatten_subgroups=True
     ):

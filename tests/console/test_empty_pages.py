@@ -53,7 +53,9 @@ async def test_the_calls_of_an_empty_list_work(server: Server, console: ConsoleP
             without.add(path.rpartition("/")[2])
             continue
         if path.endswith("/certificates"):
-            assert all("BEGIN CERTIFICATE" in text for text, *_ in snippets.values())  # the reader puts one in
+            assert all(
+                "BEGIN CERTIFICATE" in text for text, *_ in snippets.values()
+            )  # the reader puts one in
             continue
         in_other = snippets["Python"][0].replace(application, other)
         assert in_other != snippets["Python"][0]

@@ -94,7 +94,7 @@ async def test_one_event_is_responded_to_and_followed(server: Server, console: C
     await console.sees("There are no events yet")
 
 
-async def test_many_events_are_resolved_by_a_job_and_exported(chromium: str, tmp_path: Path) -> None:
+async def test_many_events_are_resolved_by_a_job_and_exported(chromium: None, tmp_path: Path) -> None:
     async with (
         running_server(tmp_path / "data", limits={"changed_events_max": 3}) as server,
         console_page(server.url, tmp_path) as console,

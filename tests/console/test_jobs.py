@@ -42,7 +42,7 @@ async def test_a_job_appears_and_its_result_is_downloaded(server: Server, consol
     await console.sees("Nothing matches.")
 
 
-async def test_a_running_job_shows_its_progress(chromium: str, tmp_path: Path) -> None:
+async def test_a_running_job_shows_its_progress(chromium: None, tmp_path: Path) -> None:
     """The server holds the job in its middle."""
     limits = tmp_path / "limits.toml"
     limits.write_text(LIMITS)

@@ -17,7 +17,7 @@ OTHER = "other@example.com"
 
 
 async def test_somebody_is_invited_and_gets_roles(
-    chromium: str, server: Server, console: ConsolePage, tmp_path: Path
+    chromium: None, server: Server, console: ConsolePage, tmp_path: Path
 ) -> None:
     for email in (EMAIL, OTHER):
         if email == OTHER:

@@ -80,7 +80,7 @@ async def test_a_failed_run_is_found_understood_and_replayed(server: Server, con
     await console.sees("All is well.")
 
 
-async def test_all_failed_runs_are_replayed_in_parts(chromium: str, tmp_path: Path) -> None:
+async def test_all_failed_runs_are_replayed_in_parts(chromium: None, tmp_path: Path) -> None:
     async with (
         running_server(tmp_path / "data", limits={"replayed_runs_max": 2}) as server,
         console_page(server.url, tmp_path) as console,

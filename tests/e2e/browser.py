@@ -11,8 +11,9 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,6 +45,7 @@ class Page:
         self.faults: list[str] = []
         self.requests: list[str] = []
         """The method and the URL of all requests of a page that is watched."""
+        self.profile = ""
         self._connection = connection
         self._session: str | None = None
         self._calls = 0
@@ -142,13 +144,17 @@ class Page:
         await self.command("Page.addScriptToEvaluateOnNewDocument", source=_REPORT)
 
     async def attach(self) -> None:
-        """Open a tab; all further commands are for it."""
-        tab = await self.command("Target.createTarget", url="about:blank")
+        """Open a tab with a profile of its own; all further commands are for it. Both end with the connection."""
+        profile = await self.command("Target.createBrowserContext", disposeOnDetach=True)
+        self.profile = profile["browserContextId"]
+        tab = await self.command("Target.createTarget", url="about:blank", browserContextId=self.profile)
         session = await self.command("Target.attachToTarget", targetId=tab["targetId"], flatten=True)
         self._session = session["sessionId"]
         self.on("Runtime.exceptionThrown", self._thrown)
         await self.command("Page.enable")
         await self.command("Runtime.enable")
+        # Of several pages of a browser only one has the focus otherwise.
+        await self.command("Emulation.setFocusEmulationEnabled", enabled=True)
 
     async def receive(self) -> None:
         """Take what the browser sends, until it ends."""
@@ -179,9 +185,78 @@ class Page:
         assert not faults, "\n".join(faults)
 
 
+class Browser:
+    """A Chromium without a window, in which each page has a profile of its own."""
+
+    def __init__(self, profile: Path) -> None:
+        assert CHROMIUM is not None
+        options = ["--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in _QUIET)]
+        options += [f"--user-data-dir={profile}", "--remote-debugging-port=0", "about:blank"]
+        self._process = subprocess.Popen(
+            [CHROMIUM, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        self.address = self._address()
+        # What it says of itself is taken, so that its pipe is never full.
+        self._drain = threading.Thread(target=self._said, daemon=True)
+        self._drain.start()
+
+    def ended(self) -> bool:
+        """Whether it has ended by itself."""
+        return self._process.poll() is not None
+
+    def close(self) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.wait()
+        self._drain.join()
+        assert self._process.stderr is not None
+        self._process.stderr.close()
+
+    def _address(self) -> str:
+        assert self._process.stderr is not None
+        said = b""
+        for line in self._process.stderr:
+            said += line
+            if found := re.search(rb"DevTools listening on (ws://\S+)\n", line):
+                return found[1].decode()
+        raise AssertionError(f"the browser ended: {said.decode()}")
+
+    def _said(self) -> None:
+        assert self._process.stderr is not None
+        for _line in self._process.stderr:
+            pass
+
+
+_shared: list[Browser] = []
+
+
+@contextmanager
+def shared(profile: Path) -> Iterator[None]:
+    """Within it all pages are opened in one browser: to start one takes longer than most tests."""
+    _shared.append(Browser(profile))
+    yield
+    _shared.pop().close()
+
+
+@asynccontextmanager
+async def _browser(profile: Path) -> AsyncIterator[Browser]:
+    """The shared browser, anew if it has ended, or one of its own."""
+    if _shared:
+        if _shared[0].ended():
+            _shared[0].close()
+            _shared[0] = await trio.to_thread.run_sync(Browser, profile)
+        yield _shared[0]
+        return
+    own = await trio.to_thread.run_sync(Browser, profile)
+    try:
+        yield own
+    finally:
+        own.close()
+
+
 @asynccontextmanager
 async def shown(url: str, profile: Path, *, patience_s: float = PATIENCE_S) -> AsyncIterator[Page]:
-    """A page in a browser of its own, loaded. All waiting in it is bounded."""
+    """A page, loaded. All waiting in it is bounded."""
     async with opened(profile, patience_s=patience_s) as page:
         await page.command("Page.navigate", ends_with="Page.loadEventFired", url=url)
         yield page
@@ -191,46 +266,17 @@ async def shown(url: str, profile: Path, *, patience_s: float = PATIENCE_S) -> A
 async def opened(
     profile: Path, kind: type[Any] = Page, *, patience_s: float = PATIENCE_S
 ) -> AsyncIterator[Any]:
-    """An empty page of this kind in a browser of its own."""
-    assert CHROMIUM is not None
-    options = ["--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in _QUIET)]
-    options += [f"--user-data-dir={profile}", "--remote-debugging-port=0", "about:blank"]
+    """An empty page of this kind with a new profile, which is in this directory if the browser is not shared."""
     with trio.fail_after(patience_s):
-        process = await trio.lowlevel.open_process(
-            [CHROMIUM, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        )
-        try:
-            address = await _address(process)
-            async with (
-                open_websocket_url(address, max_message_size=_MESSAGE_BYTES_MAX) as connection,
-                trio.open_nursery() as nursery,
-            ):
-                page = kind(connection)
-                nursery.start_soon(page.receive)
-                nursery.start_soon(_drained, process)
-                await page.attach()
-                yield page
-                # Faults of the last moment fail as well.
-                await page.run("new Promise((done) => setTimeout(done, 0))")
-                nursery.cancel_scope.cancel()
-        finally:
-            process.kill()
-            with trio.CancelScope(shield=True):
-                await process.wait()
-
-
-async def _address(process: trio.Process) -> str:
-    assert process.stderr is not None
-    said = b""
-    async for piece in process.stderr:
-        said += piece
-        if found := re.search(rb"DevTools listening on (ws://\S+)\n", said):
-            return found[1].decode()
-    raise AssertionError(f"the browser ended: {said.decode()}")
-
-
-async def _drained(process: trio.Process) -> None:
-    """Take what the browser says of itself, so that its pipe is never full."""
-    assert process.stderr is not None
-    async for _piece in process.stderr:
-        pass
+        async with (
+            _browser(profile) as browser,
+            open_websocket_url(browser.address, max_message_size=_MESSAGE_BYTES_MAX) as connection,
+            trio.open_nursery() as nursery,
+        ):
+            page = kind(connection)
+            nursery.start_soon(page.receive)
+            await page.attach()
+            yield page
+            # Faults of the last moment fail as well.
+            await page.run("new Promise((done) => setTimeout(done, 0))")
+            nursery.cancel_scope.cancel()
