@@ -9,8 +9,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
+from trunkline.actors.flows.bodies import FlowClass
 from trunkline.actors.flows.kind import DEFAULT, DEVELOP, FLOW, FLOW_VERSION, TRIGGER_KEYS
 from trunkline.actors.flows.messages import (
     FLOW_BY_VERSION_FIELDS,
@@ -30,6 +31,7 @@ from trunkline.actors.flows.messages import (
     TriggerFilter,
 )
 from trunkline.actors.flows.presenter import FlowPresenter, find_flow, read_definition
+from trunkline.actors.flows.triggers import CLASSES, NEVER_STARTED, TRIGGERS
 from trunkline.actors.flows.versions import (
     VersionFound,
     default_version,
@@ -55,6 +57,7 @@ from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.snapshot import Snapshot
 
+_FLOW_CLASSES = get_args(FlowClass)
 _IN_DEFINITION = frozenset({"triggers", "nodes"})
 
 
@@ -349,7 +352,7 @@ def _rank(flow: Found, version: VersionFound, field: str) -> bytes:
 
 
 def get_palette(node_types: Callable[[], list[Doc]], reading: Reading, message: GetPalette) -> Doc:
-    """The types of nodes, and the enabled custom nodes of an application by name, each in its default version."""
+    """The types of triggers and nodes, and the enabled custom nodes by name, each in its default version."""
     snapshot, application = reading.snapshot, message.application
     count = records.total(snapshot, FLOW, application, "customNode")
     reading.check_time(is_long=count > SCAN_INLINE_MAX // 8)
@@ -363,6 +366,10 @@ def get_palette(node_types: Callable[[], list[Doc]], reading: Reading, message: 
             )
     return {
         "applicationId": application.hex(),
+        "triggerTypes": [
+            {"type": type, "flowClasses": sorted(CLASSES.get(type, _FLOW_CLASSES))}
+            for type in sorted(TRIGGERS.keys() - NEVER_STARTED)
+        ],
         "nodeTypes": node_types(),
         "customNodes": nodes,
         "instanceNodes": [],

@@ -391,3 +391,8 @@ CLASSES: Final[dict[str, frozenset[str]]] = {
     ),
 }
 """The classes of workflows in which a type of trigger is valid; a type that is missing here is valid in all."""
+
+NEVER_STARTED: Final = frozenset(
+    {"inboundEmail", "notebook", "resourceJobComplete", "resourceJobIteration", "resourceJobIterationTimeout"}
+)
+"""Types that are stored and start nothing: no mail arrives here, and no notebooks and no resource jobs are run."""

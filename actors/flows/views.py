@@ -76,10 +76,18 @@ class NodeType(View, frozen=True):
     settings: list[NodeSetting]
 
 
+class TriggerType(View, frozen=True):
+    """A type of trigger, with the classes of workflows for which an editor offers it."""
+
+    type: str
+    flow_classes: list[FlowClass]
+
+
 class Palette(View, frozen=True):
     """What an editor of workflows offers."""
 
     application_id: Id
+    trigger_types: list[TriggerType]
     node_types: list[NodeType]
     custom_nodes: list[PaletteNode]
     instance_nodes: list[PaletteNode]

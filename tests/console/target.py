@@ -98,6 +98,11 @@ class Target:
 
         await self._page.soon(press, str(self))
 
+    async def press(self, keys: str) -> None:
+        """Focus it, and press a key."""
+        await self._call("function () { this.focus(); return document.activeElement === this; }")
+        await self._page.press(keys)
+
     async def hover(self) -> None:
         """Move the mouse to its middle."""
         place = await self._place()

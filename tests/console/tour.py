@@ -40,6 +40,9 @@ NAMES: Final = {
 }
 """Pages whose names would be those of others."""
 
+MORE: Final = {"flow-edit": {"json": "?as=json", "part": "?node=command"}}
+"""Further pages of a page, by its name: what is added to its name, and to its address."""
+
 _ROUTES: Final = """import("/console/routes.js").then(
     ({ ROUTES }) => ROUTES.map(({ path }) => path))"""
 _LINKS: Final = "[...document.querySelectorAll({css!r})].map((link) => link.getAttribute('href'))"
@@ -85,6 +88,11 @@ async def tour(page: ConsolePage, demo: DemoServer) -> AsyncIterator[Stop]:
             if stop.place not in seen and await page.place() == stop.place:
                 seen.add(stop.place)
                 yield stop
+                for name, query in MORE.get(stop.name, {}).items():
+                    await page.viewport(*WINDOWS["wide"])
+                    await page.go(stop.place + query)
+                    await page.settled()
+                    yield Stop(f"{stop.name}-{name}", stop.place + query)
     await page.viewport(*WINDOWS["wide"])
     await page.go("#/account")
     await page.at("button", "Log out").click()

@@ -68,8 +68,8 @@ export function openForm(title, form) {
   return openDialog(title, (close) => html`<${Form} ...${form} close=${close} />`);
 }
 
-// `quiet`: what is optional is not marked.
-function Field({ field, text, set, wrong, quiet }) {
+// `text` is what stands in the field, see toText. `quiet`: what is optional is not marked.
+export function Field({ field, text, set, wrong, quiet }) {
   const id = useId();
   const type = field.type || "text";
   const step = useRef(type === "time" ? timeStep(text) : undefined).current; // of the first text: a change hides no part
@@ -112,7 +112,8 @@ function Choices({ field, chosen, set }) {
   </fieldset>`;
 }
 
-function toText(field, initial) {
+// What stands in a field: a text, for some types something else.
+export function toText(field, initial) {
   const given = field.name.split(".").reduce((inner, name) => inner?.[name], initial);
   const value = given ?? field.value;
   switch (field.type) {
@@ -141,7 +142,8 @@ function put(values, name, value) {
   path.reduce((inner, each) => (inner[each] ||= {}), values)[last] = value;
 }
 
-function toValue(field, text) {
+// The value of what stands in a field. Throws an error with a sentence if it is none.
+export function toValue(field, text) {
   if (field.type === "checkbox") return text;
   if (text.length === 0 && !field.required) return field.blank;
   const lines = () => text.split("\n").map((each) => each.trim()).filter(Boolean);

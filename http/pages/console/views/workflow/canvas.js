@@ -20,8 +20,8 @@ const NAME_BELOW = 5;
 const edgeKey = (edge) => `${edge.from} ${edge.output} ${edge.to}`;
 
 // drawn: {parts, edges, loops, layout} of the draft. change(definition, options): a step of the draft. select(key): open a
-// part, "" none; href(key): the address of that. add(kind and type, place): put a part that was dragged from the palette. hands: gets what other parts of
-// the page use, {start(event, gesture), middle()}. arranged: a number that changes when all of it is to be shown again.
+// part, "" none; href(key): the address of that. add(gesture): put what was dragged from the palette. hands: gets what the
+// rest of the page uses, {start(event, gesture), keep(), middle()}. arranged: a number that changes when all of it is to be shown again.
 export function Canvas({ draft, drawn, change, selected, select, href, add, problems, hands, arranged }) {
   const { parts, edges, loops, layout } = drawn;
   const view = useViewport(layout, startOf(parts, layout), arranged);
@@ -35,7 +35,7 @@ export function Canvas({ draft, drawn, change, selected, select, href, add, prob
     change(placed(draft.value, new Map([...(layout.isSaved ? [] : layout.places), [key, place]])), { merge });
   };
   const ended = (gesture) => {
-    if (gesture.kind === "add") return add(gesture, gesture);
+    if (gesture.kind === "add") return add(gesture);
     if (gesture.kind === "move") return move(gesture.part, { x: gesture.x - gesture.dx, y: gesture.y - gesture.dy });
     if (!gesture.over) return undefined;
     const problem = lineProblem(draft.value, gesture.part, gesture.output, gesture.over);
@@ -50,7 +50,12 @@ export function Canvas({ draft, drawn, change, selected, select, href, add, prob
     view.svg.current.querySelector(focusOn.current)?.focus();
     focusOn.current = "";
   });
-  hands.current = { start: gesture.start, reveal: (place) => view.reveal(place, BOX), keep: view.keep, middle: () => ({ x: view.now.x + view.size.width / view.now.scale / 2, y: view.now.y + view.size.height / view.now.scale / 2 }) };
+  useEffect(() => {
+    const place = layout.places.get(selected);
+    if (place) view.reveal(place, BOX);
+  }, [selected]);
+  useEffect(() => () => { hands.current = null; }, []);
+  hands.current = { start: gesture.start, keep: view.keep, middle: () => ({ x: view.now.x + view.size.width / view.now.scale / 2, y: view.now.y + view.size.height / view.now.scale / 2 }) };
 
   const down = (event) => {
     const output = event.target.closest("[data-output]"), box = event.target.closest("[data-part]");
@@ -76,12 +81,10 @@ export function Canvas({ draft, drawn, change, selected, select, href, add, prob
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (arrow && at && at === selected) {
       const place = layout.places.get(at), far = STEP * (event.shiftKey ? FAST_STEPS : 1);
-      view.keep();
       move(at, { x: place.x + arrow.x * far, y: place.y + arrow.y * far }, { towards: arrow, merge: `move ${at}` });
     } else if ((event.key === "Delete" || event.key === "Backspace") && chosen) {
       cut(chosen);
     } else if ((event.key === "Delete" || event.key === "Backspace") && at) {
-      view.keep();
       change(removed(draft.value, at));
       select("");
       view.svg.current.focus();

@@ -1,21 +1,31 @@
-// The draft as a picture that is changed by hand, with the part that is selected beside it.
+// The draft as a picture that is changed by hand, with what can be added and the part that is selected beside it.
 
 import { link, route, setQuery } from "../../lib/router.js";
-import { html, useMemo, useRef, useState } from "../../lib/ui.js";
-import { Notice } from "../../parts/basics.js";
+import { html, useEffect, useMemo, useRef, useState } from "../../lib/ui.js";
+import { Card } from "../../parts/basics.js";
 import { Canvas } from "./canvas.js";
-import { duplicated, placed, removed } from "./change.js";
-import { editLayout, freePlace, layeredLayout } from "./layout.js";
-import { PartPanel } from "./part.js";
-import { edgesOf, loopsOf, partsOf } from "./shape.js";
+import { added, connected, duplicated, freeOutput, lineProblem, placed, removed } from "./change.js";
+import { Graph } from "./graph.js";
+import { BOX, editLayout, freePlace, layeredLayout } from "./layout.js";
+import { Palette, usePalette } from "./palette.js";
+import { problemsOf } from "./part.js";
+import { PartForm } from "./part-form.js";
+import { edgesOf, loopsOf, outputsOf, partsOf } from "./shape.js";
 
-const NEXT = { x: 24, y: 84 }; // from a part to its copy
+const COPY = { x: 24, y: 84 }; // from a part to its copy
+const BELOW = BOX.height + 58;
+const ASIDE = BOX.width + 28;
+const NARROW = matchMedia("(max-width: 60rem)");
 
-export function Draw({ app, flow, draft, problems, told }) {
+// problems: the keys of parts that are marked. told: problems of the server, of the draft as it is saved. refused: the key
+// of the part that the server has refused with `error`.
+export function Draw({ app, flow, draft, error, problems, told, refused, flowClass }) {
   const { query } = route.value;
   const selected = query.node || "";
   const [arranged, setArranged] = useState(0);
-  const hands = useRef(null);
+  const isNarrow = useNarrow();
+  const palette = usePalette(app);
+  const hands = useRef(null); // of the canvas; a narrow window has none
   const drawn = useMemo(() => {
     const parts = partsOf(draft.value), edges = edgesOf(parts), loops = loopsOf(parts, edges);
     return { parts, edges, loops, layout: editLayout(parts, edges, loops) };
@@ -24,33 +34,72 @@ export function Draw({ app, flow, draft, problems, told }) {
   const part = parts.find((each) => each.key === selected);
   const select = (key) => setQuery({ node: key });
   const href = (key) => link("/applications", app, "workflows", flow, "edit", { node: key });
+  const change = (definition, options) => {
+    hands.current?.keep();
+    draft.change(definition, options);
+  };
+
+  // Add a part: where it was dropped, else below the selected part and connected to it, else in the middle.
+  const put = (offer, at) => {
+    const output = part && !at && offer.kind === "node" ? freeOutput(part) : undefined;
+    let base = draft.value;
+    if (at && !layout.isSaved) base = placed(base, layout.places);
+    const source = offer.make(base);
+    if (at || layout.isSaved || !parts.length) {
+      const middle = hands.current?.middle() || { x: layout.x + layout.width / 2, y: layout.y + layout.height };
+      const place = freePlace(layout.places.values(), at || (output === undefined ? middle : below(part, output, layout.places.get(part.key))));
+      source.meta = { ...source.meta, ...place };
+    }
+    const { definition, key } = added(base, offer.kind, source);
+    const isConnected = output !== undefined && !lineProblem(definition, part.key, output, key);
+    change(isConnected ? connected(definition, part.key, output, key).definition : definition);
+    select(key);
+  };
   const arrange = () => {
     draft.change(placed(draft.value, layeredLayout(parts, edges, loops).places));
     setArranged(arranged + 1);
   };
   const duplicate = () => {
     const at = layout.places.get(part.key);
-    const place = layout.isSaved ? freePlace(layout.places.values(), { x: at.x + NEXT.x, y: at.y + NEXT.y }) : undefined;
-    hands.current.keep();
+    const place = layout.isSaved ? freePlace(layout.places.values(), { x: at.x + COPY.x, y: at.y + COPY.y }) : undefined;
     const { definition, key } = duplicated(draft.value, part.key, place);
-    draft.change(definition);
+    change(definition);
     select(key);
   };
   const remove = () => {
-    hands.current.keep();
-    draft.change(removed(draft.value, part.key));
+    change(removed(draft.value, part.key));
     select("");
   };
+  const sentences = part ? [...(refused === part.key && error ? [error.message] : []), ...problemsOf(part, told).map((each) => each.message)] : [];
   return html`<div class="flow-beside with-panel">
     <div class="stack flow-stays">
-      <${Canvas} ...${{ draft, drawn, selected, select, href, problems, hands, arranged }} change=${draft.change} />
+      ${isNarrow ? html`<${Graph} definition=${draft.value} selected=${selected} href=${href} problems=${problems} label="The draft." />`
+        : html`<${Canvas} ...${{ draft, drawn, change, selected, select, href, problems, hands, arranged }} add=${(gesture) => put(gesture.offer, gesture)} />`}
       <div class="row"><button class="small" disabled=${!parts.length} onClick=${arrange}>Arrange in layers</button>
-        <span class="quiet">Drag a box to move it, and a handle below it to another box to connect them. A click on a line shows what removes it.</span></div>
+        <span class="quiet">${isNarrow ? "In a narrow window the picture is only to look at. Parts are added, connected and changed below it."
+          : "Drag a box to move it, and a handle below it to another box to connect them. Click a line to remove it. Arrow keys move the selected part, Delete removes it."}</span></div>
     </div>
-    <div class="stack">
-      ${part && html`<${PartPanel} definition=${draft.value} selected=${selected} href=${href} problems=${told}>
-        <div class="row"><button onClick=${duplicate}>Duplicate</button><button class="danger" onClick=${remove}>Delete part</button></div></${PartPanel}>`}
-      ${!part && html`<${Notice}>Select a part to see what it does.</${Notice}>`}
+    <div class=${part ? "stack with-part" : "stack"}>
+      <${Palette} data=${palette} flowClass=${flowClass} put=${put} grab=${(event, offer) => hands.current?.start(event, { kind: "add", offer })} isOpen=${!part} />
+      ${part && html`<${PartForm} key=${`${part.key} ${part.type} ${draft.version}`} ...${{ draft, part, parts, select }} palette=${palette.value} problems=${sentences}>
+        <div class="row"><button type="button" onClick=${duplicate}>Duplicate</button><button type="button" class="danger" onClick=${remove}>Delete part</button></div></${PartForm}>`}
+      ${selected && !part && html`<${Card} title="Not in the draft"><p>The draft has no part <code>${selected}</code>.</p></${Card}>`}
     </div>
   </div>`;
+}
+
+// Where a part stands that follows an output of another.
+function below(part, output, place) {
+  const aside = output - (outputsOf(part).length - 1) / 2;
+  return { x: place.x + aside * ASIDE, y: place.y + BELOW };
+}
+
+function useNarrow() {
+  const [isNarrow, setNarrow] = useState(NARROW.matches);
+  useEffect(() => {
+    const changed = () => setNarrow(NARROW.matches);
+    NARROW.addEventListener("change", changed);
+    return () => NARROW.removeEventListener("change", changed);
+  }, []);
+  return isNarrow;
 }

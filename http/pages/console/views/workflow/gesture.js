@@ -18,7 +18,7 @@ export function useGesture(view, ended) {
   useEffect(() => {
     const at = (event) => {
       const under = document.elementFromPoint(event.clientX, event.clientY);
-      const inside = Boolean(under && latest.current.view.svg.current.contains(under));
+      const inside = Boolean(under && latest.current.view.svg.current.parentNode.contains(under));
       const box = inside && under.closest("[data-part], [data-of]")?.dataset;
       return { ...held.current, ...latest.current.view.pointAt(event), inside, over: box ? box.part ?? box.of : undefined };
     };

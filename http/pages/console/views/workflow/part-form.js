@@ -1,0 +1,116 @@
+// The part of a draft that is selected: its name, its settings, and where it leads. What is typed is in the draft at once.
+
+import { html, useId, useMemo, useState } from "../../lib/ui.js";
+import { Badge, Card, Problem } from "../../parts/basics.js";
+import { Field, toText, toValue } from "../../parts/form.js";
+import { useDocument } from "../../parts/schema.js";
+import { connected, disconnected, idProblem, lineProblem, renamed, withField } from "./change.js";
+import { fieldsOfPart, valueAt, withValue } from "./settings.js";
+import { outputsOf, typeText } from "./shape.js";
+
+const SHOWN_MAX = 6;
+
+// parts: all of the draft. palette: that of the server. problems: sentences about this part. select(key); children: buttons.
+export function PartForm({ draft, part, parts, palette, problems, select, children }) {
+  const document = useDocument();
+  const form = part.kind === "node" ? palette?.nodeTypes.find((each) => each.type === part.type) : undefined;
+  const fields = fieldsOfPart(part, palette, document);
+  // What is not needed and not set when the part is opened is folded, if there is much.
+  const isReady = part.kind === "trigger" ? Boolean(document) : Boolean(palette);
+  const folded = useMemo(() => new Set(fields.length > SHOWN_MAX + 2 ? fields.filter((each) => !each.needed && !each.isSet).slice(-Math.max(0, fields.length - SHOWN_MAX)).map((each) => each.name) : []), [isReady]);
+  const change = (path, value, { at, name = path.join(".") } = {}) => draft.change(withField(draft.value, part.key, path, value, at), { merge: `${part.key} ${name}` });
+  const field = (each) => html`<${LiveField} key=${`${each.name} ${each.type}`} field=${each} value=${valueAt(part, each)} set=${(value) => change(each.path, withValue(part, each, value), { at: each.member, name: each.name })} />`;
+  const shown = fields.filter((each) => !folded.has(each.name)), more = fields.filter((each) => folded.has(each.name));
+  const close = html`<button type="button" class="small" onClick=${() => select("")}>Close</button>`;
+  return html`<${Card} title=${part.label} actions=${close} class="card flow-part"><div class="stack">
+    ${problems.map((each) => html`<${Problem} error=${{ message: each }} />`)}
+    <p>${typeText(part.type)} <span class="quiet break">${part.type}</span>${form && html`<br />${form.summary}`}</p>
+    ${form?.description && html`<details><summary>What its settings mean</summary>${form.description.split("\n\n").map((each) => html`<p class="quiet">${coded(each)}</p>`)}</details>`}
+    ${part.kind === "node" && !form && palette && html`<p class="quiet">Nodes of this type do not run on this server. Its configuration is kept.</p>`}
+    <form class="form" onSubmit=${(event) => event.preventDefault()}>
+      <${LiveField} field=${{ name: "label", label: "Name of the part", type: "text", placeholder: part.label }} value=${part.source.meta?.label} set=${(value) => change(["meta", "label"], value)} />
+      ${part.kind === "node" && html`<${IdField} key=${part.key} draft=${draft} part=${part} select=${select} />`}
+      ${shown.map(field)}
+      ${more.length > 0 && html`<details><summary>Further settings</summary><div class="form">${more.map(field)}</div></details>`}
+      ${outputsOf(part).map((output) => html`<${LeadsTo} key=${output.output} ...${{ draft, part, parts, output }} />`)}
+    </form>
+    <${ComesFrom} part=${part} parts=${parts} select=${select} />
+    ${children}
+  </div></${Card}>`;
+}
+
+// A field whose value is set while it is typed. What cannot be read yet is said below it, and not set.
+function LiveField({ field, value, set }) {
+  const [typed, setTyped] = useState(null); // {text, value}: what was typed last, and what became of it
+  const id = useId();
+  const usual = toText({ ...field, name: "value", value: undefined }, { value });
+  const isMine = typed && (typed.error || same(typed.value, value));
+  const input = (text) => {
+    try {
+      const read = readable(field, text);
+      setTyped({ text, value: read });
+      set(read);
+    } catch (error) {
+      setTyped({ text, error: error.message });
+    }
+  };
+  const hint = field.hint || (field.needed && (value === undefined || value === "") ? "It has to be set." : undefined);
+  return html`<div><${Field} field=${{ ...field, hint }} text=${isMine ? typed.text : usual} set=${input} wrong=${Boolean(isMine && typed.error)} quiet />
+    ${isMine && typed.error && html`<p class="problem" id=${id} role="status">${typed.error}</p>`}</div>`;
+}
+
+const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+// What a text of a field means. A number that is written as one is a number, else it is a template.
+function readable(field, text) {
+  if (field.kind === "number" && field.type === "text") return text.trim() !== "" && String(Number(text)) === text.trim() ? Number(text) : text || undefined;
+  return toValue({ ...field, required: false, blank: undefined }, text);
+}
+
+// Lines name a node by its id, so another id is taken when it is complete: on Enter, or when the field is left.
+function IdField({ draft, part, select }) {
+  const [text, setText] = useState(part.source.id || "");
+  const isNew = (given) => given !== (part.source.id || "");
+  const problem = isNew(text) ? idProblem(draft.value, part.key, text) : "";
+  const id = useId();
+  const take = ({ target: { value } }) => {
+    if (!isNew(value) || idProblem(draft.value, part.key, value)) return;
+    draft.change(renamed(draft.value, part.key, value));
+    select(value);
+  };
+  return html`<div class="field"><label for=${id}>Id</label>
+    <input id=${id} name="id" class="mono" autocomplete="off" value=${text} aria-invalid=${problem ? "true" : undefined} onInput=${(event) => setText(event.target.value)} onBlur=${take}
+      onKeyDown=${(event) => event.key === "Enter" && take(event)} />
+    ${problem && html`<span class="hint" role="status">${problem}</span>`}</div>`;
+}
+
+// The lines of an output: to add and to remove them without a pointer.
+function LeadsTo({ draft, part, parts, output: { output, name } }) {
+  const id = useId();
+  const label = name ? `Leads to, if ${name}` : "Leads to";
+  const ids = (part.to[output] || []).filter((key) => parts.some((each) => each.key === key));
+  const possible = parts.filter((each) => !lineProblem(draft.value, part.key, output, each.key));
+  const add = (event) => {
+    const to = event.target.value;
+    event.target.value = "";
+    if (to) draft.change(connected(draft.value, part.key, output, to).definition);
+  };
+  const nameOf = (key) => parts.find((each) => each.key === key).label;
+  return html`<div class="field"><label for=${id}>${label}</label>
+    ${ids.map((key) => html`<div class="row" key=${key}><${Badge}>${nameOf(key)}</${Badge}>
+      <button type="button" class="small" aria-label=${`Remove the line to ${nameOf(key)}${name ? ` (${name})` : ""}`} onClick=${() => draft.change(disconnected(draft.value, part.key, output, key))}>Remove</button></div>`)}
+    <select id=${id} value="" onChange=${add}><option value="">Choose a part</option>
+      ${possible.map((each) => html`<option key=${each.key} value=${each.key}>${optionText(each, possible)}</option>`)}</select></div>`;
+}
+
+// The name of a part, with its id where several have it.
+const optionText = (part, parts) => (parts.some((each) => each !== part && each.label === part.label) ? `${part.label} (${part.key})` : part.label);
+
+function ComesFrom({ part, parts, select }) {
+  const from = parts.filter((each) => each.to.some((ids) => ids.includes(part.key)));
+  if (!from.length) return null;
+  return html`<div class="row"><span class="quiet">Comes from</span>${from.map((each) => html`<button type="button" class="small" onClick=${() => select(each.key)}>${each.label}</button>`)}</div>`;
+}
+
+// A text with what stands between backquotes as code.
+const coded = (text) => text.split("`").map((each, at) => (at % 2 ? html`<code>${each}</code>` : each));

@@ -1,0 +1,80 @@
+// The settings of a part as fields of a form, from the palette of the server for nodes and from the API document for
+// triggers.
+
+import { fieldsOf, labelOf, schemaOf } from "../../parts/schema.js";
+
+const TYPES = { choice: "select", flag: "checkbox", json: "json", longTemplate: "longtext" };
+const PLACEHOLDERS = { expression: "{{data.temperature}} > 30", path: "data.temperature" };
+const CUSTOM_KINDS = { checkbox: "flag", select: "choice", stringTemplate: "template", numberTemplate: "number", jsonTemplate: "longTemplate", payloadPath: "path" };
+
+// The fields: as of Form, with `path`, where the value stands in the trigger or node, and `kind` of the setting.
+export function fieldsOfPart(part, palette, document) {
+  if (part.kind === "trigger") return triggerFields(part, document);
+  const form = palette?.nodeTypes.find((each) => each.type === part.type);
+  const settings = form?.settings || [];
+  const fields = settings.map((each) => settingField(each, part.config[each.name], ["config", each.name]));
+  const custom = part.type === "CustomNodeExecuteNode" && palette?.customNodes.find((each) => each.id === part.config.customNodeId);
+  const own = custom ? customFields(part, custom) : [];
+  const shown = own.length ? fields.filter((each) => each.name !== "fields") : fields;
+  const others = Object.keys(part.config).filter((name) => !settings.some((each) => each.name === name));
+  return [...own, ...shown, ...others.map((name) => ({ name, label: labelOf(name), type: "json", rows: 4, path: ["config", name], isSet: true }))];
+}
+
+function settingField({ name, kind, required, options }, value, path, label = labelOf(name.replace(/Template$/, ""))) {
+  const field = { name, label, path, kind, needed: required, placeholder: PLACEHOLDERS[kind], isSet: value !== undefined && value !== "", rows: 4 };
+  if (value !== undefined && value !== null && !fits(kind, value, options)) return { ...field, type: "json" };
+  if (kind !== "choice") return { ...field, type: TYPES[kind] || "text" };
+  return { ...field, type: "select", options: [["", `${options[0]} (default)`], ...options] };
+}
+
+// Whether a value can be changed by a field of this kind; else it is shown as JSON.
+function fits(kind, value, options) {
+  if (kind === "json") return true;
+  if (kind === "flag") return typeof value === "boolean";
+  if (kind === "choice") return options.includes(value) || value === "";
+  return typeof value === "string" || typeof value === "number";
+}
+
+// The settings that a custom node declares itself; their values are in `config.fields`.
+function customFields(part, custom) {
+  const given = Array.isArray(part.config.fields) ? part.config.fields : [];
+  return (custom.customNodeConfig?.fields || []).filter((each) => CUSTOM_KINDS[each.type]).map((each) => {
+    const id = each.id || each.label;
+    const at = given.findIndex((field) => field?.id === id);
+    const setting = { name: `fields.${id}`, kind: CUSTOM_KINDS[each.type], required: each.required, options: each.options?.map((option) => option.value) };
+    return { ...settingField(setting, at < 0 ? undefined : given[at].value, ["config", "fields"], each.label), hint: each.description, custom: id, isSet: true };
+  });
+}
+
+function triggerFields(part, document) {
+  const schema = schemaOfTrigger(document, part.type);
+  const keys = part.members.map((member, at) => ({
+    name: at ? `key ${at + 1}` : "key", label: at ? `Key ${at + 1}` : "Key", type: "text", path: ["key"], member: at, isSet: true,
+    hint: schema && !at ? document.components.schemas[schema].properties.key?.description : undefined,
+  }));
+  const config = schema && schemaOf(document, schema, "config");
+  const known = (config && fieldsOf(document, config)) || [];
+  const fields = known.map((each) => ({ ...each, required: false, needed: each.required, value: undefined, path: ["config", each.name], isSet: part.config[each.name] !== undefined }));
+  const others = Object.keys(part.config).filter((name) => !known.some((each) => each.name === name));
+  return [...keys, ...fields, ...others.map((name) => ({ name, label: labelOf(name), type: "json", rows: 4, path: ["config", name], isSet: true })),
+    ...(part.type === "virtualButton" ? [{ name: "payload", label: "Payload that the button proposes", type: "longtext", rows: 3, placeholder: '{"temperature": 21}', path: ["meta", "payload"], isSet: true }] : [])];
+}
+
+function schemaOfTrigger(document, type) {
+  const name = `${type[0].toUpperCase()}${type.slice(1)}Trigger`;
+  return document?.components.schemas[name] && name;
+}
+
+// What stands at the path of a field.
+export function valueAt(part, field) {
+  const value = field.path.reduce((inner, name) => inner?.[name], part.members[field.member || 0]);
+  return field.custom === undefined ? value : (Array.isArray(value) ? value : []).find((each) => each?.id === field.custom)?.value;
+}
+
+// The value at the path of a field with a new value of the field.
+export function withValue(part, field, value) {
+  if (field.custom === undefined) return value;
+  const given = Array.isArray(part.config.fields) ? part.config.fields : [];
+  const own = { id: field.custom, value };
+  return given.some((each) => each?.id === field.custom) ? given.map((each) => (each?.id === field.custom ? { ...each, value } : each)) : [...given, own];
+}
