@@ -234,6 +234,16 @@ async def test_many_devices_are_created_from_a_recipe(server: Server, console: C
     await dialog.at("textbox", "Name of the recipe").fill("Pump")
     await dialog.at("textbox", re.compile("^Attributes")).fill('[{"name": "level", "dataType": "number"}]')
     await dialog.at("button", "Create").click()
+    await console.at("button", "Edit as JSON").click()
+    (recipe,) = (await server.call("GET", f"{application}/device-recipes"))["items"]
+    path = f"{application}/device-recipes/{recipe['id']}"
+    await server.call("PATCH", path, {"description": "by somebody else"})
+    editor = dialog.at("textbox", "JSON")
+    await editor.fill((await editor.value()).replace('"Pump"', '"Valve"'))
+    await dialog.at("button", "Save").click()
+    await console.at("heading", "Valve").shown()
+    recipe = await server.call("GET", path)
+    assert (recipe["name"], recipe["description"]) == ("Valve", "by somebody else")
     await console.at("textbox", "CSV with a header").fill("label,floor\npump-1,1\npump-2,2,3")
     await console.at("combobox", "Column of the names").choose("label")
     await console.at("button", "Create devices").click()

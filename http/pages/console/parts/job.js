@@ -17,7 +17,7 @@ export const jobEnded = (job) => ["completed", "errored", "failed"].includes(job
 // A job, loaded again every second until it has ended. `id` is that of the answer that queued it, or of its record.
 export function useJob(app, id) {
   const source = path("applications", app, "jobLogs", id);
-  return useData((signal) => get(source, {}, { signal }), [source], { every: (job) => (jobEnded(job) ? 0 : RUNNING_MS) });
+  return useData((signal) => get(source, {}, { signal, exact: true }), [source], { every: (job) => (jobEnded(job) ? 0 : RUNNING_MS) });
 }
 
 export const JobStatus = ({ job }) => html`<${Badge} tone=${TONES[job.status] || ""}>${WORDS[job.status] || job.status}</${Badge}>`;

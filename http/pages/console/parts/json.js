@@ -1,7 +1,7 @@
 // JSON to read, folded, and JSON to edit.
 
 import { exactJson, parseExact } from "../lib/exact.js";
-import { html, useState } from "../lib/ui.js";
+import { html, useRef, useState } from "../lib/ui.js";
 import { Problem } from "./basics.js";
 import { useOpen } from "./dialog.js";
 import { note } from "./notes.js";
@@ -28,7 +28,9 @@ function Node({ name, value, depth }) {
 
 // Edit a value as JSON text; it should come from an exact answer. `save(value)` gives a promise; its error is shown below,
 // in the server's own sentence.
-export function JsonEditor({ value, save, button = "Save", label = "JSON", rows = 24 }) {
+// `changesOnly`: of an object, `save` gets the fields that were changed.
+export function JsonEditor({ value, save, button = "Save", label = "JSON", rows = 24, changesOnly = false }) {
+  const first = useRef(value); // the record may be read again while somebody edits it
   const [text, setText] = useState(() => exactJson(value, 2));
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
@@ -39,7 +41,8 @@ export function JsonEditor({ value, save, button = "Save", label = "JSON", rows 
     setBusy(true);
     setError(null);
     try {
-      await save(parseExact(text));
+      const given = parseExact(text);
+      await save(changesOnly ? changesOf(first.current, given) : given);
     } catch (failure) {
       if (!open()) note(failure.message, "bad");
       setError(failure);
@@ -51,8 +54,15 @@ export function JsonEditor({ value, save, button = "Save", label = "JSON", rows 
     ${syntax && html`<p class="quiet" role="status">This is not JSON yet: ${syntax}</p>`}
     <${Problem} error=${error} />
     <div class="row"><button class="primary" disabled=${busy || Boolean(syntax)}>${button}</button>
-      <button type="button" onClick=${() => setText(exactJson(value, 2))}>Undo all changes</button></div>
+      <button type="button" onClick=${() => setText(exactJson(first.current, 2))}>Undo all changes</button></div>
   </form>`;
+}
+
+// The fields of an object that are not as they were `before`, so that a PATCH overwrites nothing that somebody else has
+// changed meanwhile. What is no object is given as it is, for the server to say so.
+function changesOf(before, after) {
+  if (after === null || typeof after !== "object" || Array.isArray(after)) return after;
+  return Object.fromEntries(Object.entries(after).filter(([name, value]) => exactJson(value) !== exactJson(before[name])));
 }
 
 function syntaxError(text) {

@@ -48,7 +48,7 @@ export function RecordPage({ trail, noun, source, title = (record) => record.nam
     });
     if (answer) data.reload();
   };
-  const edit = (record) => openDialog(`Edit this ${noun} as JSON`, (close) => html`<${JsonEditor}
+  const edit = (record) => openDialog(`Edit this ${noun} as JSON`, (close) => html`<${JsonEditor} changesOnly
     value=${Object.fromEntries(editable.filter((name) => record[name] !== undefined).map((name) => [name, record[name]]))}
     save=${async (value) => { await patch(source, value); data.reload(); close(true); }} />`);
   const remove = async (record) => {

@@ -53,7 +53,7 @@ export function Dashboard({ app, dashboard }) {
       <button onClick=${rename}>Change</button><button class="danger" onClick=${remove}>Delete</button>`);
   return html`<${Page} trail=${[["Dashboards", home]]} title=${record?.name || "Dashboard"} lead=${record?.description} actions=${buttons} of=${data}>
     <${Loaded} data=${data}>${(found) => (query.edit
-      ? html`<${Card} title="The dashboard as JSON"><${JsonEditor} key=${found._etag} rows=${30}
+      ? html`<${Card} title="The dashboard as JSON"><${JsonEditor} changesOnly key=${found._etag} rows=${30}
           value=${Object.fromEntries(EDITABLE.filter((name) => found[name] !== undefined).map((name) => [name, found[name]]))} save=${change} /></${Card}>`
       : html`<${Shown} ...${{ app, source, dashboard: found, query, add, editBlock, reload: data.reload }} />`)}</${Loaded}>
   </${Page}>`;

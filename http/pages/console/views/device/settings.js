@@ -39,7 +39,7 @@ export function SettingsTab({ app, device, record, reload }) {
     ]} /></${Card}>
     <${Card} title="Change"><${Form} key=${saved} fields=${deviceFields({ created: false })} initial=${record} changesOnly submit=${change} /></${Card}>
     <details class="card"><summary>Edit as JSON</summary>
-      <${JsonEditor} key=${saved} value=${editable} save=${change} label="The device as JSON" /></details>
+      <${JsonEditor} changesOnly key=${saved} value=${editable} save=${change} label="The device as JSON" /></details>
     <${Card} title="Delete"><div class="stack"><p>The device disappears at once, and can be restored for 93 days.</p>
       <div><button class="danger" onClick=${remove}>Delete this device</button></div></div></${Card}>`;
 }
