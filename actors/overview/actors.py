@@ -28,6 +28,7 @@ from trunkline.actors.overview.actor_messages import (
 )
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Kind
+from trunkline.actors.records.page import page_fields
 from trunkline.actors.runtime.mailbox import Mailbox
 from trunkline.actors.runtime.ref import APPLICATION, Ref
 from trunkline.actors.tables.kind import DATA_TABLE
@@ -82,13 +83,8 @@ async def list_actors(system: System, application: bytes, query: ActorPage) -> A
     with system.store.snapshot() as snapshot:
         items = [_show(snapshot, box, now_ms, now_s) for _, _, box in shown]
     return ActorList(
-        items=items,
-        count=len(items),
-        total_count=total,
-        page=query.page,
-        per_page=query.per_page,
+        **page_fields(items, total, query),
         sort_field=query.sort_field,
-        sort_direction=query.sort_direction,
         application_id=application.hex(),
         time=iso(now_ms),
     )

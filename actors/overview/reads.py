@@ -29,6 +29,7 @@ from trunkline.actors.overview.messages import (
 )
 from trunkline.actors.records import records
 from trunkline.actors.records.listing import index_range
+from trunkline.actors.records.page import page_fields
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.values.timestamps import iso
 from trunkline.store import keys
@@ -165,12 +166,7 @@ def list_silent_devices(reading: Reading, message: ListSilentDevices) -> SilentD
         for id, seen_ms in found
     ]
     return SilentDevices(
-        items=items,
-        count=len(items),
-        total_count=total,
-        page=query.page,
-        per_page=query.per_page,
-        sort_direction=query.sort_direction,
+        **page_fields(items, total, query),
         state=query.state,
         silent_after_seconds=query.silent_after_seconds,
         as_of=iso(fleet.as_of_ms),

@@ -51,6 +51,18 @@ def glob_range(query: Page, field: str | None) -> Mapping[str, Bounds]:
     return {} if field is None or bounds is None else {field: bounds}
 
 
+def page_fields(items: list[Any], total: int, query: Any) -> dict[str, Any]:
+    """The fields of an answer with a page of a list; the query has `page`, `per_page` and `sort_direction`."""
+    return {
+        "items": items,
+        "count": len(items),
+        "total_count": total,
+        "page": query.page,
+        "per_page": query.per_page,
+        "sort_direction": query.sort_direction,
+    }
+
+
 def envelope(type: str, items: list[dict[str, Any]], total: int, query: Page) -> dict[str, Any]:
     """The answer to a list: the items of the page, the counts, and the parameters of the request."""
     shown: dict[str, Any] = {
