@@ -177,6 +177,20 @@ async def test_states_are_sent_read_exported_and_removed(server: Server, console
     await dialog.at("textbox", re.compile("^temp")).fill("21.5")
     await dialog.at("button", "Send").click()
     await console.sees("2 states")
+    steps = await console.run("history.length")
+    await console.run("document.querySelector('input[type=\"datetime-local\"]').focus()")
+    await console.type("02022025")
+    await console.press("Tab")
+    await console.type("103059a")
+    await console.sees("1 state")
+    assert await console.run("history.length") == steps + 1
+    assert (await console.place()).endswith("until=1738488659000")
+    await console.press("Backspace")  # a part of the time is missing
+    await console.press("Enter")
+    await console.settled()
+    assert (await console.place()).endswith("until=1738488659000")
+    await console.at("button", "Newest").click()
+    await console.sees("2 states")
     await console.at("button", "Export").click()
     await dialog.at("button", "Export").click()
     async with console.download() as file:
@@ -207,6 +221,7 @@ async def test_a_device_is_declared_changed_watched_and_deleted(server: Server, 
     await dialog.at("textbox", "Name").fill("label")
     await dialog.at("combobox", "Type").choose("string")
     await dialog.at("button", "Declare").click()
+    await dialog.gone()
     device = (await console.place()).removeprefix("#")
     found = (await server.call("GET", device))["attributes"]
     assert [(each["name"], each["dataType"]) for each in found] == [("level", "number"), ("label", "string")]

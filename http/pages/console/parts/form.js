@@ -34,7 +34,7 @@ export function Form({ fields, initial = {}, submit, button = "Save", close, ext
     setError(null);
     try {
       const values = {};
-      const partial = [...event.target.elements].find((each) => each.type === "datetime-local" && each.validity.badInput);
+      const partial = [...event.target.elements].find((each) => /^date/.test(each.type) && each.validity.badInput);
       if (partial) throw new Error(`${partial.name}: the date or the time is not complete; give all parts of it, or none.`);
       for (const field of shown) {
         if (changesOnly && String(texts[field.name]) === String(first.current[field.name])) continue;
@@ -156,6 +156,7 @@ export function toValue(field, text) {
     case "number": {
       const number = Number(text);
       if (text.trim() === "" || !Number.isFinite(number)) throw new Error(`${field.name} is "${text}"; it must be a number.`);
+      if (Number.isInteger(number) && !Number.isSafeInteger(number)) throw new Error(`${field.name} is "${text}"; it must be at most ${Number.MAX_SAFE_INTEGER}.`);
       return number;
     }
     case "lines": return lines();

@@ -1,10 +1,11 @@
 // The range of a dashboard and the values of its parameters. Both are in the address.
 
 import { get, path } from "../../lib/api.js";
-import { localTime, tagText, timeStep } from "../../lib/format.js";
+import { tagText } from "../../lib/format.js";
 import { useData } from "../../lib/hooks.js";
 import { setQuery } from "../../lib/router.js";
 import { html, useId } from "../../lib/ui.js";
+import { TimeField } from "../../parts/time.js";
 import { SPANS } from "./fields.js";
 
 const PREFIX = "ctx.";
@@ -41,15 +42,14 @@ export function Controls({ dashboard, query, app, whole }) {
 
 function Range({ query }) {
   const id = useId();
-  const shown = query.end ? localTime(query.end) : "";
-  const end = (event) => setQuery({ end: event.target.value ? new Date(event.target.value).toISOString() : "" });
+  const end = (ms) => setQuery({ end: ms && new Date(ms).toISOString() });
   return html`<div class="field"><label for=${id}>Range</label>
       <select id=${id} value=${query.duration || ""} title="Blocks with a range of their own keep it." onChange=${(event) => setQuery({ duration: event.target.value })}>
         <option value="">as the dashboard says</option>
         ${SPANS.map(([ms, text]) => html`<option value=${String(ms)} selected=${String(ms) === query.duration}>${text}</option>`)}
       </select></div>
     <div class="field"><label for=${id + "-end"}>Until</label>
-      <input id=${id + "-end"} type="datetime-local" step=${timeStep(shown)} value=${shown} onChange=${end} /></div>`;
+      <${TimeField} id=${id + "-end"} value=${query.end || ""} set=${end} /></div>`;
 }
 
 function Parameter({ parameter, text, app }) {

@@ -2,12 +2,13 @@
 // up to when, is in the address.
 
 import { get } from "../../lib/api.js";
-import { localTime, plural, timeStep } from "../../lib/format.js";
+import { plural } from "../../lib/format.js";
 import { useData } from "../../lib/hooks.js";
 import { route, setQuery } from "../../lib/router.js";
 import { html, useId } from "../../lib/ui.js";
 import { Card, Loaded } from "../../parts/basics.js";
 import { Table } from "../../parts/table.js";
+import { TimeField } from "../../parts/time.js";
 
 const SIZES = [50, 200, 1000];
 
@@ -24,10 +25,9 @@ export function useLog(source, every) {
 export function Log({ title, noun, many = noun + "s", log, columns, actions, empty, byTime = true }) {
   const { until } = route.value.query;
   const id = useId();
-  const shown = until ? localTime(Number(until)) : "";
-  const choose = (event) => setQuery({ until: event.target.value && new Date(event.target.value).getTime(), limit: "" }, { push: true });
+  const choose = (ms) => setQuery({ until: ms, limit: "" }, { push: true });
   return html`<${Card} flush title=${title} actions=${html`
-      <label for=${id}>Up to</label><input id=${id} type="datetime-local" step=${timeStep(shown, "1")} value=${shown} onChange=${choose} />
+      <label for=${id}>Up to</label><${TimeField} id=${id} step="1" value=${until ? Number(until) : ""} set=${choose} />
       ${until && html`<button onClick=${() => setQuery({ until: "", limit: "" }, { push: true })}>Newest</button>`}${actions}`}>
     <div class="log"><${Loaded} data=${log}>${(entries) => (entries.length ? html`
       <${Table} label=${title} columns=${typeof columns === "function" ? columns(entries) : columns} rows=${entries.map((each, at) => ({ ...each, at }))} rowKey=${(row) => `${row.time} ${row.id ?? row.at}`} />
