@@ -2,6 +2,8 @@
 
 CRASH_STEP=N       dies at the Nth step of the file system that concerns the data directory (from 0)
 CRASH_SIGNAL=NAME  the signal that it sends itself at that step, instead of SIGKILL
+CRASH_STEPS=N      starts again and again, each time in a process of its own, and dies N steps of the file system
+                   later than before, until a start has no such step; "dies at step M" is printed before each
 CRASH_GROWTH=N:S   dies S seconds after the Nth growth of the memory map began (from 0)
 CRASH_SYNC_S=S     the disk takes S seconds longer for each commit, so that most of the time a commit runs
 CRASH_HELD_PARTS=N the creation of what a bundle describes gets no further than N parts, and prints that it is held
@@ -15,6 +17,7 @@ It dies by a signal that no handler sees, as with kill -9.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
@@ -45,6 +48,7 @@ STEPS = frozenset(
     }
 )
 GROWTH = "mmap.__new__"
+PR_SET_PDEATHSIG = 1
 
 
 def die_at_step(number: int, by: signal.Signals) -> None:
@@ -59,6 +63,24 @@ def die_at_step(number: int, by: signal.Signals) -> None:
             left -= 1
 
     sys.addaudithook(step)
+
+
+def die_at_steps(width: int) -> None:
+    """Returns in each process that starts. They share what is imported, which takes longer than the start."""
+    import trunkline.http.serve  # noqa: F401
+
+    step = 1
+    while True:
+        sys.stdout.write(f"dies at step {step}\n")
+        sys.stdout.flush()
+        if (child := os.fork()) == 0:
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            die_at_step(step, signal.SIGKILL)
+            return
+        _, status = os.waitpid(child, 0)
+        if (code := os.waitstatus_to_exitcode(status)) != -signal.SIGKILL:
+            sys.exit(code)
+        step += width
 
 
 def die_at_growth(number: int, delay_s: float) -> None:
@@ -220,6 +242,8 @@ if __name__ == "__main__":
     fault = os.environ
     if "CRASH_STEP" in fault:
         die_at_step(int(fault["CRASH_STEP"]), signal.Signals[fault.get("CRASH_SIGNAL", "SIGKILL")])
+    if "CRASH_STEPS" in fault:
+        die_at_steps(int(fault["CRASH_STEPS"]))
     if "CRASH_GROWTH" in fault:
         count, _, delay = fault["CRASH_GROWTH"].partition(":")
         die_at_growth(int(count), float(delay))

@@ -185,14 +185,18 @@ async def test_one_throttled_device_holds_the_whole_call_back(start_server: Any)
 
 @pytest.mark.slow
 async def test_more_than_a_thousand_devices_are_refused(start_server: Any) -> None:
-    async with start_server() as server:
+    async with start_server(limits={"changed_devices_max": 1001}) as server:
         application = await server.application()
+        recipe = (await server.call("POST", f"{application}/device-recipes", {"name": "d"}))["id"]
+        await server.call("POST", f"{application}/device-recipes/{recipe}/bulkCreate", {"count": 1001})
         paths = []
+        for page in range(2):
+            listed = await server.call(
+                "GET", f"{application}/devices", params={"page": page, "perPage": 1000}
+            )
+            paths += [f"{application}/devices/{each['id']}" for each in listed["items"]]
+        assert len(paths) == 1001
         async with server.client() as client:
-            for number in range(1001):
-                made = await client.post(f"{application}/devices", json={"name": f"d{number}"})
-                assert made.status_code == 201
-                paths.append(f"{application}/devices/{made.json()['id']}")
             command = f"{application}/devices/command"
             too_many = await client.post(command, json={"name": "x", "deviceQuery": {}})
             assert too_many.status_code == 413
