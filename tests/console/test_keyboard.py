@@ -45,6 +45,9 @@ async def test_the_heading_of_a_view_gets_the_focus(server: Server, console: Con
     for place, tabs in (
         ("settings", ("Readme", "General")),
         ("experience", ("Users", "Endpoints", "Groups")),
+        ("certificates", ("Of authorities", "Of devices")),
+        ("files", ("Public", "Private")),
+        ("settings/stored", ("Resource jobs", "Notebooks")),
         ("devices", ("Silent", "All")),
     ):
         await console.go(f"#{application}/{place}")

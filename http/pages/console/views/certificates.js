@@ -38,8 +38,8 @@ const infoRows = (info) => [
 
 export function Certificates({ app }) {
   const document = useDocument();
-  if (route.value.query.tab === "authorities") return html`<${Authorities} app=${app} document=${document} />`;
-  return html`<${RecordList} key="devices"
+  if (route.value.query.tab === "authorities") return authorities(app, document);
+  return html`<${RecordList}
     title="Certificates" noun="certificate" source=${path("applications", app, "certificates")} search="" sortField="creationDate"
     lead="A device whose connection presents one of these certificates logs in with its id alone."
     above=${tabs(app, "devices")}
@@ -57,8 +57,9 @@ export function Certificates({ app }) {
   />`;
 }
 
-function Authorities({ app, document }) {
-  return html`<${RecordList} key="authorities"
+// The same components as those of the other list: the tab that is chosen stays, and keeps the focus.
+function authorities(app, document) {
+  return html`<${RecordList}
     title="Certificate authorities" noun="certificate authority" many="certificate authorities"
     source=${path("applications", app, "certificate-authorities")} search="name"
     lead="The authorities that issue certificates of devices. They are stored, and decide nothing yet."

@@ -24,7 +24,7 @@ export function Files({ app }) {
   const { query } = route.value;
   const tree = TREES[query.tree] || TREES.private;
   if (query.file) return html`<${FilePage} key=${tree.name + query.file} app=${app} tree=${tree} id=${query.file} />`;
-  return html`<${Directory} key=${tree.name} app=${app} tree=${tree} directory=${query.directory || "/"} />`;
+  return html`<${Directory} app=${app} tree=${tree} directory=${query.directory || "/"} />`;
 }
 
 function Directory({ app, tree, directory }) {
@@ -68,7 +68,7 @@ function Directory({ app, tree, directory }) {
     <${DropFiles} multiple label="Choose files to upload" take=${(files) => upload(app, tree, directory, files)}><span>to store them in <b class="break">${directory}</b></span></${DropFiles}>
     <${Uploads} app=${app} ended=${again} />
     ${missing && html`<${Notice} tone="warn">There is no directory ${directory}. <a href=${directoryLink(app, tree, "/")}>Go to the first one.</a> An upload creates it.</${Notice}>`}
-    <${RecordTable} noun="entry" many="entries" source=${load} refresh=${`${directory} ${refresh}`} columns=${columns} filters=${filters} empty=${empty} sortField="name"
+    <${RecordTable} key=${tree.name} noun="entry" many="entries" source=${load} refresh=${`${directory} ${refresh}`} columns=${columns} filters=${filters} empty=${empty} sortField="name"
       every=${(list) => (list.items.some((each) => each.status === "deleting") ? DELETING_MS : 0)}
       href=${(row) => (row.type === "directory" ? directoryLink(app, tree, joined(row.parentDirectory, row.name)) : fileLink(app, tree, row.id))} />
   </${Page}>`;
