@@ -15,9 +15,9 @@ from tests.e2e.conftest import Server
 pytestmark = pytest.mark.slow
 
 
-async def drawn(server: Server, console: ConsolePage, **definition: Any) -> str:
+async def drawn(server: Server, console: ConsolePage, *, application: str = "", **definition: Any) -> str:
     """The path of a workflow, with the picture of its draft open."""
-    application = await server.application()
+    application = application or await server.application()
     flow = await server.call("POST", f"{application}/flows", {"name": "vents", **definition})
     path = f"{application}/flows/{flow['id']}"
     await console.go(f"#{path.replace('/flows/', '/workflows/')}/edit")
@@ -54,7 +54,7 @@ async def test_parts_are_connected_and_lines_removed_by_mouse(server: Server, co
     path = await drawn(server, console, triggers=[button], nodes=placed)
     await output(console, "@0").drag_to(box(console, "a"))
     await output(console, "a").drag_to(box(console, "b"))
-    await output(console, "b").drag_by(150, 60)
+    await output(console, "b").drag_by(8, -8)
     await output(console, "b").drag_to(box(console, "@0"))
     await console.sees("No line leads to a trigger.")
     found = await saved(server, console, path)
@@ -67,10 +67,67 @@ async def test_parts_are_connected_and_lines_removed_by_mouse(server: Server, co
     found = await saved(server, console, path)
     assert found["triggers"][0]["outputIds"] == [[]]
     assert found["nodes"][0]["outputIds"] == [[]]
-    await console.press("Control+z")
-    await console.press("Control+z")
-    await console.press("Control+Z")
-    assert (await saved(server, console, path))["triggers"][0]["outputIds"] == [["a"]]
+    for keys in ("Control+z", "Control+z", "Control+z", "Control+Shift+z"):
+        await console.press(keys)
+    found = await saved(server, console, path)
+    assert (found["triggers"][0]["outputIds"], found["nodes"][0]["outputIds"]) == ([["a"]], [["b"]])
+    await console.at("button", "Redo").click()
+    found = await saved(server, console, path)
+    assert (found["triggers"][0]["outputIds"], found["nodes"][0]["outputIds"]) == ([[]], [["b"]])
+    await console.at(css=".flow-line").click()
+    await box(console, "b").click()
+    await console.press("Delete")
+    found = await saved(server, console, path)
+    assert [(each["id"], each["outputIds"]) for each in found["nodes"]] == [("a", [[]])]
+
+
+async def test_a_line_to_nothing_asks_what_follows(server: Server, console: ConsolePage) -> None:
+    path = await drawn(server, console, nodes=[{"id": "a", "type": "ConditionalNode"}])
+    await output(console, "a", 1).drag_by(-60, 130)
+    await console.sees("Choose what follows Conditional, true.")
+    await console.type("delay")
+    await console.press("Enter")
+    await console.at("textbox", "Note").fill("Not too soon.")
+    found = await saved(server, console, path)
+    first, delay = found["nodes"]
+    assert first["outputIds"] == [[], [delay["id"]]]
+    assert delay["type"] == "DelayNode"
+    assert delay["meta"]["description"] == "Not too soon."
+    assert delay["meta"]["x"] < first["meta"]["x"]
+    assert delay["meta"]["y"] > first["meta"]["y"] + 100
+    await output(console, delay["id"]).drag_by(-130, -20)
+    await console.sees("Choose what follows Delay.")
+    await box(console, "a").click()
+    await console.at("textbox", "Expression").shown()
+    assert "Choose what follows" not in await console.shows()
+
+
+async def test_custom_nodes_are_offered_with_their_own_settings(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    tones = [{"value": "low"}, {"value": "high"}]
+    fields = [
+        {"type": "stringTemplate", "label": "Greeting", "id": "greeting", "defaultValue": "Hello"},
+        {
+            "type": "select",
+            "label": "Tone",
+            "id": "tone",
+            "defaultValue": "low",
+            "options": tones,
+        },
+    ]
+    config = {"outputCount": 2, "resultMode": "none", "fields": fields}
+    custom = {"name": "greet", "flowClass": "customNode", "customNodeConfig": config}
+    made = await server.call("POST", f"{application}/flows", custom)
+    path = await drawn(server, console, application=application)
+    await add(console, "greet")
+    await console.at("textbox", "Greeting").fill("Good morning")
+    await console.at("combobox", "Tone").choose("high")
+    (node,) = (await saved(server, console, path))["nodes"]
+    assert node["config"] == {
+        "customNodeId": made["id"],
+        "fields": [{"id": "greeting", "value": "Good morning"}, {"id": "tone", "value": "high"}],
+    }
+    assert await console.at(css="[data-output]").count() == 2
 
 
 async def test_the_first_move_fixes_the_places_of_all_parts(server: Server, console: ConsolePage) -> None:
@@ -293,7 +350,7 @@ CHANGES = """async (seed, count, steps) => {
             const offer = offers[below(offers.length)];
             definition = change.added(definition, offer.kind, offer.make(definition)).definition;
         } else if (act < 4) {
-            if (!change.lineProblem(definition, one.key, output, other.key))
+            if (!change.lineProblem(parts, one.key, output, other.key))
                 definition = change.connected(definition, one.key, output, other.key).definition;
         } else if (act === 4 && edges.length) {
             const edge = edges[below(edges.length)];

@@ -20,9 +20,10 @@ const NAME_BELOW = 5;
 const edgeKey = (edge) => `${edge.from} ${edge.output} ${edge.to}`;
 
 // drawn: {parts, edges, loops, layout} of the draft. change(definition, options): a step of the draft. select(key): open a
-// part, "" none; href(key): the address of that. add(gesture): put what was dragged from the palette. hands: gets what the
-// rest of the page uses, {start(event, gesture), keep(), middle()}. arranged: a number that changes when all of it is to be shown again.
-export function Canvas({ draft, drawn, change, selected, select, href, add, problems, hands, arranged }) {
+// part, "" none; href(key): the address of that. add(gesture): put what was dragged from the palette. follow(line): choose
+// what a line leads to that ended on nothing, {part, output, x, y}; next: that line, until it is chosen. hands: gets what
+// the rest of the page uses, {start(event, gesture), keep(), middle()}. arranged: a number that changes when all of it is to be shown again.
+export function Canvas({ draft, drawn, change, selected, select, href, add, follow, next, problems, hands, arranged }) {
   const { parts, edges, loops, layout } = drawn;
   const view = useViewport(layout, startOf(parts, layout), arranged);
   const [line, setLine] = useState("");
@@ -37,8 +38,9 @@ export function Canvas({ draft, drawn, change, selected, select, href, add, prob
   const ended = (gesture) => {
     if (gesture.kind === "add") return add(gesture);
     if (gesture.kind === "move") return move(gesture.part, { x: gesture.x - gesture.dx, y: gesture.y - gesture.dy });
-    if (!gesture.over) return undefined;
-    const problem = lineProblem(draft.value, gesture.part, gesture.output, gesture.over);
+    if (!gesture.over) return follow({ part: gesture.part, output: gesture.output, x: gesture.x, y: gesture.y + BOX.height / 2 });
+    if (gesture.over === gesture.part) return undefined;
+    const problem = lineProblem(parts, gesture.part, gesture.output, gesture.over);
     if (problem) return note(problem, "bad");
     return change(connected(draft.value, gesture.part, gesture.output, gesture.over).definition);
   };
@@ -58,17 +60,23 @@ export function Canvas({ draft, drawn, change, selected, select, href, add, prob
   hands.current = { start: gesture.start, keep: view.keep, middle: () => ({ x: view.now.x + view.size.width / view.now.scale / 2, y: view.now.y + view.size.height / view.now.scale / 2 }) };
 
   const down = (event) => {
+    gesture.wasDragged(); // of a drag that no click has ended
     const output = event.target.closest("[data-output]"), box = event.target.closest("[data-part]");
     if (output) return gesture.start(event, { kind: "line", part: output.dataset.of, output: Number(output.dataset.output) });
     if (!box) return view.given.onPointerDown(event);
     const place = layout.places.get(box.dataset.part), point = view.pointAt(event);
     return gesture.start(event, { kind: "move", part: box.dataset.part, dx: point.x - place.x, dy: point.y - place.y });
   };
+  // A click that ends a drag opens nothing; one on nothing ends what is selected.
   const clicked = (event) => {
-    if (!event.target.closest("[data-part], [data-output]")) return view.given.onClickCapture(event);
-    if (!gesture.wasDragged()) return undefined;
-    event.preventDefault();
-    return event.stopPropagation();
+    if (gesture.wasDragged()) event.preventDefault();
+    else view.given.onClickCapture(event);
+    if (event.defaultPrevented) event.stopPropagation();
+    else if (event.target === view.svg.current) open("");
+  };
+  const open = (key) => {
+    setLine("");
+    select(key);
   };
   const cut = (edge) => {
     change(disconnected(draft.value, edge.from, edge.output, edge.to));
@@ -88,9 +96,9 @@ export function Canvas({ draft, drawn, change, selected, select, href, add, prob
       change(removed(draft.value, at));
       select("");
       view.svg.current.focus();
-    } else if (event.key === "Escape" && (chosen || selected)) {
+    } else if (event.key === "Escape" && (chosen || selected || next)) {
       if (chosen) setLine("");
-      else select("");
+      else open("");
     } else {
       view.given.onKeyDown(event);
       return;
@@ -101,9 +109,9 @@ export function Canvas({ draft, drawn, change, selected, select, href, add, prob
 
   // Made anew only when something else than the place and the size of the picture changes, or what is dragged.
   const dragged = live?.kind === "move" ? { key: live.part, x: live.x - live.dx, y: live.y - live.dy } : null;
-  const over = live?.kind === "line" && live.over && !lineProblem(draft.value, live.part, live.output, live.over) ? live.over : "";
+  const over = live?.kind === "line" && live.over && !lineProblem(parts, live.part, live.output, live.over) ? live.over : "";
   const current = useRef({});
-  current.current = { select, href, reveal: (key) => view.reveal(layout.places.get(key), BOX), choose: (edge) => {
+  current.current = { open, href, reveal: (key) => view.reveal(layout.places.get(key), BOX), choose: (edge) => {
     focusOn.current = ".flow-cut";
     setLine(edgeKey(edge));
   } };
@@ -114,16 +122,17 @@ export function Canvas({ draft, drawn, change, selected, select, href, add, prob
       ${loops.filter((loop) => near({ from: loop.cap, to: loop.loop })).map((loop) => html`<${LoopLine} key=${`loop ${loop.cap}`} from=${shownLayout.places.get(loop.cap)} to=${shownLayout.places.get(loop.loop)} />`)}
       ${edges.filter(near).map((edge) => html`<${Line} key=${`line ${edgeKey(edge)}`} edge=${edge} layout=${shownLayout} current=${edgeKey(edge) === line} choose=${() => current.current.choose(edge)} />`)}
       ${parts.filter((part) => isHere(part.key)).map((part) => html`<${Box} key=${`part ${part.key}`} part=${part} place=${shownLayout.places.get(part.key)} current=${part.key === selected} over=${part.key === over} broken=${problems.has(part.key)}
-        href=${current.current.href(part.key)} open=${() => current.current.select(part.key)} reveal=${() => current.current.reveal(part.key)} />`)}`;
+        href=${current.current.href(part.key)} open=${() => current.current.open(part.key)} reveal=${() => current.current.reveal(part.key)} />`)}`;
   };
   const still = useMemo(() => shapes(false, layout), [drawn, selected, line, over, dragged?.key, [...problems].join()]);
   const moving = dragged && shapes(true, { ...layout, places: new Map([...layout.places, [dragged.key, dragged]]) });
-  const from = live?.kind === "line" && parts.find((part) => part.key === live.part);
+  const drawing = live?.kind === "line" ? live : !live && next ? { ...next, y: next.y - BOX.height / 2 } : null; // a line that leads nowhere yet
+  const from = drawing && parts.find((part) => part.key === drawing.part);
   return html`<div class="flow-graph flow-canvas">
     <svg ...${view.given} role="group" tabindex="-1" aria-label=${`The draft. ${plural(parts.length, "part")}.`} class=${live ? `is-${live.kind}` : undefined}
       onPointerDown=${down} onClickCapture=${clicked} onKeyDown=${keys}>
       <${Arrow} />${still}${moving}
-      ${from && html`<path class="flow-drawn" d=${curve([outputPlace(layout.places.get(live.part), live.output, outputsOf(from).length), live])} />`}
+      ${from && html`<path class="flow-drawn" d=${curve([outputPlace(layout.places.get(from.key), drawing.output, outputsOf(from).length), drawing])} />`}
       ${live?.kind === "add" && live.inside && html`<rect class="flow-ghost" x=${live.x - BOX.width / 2} y=${live.y - BOX.height / 2} width=${BOX.width} height=${BOX.height} rx="7" />`}
       ${chosen && !live && html`<${Cut} at=${middleOf(linePoints(chosen, layout))} label=${`Remove the line from ${named(chosen.from)} to ${named(chosen.to)}`} act=${() => cut(chosen)} />`}
     </svg>

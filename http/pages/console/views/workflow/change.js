@@ -79,9 +79,8 @@ export function duplicated(definition, key, place) {
   return added(definition, part.kind, copy);
 }
 
-// Why a line cannot be drawn, as a sentence; "" if it can.
-export function lineProblem(definition, from, output, to) {
-  const parts = partsOf(definition);
+// Why a line cannot be drawn between parts, as a sentence; "" if it can.
+export function lineProblem(parts, from, output, to) {
   const source = parts.find((part) => part.key === from), target = parts.find((part) => part.key === to);
   if (!source || !target) return "There is no such part.";
   if (target.kind === "trigger") return "No line leads to a trigger.";
@@ -118,15 +117,6 @@ export function disconnected(definition, from, output, to) {
     const outputIds = source.outputIds.map((ids, at) => (at === output ? ids.filter((each) => each !== to) : ids));
     return { ...source, outputIds };
   });
-}
-
-// The same lines with the nodes of one output replaced.
-export function ledTo(definition, from, output, ids) {
-  const part = partOf(definition, from);
-  let result = definition;
-  for (const id of part.to[output] || []) if (!ids.includes(id)) result = disconnected(result, from, output, id);
-  for (const id of ids) if (!part.to[output]?.includes(id)) result = connected(result, from, output, id).definition;
-  return result;
 }
 
 // Write places into the parts: key -> {x, y}, the centres of boxes.

@@ -63,11 +63,13 @@ export function useDraft(flow, record) {
       Object.assign(draft, { base: saved, etag: record._etag });
       setVersion((before) => before + 1);
     },
-    // The draft is as the server has it now.
-    isSaved: (answer) => {
+    // The server has saved the text `sent`, and shows it as in `answer`. What was changed since then stays a change.
+    isSaved: (answer, sent) => {
       const text = textOf(definitionOf(answer));
-      Object.assign(draft, { text, base: text, etag: answer._etag, old: record._etag, merge: undefined });
-      setVersion((before) => before + 1);
+      const isNew = draft.text === sent && text !== sent;
+      Object.assign(draft, { base: text, etag: answer._etag, old: record._etag, merge: undefined, ...(isNew ? { text } : {}) });
+      if (isNew) setVersion((before) => before + 1);
+      else redraw((before) => before + 1);
     },
   };
 }

@@ -25,6 +25,7 @@ export function Draw({ app, flow, draft, error, problems, told, refused, flowCla
   const [arranged, setArranged] = useState(0);
   const isNarrow = useNarrow();
   const palette = usePalette(app);
+  const search = useRef(null);
   const hands = useRef(null); // of the canvas; a narrow window has none
   const drawn = useMemo(() => {
     const parts = partsOf(draft.value), edges = edgesOf(parts), loops = loopsOf(parts, edges);
@@ -32,16 +33,30 @@ export function Draw({ app, flow, draft, error, problems, told, refused, flowCla
   }, [draft.value]);
   const { parts, edges, loops, layout } = drawn;
   const part = parts.find((each) => each.key === selected);
-  const select = (key) => setQuery({ node: key });
+  const [line, setLine] = useState(null); // a line that was drawn to nowhere, see follow
+  const next = line && parts.some((each) => each.key === line.part) ? line : null;
+  const select = (key) => {
+    setLine(null);
+    setQuery({ node: key });
+  };
+  // A line ended on nothing: choose in the palette to what it leads.
+  const follow = (given) => {
+    select(given.part);
+    setLine(given);
+    search.current?.focus();
+  };
   const href = (key) => link("/applications", app, "workflows", flow, "edit", { node: key });
   const change = (definition, options) => {
     hands.current?.keep();
     draft.change(definition, options);
   };
 
-  // Add a part: where it was dropped, else below the selected part and connected to it, else in the middle.
-  const put = (offer, at) => {
-    const output = part && !at && offer.kind === "node" ? freeOutput(part) : undefined;
+  // Add a part: where it was dropped; where a line ended, or below the selected part, and connected to it; else in the
+  // middle.
+  const put = (offer, dropped) => {
+    const follows = !dropped && part && offer.kind === "node";
+    const output = follows ? next?.output ?? freeOutput(part) : undefined;
+    const at = dropped || (follows ? next : null);
     let base = draft.value;
     if (at && !layout.isSaved) base = placed(base, layout.places);
     const source = offer.make(base);
@@ -51,7 +66,7 @@ export function Draw({ app, flow, draft, error, problems, told, refused, flowCla
       source.meta = { ...source.meta, ...place };
     }
     const { definition, key } = added(base, offer.kind, source);
-    const isConnected = output !== undefined && !lineProblem(definition, part.key, output, key);
+    const isConnected = output !== undefined && !lineProblem(partsOf(definition), part.key, output, key);
     change(isConnected ? connected(definition, part.key, output, key).definition : definition);
     select(key);
   };
@@ -74,13 +89,14 @@ export function Draw({ app, flow, draft, error, problems, told, refused, flowCla
   return html`<div class="flow-beside with-panel">
     <div class="stack flow-stays">
       ${isNarrow ? html`<${Graph} definition=${draft.value} selected=${selected} href=${href} problems=${problems} label="The draft." />`
-        : html`<${Canvas} ...${{ draft, drawn, change, selected, select, href, problems, hands, arranged }} add=${(gesture) => put(gesture.offer, gesture)} />`}
+        : html`<${Canvas} ...${{ draft, drawn, change, selected, select, href, problems, hands, arranged, follow, next }} add=${(gesture) => put(gesture.offer, gesture)} />`}
       <div class="row"><button class="small" disabled=${!parts.length} onClick=${arrange}>Arrange in layers</button>
         <span class="quiet">${isNarrow ? "In a narrow window the picture is only to look at. Parts are added, connected and changed below it."
           : "Drag a box to move it, and a handle below it to another box to connect them. Click a line to remove it. Arrow keys move the selected part, Delete removes it."}</span></div>
     </div>
     <div class=${part ? "stack with-part" : "stack"}>
-      <${Palette} data=${palette} flowClass=${flowClass} put=${put} grab=${(event, offer) => hands.current?.start(event, { kind: "add", offer })} isOpen=${!part} />
+      <${Palette} data=${palette} flowClass=${flowClass} put=${put} grab=${(event, offer) => hands.current?.start(event, { kind: "add", offer })} isOpen=${!part} field=${search}
+        follows=${next && part && (outputsOf(part)[next.output]?.name ? `${part.label}, ${outputsOf(part)[next.output].name}` : part.label)} />
       ${part && html`<${PartForm} key=${`${part.key} ${part.type} ${draft.version}`} ...${{ draft, part, parts, select }} palette=${palette.value} problems=${sentences}>
         <div class="row"><button type="button" onClick=${duplicate}>Duplicate</button><button type="button" class="danger" onClick=${remove}>Delete part</button></div></${PartForm}>`}
       ${selected && !part && html`<${Card} title="Not in the draft"><p>The draft has no part <code>${selected}</code>.</p></${Card}>`}

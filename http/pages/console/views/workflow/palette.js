@@ -3,7 +3,7 @@
 import { get, path } from "../../lib/api.js";
 import { useData } from "../../lib/hooks.js";
 import { html, useMemo, useState } from "../../lib/ui.js";
-import { Card, Problem } from "../../parts/basics.js";
+import { Card, Notice, Problem } from "../../parts/basics.js";
 import { newId } from "./change.js";
 import { partsOf } from "./shape.js";
 
@@ -40,8 +40,9 @@ export function offersOf(palette, flowClass) {
 
 const named = (kind, type) => ({ label: partsOf({ [kind === "trigger" ? "triggers" : "nodes"]: [{ type }] })[0].label });
 
-// put(offer): add it to a free place. grab(event, offer): begin to drag it. isOpen: whether it is unfolded at first.
-export function Palette({ data, flowClass, put, grab, isOpen }) {
+// put(offer): add it to a free place. grab(event, offer): begin to drag it. isOpen: whether all of it is shown at first.
+// field: gets the search field. follows: the name of the part for which a follower is chosen.
+export function Palette({ data, flowClass, put, grab, isOpen, field, follows }) {
   const [open] = useState(isOpen);
   const [search, setSearch] = useState("");
   const offers = useMemo(() => (data.value ? offersOf(data.value, flowClass) : []), [data.value, flowClass]);
@@ -54,17 +55,19 @@ export function Palette({ data, flowClass, put, grab, isOpen }) {
     event.preventDefault();
     put(found[0]);
   };
-  return html`<${Card}><details class="flow-palette" open=${open}><summary><h2>Add a part</h2></summary><div class="stack">
-    <input type="search" data-search aria-label="Search parts to add" placeholder="Search, Enter adds the first" value=${search} onInput=${(event) => setSearch(event.target.value)} onKeyDown=${enter} />
+  const list = html`<div class="choice-list" role="group" aria-label="Parts to add" tabindex="0">
+    ${GROUPS.map(([group, title]) => {
+      const own = found.filter((each) => each.group === group);
+      return own.length > 0 && html`<h3 key=${group}>${title}</h3>${own.map((each) => html`<button key=${each.key} type="button" class="plain" title=${each.summary} onClick=${() => put(each)}
+        onPointerDown=${(event) => event.pointerType !== "touch" && grab(event, each)}>${each.label}</button>`)}`;
+    })}
+    ${data.value && found.length === 0 && html`<span class="quiet">Nothing matches.</span>`}
+  </div>`;
+  return html`<${Card} title="Add a part"><div class="stack flow-palette">
+    ${follows && html`<${Notice} tone="good">Choose what follows <b>${follows}</b>.</${Notice}>`}
+    <input ref=${field} type="search" data-search aria-label="Search parts to add" placeholder="Search, Enter adds the first" value=${search} onInput=${(event) => setSearch(event.target.value)} onKeyDown=${enter} />
     <${Problem} error=${data.error} retry=${data.reload} />
-    <div class="choice-list" role="group" aria-label="Parts to add" tabindex="0">
-      ${GROUPS.map(([group, title]) => {
-        const own = found.filter((each) => each.group === group);
-        return own.length > 0 && html`<h3 key=${group}>${title}</h3>${own.map((each) => html`<button key=${each.key} type="button" class="plain" title=${each.summary} onClick=${() => put(each)}
-          onPointerDown=${(event) => event.pointerType !== "touch" && grab(event, each)}>${each.label}</button>`)}`;
-      })}
-      ${data.value && found.length === 0 && html`<span class="quiet">Nothing matches.</span>`}
-    </div>
+    ${words.length ? list : html`<details open=${open}><summary>All parts</summary>${list}</details>`}
     <p class="quiet">A click adds a part below the selected one and connects it. It can also be dragged to its place.</p>
-  </div></details></${Card}>`;
+  </div></${Card}>`;
 }

@@ -32,6 +32,7 @@ export function PartForm({ draft, part, parts, palette, problems, select, childr
       ${part.kind === "node" && html`<${IdField} key=${part.key} draft=${draft} part=${part} select=${select} />`}
       ${shown.map(field)}
       ${more.length > 0 && html`<details><summary>Further settings</summary><div class="form">${more.map(field)}</div></details>`}
+      <${LiveField} field=${{ name: "description", label: "Note", type: "longtext", rows: 2 }} value=${part.source.meta?.description} set=${(value) => change(["meta", "description"], value)} />
       ${outputsOf(part).map((output) => html`<${LeadsTo} key=${output.output} ...${{ draft, part, parts, output }} />`)}
     </form>
     <${ComesFrom} part=${part} parts=${parts} select=${select} />
@@ -88,14 +89,14 @@ function IdField({ draft, part, select }) {
 function LeadsTo({ draft, part, parts, output: { output, name } }) {
   const id = useId();
   const label = name ? `Leads to, if ${name}` : "Leads to";
-  const ids = (part.to[output] || []).filter((key) => parts.some((each) => each.key === key));
-  const possible = parts.filter((each) => !lineProblem(draft.value, part.key, output, each.key));
+  const ids = part.to[output] || [];
+  const possible = parts.filter((each) => !lineProblem(parts, part.key, output, each.key));
   const add = (event) => {
     const to = event.target.value;
     event.target.value = "";
     if (to) draft.change(connected(draft.value, part.key, output, to).definition);
   };
-  const nameOf = (key) => parts.find((each) => each.key === key).label;
+  const nameOf = (key) => parts.find((each) => each.key === key)?.label || `${key}, which is not there`;
   return html`<div class="field"><label for=${id}>${label}</label>
     ${ids.map((key) => html`<div class="row" key=${key}><${Badge}>${nameOf(key)}</${Badge}>
       <button type="button" class="small" aria-label=${`Remove the line to ${nameOf(key)}${name ? ` (${name})` : ""}`} onClick=${() => draft.change(disconnected(draft.value, part.key, output, key))}>Remove</button></div>`)}
