@@ -15,6 +15,7 @@ import trio
 from tests.actors.engine.run_house import button, create_flow, kept_runs, press, runs_end
 from tests.actors.event_house import Events
 from tests.actors.house import House, at, running_house
+from tests.patience import PATIENCE_S
 from trunkline.actors import boot
 from trunkline.actors.audit import messages as audit
 from trunkline.actors.catalogue import KINDS
@@ -56,7 +57,7 @@ async def removed(house: House) -> dict[str, int]:
     """Remove everything that is too old, with the memory of a server that was just started; what was removed."""
     retention = Retention(house.system)
     await house.settle()
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         await retention.remove_expired()
     return {kind: number for kind, number in retention.removed.items() if number}
 

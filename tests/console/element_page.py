@@ -9,7 +9,7 @@ import trio
 
 from tests.e2e.browser import Page, ProtocolError
 
-STEP_S: Final = 30
+STEP_S: Final = 60
 """Seconds that one operation waits."""
 
 GROUP: Final = "looked for"

@@ -12,6 +12,7 @@ import trio
 
 from tests.console.console_page import ConsolePage
 from tests.e2e.conftest import Server
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +47,7 @@ async def test_the_calls_of_an_empty_list_work(server: Server, console: ConsoleP
         place = path.replace("/applications/:app", application)
         await console.run("document.querySelector('main h1')?.setAttribute('data-left', '')")
         await console.go(f"#{place}")
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             await console.until(SETTLED)
         snippets = {language: await console.run(SNIPPET % language) for language in SHELLS}
         if not any(snippets.values()):

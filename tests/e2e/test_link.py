@@ -18,6 +18,7 @@ from tests.e2e.link_house import BASE_MS, House, house, house_in
 from tests.e2e.link_peer import JSON, connected, linked
 from tests.e2e.sse_client import until
 from tests.http.websocket_peer import masked
+from tests.patience import PATIENCE_S
 from trunkline.actors.devices.links import Links
 from trunkline.http.wire.websocket_frames import BINARY
 
@@ -330,7 +331,7 @@ async def test_a_link_is_the_connection_of_the_device(house: House) -> None:
     async def logged() -> bool:
         return len(await server.call("GET", f"{house.device}/logs", params={"limit": 10, "start": 1})) == 2
 
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         while not await logged():
             await trio.lowlevel.checkpoint()
     left, came = await server.call("GET", f"{house.device}/logs", params={"limit": 10, "start": 1})

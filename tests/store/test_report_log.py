@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import trio
 
+from tests.patience import PATIENCE_S
 from trunkline.store import codec, keys, state_columns
 from trunkline.store.arrival_chunks import Chunk
 from trunkline.store.backup import verify
@@ -185,7 +186,7 @@ async def test_a_commit_that_fails_is_followed_by_nobody(tmp_path: Path) -> None
         batch.put(keys.RECORDS, b"key", b"value")
         store.journal._sync_delay_s = _fail
         group = store.journal.submit(batch)
-        with trio.fail_after(5):
+        with trio.fail_after(PATIENCE_S):
             while not group.done:
                 await trio.lowlevel.checkpoint()
         assert group.error is not None

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import create_flow, kept_runs, runs_end, trigger
 from tests.actors.house import START_MS, House, at, running_again, running_house
+from tests.patience import PATIENCE_S
 from trunkline.actors.devices.link_messages import Columns, ReportFrame
 from trunkline.actors.devices.measurement_messages import QueryTimeSeries, TimeSeriesQuery
 from trunkline.actors.devices.messages import StateReport
@@ -129,7 +130,7 @@ async def test_frames_are_told_to_streams_but_not_those_of_a_backlog(house: Hous
     await send(house, device, 1, columns([-2, -1], a=[3, None], label=["x", "y"]))
     await send(house, device, 2, columns(many, b=[0.5] * 20, label=[None, "z"] * 10))
     heard: list[Any] = []
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         while len(heard) < 22:
             heard += [msgspec.json.decode(event) for _, event in await stream.receive()]
     assert heard == [

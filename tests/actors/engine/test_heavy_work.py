@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import trio
 
+from tests.patience import PATIENCE_S
 from trunkline.actors.engine.heavy_work import THREADS_MAX, give_up_if_cancelled, in_thread
 
 
@@ -25,7 +26,7 @@ async def test_work_that_looks_ends_with_its_run_and_leaves_its_thread_to_others
             give_up_if_cancelled()
 
     for _ in range(THREADS_MAX + 1):
-        with trio.fail_after(10), trio.CancelScope() as scope:
+        with trio.fail_after(PATIENCE_S), trio.CancelScope() as scope:
             await in_thread(endless, scope)
         assert scope.cancelled_caught
 

@@ -11,6 +11,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from tests.patience import PATIENCE_S
 from trunkline.http.wire.readiness import Readiness
 from trunkline.http.wire.socket_transport import LINGER_S, RECEIVE_BYTES, WRITE_STEP_BYTES, SocketTransport
 from trunkline.http.wire.transport import ClientGone, Transport
@@ -46,7 +47,7 @@ async def transport(ends: tuple[socket.socket, socket.socket]) -> AsyncIterator[
 
 async def read(sock: socket.socket, size: int) -> bytes:
     data = b""
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         while len(data) < size:
             await trio.lowlevel.wait_readable(sock)
             data += sock.recv(size - len(data))
@@ -129,7 +130,7 @@ async def test_receiving_tells_nothing_yet_from_nothing_more(
     ends[1].shutdown(socket.SHUT_WR)
     assert (transport.receive_nowait(), transport.input_ended) == (b"last", False)
     assert (transport.receive_nowait(), transport.input_ended, transport.gone) == (b"", True, False)
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         assert await transport.receive() == b""
     assert transport.send_nowait(b"the other half is open")
 
@@ -138,7 +139,7 @@ async def test_more_than_one_receive_takes_is_not_lost(
     transport: Transport, ends: tuple[socket.socket, socket.socket]
 ) -> None:
     sent = 0
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         while sent <= RECEIVE_BYTES:
             sent += ends[1].send(bytes(RECEIVE_BYTES))
         received = 0
@@ -181,7 +182,7 @@ async def test_the_end_behind_the_last_bytes_reaches_the_callback(
 
     ends[1].send(b"last")
     ends[1].shutdown(socket.SHUT_WR)
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         while not transport.input_ended:
             await transport.wait(on_readable)
     assert [data for data in received if data is not None] == [b"last", b""]
@@ -251,7 +252,7 @@ async def test_the_end_is_noticed_behind_more_than_one_read(
             received.append(data)
 
     ends[0].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * RECEIVE_BYTES)
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         async with trio.open_nursery() as nursery:
             if is_waiting:
                 nursery.start_soon(receive)
