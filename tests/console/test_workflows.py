@@ -151,7 +151,9 @@ async def test_a_draft_is_edited_tried_and_made_a_version(server: Server, consol
         await console.at("button", "Save").click()
         await console.sees("nodes[0].outputIds[1]: Referenced output ID nowhere does not exist.")
     assert await console.run(SELECTED) == '["nowhere"]'
-    await text.fill(json.dumps(definition(60)))
+    better = definition(60)
+    better["nodes"][0]["meta"]["serial"] = LARGE
+    await text.fill(json.dumps(better))
     await console.at("link", "Try before saving").click()
     await console.at("textbox", "data of the payload").fill('{"temperature": 59}')
     await console.at("button", "Run without effects").click()
@@ -167,6 +169,13 @@ async def test_a_draft_is_edited_tried_and_made_a_version(server: Server, consol
     assert (await server.call("GET", path))["nodes"][0]["config"] == {
         "expression": "{{data.temperature}} > 60"
     }
+    await console.go(f"{place}/edit?as=json")
+    await console.reload()
+    assert str(LARGE) in await text.value()
+    await text.fill((await text.value()).replace("Too warm?", "Warm?"))
+    await console.at("button", "Save").click()
+    await console.sees("The draft is saved.")
+    assert (await server.call("GET", path))["nodes"][0]["meta"] == {"label": "Warm?", "serial": LARGE}
     await console.at("link", "Versions").click()
     await console.at("button", "Create a version").click()
     await console.at(css="dialog").at("textbox", "Name").fill("v3")
@@ -175,7 +184,7 @@ async def test_a_draft_is_edited_tried_and_made_a_version(server: Server, consol
     await console.at(css="dialog").at("button", "Run it").click()
     await console.sees("A version runs by default")
     await console.at("button", "Compare v2").click()
-    await console.sees("1 line added, 1 removed.")
+    await console.sees("3 lines added, 2 removed.")
     await console.at("region", re.compile("^Lines that differ between v2")).says('> 60"')
     await console.at("link", "Try").click()
     await console.at("textbox", "data of the payload").fill('{"temperature": 61}')

@@ -1,5 +1,6 @@
 // Small components that most views use.
 
+import { exactJson } from "../lib/exact.js";
 import { duration, exactTime, shortTime, tagText } from "../lib/format.js";
 import { link } from "../lib/router.js";
 import { createContext, html, signal, useContext, useEffect, useRef, useState } from "../lib/ui.js";
@@ -168,7 +169,7 @@ export function Empty({ title, children, call }) {
 // A call of the API to copy, for curl and for Python.
 export function Calls({ method = "GET", path, body }) {
   const url = location.origin + path;
-  const json = body === undefined ? "" : JSON.stringify(body);
+  const json = body === undefined ? "" : exactJson(body);
   const quoted = json.replaceAll("'", "'\\''");
   const curl = `curl -s -X ${method} '${url}' -H "Authorization: Bearer $TOKEN"${json && ` \\\n  -H 'Content-Type: application/json' -d '${quoted}'`}`;
   const python = [
@@ -190,7 +191,7 @@ function pythonText(value) {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
   if (Array.isArray(value)) return `[${value.map(pythonText).join(", ")}]`;
-  if (typeof value !== "object") return JSON.stringify(value);
+  if (typeof value !== "object") return exactJson(value);
   return `{${Object.entries(value).map(([key, each]) => `${JSON.stringify(key)}: ${pythonText(each)}`).join(", ")}}`;
 }
 

@@ -35,7 +35,7 @@ function RunsTab(given) {
 
 export function Workflow({ app, flow, tab = "graph" }) {
   const source = path("applications", app, "flows", flow);
-  const data = useData((signal) => get(source, { includeCustomNodes: true }, { signal }), [source]);
+  const data = useData((signal) => get(source, { includeCustomNodes: true }, { signal, exact: true }), [source]);
   const home = link("/applications", app, "workflows");
   const record = data.value;
   const [, , View] = TABS.find(([key]) => key === tab) || TABS[0];

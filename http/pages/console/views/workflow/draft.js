@@ -1,6 +1,7 @@
 // The drafts of workflows while they are changed. Texts that are not saved outlive a change of the tab, not a reload, and
 // not the log-in: the next person at this browser gets nothing of the last one.
 
+import { exactJson, parseExact } from "../../lib/exact.js";
 import { session } from "../../lib/session.js";
 import { effect, useMemo, useState } from "../../lib/ui.js";
 import { definitionOf } from "./shape.js";
@@ -23,7 +24,7 @@ export function draftOf(flow) {
   return (draft && isChanged(draft) && parse(draft.text).value) || null;
 }
 
-const textOf = (definition) => JSON.stringify(definition, null, 2);
+const textOf = (definition) => exactJson(definition, 2);
 
 // The draft of a workflow: {text, value (its definition), error (why it is none), changed, stale (it was saved by somebody
 // else meanwhile), etag, version (it grows with each change that comes from elsewhere than a field of the page)}.
@@ -83,7 +84,7 @@ function kept(texts) {
 
 function parse(text) {
   try {
-    const value = JSON.parse(text);
+    const value = parseExact(text);
     const error = problemOf(value);
     return error ? { error } : { value };
   } catch (error) {

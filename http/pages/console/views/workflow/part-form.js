@@ -1,5 +1,6 @@
 // The part of a draft that is selected: its name, its settings, and where it leads. What is typed is in the draft at once.
 
+import { exactJson } from "../../lib/exact.js";
 import { html, useId, useMemo, useState } from "../../lib/ui.js";
 import { Badge, Card, Problem } from "../../parts/basics.js";
 import { Field, toText, toValue } from "../../parts/form.js";
@@ -60,7 +61,7 @@ function LiveField({ field, value, set }) {
     ${isMine && typed.error && html`<p class="problem" id=${id} role="status">${typed.error}</p>`}</div>`;
 }
 
-const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+const same = (one, other) => exactJson(one) === exactJson(other);
 
 // What a text of a field means. A number that is written as one is a number, else it is a template.
 function readable(field, text) {

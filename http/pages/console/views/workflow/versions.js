@@ -1,6 +1,7 @@
 // The versions of a workflow: made from the draft, compared, made the default, and deleted.
 
 import { del, get, patch, path, post } from "../../lib/api.js";
+import { exactJson } from "../../lib/exact.js";
 import { count } from "../../lib/format.js";
 import { useData } from "../../lib/hooks.js";
 import { link, route, setQuery } from "../../lib/router.js";
@@ -72,10 +73,10 @@ export function Versions({ app, flow, source, record, reload }) {
 function Compare({ app, flow, source, query, refresh }) {
   const { names } = useVersionNames(app, flow, refresh);
   const { from, to } = query;
-  const read = (name, signal) => get(`${source}/versions/${encodeURIComponent(name)}`, {}, { signal });
+  const read = (name, signal) => get(`${source}/versions/${encodeURIComponent(name)}`, {}, { signal, exact: true });
   const data = useData((signal) => (from && to ? Promise.all([read(from, signal), read(to, signal)]) : Promise.resolve(null)), [source, from, to]);
   if (!from || !to) return null;
-  const text = (version) => JSON.stringify(definitionOf(version), null, 2);
+  const text = (version) => exactJson(definitionOf(version), 2);
   return html`<${Card} title="Compare" actions=${html`<button class="small" onClick=${() => setQuery({ from: "", to: "" })}>Close</button>`}>
     <div class="stack">
       <div class="row"><${VersionSelect} label="From" names=${names} value=${from} set=${(name) => setQuery({ from: name })} />
