@@ -10,6 +10,7 @@ let last = 0;
 // Open a dialog: `body(close)` is its content. Returns a promise of what `close(value)` got, undefined when dismissed.
 // `close.during(work)`: the content waits for an answer. If the dialog is dismissed meanwhile, the promise has what `work`
 // gives, so that nothing is lost, such as a secret that is shown once; unless the reader has left the view by then.
+// `close.during(null)`: the content goes on without it.
 export function openDialog(title, body) {
   return new Promise((resolve) => (shown.value = { id: ++last, title, body, resolve }));
 }

@@ -9,7 +9,7 @@ import { html } from "../../lib/ui.js";
 import { Badge, Card, Snippet, Tags, Time } from "../../parts/basics.js";
 import { confirmed } from "../../parts/dialog.js";
 import { Form, openForm } from "../../parts/form.js";
-import { note, noted } from "../../parts/notes.js";
+import { note } from "../../parts/notes.js";
 import { fieldsOf } from "../../parts/schema.js";
 import { Requests } from "./requests.js";
 import { replyFields, replyInitial, replyText, takeReply } from "./replies.js";
@@ -277,7 +277,9 @@ const releases = {
       fields: [{ name: "sourceVersionIdOrName", label: "By those of", type: "select", options: others, required: true }],
       submit: (values) => patch(source, values),
     });
-    if (done && (await noted(Promise.resolve(), "The version was replaced."))) reload();
+    if (!done) return;
+    note("The version was replaced.");
+    reload();
   }} disabled=${around.versions.length < 2}>Replace by another version</button>`,
 };
 

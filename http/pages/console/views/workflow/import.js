@@ -6,14 +6,16 @@ import { plural } from "../../lib/format.js";
 import { link } from "../../lib/router.js";
 import { html, useId, useState } from "../../lib/ui.js";
 import { Notice, Problem } from "../../parts/basics.js";
-import { openDialog } from "../../parts/dialog.js";
+import { openDialog, useOpen } from "../../parts/dialog.js";
+import { note } from "../../parts/notes.js";
 
 const VERSIONS_A_CALL = 100;
 
 // True if something was imported.
 export async function importWorkflows(app) {
   let done = false;
-  await openDialog("Import workflows", (close) => html`<${Import} app=${app} close=${close} imported=${() => { done = true; }} />`);
+  const late = await openDialog("Import workflows", (close) => html`<${Import} app=${app} close=${close} imported=${() => { done = true; }} />`);
+  if (late?.flows) await openDialog("Import workflows", (close) => html`<${Imported} ...${{ app, result: late, close }} />`);
   return done;
 }
 
@@ -24,6 +26,7 @@ function Import({ app, close, imported }) {
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
   const [result, setResult] = useState(null);
+  const open = useOpen();
   const submit = async (event) => {
     event.preventDefault();
     setBusy(true);
@@ -34,9 +37,13 @@ function Import({ app, close, imported }) {
       if (!sources.length) throw new Error("Choose a file or paste JSON.");
       const body = { flows: [], flowVersions: [] };
       for (const [name, given] of sources) add(body, name, given);
-      setResult(await post(path("applications", app, "flows", "import"), body));
+      const work = post(path("applications", app, "flows", "import"), body);
+      close.during(work);
+      setResult(await work);
       imported();
+      close.during(null); // the dialog shows the answer itself
     } catch (failure) {
+      if (!open()) note(failure.message, "bad");
       setError(failure);
     }
     setBusy(false);
