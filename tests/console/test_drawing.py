@@ -269,6 +269,34 @@ async def test_a_workflow_is_built_without_a_pointer(server: Server, console: Co
     ]
 
 
+async def touch(console: ConsolePage, start: Target, x: float, y: float) -> None:
+    """Put a finger on an element, move it so many px, and lift it."""
+    script = """function () {
+        const box = this.getBoundingClientRect();
+        return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+    }"""
+    at = await start._call(script)
+    for type, part in (("touchStart", 0), ("touchMove", 0.5), ("touchMove", 1)):
+        point = {"x": at["x"] + part * x, "y": at["y"] + part * y}
+        await console.command("Input.dispatchTouchEvent", type=type, touchPoints=[point])
+    await console.command("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
+
+async def test_parts_are_moved_and_connected_by_touch(server: Server, console: ConsolePage) -> None:
+    await console.command("Emulation.setTouchEmulationEnabled", enabled=True)
+    a, b = nodes("a", "b")
+    placed = [{**a, "meta": {"x": 0, "y": 0}}, {**b, "meta": {"x": 0, "y": 200}}]
+    path = await drawn(server, console, nodes=placed)
+    await touch(console, box(console, "b"), 40, 0)
+    await console.sees("Not saved.")
+    await touch(console, output(console, "a"), 40, 170)
+    found = await saved(server, console, path)
+    assert found["nodes"] == [
+        {**placed[0], "outputIds": [["b"]]},
+        {**placed[1], "meta": {"x": 40, "y": 200}},
+    ]
+
+
 async def test_what_the_server_refuses_is_opened(server: Server, console: ConsolePage) -> None:
     path = await drawn(server, console, nodes=nodes("a"))
     await add(console, "Timer")

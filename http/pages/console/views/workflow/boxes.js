@@ -7,6 +7,8 @@ import { triggerText, typeText } from "./shape.js";
 
 const TEXT_WIDTH = BOX.width - 42;
 const FONTS = { name: "600 13px", detail: "11.5px", line: "11px" };
+const KNOWN_MAX = 5000;
+const OUTPUTS_SIDE_BY_SIDE_MAX = 4;
 const CATEGORIES = { trigger: 1, logic: 4, data: 6, output: 2, debug: 8, experience: 3 };
 
 export const Arrow = () => html`<defs><marker id="flow-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" /></marker></defs>`;
@@ -40,9 +42,19 @@ export function BoxShape({ part, place, texts: { title, detail, badge, bad } }) 
 }
 
 const pen = document.createElement("canvas").getContext("2d");
+const known = new Map(); // what was measured, because pictures are drawn often
 
 // As much of a text as has room, in px of the picture.
-export function short(text, font, width) {
+function short(text, font, width) {
+  const key = `${font} ${width} ${text}`;
+  if (!known.has(key)) {
+    if (known.size >= KNOWN_MAX) known.clear();
+    known.set(key, measured(text, font, width));
+  }
+  return known.get(key);
+}
+
+function measured(text, font, width) {
   pen.font = `${FONTS[font]} ${getComputedStyle(document.body).fontFamily}`;
   if (pen.measureText(text).width <= width) return text;
   let length = Math.min(text.length, 60);
@@ -69,8 +81,15 @@ export function linePoints(edge, layout) {
   return [outputPlace(layout.places.get(edge.from), edge.output, edge.outputs), ...(layout.vias.get(edge) || []), { x: to.x, y: to.y - BOX.height / 2 }];
 }
 
-// The name of an output below its place.
-export const OutputName = ({ name, outputs, at }) => name && html`<text x=${at.x} y=${at.y + 13} text-anchor="middle">${short(name, "line", Math.max(BOX.width / (outputs + 1) - 2, 34))}</text>`;
+// The room of an output at the lower side of a box.
+export const outputRoom = (outputs) => BOX.width / (outputs + 1);
+
+// The name of an output below its place; those of many outputs are in two rows.
+export function OutputName({ name, output, outputs, at }) {
+  if (!name) return null;
+  const rows = outputs > OUTPUTS_SIDE_BY_SIDE_MAX ? 2 : 1;
+  return html`<text x=${at.x} y=${at.y + 13 + (output % rows) * 11} text-anchor="middle">${short(name, "line", outputRoom(outputs) * rows - 2)}</text>`;
+}
 
 // From the end of the body of a loop back to the loop.
 export function LoopLine({ from, to }) {

@@ -4,7 +4,7 @@
 import { plural } from "../../lib/format.js";
 import { html, useEffect, useMemo, useRef, useState } from "../../lib/ui.js";
 import { note } from "../../parts/notes.js";
-import { Arrow, BoxShape, boxTexts, curve, linePoints, LoopLine, OutputName, outputPlace } from "./boxes.js";
+import { Arrow, BoxShape, boxTexts, curve, linePoints, LoopLine, OutputName, outputPlace, outputRoom } from "./boxes.js";
 import { connected, disconnected, lineProblem, placed, removed } from "./change.js";
 import { useGesture } from "./gesture.js";
 import { startOf } from "./graph.js";
@@ -155,8 +155,8 @@ function Box({ part, place, current, over, broken, href, open, reveal }) {
     ${outputs.map(({ output, name }) => {
       const at = outputPlace(place, output, outputs.length);
       return html`<g class="flow-output" data-of=${part.key} data-output=${output}><title>${`Drag to a part: ${name || "leads to"}`}</title>
-        <circle class="hit" cx=${at.x} cy=${at.y} r="12" /><circle cx=${at.x} cy=${at.y} r="5.5" />
-        <${OutputName} name=${name} outputs=${outputs.length} at=${{ x: at.x, y: at.y + NAME_BELOW }} /></g>`;
+        <circle class="hit" cx=${at.x} cy=${at.y} r=${Math.min(12, outputRoom(outputs.length) / 2)} /><circle cx=${at.x} cy=${at.y} r="5.5" />
+        <${OutputName} name=${name} output=${output} outputs=${outputs.length} at=${{ x: at.x, y: at.y + NAME_BELOW }} /></g>`;
     })}</g>`;
 }
 

@@ -27,11 +27,15 @@ export function Draw({ app, flow, draft, error, problems, told, refused, flowCla
   const palette = usePalette(app);
   const search = useRef(null);
   const hands = useRef(null); // of the canvas; a narrow window has none
-  const drawn = useMemo(() => {
-    const parts = partsOf(draft.value), edges = edgesOf(parts), loops = loopsOf(parts, edges);
-    return { parts, edges, loops, layout: editLayout(parts, edges, loops) };
-  }, [draft.value]);
-  const { parts, edges, loops, layout } = drawn;
+  const parts = useMemo(() => partsOf(draft.value), [draft.value]);
+  // Where parts stand and lines go depends on a little of them only, and takes long if there are many.
+  const found = edgesOf(parts);
+  const placing = useMemo(() => {
+    const loops = loopsOf(parts, found);
+    return { edges: found, loops, layout: editLayout(parts, found, loops) };
+  }, [JSON.stringify([parts.map(({ key, type, x, y, to }) => [key, type, x, y, to]), found])]);
+  const drawn = useMemo(() => ({ parts, ...placing }), [parts, placing]);
+  const { edges, loops, layout } = placing;
   const part = parts.find((each) => each.key === selected);
   const [line, setLine] = useState(null); // a line that was drawn to nowhere, see follow
   const next = line && parts.some((each) => each.key === line.part) ? line : null;
@@ -95,7 +99,7 @@ export function Draw({ app, flow, draft, error, problems, told, refused, flowCla
           : "Drag a box to move it, and a handle below it to another box to connect them. Click a line to remove it. Arrow keys move the selected part, Delete removes it."}</span></div>
     </div>
     <div class=${part ? "stack with-part" : "stack"}>
-      <${Palette} data=${palette} flowClass=${flowClass} put=${put} grab=${(event, offer) => hands.current?.start(event, { kind: "add", offer })} isOpen=${!part} field=${search}
+      <${Palette} data=${palette} flowClass=${flowClass} put=${put} grab=${(event, offer) => hands.current?.start(event, { kind: "add", offer })} isOpen=${!part} field=${search} end=${() => setLine(null)}
         follows=${next && part && (outputsOf(part)[next.output]?.name ? `${part.label}, ${outputsOf(part)[next.output].name}` : part.label)} />
       ${part && html`<${PartForm} key=${`${part.key} ${part.type} ${draft.version}`} ...${{ draft, part, parts, select }} palette=${palette.value} problems=${sentences}>
         <div class="row"><button type="button" onClick=${duplicate}>Duplicate</button><button type="button" class="danger" onClick=${remove}>Delete part</button></div></${PartForm}>`}

@@ -56,5 +56,5 @@ function Box({ part, place, href, reveal, current, broken, marks }) {
 function Line({ edge, layout, taken }) {
   const points = linePoints(edge, layout);
   return html`<g class=${taken ? "flow-line taken" : "flow-line"}><path d=${curve(points)} marker-end="url(#flow-arrow)" />
-    <${OutputName} name=${edge.name} outputs=${edge.outputs} at=${points[0]} /></g>`;
+    <${OutputName} name=${edge.name} output=${edge.output} outputs=${edge.outputs} at=${points[0]} /></g>`;
 }

@@ -41,8 +41,8 @@ export function offersOf(palette, flowClass) {
 const named = (kind, type) => ({ label: partsOf({ [kind === "trigger" ? "triggers" : "nodes"]: [{ type }] })[0].label });
 
 // put(offer): add it to a free place. grab(event, offer): begin to drag it. isOpen: whether all of it is shown at first.
-// field: gets the search field. follows: the name of the part for which a follower is chosen.
-export function Palette({ data, flowClass, put, grab, isOpen, field, follows }) {
+// field: gets the search field. follows: the name of the part for which a follower is chosen; end(): choose none.
+export function Palette({ data, flowClass, put, grab, isOpen, field, follows, end }) {
   const [open] = useState(isOpen);
   const [search, setSearch] = useState("");
   const offers = useMemo(() => (data.value ? offersOf(data.value, flowClass) : []), [data.value, flowClass]);
@@ -51,6 +51,7 @@ export function Palette({ data, flowClass, put, grab, isOpen, field, follows }) 
   const inName = (each) => words.every((word) => each.label.toLowerCase().includes(word));
   found.sort((one, other) => inName(other) - inName(one));
   const enter = (event) => {
+    if (event.key === "Escape" && follows) end();
     if (event.key !== "Enter" || !words.length || !found.length) return;
     event.preventDefault();
     put(found[0]);
@@ -64,7 +65,7 @@ export function Palette({ data, flowClass, put, grab, isOpen, field, follows }) 
     ${data.value && found.length === 0 && html`<span class="quiet">Nothing matches.</span>`}
   </div>`;
   return html`<${Card} title="Add a part"><div class="stack flow-palette">
-    ${follows && html`<${Notice} tone="good">Choose what follows <b>${follows}</b>.</${Notice}>`}
+    ${follows && html`<${Notice} tone="good">Choose what follows <b>${follows}</b>. <button type="button" class="small" onClick=${end}>Nothing</button></${Notice}>`}
     <input ref=${field} type="search" data-search aria-label="Search parts to add" placeholder="Search, Enter adds the first" value=${search} onInput=${(event) => setSearch(event.target.value)} onKeyDown=${enter} />
     <${Problem} error=${data.error} retry=${data.reload} />
     ${words.length ? list : html`<details open=${open}><summary>All parts</summary>${list}</details>`}

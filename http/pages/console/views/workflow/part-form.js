@@ -44,7 +44,6 @@ export function PartForm({ draft, part, parts, palette, problems, select, childr
 // A field whose value is set while it is typed. What cannot be read yet is said below it, and not set.
 function LiveField({ field, value, set }) {
   const [typed, setTyped] = useState(null); // {text, value}: what was typed last, and what became of it
-  const id = useId();
   const usual = toText({ ...field, name: "value", value: undefined }, { value });
   const isMine = typed && (typed.error || same(typed.value, value));
   const input = (text) => {
@@ -58,7 +57,7 @@ function LiveField({ field, value, set }) {
   };
   const hint = field.hint || (field.needed && (value === undefined || value === "") ? "It has to be set." : undefined);
   return html`<div><${Field} field=${{ ...field, hint }} text=${isMine ? typed.text : usual} set=${input} wrong=${Boolean(isMine && typed.error)} quiet />
-    ${isMine && typed.error && html`<p class="problem" id=${id} role="status">${typed.error}</p>`}</div>`;
+    ${isMine && typed.error && html`<p class="problem" role="status">${typed.error} It is not in the draft yet.</p>`}</div>`;
 }
 
 const same = (one, other) => exactJson(one) === exactJson(other);
