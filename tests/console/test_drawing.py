@@ -1,50 +1,18 @@
-"""The picture of a draft is changed by mouse and keyboard, and stays the same document as its JSON."""
+"""The picture of a draft is changed by mouse, touch and keyboard, and stays the same document as its JSON."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 import pytest
 
 from tests.console.console_page import ConsolePage
+from tests.console.drawing import add, box, drawn, nodes, output, saved
 from tests.console.target import Target
 from tests.e2e.conftest import Server
 
 pytestmark = pytest.mark.slow
-
-
-async def drawn(server: Server, console: ConsolePage, *, application: str = "", **definition: Any) -> str:
-    """The path of a workflow, with the picture of its draft open."""
-    application = application or await server.application()
-    flow = await server.call("POST", f"{application}/flows", {"name": "vents", **definition})
-    path = f"{application}/flows/{flow['id']}"
-    await console.go(f"#{path.replace('/flows/', '/workflows/')}/edit")
-    await console.at("group", re.compile("^The draft")).shown()
-    return path
-
-
-def box(console: ConsolePage, key: str) -> Target:
-    """The box of a part."""
-    return console.at(css=f'[data-part="{key}"]')
-
-
-def output(console: ConsolePage, key: str, number: int = 0) -> Target:
-    """The handle of an output of a part."""
-    return console.at(css=f'[data-of="{key}"][data-output="{number}"]')
-
-
-async def saved(server: Server, console: ConsolePage, path: str) -> Any:
-    """The draft, after it was saved in the page."""
-    await console.at("button", "Save").click()
-    await console.at("link", "Try before saving").gone()  # a note may be that of the save before
-    return await server.call("GET", path)
-
-
-def nodes(*names: str, **outputs: list[list[str]]) -> list[dict[str, Any]]:
-    """Debug nodes with these ids, and the outputs of some of them."""
-    return [{"id": each, "type": "DebugNode", "outputIds": outputs.get(each, [])} for each in names]
 
 
 async def test_parts_are_connected_and_lines_removed_by_mouse(server: Server, console: ConsolePage) -> None:
@@ -102,38 +70,12 @@ async def test_a_line_to_nothing_asks_what_follows(server: Server, console: Cons
     assert "Choose what follows" not in await console.shows()
 
 
-async def test_custom_nodes_are_offered_with_their_own_settings(server: Server, console: ConsolePage) -> None:
-    application = await server.application()
-    tones = [{"value": "low"}, {"value": "high"}]
-    fields = [
-        {"type": "stringTemplate", "label": "Greeting", "id": "greeting", "defaultValue": "Hello"},
-        {
-            "type": "select",
-            "label": "Tone",
-            "id": "tone",
-            "defaultValue": "low",
-            "options": tones,
-        },
-    ]
-    config = {"outputCount": 2, "resultMode": "none", "fields": fields}
-    custom = {"name": "greet", "flowClass": "customNode", "customNodeConfig": config}
-    made = await server.call("POST", f"{application}/flows", custom)
-    path = await drawn(server, console, application=application)
-    await add(console, "greet")
-    await console.at("textbox", "Greeting").fill("Good morning")
-    await console.at("combobox", "Tone").choose("high")
-    (node,) = (await saved(server, console, path))["nodes"]
-    assert node["config"] == {
-        "customNodeId": made["id"],
-        "fields": [{"id": "greeting", "value": "Good morning"}, {"id": "tone", "value": "high"}],
-    }
-    assert await console.at(css="[data-output]").count() == 2
-
-
 async def test_the_first_move_fixes_the_places_of_all_parts(server: Server, console: ConsolePage) -> None:
     button = {"type": "virtualButton", "key": "press", "outputIds": [["a", "b"]]}
     path = await drawn(server, console, triggers=[button], nodes=nodes("a", "b"))
     await box(console, "a").drag_by(-60, 40)
+    await console.settled()
+    assert await console.run("document.activeElement.dataset.part") == "a"
     first = await saved(server, console, path)
     places = {
         each.get("id", "press"): (each["meta"]["x"], each["meta"]["y"])
@@ -182,11 +124,6 @@ async def test_nothing_is_lost_between_picture_and_json(server: Server, console:
     found = await saved(server, console, path)
     assert found["nodes"] == text["nodes"]
     assert found["triggers"] == before["triggers"]
-
-
-async def add(console: ConsolePage, name: str) -> None:
-    """Click a part in the palette."""
-    await console.at("group", "Parts to add").at("button", name).click()
 
 
 async def test_a_workflow_is_built_by_mouse_and_runs(server: Server, console: ConsolePage) -> None:
@@ -295,130 +232,3 @@ async def test_parts_are_moved_and_connected_by_touch(server: Server, console: C
         {**placed[0], "outputIds": [["b"]]},
         {**placed[1], "meta": {"x": 40, "y": 200}},
     ]
-
-
-async def test_what_the_server_refuses_is_opened(server: Server, console: ConsolePage) -> None:
-    path = await drawn(server, console, nodes=nodes("a"))
-    await add(console, "Timer")
-    await console.at("textbox", "Seconds").fill("0")
-    await box(console, "a").click()
-    await console.sees("DebugNode")
-    async with console.expecting("status of 400"):
-        await console.at("button", "Save").click()
-        await console.at("heading", "Timer").shown()
-    await console.sees("triggers[0].config.seconds")
-    await console.at(css=".flow-box.trigger").at(css=".flow-badge").shown()
-    await console.at("textbox", "Seconds").fill("90")
-    assert (await saved(server, console, path))["triggers"][0]["config"] == {"seconds": 90}
-
-
-async def test_parts_are_renamed_copied_and_deleted_with_their_lines(
-    server: Server, console: ConsolePage
-) -> None:
-    button = {"type": "virtualButton", "key": "press", "outputIds": [["a"]]}
-    loop = {"id": "loop", "type": "LoopNode", "config": {"more": {"kept": 1}}, "outputIds": [["c"], ["a"]]}
-    path = await drawn(server, console, triggers=[button], nodes=[loop, *nodes("a", "c", a=[["c"]])])
-    await box(console, "a").click()
-    await console.at("textbox", "Id").fill("c")
-    await console.sees("id: another node is c; give each its own.")
-    await console.at("textbox", "Id").fill("first")
-    await console.press("Enter")
-    await box(console, "first").shown()
-    await console.at("combobox", "Level").choose("warn")
-    await console.at("button", "Duplicate").click()
-    found = await saved(server, console, path)
-    assert found["triggers"][0]["outputIds"] == [["first"]]
-    assert found["nodes"][0] == {**loop, "outputIds": [["c"], ["first"]]}
-    first, copy = found["nodes"][1], found["nodes"][3]
-    assert first == {"id": "first", "type": "DebugNode", "config": {"level": "warn"}, "outputIds": [["c"]]}
-    assert {**copy, "id": "first"} == first
-    await console.at("button", "Fit").click()
-    await box(console, "first").click()
-    await console.at("button", "Delete part").click()
-    found = await saved(server, console, path)
-    assert (found["triggers"][0]["outputIds"], found["nodes"][0]["outputIds"]) == ([[]], [["c"], []])
-    await box(console, "loop").click()
-    await console.at("textbox", "More").fill('{"kept": 2}')
-    assert (await saved(server, console, path))["nodes"][0]["config"] == {"more": {"kept": 2}}
-
-
-async def test_a_narrow_window_has_a_picture_to_look_at_and_the_form(
-    server: Server, console: ConsolePage
-) -> None:
-    await console.viewport(390, 844, mobile=True)
-    path = await drawn(server, console, nodes=nodes("a", "b"))
-    await console.sees("In a narrow window the picture is only to look at.")
-    assert await console.at(css="[data-output]").count() == 0
-    await console.at("link", re.compile("^Debug"), nth=0).click()
-    await console.at("combobox", "Leads to").choose("Debug")
-    assert (await saved(server, console, path))["nodes"][0]["outputIds"] == [["b"]]
-
-
-CHANGES = """async (seed, count, steps) => {
-    const at = (name) => import(`/console/views/workflow/${name}.js`);
-    const change = await at("change"), shape = await at("shape"), layout = await at("layout");
-    const { offersOf } = await at("palette");
-    let state = seed;
-    const below = (most) => {
-        state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-        return Math.floor((state / 2 ** 32) * most);
-    };
-    const offers = offersOf(PALETTE, "cloud");
-    let definition = DEFINITION;
-    const found = [];
-    for (let step = 0; step < steps; step++) {
-        const parts = shape.partsOf(definition);
-        const any = () => parts[below(parts.length)];
-        const one = parts.length ? any() : null, other = parts.length ? any() : null;
-        const output = one ? below(shape.outputsOf(one).length || 1) : 0;
-        const edges = shape.edgesOf(parts);
-        const places = () => layout.editLayout(parts, edges, shape.loopsOf(parts, edges)).places;
-        const act = below(9);
-        if (act < 2 || !one) {
-            const offer = offers[below(offers.length)];
-            definition = change.added(definition, offer.kind, offer.make(definition)).definition;
-        } else if (act < 4) {
-            if (!change.lineProblem(parts, one.key, output, other.key))
-                definition = change.connected(definition, one.key, output, other.key).definition;
-        } else if (act === 4 && edges.length) {
-            const edge = edges[below(edges.length)];
-            definition = change.disconnected(definition, edge.from, edge.output, edge.to);
-        } else if (act === 5) {
-            definition = change.duplicated(definition, one.key).definition;
-        } else if (act === 6 && below(2)) {
-            definition = change.removed(definition, one.key);
-        } else if (act === 7) {
-            const id = below(2) ? "id " + step : other.source.id || "";
-            if (one.kind === "node" && !change.idProblem(definition, one.key, id))
-                definition = change.renamed(definition, one.key, id);
-        } else {
-            const free = layout.freePlace(places().values(), { x: below(900), y: below(900) });
-            definition = change.placed(definition, new Map([...places(), [one.key, free]]));
-        }
-        if (step % Math.ceil(steps / count) === 0) found.push(structuredClone(definition));
-    }
-    return [...found, definition];
-}"""
-
-
-async def test_the_server_accepts_what_any_sequence_of_changes_makes(
-    server: Server, console: ConsolePage
-) -> None:
-    path = await drawn(server, console, enabled=False)
-    palette = await server.call("GET", f"{path.rpartition('/')[0]}/palette")
-    kept = {"id": "kept", "type": "OddNode", "config": {"deep": [1]}}
-    noid = {"type": "DebugNode", "meta": {"x": 1, "y": 2}}
-    grouped = [
-        {"type": "deviceTag", "key": f"kind/{kind}", "meta": {"uiId": "both"}, "outputIds": [["kept"]]}
-        for kind in ("fan", "pump")
-    ]
-    start = {"triggers": grouped, "nodes": [kept, noid], "globals": [{"key": "a", "json": "1"}]}
-    script = CHANGES.replace("PALETTE", json.dumps(palette)).replace("DEFINITION", json.dumps(start))
-    for seed in range(12):
-        for definition in await console.run(f"({script})({seed}, 4, 120)"):
-            answer = await server.call("PATCH", path, definition)
-            assert answer["triggers"] == definition["triggers"]
-            assert answer["nodes"] == definition["nodes"]
-            assert answer["globals"] == start["globals"]
-            odd = [each for each in definition["nodes"] if each["type"] == "OddNode"]
-            assert all(each["config"] == kept["config"] for each in odd)

@@ -39,12 +39,12 @@ export function Workflows({ app }) {
         { name: "name", label: "Name", required: true },
         { name: "description", label: "Description", type: "longtext", rows: 2 },
         { name: "flowClass", label: "Class", type: "select", options: CLASSES, hint: "Where it runs. It cannot be changed later." },
-        { name: "definition", label: "Triggers, nodes and globals", type: "json", rows: 8, hint: "JSON; an empty workflow without it." },
+        { name: "definition", label: "Triggers, nodes and globals", type: "json", rows: 8, hint: "JSON; without it, the workflow is empty and can be drawn." },
       ],
       button: "Create",
       submit: ({ definition = {}, ...values }) => post(source, { ...definitionOf(definition), ...values }),
     });
-    if (made) go(href(made));
+    if (made) go(made.triggers.length || made.nodes.length ? href(made) : link("/applications", app, "workflows", made.id, "edit"));
   };
   const upload = async () => {
     if (await importWorkflows(app)) setRefresh((before) => before + 1);

@@ -22,7 +22,8 @@ const edgeKey = (edge) => `${edge.from} ${edge.output} ${edge.to}`;
 // drawn: {parts, edges, loops, layout} of the draft. change(definition, options): a step of the draft. select(key): open a
 // part, "" none; href(key): the address of that. add(gesture): put what was dragged from the palette. follow(line): choose
 // what a line leads to that ended on nothing, {part, output, x, y}; next: that line, until it is chosen. hands: gets what
-// the rest of the page uses, {start(event, gesture), keep(), middle()}. arranged: a number that changes when all of it is to be shown again.
+// the rest of the page uses, {start(event, gesture), keep(), middle()}. arranged: a number that changes when all of it is
+// to be shown again.
 export function Canvas({ draft, drawn, change, selected, select, href, add, follow, next, problems, hands, arranged }) {
   const { parts, edges, loops, layout } = drawn;
   const view = useViewport(layout, startOf(parts, layout), arranged);
@@ -37,7 +38,11 @@ export function Canvas({ draft, drawn, change, selected, select, href, add, foll
   };
   const ended = (gesture) => {
     if (gesture.kind === "add") return add(gesture);
-    if (gesture.kind === "move") return move(gesture.part, { x: gesture.x - gesture.dx, y: gesture.y - gesture.dy });
+    if (gesture.kind === "move") {
+      focusOn.current = `[data-part="${CSS.escape(gesture.part)}"]`;
+      open(gesture.part);
+      return move(gesture.part, { x: gesture.x - gesture.dx, y: gesture.y - gesture.dy });
+    }
     if (!gesture.over) return follow({ part: gesture.part, output: gesture.output, x: gesture.x, y: gesture.y + BOX.height / 2 });
     if (gesture.over === gesture.part) return undefined;
     const problem = lineProblem(parts, gesture.part, gesture.output, gesture.over);
