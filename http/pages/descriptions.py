@@ -13,6 +13,14 @@ from typing import Any, Final
 from trunkline.actors.dashboards import blocks
 from trunkline.http.pages.block_descriptions import FIELDS as BLOCK_FIELDS
 
+_TRIGGERS_WITHOUT_KEY: Final = (
+    "CustomNodeStart", "DeviceCreate", "DeviceCommand", "InboundEmail", "Notebook", "OnBoot", "OnConnect",
+    "OnDisconnect", "ResourceJobComplete", "ResourceJobIteration", "ResourceJobIterationTimeout", "Udp", "Beckhoff",
+    "Direct", "FileTail", "FileWatch", "FlowError", "OnSync", "Opcua", "Redis", "Request", "Serial", "SnmpTrap",
+    "Timer",
+)  # fmt: skip
+"""What starts them needs no key."""
+
 FIELDS: Final[Mapping[str, str]] = {
     # Every record and every list.
     "id": "The id of the record",
@@ -606,6 +614,10 @@ FIELDS: Final[Mapping[str, str]] = {
     "fields": "The settings of the custom node",
     "resultDescription": "A text about the result for people",
     "required": "Whether the setting has to be given",
+    **dict.fromkeys(
+        (f"{name}Trigger.key" for name in _TRIGGERS_WITHOUT_KEY),
+        "A name; what starts the trigger needs none",
+    ),
     "AppFileTrigger.key": "The path of a file, or of a directory with a slash at its end",
     "DataTableTrigger.key": "The id of the data table",
     "DeviceIdTrigger.key": "The id of the device",

@@ -17,6 +17,7 @@ async def drawn(server: Server, console: ConsolePage, *, application: str = "", 
     path = f"{application}/flows/{flow['id']}"
     await console.go(f"#{path.replace('/flows/', '/workflows/')}/edit")
     await console.at("group", re.compile("^The draft")).shown()
+    await console.at(css=".flow-palette h3").shown()
     return path
 
 

@@ -61,7 +61,8 @@ async def test_parts_are_renamed_copied_and_deleted_with_their_lines(
 ) -> None:
     button = {"type": "virtualButton", "key": "press", "outputIds": [["a"]]}
     loop = {"id": "loop", "type": "LoopNode", "config": {"more": {"kept": 1}}, "outputIds": [["c"], ["a"]]}
-    path = await drawn(server, console, triggers=[button], nodes=[loop, *nodes("a", "c", a=[["c"]])])
+    odd = {"id": "odd", "type": "OddNode", "config": {"a": 1}}
+    path = await drawn(server, console, triggers=[button], nodes=[loop, *nodes("a", "c", a=[["c"]]), odd])
     await box(console, "a").click()
     await console.at("textbox", "Id").fill("c")
     await console.sees("id: another node is c; give each its own.")
@@ -73,7 +74,7 @@ async def test_parts_are_renamed_copied_and_deleted_with_their_lines(
     found = await saved(server, console, path)
     assert found["triggers"][0]["outputIds"] == [["first"]]
     assert found["nodes"][0] == {**loop, "outputIds": [["c"], ["first"]]}
-    first, copy = found["nodes"][1], found["nodes"][3]
+    first, copy = found["nodes"][1], found["nodes"][4]
     assert first == {"id": "first", "type": "DebugNode", "config": {"level": "warn"}, "outputIds": [["c"]]}
     assert {**copy, "id": "first"} == first
     await console.at("button", "Fit").click()
@@ -82,8 +83,18 @@ async def test_parts_are_renamed_copied_and_deleted_with_their_lines(
     found = await saved(server, console, path)
     assert (found["triggers"][0]["outputIds"], found["nodes"][0]["outputIds"]) == ([[]], [["c"], []])
     await box(console, "loop").click()
+    await console.at("textbox", "More").fill("")
     await console.at("textbox", "More").fill('{"kept": 2}')
-    assert (await saved(server, console, path))["nodes"][0]["config"] == {"more": {"kept": 2}}
+    await box(console, "odd").click()
+    await console.sees("Nodes of this type do not run on this server.")
+    await console.at("textbox", "Configuration").fill("[2]")
+    await console.sees('config is not an object, such as {"a": 1}. It is not in the draft yet.')
+    await console.at("textbox", "Configuration").fill('{"a": 12345678901234567890}')
+    found = await saved(server, console, path)
+    assert [each["config"] for each in (found["nodes"][0], found["nodes"][2])] == [
+        {"more": {"kept": 2}},
+        {"a": 12345678901234567890},
+    ]
 
 
 async def test_a_narrow_window_has_a_picture_to_look_at_and_the_form(

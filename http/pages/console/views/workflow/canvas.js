@@ -2,7 +2,7 @@
 // below a box and removed, parts are deleted.
 
 import { plural } from "../../lib/format.js";
-import { html, useEffect, useMemo, useRef, useState } from "../../lib/ui.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../../lib/ui.js";
 import { note } from "../../parts/notes.js";
 import { Arrow, BoxShape, boxTexts, curve, linePoints, LoopLine, OutputName, outputPlace, outputRoom } from "./boxes.js";
 import { connected, disconnected, lineProblem, placed, removed } from "./change.js";
@@ -52,7 +52,7 @@ export function Canvas({ draft, drawn, change, selected, select, href, add, foll
   const gesture = useGesture(view, ended);
   const { live } = gesture;
   const focusOn = useRef("");
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!focusOn.current) return;
     view.svg.current.querySelector(focusOn.current)?.focus();
     focusOn.current = "";

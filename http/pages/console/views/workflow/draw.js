@@ -1,5 +1,6 @@
 // The draft as a picture that is changed by hand, with what can be added and the part that is selected beside it.
 
+import { exactJson } from "../../lib/exact.js";
 import { link, route, setQuery } from "../../lib/router.js";
 import { html, useEffect, useMemo, useRef, useState } from "../../lib/ui.js";
 import { Card } from "../../parts/basics.js";
@@ -33,7 +34,7 @@ export function Draw({ app, flow, draft, error, problems, told, refused, flowCla
   const placing = useMemo(() => {
     const loops = loopsOf(parts, found);
     return { edges: found, loops, layout: editLayout(parts, found, loops) };
-  }, [JSON.stringify([parts.map(({ key, type, x, y, to }) => [key, type, x, y, to]), found])]);
+  }, [exactJson([parts.map(({ key, type, x, y, to }) => [key, type, x, y, to]), found])]);
   const drawn = useMemo(() => ({ parts, ...placing }), [parts, placing]);
   const { edges, loops, layout } = placing;
   const part = parts.find((each) => each.key === selected);

@@ -1,7 +1,7 @@
 // The part of a draft that is selected: its name, its settings, and where it leads. What is typed is in the draft at once.
 
 import { exactJson } from "../../lib/exact.js";
-import { html, useId, useMemo, useState } from "../../lib/ui.js";
+import { html, useId, useMemo, useRef, useState } from "../../lib/ui.js";
 import { Badge, Card, Problem } from "../../parts/basics.js";
 import { Field, toText, toValue } from "../../parts/form.js";
 import { useDocument } from "../../parts/schema.js";
@@ -15,7 +15,9 @@ const SHOWN_MAX = 6;
 export function PartForm({ draft, part, parts, palette, problems, select, children }) {
   const document = useDocument();
   const form = part.kind === "node" ? palette?.nodeTypes.find((each) => each.type === part.type) : undefined;
-  const fields = fieldsOfPart(part, palette, document);
+  const names = useRef(new Set()).current; // a field does not vanish while it is emptied
+  for (const name of Object.keys(part.config)) names.add(name);
+  const fields = fieldsOfPart(part, palette, document, [...names]);
   // What is not needed and not set when the part is opened is folded, if there is much.
   const isReady = part.kind === "trigger" ? Boolean(document) : Boolean(palette);
   const folded = useMemo(() => new Set(fields.length > SHOWN_MAX + 2 ? fields.filter((each) => !each.needed && !each.isSet).slice(-Math.max(0, fields.length - SHOWN_MAX)).map((each) => each.name) : []), [isReady]);
@@ -65,7 +67,9 @@ const same = (one, other) => exactJson(one) === exactJson(other);
 // What a text of a field means. A number that is written as one is a number, else it is a template.
 function readable(field, text) {
   if (field.kind === "number" && field.type === "text") return text.trim() !== "" && String(Number(text)) === text.trim() ? Number(text) : text || undefined;
-  return toValue({ ...field, required: false, blank: undefined }, text);
+  const value = toValue({ ...field, required: false, blank: undefined }, text);
+  if (field.kind === "object" && value !== undefined && (value === null || typeof value !== "object" || Array.isArray(value))) throw new Error(`${field.name} is not an object, such as {"a": 1}.`);
+  return value;
 }
 
 // Lines name a node by its id, so another id is taken when it is complete: on Enter, or when the field is left.

@@ -8,15 +8,17 @@ const PLACEHOLDERS = { expression: "{{data.temperature}} > 30", path: "data.temp
 const CUSTOM_KINDS = { checkbox: "flag", select: "choice", stringTemplate: "template", numberTemplate: "number", jsonTemplate: "longTemplate", payloadPath: "path" };
 
 // The fields: as of Form, with `path`, where the value stands in the trigger or node, and `kind` of the setting.
-export function fieldsOfPart(part, palette, document) {
-  if (part.kind === "trigger") return triggerFields(part, document);
+// `names`: fields of the configuration that are shown whether the palette has them or not.
+export function fieldsOfPart(part, palette, document, names) {
+  if (part.kind === "trigger") return triggerFields(part, document, names);
   const form = palette?.nodeTypes.find((each) => each.type === part.type);
-  const settings = form?.settings || [];
+  if (!form) return palette ? [{ name: "config", label: "Configuration", type: "json", rows: 8, path: ["config"], kind: "object", isSet: true }] : [];
+  const { settings } = form;
   const fields = settings.map((each) => settingField(each, part.config[each.name], ["config", each.name]));
   const custom = part.type === "CustomNodeExecuteNode" && palette?.customNodes.find((each) => each.id === part.config.customNodeId);
   const own = custom ? customFields(part, custom) : [];
   const shown = own.length ? fields.filter((each) => each.name !== "fields") : fields;
-  const others = Object.keys(part.config).filter((name) => !settings.some((each) => each.name === name));
+  const others = names.filter((name) => !settings.some((each) => each.name === name));
   return [...own, ...shown, ...others.map((name) => ({ name, label: labelOf(name), type: "json", rows: 4, path: ["config", name], isSet: true }))];
 }
 
@@ -46,7 +48,7 @@ function customFields(part, custom) {
   });
 }
 
-function triggerFields(part, document) {
+function triggerFields(part, document, names) {
   const schema = schemaOfTrigger(document, part.type);
   const keys = part.members.map((member, at) => ({
     name: at ? `key ${at + 1}` : "key", label: at ? `Key ${at + 1}` : "Key", type: "text", path: ["key"], member: at, isSet: true,
@@ -55,7 +57,7 @@ function triggerFields(part, document) {
   const config = schema && schemaOf(document, schema, "config");
   const known = (config && fieldsOf(document, config)) || [];
   const fields = known.map((each) => ({ ...each, required: false, needed: each.required, value: undefined, path: ["config", each.name], isSet: part.config[each.name] !== undefined }));
-  const others = Object.keys(part.config).filter((name) => !known.some((each) => each.name === name));
+  const others = names.filter((name) => !known.some((each) => each.name === name));
   return [...keys, ...fields, ...others.map((name) => ({ name, label: labelOf(name), type: "json", rows: 4, path: ["config", name], isSet: true })),
     ...(part.type === "virtualButton" ? [{ name: "payload", label: "Payload that the button proposes", type: "longtext", rows: 3, placeholder: '{"temperature": 21}', path: ["meta", "payload"], isSet: true }] : [])];
 }
