@@ -147,6 +147,14 @@ const users = {
   }}>End all log-ins</button>`,
 };
 
+// The endpoints of a group as a text; of very many, not all are loaded.
+function endpointsOf(group, around) {
+  const shown = around?.endpoints.filter((each) => group.experienceEndpointIds.includes(each.id)).map((each) => `${methodOf(each)} ${each.route}`) || [];
+  const rest = group.experienceEndpointIds.length - shown.length;
+  if (!shown.length) return rest ? count(rest) : "none";
+  return shown.join(", ") + (rest ? ` and ${count(rest)} more` : "");
+}
+
 // The first users of a group, and how many it has.
 function Members({ app, group }) {
   const source = path("applications", app, "experience", "users");
@@ -184,7 +192,7 @@ const groups = {
   facts: (record, app, around) => [
     ["Above it", around?.groups.find((each) => each.id === record.parentId)?.name || null],
     ["Users", html`<${Members} app=${app} group=${record} />`],
-    ["Endpoints", around?.endpoints.filter((each) => record.experienceEndpointIds.includes(each.id)).map((each) => `${methodOf(each)} ${each.route}`).join(", ") || count(record.experienceEndpointIds.length)],
+    ["Endpoints", endpointsOf(record, around)],
     record.totalDeviceCount !== undefined && ["Devices", `${count(record.directDeviceCount)} directly, ${count(record.totalDeviceCount)} with the groups below it`],
     record.deviceIds.length > 0 && ["Devices by id", html`<span class="row">${record.deviceIds.map((id) => html`<a href=${link("/applications", app, "devices", id)}><code>${id}</code></a>`)}</span>`],
     record.deviceTags.length > 0 && ["Devices by tag", html`<${Tags} tags=${record.deviceTags} />`],
