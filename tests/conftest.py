@@ -11,6 +11,7 @@ It is not a single link `trunkline -> .`, because whoever walks the checkout wou
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -43,12 +44,20 @@ hypothesis.settings.load_profile("trunkline")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the rooms importable, here and in the processes that tests start."""
+    gc.disable()  # nothing that is collected is garbage
     if find_spec("trunkline") is None or find_spec("trunkline.limits") is None:
         tree = str(link_tree())
         sys.path.insert(0, tree)
         importlib.invalidate_caches()
         inherited = os.environ.get("PYTHONPATH")
         os.environ["PYTHONPATH"] = tree if inherited is None else tree + os.pathsep + inherited
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Leave the modules and the tests out of later searches for garbage, which would go through all of them."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -34,7 +34,9 @@ async def webhook(server: Server, **fields: Any) -> Any:
 
 async def send(server: Server, address: str, method: str = "POST", **given: Any) -> httpx.Response:
     """A call of another system: it has no token, and answers have the codes that the webhook chooses."""
-    async with httpx.AsyncClient(base_url=server.url, timeout=PATIENCE_S, trust_env=False) as client:
+    async with httpx.AsyncClient(
+        base_url=server.url, timeout=PATIENCE_S, trust_env=False, verify=False
+    ) as client:
         return await client.request(method, address, **given)
 
 
@@ -66,7 +68,7 @@ async def test_every_method_and_any_body_is_taken_and_counted(server: Server) ->
 )  # fmt: skip
 async def test_the_answer_has_the_code_of_the_webhook(server: Server, code: int, sent: int) -> None:
     hook = await webhook(server, responseCode=code)
-    async with httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
+    async with httpx.AsyncClient(base_url=server.url, trust_env=False, verify=False) as client:
         for _ in range(2):  # the second one shows that the connection is still in order
             answer = await client.post(hook["address"], content=b"x")
             assert answer.status_code == sent
@@ -123,7 +125,9 @@ async def test_a_body_has_a_bound(start_server: StartServer) -> None:
 
 async def test_a_webhook_takes_a_hundred_calls_in_ten_seconds(server: Server) -> None:
     hook, other = await webhook(server), await webhook(server)
-    async with httpx.AsyncClient(base_url=server.url, timeout=PATIENCE_S, trust_env=False) as client:
+    async with httpx.AsyncClient(
+        base_url=server.url, timeout=PATIENCE_S, trust_env=False, verify=False
+    ) as client:
         codes = [(await client.post(hook["address"])).status_code for _ in range(110)]
         refused = await client.post(hook["address"])
         assert (await client.post(other["address"])).status_code == 200, "each webhook has its own"
@@ -268,7 +272,7 @@ async def test_an_answered_call_survives_a_kill_and_its_token_is_not_logged(tmp_
 
         async def keep_calling() -> None:
             nonlocal answered
-            async with httpx.AsyncClient(timeout=PATIENCE_S, trust_env=False) as client:
+            async with httpx.AsyncClient(timeout=PATIENCE_S, trust_env=False, verify=False) as client:
                 for _ in range(25):
                     try:
                         answer = await client.post(address, content=b"x")
