@@ -20,6 +20,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+import structlog
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 TREE = CHECKOUT / ".tree"
@@ -45,6 +46,9 @@ hypothesis.settings.load_profile("trunkline")
 def pytest_configure(config: pytest.Config) -> None:
     """Make the rooms importable, here and in the processes that tests start."""
     gc.disable()  # nothing that is collected is garbage
+    # A traceback with the values of all variables takes a second, and the server does not write it either.
+    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
     if find_spec("trunkline") is None or find_spec("trunkline.limits") is None:
         tree = str(link_tree())
         sys.path.insert(0, tree)

@@ -90,13 +90,16 @@ class Api:
 
 
 class VirtualWall:
-    """The system's clocks, driven by Trio's clock, which jumps to the next deadline."""
+    """The system's clocks, driven by Trio's clock, which jumps to the next deadline. Threads read them as well."""
+
+    def __init__(self) -> None:
+        self._clock = trio.lowlevel.current_clock()
 
     def wall_ms(self) -> int:
-        return START_MS + round(trio.current_time() * 1000)
+        return START_MS + round(self.monotonic_s() * 1000)
 
     def monotonic_s(self) -> float:
-        return trio.current_time()
+        return self._clock.current_time()
 
 
 async def api_of(house: House, device: bytes) -> Api:
