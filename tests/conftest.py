@@ -57,6 +57,11 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["PYTHONPATH"] = tree if inherited is None else tree + os.pathsep + inherited
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest: at the end one process would work alone."""
+    items.sort(key=lambda item: item.get_closest_marker("first") is None)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Leave the modules and the tests out of later searches for garbage, which would go through all of them."""
     gc.collect()

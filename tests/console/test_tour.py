@@ -15,6 +15,7 @@ TOO_WIDE = "Math.max(0, document.documentElement.scrollWidth - document.document
 HEADINGS = "document.querySelectorAll('h1').length"
 
 
+@pytest.mark.first
 @pytest.mark.timeout(600)
 async def test_every_page_loads(demo_console: ConsolePage, demo: DemoServer) -> None:
     page, names = demo_console, []

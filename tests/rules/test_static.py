@@ -34,6 +34,7 @@ def test_every_file_is_formatted(checkout: Path) -> None:
     run_tool("ruff", "format", "--check", ".", cwd=checkout)
 
 
+@pytest.mark.first
 @pytest.mark.slow
 @pytest.mark.timeout(MYPY_TIMEOUT_S + 10)
 def test_types_hold_strictly(checkout: Path, linked_tree: Path) -> None:
