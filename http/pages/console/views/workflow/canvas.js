@@ -62,7 +62,10 @@ export function Canvas({ draft, drawn, change, selected, select, href, add, foll
     if (place) view.reveal(place, BOX);
   }, [selected]);
   useEffect(() => () => { hands.current = null; }, []);
-  hands.current = { start: gesture.start, keep: view.keep, middle: () => ({ x: view.now.x + view.size.width / view.now.scale / 2, y: view.now.y + view.size.height / view.now.scale / 2 }) };
+  const { now, size } = view;
+  // Where a part comes that follows no other: the first one stands above, so that there is room for what follows it.
+  const middle = () => ({ x: now.x + size.width / now.scale / 2, y: now.y + (parts.length ? size.height / now.scale / 2 : BOX.height * 1.5) });
+  hands.current = { start: gesture.start, keep: view.keep, middle };
 
   const down = (event) => {
     gesture.wasDragged(); // of a drag that no click has ended

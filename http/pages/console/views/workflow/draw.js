@@ -91,7 +91,7 @@ export function Draw({ app, flow, draft, error, problems, told, refused, flowCla
     select("");
   };
   const sentences = part ? [...(refused === part.key && error ? [error.message] : []), ...problemsOf(part, told).map((each) => each.message)] : [];
-  return html`<div class="flow-beside with-panel">
+  return html`<div class="flow-draw">
     <div class="stack flow-stays">
       ${isNarrow ? html`<${Graph} definition=${draft.value} selected=${selected} href=${href} problems=${problems} label="The draft." />`
         : html`<${Canvas} ...${{ draft, drawn, change, selected, select, href, problems, hands, arranged, follow, next }} add=${(gesture) => put(gesture.offer, gesture)} />`}
