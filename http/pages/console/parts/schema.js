@@ -80,7 +80,7 @@ function fieldOf(document, name, given, { required, change }) {
 }
 
 // A description with what stands between backquotes as code.
-function coded(text) {
+export function coded(text) {
   if (!text?.includes("`")) return text;
   return text.split("`").map((part, at) => (at % 2 ? html`<code>${part}</code>` : part));
 }

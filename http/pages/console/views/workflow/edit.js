@@ -62,7 +62,7 @@ export function Edit({ app, flow, source, record, reload }) {
       ? html`This draft (<code>develop</code>) is what runs: what you save takes effect at once. Make a <a href=${link("/applications", app, "workflows", flow, "versions")}>version</a> the default to keep the two apart.`
       : html`This draft (<code>develop</code>) does not run by default. <a href=${link("/applications", app, "workflows", flow, "try", { version: "develop" })}>Try it</a> without effects, then make a <a href=${link("/applications", app, "workflows", flow, "versions")}>version</a> of it.`}</${Notice}>
     ${stale && html`<${Notice} tone="warn">The draft was saved by somebody else while you changed it. Copy your text, undo your changes, and make them again.</${Notice}>`}
-    <div class="card row flow-tools">
+    <div class="card row">
       <span class="row flow-choice" role="group" aria-label="Change the draft as">
         <a class="button small" aria-current=${asJson ? undefined : "true"} href=${place({ as: "" })}>Picture</a>
         <a class="button small" aria-current=${asJson ? "true" : undefined} href=${place({ as: "json" })}>JSON</a>
@@ -80,7 +80,7 @@ export function Edit({ app, flow, source, record, reload }) {
     ${told.map((each) => html`<${Problem} error=${{ message: html`<a href=${place({ node: keyOf(draft.shown, each) })}>${each.nodeLabel || each.nodeId || each.nodeType}</a> cannot run: ${each.message}` }} />`)}
     ${asJson ? html`<${JsonText} ...${given} problems=${broken} />`
       : draft.error ? html`<${Notice}>The picture cannot be changed until the JSON is right. <a href=${place({ as: "json" })}>Open the JSON</a>, or undo.</${Notice}>`
-        : html`<${Draw} ...${given} source=${source} problems=${new Set([...broken, ...(refused ? [refused] : [])])} refused=${refused} flowClass=${record.flowClass} told=${told} />`}`;
+        : html`<${Draw} ...${given} problems=${new Set([...broken, ...(refused ? [refused] : [])])} refused=${refused} flowClass=${record.flowClass} told=${told} />`}`;
 }
 
 // The part of a definition to which a path such as ["nodes", 2, "outputIds"] leads.

@@ -1,7 +1,7 @@
 // The draft of a workflow as JSON, with its picture beside it.
 
 import { link, route } from "../../lib/router.js";
-import { html, useEffect, useRef } from "../../lib/ui.js";
+import { html, useEffect, useLayoutEffect, useRef } from "../../lib/ui.js";
 import { Card } from "../../parts/basics.js";
 import { Graph } from "./graph.js";
 import { pathOf, pathOfPart, rangeOf } from "./place.js";
@@ -15,7 +15,7 @@ export function JsonText({ app, flow, draft, busy, error, problems }) {
   const show = (path) => path && draft.value && select(field.current, rangeOf(draft.text, path));
   useEffect(() => { if (query.node && draft.value) show(pathOfPart(draft.value, query.node)); }, [query.node]);
   const path = error && pathOf(error.message);
-  useEffect(() => show(path), [error]);
+  useLayoutEffect(() => { show(path); }, [error]);
   return html`<div class="flow-edit">
       <${Card} title="Triggers, nodes and globals"><div class="stack">
         <textarea ref=${field} aria-label="The draft as JSON" rows="28" spellcheck=${false} value=${draft.text} readOnly=${busy} onInput=${(event) => draft.write(event.target.value, { merge: "text" })}

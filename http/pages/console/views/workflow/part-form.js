@@ -4,7 +4,7 @@ import { exactJson } from "../../lib/exact.js";
 import { html, useId, useMemo, useRef, useState } from "../../lib/ui.js";
 import { Badge, Card, Problem } from "../../parts/basics.js";
 import { Field, toText, toValue } from "../../parts/form.js";
-import { useDocument } from "../../parts/schema.js";
+import { coded, useDocument } from "../../parts/schema.js";
 import { connected, disconnected, idProblem, lineProblem, renamed, withField } from "./change.js";
 import { fieldsOfPart, valueAt, withValue } from "./settings.js";
 import { outputsOf, typeText } from "./shape.js";
@@ -116,6 +116,3 @@ function ComesFrom({ part, parts, select }) {
   if (!from.length) return null;
   return html`<div class="row"><span class="quiet">Comes from</span>${from.map((each) => html`<button type="button" class="small" onClick=${() => select(each.key)}>${each.label}</button>`)}</div>`;
 }
-
-// A text with what stands between backquotes as code.
-const coded = (text) => text.split("`").map((each, at) => (at % 2 ? html`<code>${each}</code>` : each));
