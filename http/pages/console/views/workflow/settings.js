@@ -54,8 +54,9 @@ function triggerFields(part, document, names) {
     name: at ? `key ${at + 1}` : "key", label: at ? `Key ${at + 1}` : "Key", type: "text", path: ["key"], member: at, isSet: true,
     hint: schema && !at ? document.components.schemas[schema].properties.key?.description : undefined,
   }));
+  if (!document) return keys; // the others come with it
   const config = schema && schemaOf(document, schema, "config");
-  const known = (config && fieldsOf(document, config)) || [];
+  const known = config ? fieldsOf(document, config) : [];
   const fields = known.map((each) => ({ ...each, required: false, needed: each.required, value: undefined, path: ["config", each.name], isSet: part.config[each.name] !== undefined }));
   const others = names.filter((name) => !known.some((each) => each.name === name));
   return [...keys, ...fields, ...others.map((name) => ({ name, label: labelOf(name), type: "json", rows: 4, path: ["config", name], isSet: true })),
