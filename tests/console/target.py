@@ -56,6 +56,10 @@ _MIDDLE: Final = """function () {
 }"""
 """Where the middle of an element is, without moving the page."""
 
+_SELECT: Final = """function () {
+    this.select?.();
+    return document.activeElement === this;
+}"""
 _TEXT: Final = "function () { return { text: this.innerText ?? this.textContent }; }"
 
 
@@ -142,18 +146,20 @@ class Target:
         await self._page.command("Input.dispatchMouseEvent", type="mouseReleased", **{**press, **end})
 
     async def fill(self, text: str) -> None:
-        """Click a field and replace its text. It is clicked again if something else has taken the focus meanwhile."""
+        """Click a field and replace its text; again if it lost the focus, or was made anew, meanwhile."""
 
-        async def select() -> bool:
+        async def replace() -> bool:
             await self.click()
-            script = "function () { this.select?.(); return { focused: document.activeElement === this }; }"
-            return bool(await self._call(script, of="focused"))
+            found = await self._find()
+            if found is None or not await self._page.function(found, _SELECT):
+                return False
+            if text:
+                await self._page.command("Input.insertText", text=text)
+            else:
+                await self._page.press("Delete")
+            return bool(await self._page.function(found, "function () { return this.isConnected; }"))
 
-        await self._page.soon(select, f"the focus in {self}")
-        if text:
-            await self._page.command("Input.insertText", text=text)
-        else:
-            await self._page.press("Delete")
+        await self._page.soon(replace, str(self))
 
     async def choose(self, label: str) -> None:
         """Choose an option of a `select` by its text. The list that a click opens is not a part of the page."""
