@@ -23,6 +23,7 @@ from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
+    from trunkline.actors.triggers.queue import TriggerQueue
 
 _FLOWS_MAX: Final = 2_000
 """Workflows whose run records are known in memory."""
@@ -61,8 +62,9 @@ class _KeptRuns:
 class Ends:
     """The ends that wait to be stored."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, queue: TriggerQueue) -> None:
         self._system = system
+        self._queue = queue
         self._batch = Batch()
         self._removed: list[bytes] = []
         self._counts: dict[tuple[bytes, bytes, bytes, int], dict[str, int]] = {}
@@ -101,13 +103,12 @@ class Ends:
         kept.good_now += 1
         return kept.good_now <= limits.kept_runs_max
 
-    def keep(self, application: bytes, flow: bytes, position: int, number: int, record: RunRecord) -> None:
-        """Store a run record, and remove the oldest ones above the bounds.
-
-        `position` is a new number of the queue, and the record ended at its time, since ranges of time select
-        records by their positions.
-        """
+    def keep(self, application: bytes, flow: bytes, number: int, record: RunRecord) -> None:
+        """Store a run record, and remove the oldest ones above the bounds."""
         kept, limits = self._kept_runs(application, flow), self._system.limits
+        position = self._queue.next_number(
+            record.ended_ms
+        )  # ranges of time select records by their positions
         key = keys.flow_run_key(application, flow, position, number)
         raw = record.encoded()
         self._batch.put(keys.FLOWS, key, raw)

@@ -28,7 +28,7 @@ from trunkline.actors.engine.share import Share
 from trunkline.actors.engine.told import Told
 from trunkline.actors.engine.visit import Bounds, Run
 from trunkline.actors.engine.world import RunWorld
-from trunkline.actors.flows.run_records import RUN_TOPIC, RunRecord, packed, time_at
+from trunkline.actors.flows.run_records import RUN_TOPIC, RunRecord, packed
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.scripts.pool import ScriptPool
 from trunkline.actors.triggers.index import FlowIndex
@@ -57,7 +57,7 @@ class FlowRunner:
         self._programs = system.component(Programs)
         self._pool = system.component(ScriptPool)
         self._share = Share()
-        self._ends = Ends(system)
+        self._ends = Ends(system, self._queue)
         self._idle = trio.lowlevel.ParkingLot()
         self._woken = False
         self._workers = 0
@@ -245,8 +245,7 @@ class FlowRunner:
         took_us: int,
     ) -> None:
         ends, application, flow = self._ends, entry.application, entry.flow
-        position = self._queue.next_number()
-        ended_ms = time_at(position)
+        ended_ms = max(began_ms, self._system.clock.wall_ms())
         if run.has_waited and not self._exists(application, flow):
             ends.remove(entry.key)
             return
@@ -268,7 +267,7 @@ class FlowRunner:
                 (began_ms, ended_ms, took_us),
                 self._system.limits.run_record_payload_bytes_max,
             )
-            ends.keep(application, flow, position, entry.number, kept)
+            ends.keep(application, flow, entry.number, kept)
         if failed is not None:
             cause = error_cause(record, compiled, run, failed, ended_ms)
             self._queue_error_runs(entry, cause, compiled, record)
@@ -298,7 +297,6 @@ class FlowRunner:
         now_ms: int,
         sentence: str,
     ) -> None:
-        position = self._queue.next_number()
         kept = RunRecord(
             outcome="abandoned",
             version=compiled.version,
@@ -308,12 +306,12 @@ class FlowRunner:
             trigger_id=record.cause.trigger_id,
             queued_ms=entry.queued_ms,
             began_ms=now_ms,
-            ended_ms=time_at(position),
+            ended_ms=now_ms,
             error=[-1, "RunAbandoned", sentence],
             device=record.cause.device,
             trigger=packed(raw),
         )
-        self._ends.keep(entry.application, entry.flow, position, entry.number, kept)
+        self._ends.keep(entry.application, entry.flow, entry.number, kept)
         counts = {"runs": 1, "failed": 1}
         self._ends.count(entry.application, entry.flow, compiled.version_id, now_ms, counts)
         self._remove(entry)
@@ -360,16 +358,15 @@ class FlowRunner:
             compiled = self._programs.get(application, flow, None)
             if compiled is None:
                 continue
-            position = self._queue.next_number()
             record = RunRecord(
                 outcome="dropped",
                 version=compiled.version,
                 version_id=compiled.version_id,
-                ended_ms=time_at(position),
+                ended_ms=now_ms,
                 error=[-1, "TriggersDropped", reason],
                 dropped=count,
             )
-            self._ends.keep(application, flow, position, position, record)
+            self._ends.keep(application, flow, self._queue.next_number(), record)
             self._ends.count(application, flow, compiled.version_id, now_ms, {"dropped": count})
         self._ends.flush()
 

@@ -101,7 +101,7 @@ def number_of_key(key: bytes) -> int:
 
 def ended_ms_of_key(key: bytes) -> int:
     """When the run of a record has ended: positions begin with the time."""
-    return time_at(position_of_key(key))
+    return position_of_key(key) >> 20
 
 
 def minute_of_key(key: bytes) -> int:
@@ -112,8 +112,3 @@ def minute_of_key(key: bytes) -> int:
 def position_at(time_ms: int) -> int:
     """The first position at a time: positions begin with the time, as numbers of triggers do (`triggers/queue.py`)."""
     return min(max(time_ms, 0) << 20, keys.NUMBER_MAX)
-
-
-def time_at(position: int) -> int:
-    """The time in ms that a position begins with."""
-    return position >> 20

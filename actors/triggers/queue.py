@@ -101,9 +101,11 @@ class TriggerQueue:
 
     # Numbers.
 
-    def next_number(self) -> int:
-        """The number of a new trigger. Later ones are larger."""
-        self._last = max(self._last + 1, self._clock.wall_ms() << _MS_SHIFT)
+    def next_number(self, now_ms: int | None = None) -> int:
+        """The number of a new trigger, which begins with the time, by default read now. Later ones are larger."""
+        if now_ms is None:
+            now_ms = self._clock.wall_ms()
+        self._last = max(self._last + 1, now_ms << _MS_SHIFT)
         return self._last
 
     def begin_after(self, number: int) -> None:
