@@ -1,8 +1,8 @@
 """What an editor shows of the types of nodes: their category, and the settings of their `config`, in a useful order.
 
 It is for people who draw workflows, and decides nothing: what a node takes, its file decides. A test compares the two.
-The rows of a list, such as the rules of a MutateNode, are not described; an editor shows the list as JSON. The module
-is long because there are many types.
+Objects, and lists that may also be something else, are not described; an editor shows them as JSON. The module is long
+because there are many types.
 """
 
 from __future__ import annotations
@@ -10,18 +10,26 @@ from __future__ import annotations
 from typing import Final, Literal, NamedTuple
 
 Category = Literal["data", "experience", "logic", "output", "debug"]
-Kind = Literal["text", "template", "longTemplate", "expression", "path", "number", "flag", "choice", "json"]
+Kind = Literal[
+    "text", "template", "longTemplate", "expression", "path", "number", "flag", "choice", "rows", "texts",
+    "flags", "json",
+]  # fmt: skip
 """`template` gives a text and `number` a number, `longTemplate` has several lines, `path` leads into the payload,
-`text` is taken as it is, and `json` is a list or an object."""
+`text` is taken as it is, `rows` is a list of objects, `texts` one of texts or templates, `flags` one of a boolean for
+each option (by default true), and `json` is a list or an object."""
 
 
 class Setting(NamedTuple):
-    """A setting of a type of node. Without `options`, any value of its kind; the first option is the default."""
+    """A setting of a type of node, or of each row of a list.
+
+    Without `options`, any value of its kind. The first option of a choice is the default, unless one is needed.
+    """
 
     name: str
     kind: Kind
     is_needed: bool = False
     options: tuple[str, ...] = ()
+    rows: tuple[Setting, ...] = ()
 
 
 class Form(NamedTuple):
@@ -67,12 +75,23 @@ def _choice(name: str, *options: str) -> Setting:
     return Setting(name, "choice", options=options)
 
 
+def _rows(name: str, *settings: Setting) -> Setting:
+    return Setting(name, "rows", rows=settings)
+
+
+def _texts(name: str) -> Setting:
+    return Setting(name, "texts")
+
+
 def _needed(setting: Setting) -> Setting:
     return setting._replace(is_needed=True)
 
 
 _RESULT: Final = _path("resultPath")
 _NEEDED_RESULT: Final = _needed(_RESULT)
+_KEY_AND_VALUE: Final = (_template("keyTemplate"), _template("valueTemplate"))
+_NEEDED_KEY: Final = (_needed(_template("keyTemplate")), _template("valueTemplate"))
+_TAG: Final = (_template("key"), _template("value"))
 _METHOD: Final = _choice("dataMethod", "individualFields", "jsonTemplate", "payloadPath")
 _ERRORS: Final = (_choice("errorBehavior", "throw", "payloadPath"), _path("errorPath"))
 _PAGE: Final = (
@@ -82,37 +101,48 @@ _PAGE: Final = (
 _SHOWN: Final = (_flag("tagsAsObject"), _flag("attributesAsObject"), _RESULT)
 _DEVICE: Final = (
     _METHOD, _template("nameTemplate"), _template("descriptionTemplate"), _template("deviceClassTemplate"),
-    _template("gatewayIdTemplate"), _template("parentIdTemplate"), _json("deviceTags"), _json("deviceAttributes"),
+    _template("gatewayIdTemplate"), _template("parentIdTemplate"), _rows("deviceTags", *_KEY_AND_VALUE),
+    _rows(
+        "deviceAttributes", _template("nameTemplate"), _template("dataTypeTemplate"),
+        _template("contentTypeTemplate"), _template("descriptionTemplate"),
+    ),
     _number("systemIntervalTemplate"), _template("keepDuplicatesTemplate"), _long("deviceJsonTemplate"),
     _path("devicePayloadPath"),
 )  # fmt: skip
 _EVENT: Final = (
     _template("levelTemplate"), _template("stateTemplate"), _template("subjectTemplate"),
-    _template("deviceIdTemplate"), _json("eventTags"), _choice("dataSourceType", "payloadPath", "jsonTemplate"),
-    _path("dataSourcePath"), _long("dataSourceJson"), _long("eventJsonTemplate"), _path("eventPayloadPath"),
+    _template("deviceIdTemplate"), _rows("eventTags", *_KEY_AND_VALUE),
+    _choice("dataSourceType", "payloadPath", "jsonTemplate"), _path("dataSourcePath"),
+    _long("dataSourceJson"), _long("eventJsonTemplate"), _path("eventPayloadPath"),
 )  # fmt: skip
 _GROUP: Final = (
     _METHOD, _template("nameTemplate"), _template("descriptionTemplate"), _template("parentIdTemplate"),
-    _json("groupTags"), _json("groupTagTemplates"), _json("membersToAdd"), _long("deviceQueryJsonTemplate"),
-    _long("groupJsonTemplate"), _path("groupPayloadPath"),
+    _rows("groupTags", *_NEEDED_KEY), _rows("groupTagTemplates", *_NEEDED_KEY), _texts("membersToAdd"),
+    _long("deviceQueryJsonTemplate"), _long("groupJsonTemplate"), _path("groupPayloadPath"),
 )  # fmt: skip
 _USER: Final = (
     _METHOD, _template("emailTemplate"), _template("passwordTemplate"), _template("firstNameTemplate"),
-    _template("lastNameTemplate"), _json("groupIdTemplates"), _json("userTags"), _long("userJsonTemplate"),
-    _path("userPayloadPath"),
+    _template("lastNameTemplate"), _texts("groupIdTemplates"), _rows("userTags", *_NEEDED_KEY),
+    _long("userJsonTemplate"), _path("userPayloadPath"),
 )  # fmt: skip
-_ROW: Final = (_METHOD, _json("rowFields"), _long("rowJsonTemplate"), _path("rowPayloadPath"))
+_ROW: Final = (
+    _METHOD,
+    _rows("rowFields", _needed(_template("columnTemplate")), _template("valueTemplate")),
+    _long("rowJsonTemplate"),
+    _path("rowPayloadPath"),
+)
 _TABLE: Final = _needed(_template("dataTableIdTemplate"))
 _SERIES: Final = (
     _choice("findMethod", "tagsIds", "tags", "deviceIds", "payloadPath", "query", "expUser", "expGroupId", "parentId"),
-    _json("deviceIds"), _json("deviceTags"), _path("deviceIdsPath"), _long("queryTemplate"),
-    _template("expUserTemplate"), _template("expGroupIdTemplate"), _template("parentIdTemplate"), _json("attribute"),
-    _number("duration"), _template("end"), _template("aggregation"), _json("aggregationOptions"),
-    _flag("perDeviceResults"), _RESULT, *_ERRORS,
+    _texts("deviceIds"), _rows("deviceTags", *_TAG), _path("deviceIdsPath"), _long("queryTemplate"),
+    _template("expUserTemplate"), _template("expGroupIdTemplate"), _template("parentIdTemplate"), _texts("attribute"),
+    _number("duration"), _template("end"), _template("aggregation"),
+    _rows("aggregationOptions", _template("key"), _template("valueTemplate")), _flag("perDeviceResults"), _RESULT,
+    *_ERRORS,
 )  # fmt: skip
 _BODY: Final = (
     _choice("bodyTemplateType", "string", "path", "json", "payload", "none"), _long("bodyTemplate"),
-    _template("responseCodeTemplate"), _json("headerInfo"),
+    _template("responseCodeTemplate"), _rows("headerInfo", *_KEY_AND_VALUE),
 )  # fmt: skip
 _SIGNER: Final = (
     _template("secretTemplate"), _template("algorithmTemplate"), _template("issuerTemplate"),
@@ -124,10 +154,33 @@ _COLUMNS: Final = (
     _template("delimiterTemplate"), _template("quoteCharTemplate"), _template("escapeCharTemplate"),
     _template("recordDelimiterTemplate"),
 )  # fmt: skip
+_ARRAY_OPERATION: Final = _needed(_choice(
+    "type", "compact", "concat", "deduplicate", "deduplicateBy", "filter", "flatten", "groupBy",
+    "indexOf", "insertAt", "keyBy", "length", "lookupAt", "pop", "push", "removeAt", "replaceAt",
+    "reverse", "shift", "slice", "sort", "sortBy", "sum", "unshift",
+))  # fmt: skip
+_OBJECT_OPERATION: Final = _needed(_choice(
+    "type", "assign", "entries", "fromPairs", "keys", "mergeDeep", "omit", "pick", "values",
+    "zipObject",
+))  # fmt: skip
 
 FORMS: Final[dict[str, Form]] = {
     "AnnotationNode": Form("debug"),
-    "ArrayNode": Form("logic", (_needed(_path("sourceArrayPath")), _json("rules"), _path("destArrayPath"))),
+    "ArrayNode": Form(
+        "logic",
+        (
+            _needed(_path("sourceArrayPath")),
+            _rows(
+                "rules",
+                _ARRAY_OPERATION,
+                _template("inputTemplate"),
+                _number("indexTemplate"),
+                _choice("order", "ascending", "descending"),
+                _path("outputPath"),
+            ),
+            _path("destArrayPath"),
+        ),
+    ),
     "Base64DecodeNode": Form("data", (*_FROM_TO, _flag("stringOutput"))),
     "Base64EncodeNode": Form("data", _FROM_TO),
     "BranchOnChangeNode": Form(
@@ -262,7 +315,7 @@ FORMS: Final[dict[str, Form]] = {
             _needed(_template("deviceId")),
             _choice("deviceIdTemplateType", "stringTemplate", "jsonPath"),
             _choice("attrDataMethod", "individualFields", "jsonTemplate", "payloadPath"),
-            _json("attrInfos"),
+            _rows("attrInfos", _needed(_template("key")), _template("valueTemplate")),
             _long("attrJsonTemplate"),
             _path("attrPayloadPath"),
             _choice("timeSourceType", "payloadTime", "now", "payloadPath"),
@@ -287,8 +340,8 @@ FORMS: Final[dict[str, Form]] = {
         (
             _needed(_template("nameTemplate")),
             *_PAYLOAD,
-            _json("sendToDeviceIds"),
-            _json("sendToDeviceTags"),
+            _texts("sendToDeviceIds"),
+            _rows("sendToDeviceTags", *_TAG),
             _path("deviceIdsPath"),
             _long("deviceQueryJsonTemplate"),
             _number("ttlSecondsTemplate"),
@@ -302,7 +355,13 @@ FORMS: Final[dict[str, Form]] = {
             _template("pageIdTemplate"),
             _template("layoutIdTemplate"),
             _text("experienceVersion"),
-            _json("cookieInfo"),
+            _rows(
+                "cookieInfo",
+                _template("nameTemplate"),
+                _template("valueTemplate"),
+                _number("maxAgeTemplate"),
+                _template("pathTemplate"),
+            ),
             _template("sameSiteTemplate"),
             _path("replyIdPath"),
         ),
@@ -396,11 +455,11 @@ FORMS: Final[dict[str, Form]] = {
             ),
             _template("idTemplate"),
             _template("parentIdTemplate"),
-            _json("tags"),
+            _rows("tags", *_KEY_AND_VALUE),
             _long("queryTemplate"),
             *_PAGE,
             _flag("includeState"),
-            _json("attributes"),
+            _texts("attributes"),
             _flag("includeConnectionStatus"),
             *_SHOWN,
         ),
@@ -424,7 +483,7 @@ FORMS: Final[dict[str, Form]] = {
         (
             _choice("findMethod", "id", "name", "findByAllTags", "findByAnyTags", "query"),
             _template("idTemplate"),
-            _json("tags"),
+            _rows("tags", *_KEY_AND_VALUE),
             _long("queryTemplate"),
             *_PAGE,
             _RESULT,
@@ -435,7 +494,7 @@ FORMS: Final[dict[str, Form]] = {
         (
             _choice("findMethod", "emailOrId", "userTags", "query"),
             _template("emailOrIdTemplate"),
-            _json("userTags"),
+            _rows("userTags", *_KEY_AND_VALUE),
             _long("queryTemplate"),
             *_PAGE,
             _RESULT,
@@ -477,10 +536,10 @@ FORMS: Final[dict[str, Form]] = {
         (
             _choice("method", "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"),
             _needed(_template("uriTemplate")),
-            _json("headerInfo"),
+            _rows("headerInfo", _text("key"), _template("valueTemplate")),
             _choice("bodyType", "string", "jsonTemplate", "multipart", "urlencoded", "url", "none"),
             _long("bodyTemplate"),
-            _json("bodyFields"),
+            _rows("bodyFields", *_KEY_AND_VALUE),
             _template("requestEncodingTemplate"),
             _choice("authType", "none", "basic", "clientCert", "credential"),
             _template("credentialNameTemplate"),
@@ -540,18 +599,42 @@ FORMS: Final[dict[str, Form]] = {
         (
             _needed(_text("resource")),
             _needed(_text("action")),
-            _json("params"),
+            _rows("params", _text("name"), _choice("type", "string", "json", "path"), _long("value")),
             _template("apiTokenTemplate"),
             _template("applicationIdTemplate"),
             _path("responsePath"),
         ),
     ),
-    "MathNode": Form("logic", (_json("statements"),)),
+    "MathNode": Form("logic", (_rows("statements", _needed(_expression("expression")), _NEEDED_RESULT),)),
     "MqttMessageNode": Form(
         "output", (_needed(_template("topicTemplate")), _long("messageTemplate"), _text("integrationId"))
     ),
-    "MutateNode": Form("logic", (_json("rules"),)),
-    "ObjectNode": Form("logic", (_path("sourcePath"), _json("operations"), _path("destPath"))),
+    "MutateNode": Form(
+        "logic",
+        (
+            _rows(
+                "rules",
+                _choice("type", "set", "copy", "move", "remove"),
+                _path("source"),
+                _path("destination"),
+                _long("valueTemplate"),
+                _choice("valueTemplateType", "string", "json"),
+            ),
+        ),
+    ),
+    "ObjectNode": Form(
+        "logic",
+        (
+            _path("sourcePath"),
+            _rows(
+                "operations",
+                _OBJECT_OPERATION,
+                _long("inputTemplate"),
+                _path("outputPath"),
+            ),
+            _path("destPath"),
+        ),
+    ),
     "RandomNumberNode": Form("logic", (_number("min"), _number("max"), _NEEDED_RESULT)),
     "RawFunctionNode": Form("logic", (_long("script"), _path("scopePath"))),
     "StoreValueNode": Form(
@@ -565,19 +648,21 @@ FORMS: Final[dict[str, Form]] = {
         ),
     ),
     "StringNode": Form(
-        "logic", (_template("sourceData"), _text("method"), _json("methodArgs"), _NEEDED_RESULT)
+        "logic", (_template("sourceData"), _text("method"), _texts("methodArgs"), _NEEDED_RESULT)
     ),
     "StructureEmailNode": Form(
         "output",
         (
-            _needed(_json("toAddresses")),
+            _needed(_texts("toAddresses")),
             _needed(_template("subjectTemplate")),
             _needed(_long("bodyTemplate")),
             _template("fromTemplate"),
             _RESULT,
         ),
     ),
-    "SwitchNode": Form("logic", (_needed(_template("switchTemplate")), _json("cases"))),
+    "SwitchNode": Form(
+        "logic", (_needed(_template("switchTemplate")), _rows("cases", _template("caseTemplate")))
+    ),
     "ThrottleNode": Form(
         "logic", (_needed(_number("ratePerMinute")), _template("throttleIdTemplate"), _path("timeSincePath"))
     ),
@@ -590,7 +675,11 @@ FORMS: Final[dict[str, Form]] = {
             _template("startTimeTemplate"),
             _template("endTimeTemplate"),
             _choice("daysType", "array", "path"),
-            _json("days"),
+            Setting(
+                "days",
+                "flags",
+                options=("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"),
+            ),
             _path("daysPath"),
             _path("branchPath"),
         ),
@@ -618,8 +707,8 @@ FORMS: Final[dict[str, Form]] = {
         (
             _needed(_template("groupIdTemplate")),
             *_GROUP,
-            _json("membersToRemove"),
-            _json("membersReplacement"),
+            _texts("membersToRemove"),
+            _texts("membersReplacement"),
             _RESULT,
         ),
     ),

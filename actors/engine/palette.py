@@ -31,4 +31,6 @@ def _node_type(type: str) -> Doc:
 
 def _setting(setting: Setting) -> Doc:
     shown: Doc = {"name": setting.name, "kind": setting.kind, "required": setting.is_needed}
-    return {**shown, "options": list(setting.options)} if setting.options else shown
+    options = {"options": list(setting.options)} if setting.options else {}
+    rows = {"rows": [_setting(each) for each in setting.rows]} if setting.rows else {}
+    return {**shown, **options, **rows}

@@ -55,15 +55,26 @@ class PaletteNode(View, frozen=True):
     custom_node_config: CustomNodeConfig | None = None
 
 
+class RowSetting(View, frozen=True):
+    """A field of the rows of a list."""
+
+    name: str
+    kind: Literal["text", "template", "longTemplate", "expression", "path", "number", "choice"]
+    required: bool
+    options: list[str] | None = None
+
+
 class NodeSetting(View, frozen=True):
     """A setting of a type of node, a field of its `config`."""
 
     name: str
     kind: Literal[
-        "text", "template", "longTemplate", "expression", "path", "number", "flag", "choice", "json"
-    ]
+        "text", "template", "longTemplate", "expression", "path", "number", "flag", "choice", "rows", "texts",
+        "flags", "json",
+    ]  # fmt: skip
     required: bool
     options: list[str] | None = None
+    rows: list[RowSetting] | None = None
 
 
 class NodeType(View, frozen=True):

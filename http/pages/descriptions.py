@@ -645,11 +645,18 @@ FIELDS: Final[Mapping[str, str]] = {
     "NodeType.category": "The part of the palette in which an editor shows it",
     "NodeType.summary": "What a node of the type does, in a sentence",
     "NodeType.description": "What its settings and its results mean",
-    "NodeType.settings": "The fields of `config`; lists and objects in them are not described",
+    "NodeType.settings": "The fields of `config`",
     "NodeSetting.name": "The field of `config`",
     "NodeSetting.kind": "How it is read: a template for a text (`longTemplate`: of several lines) or a number, a "
-    "`path` into the payload, a `text` as it is, and as `json` a list or an object",
-    "NodeSetting.options": "The values of a choice; the first one is the default",
+    "`path` into the payload, a `text` as it is; `rows` is a list of objects, `texts` a list of texts or templates, "
+    "`flags` a list with a boolean for each of the options (without it all are true), and `json` another list or an "
+    "object",
+    "NodeSetting.options": "The values of a choice, of which the first one is the default unless one is required; of "
+    "`flags`, what each boolean is about",
+    "NodeSetting.rows": "The fields of each object of a list",
+    "RowSetting.name": "The field of the object",
+    "RowSetting.kind": "How it is read, as in settings",
+    "RowSetting.options": "The values of a choice; the first one is the default, unless one is required",
     "validRegExp": "The pattern of valid texts",
     "validMin": "The least valid number",
     "validMax": "The largest valid number",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -107,3 +108,176 @@ async def test_a_narrow_window_has_a_picture_to_look_at_and_the_form(
     await console.at("link", re.compile("^Debug"), nth=0).click()
     await console.at("combobox", "Leads to").choose("Debug")
     assert (await saved(server, console, path))["nodes"][0]["outputIds"] == [["b"]]
+
+
+async def focused(console: ConsolePage) -> str:
+    """What has the focus, as a label says it."""
+    script = "(({ labels, ariaLabel }) => labels?.[0]?.textContent || ariaLabel)(document.activeElement)"
+    return str(await console.run(script))
+
+
+async def test_rows_of_a_list_are_added_changed_moved_and_removed(
+    server: Server, console: ConsolePage
+) -> None:
+    kept = {"source": "data.a", "destination": "data.b", "type": "move", "more": {"kept": 1}}
+    path = await drawn(
+        server, console, nodes=[{"id": "m", "type": "MutateNode", "config": {"rules": [kept]}}]
+    )
+    await box(console, "m").click()
+    await console.at("button", "Add rule").click()
+    await console.at("combobox", "Rule 2: Type").shown()
+    assert await focused(console) == "Rule 2: Type"
+    await console.at("textbox", "Rule 2: Destination").fill("data.c")
+    await console.at("textbox", "Rule 2: Value").fill("{{data.a}}")
+    await console.at("combobox", "Rule 2: Value template type").choose("json")
+    await console.at("textbox", "Rule 1: Source").fill("data.x")
+    new = {"destination": "data.c", "valueTemplate": "{{data.a}}", "valueTemplateType": "json"}
+    assert await rules(server, console, path) == [{**kept, "source": "data.x"}, new]
+    await console.at("button", "Move rule 2 up").press("Enter")
+    await console.at("button", "Move rule 1 up").shown()
+    assert await focused(console) == "Move rule 1 down"
+    assert await rules(server, console, path) == [new, {**kept, "source": "data.x"}]
+    await console.at("textbox", "Rule 1: Destination").fill("")
+    await console.at("button", "Remove rule 1").press("Enter")
+    await console.at("button", "Remove rule 2").gone()
+    assert await focused(console) == "Rule 1: Type"
+    assert await rules(server, console, path) == [{**kept, "source": "data.x"}]
+    await console.at("button", "Undo").click()
+    assert await rules(server, console, path) == [
+        {name: new[name] for name in ("valueTemplate", "valueTemplateType")},
+        {**kept, "source": "data.x"},
+    ]
+    await console.at("button", "Remove rule 2").click()
+    await console.at("button", "Remove rule 1").click()
+    await console.at("textbox", re.compile("^Rule")).gone()
+    assert await focused(console) == "Add rule"
+    assert (await saved(server, console, path))["nodes"][0]["config"] == {}
+    for left in (1, 2):
+        await console.at("button", "Undo").click()
+        await console.at("button", f"Remove rule {left}").shown()
+
+
+async def rules(server: Server, console: ConsolePage, path: str) -> object:
+    return (await saved(server, console, path))["nodes"][0]["config"]["rules"]
+
+
+async def test_the_lines_of_the_cases_of_a_switch_go_with_them(server: Server, console: ConsolePage) -> None:
+    cases = [{"caseTemplate": each} for each in ("one", "two", "three")]
+    lines = [["d"], ["a"], ["b", "d"], ["c"]]
+    switch = {
+        "id": "s",
+        "type": "SwitchNode",
+        "config": {"switchTemplate": "x", "cases": cases},
+        "outputIds": lines,
+    }
+    path = await drawn(server, console, nodes=[switch, *nodes("a", "b", "c", "d")])
+    one, two, three = cases
+
+    async def stored() -> tuple[object, object]:
+        node = (await saved(server, console, path))["nodes"][0]
+        return node["config"].get("cases"), node["outputIds"]
+
+    await box(console, "s").click()
+    await console.at("button", "Move case 1 down").click()
+    assert await stored() == ([two, one, three], [["d"], ["b", "d"], ["a"], ["c"]])
+    await console.at("button", "Remove case 1").click()
+    assert await stored() == ([one, three], [["d"], ["a"], ["c"]])
+    await console.at("button", "Add case").click()
+    await console.at("textbox", "Case 3").fill("four")
+    await console.at("combobox", "Leads to, if four").choose("Debug (b)")
+    four = {"caseTemplate": "four"}
+    assert await stored() == ([one, three, four], [["d"], ["a"], ["c"], ["b"]])
+    await console.at("button", "Move case 3 up").click()
+    assert await stored() == ([one, four, three], [["d"], ["a"], ["b"], ["c"]])
+    await console.at("button", "Undo").click()
+    await console.at("button", "Remove case 1").click()
+    assert await stored() == ([three, four], [["d"], ["c"], ["b"]])
+    await console.at("button", "Undo").click()
+    assert await stored() == ([one, three, four], [["d"], ["a"], ["c"], ["b"]])
+    for number in (3, 2, 1):
+        await console.at("button", f"Remove case {number}").click()
+    assert await stored() == (None, [["d"]])
+
+
+ORDERS = """async () => {
+    const { reordered } = await import("/console/views/workflow/change.js");
+    const cases = ["a", "b"].map((caseTemplate) => ({ caseTemplate }));
+    const outputs = (outputIds, places, type = "SwitchNode") => {
+        const node = { id: "s", type, config: { cases, rules: cases }, outputIds };
+        const name = type === "SwitchNode" ? "cases" : "rules";
+        return reordered({ nodes: [node] }, "s", name, places, {}).nodes[0].outputIds;
+    };
+    return [
+        outputs([["d"]], [1, 0]),
+        outputs([["d"], ["x"]], [1, 0]),
+        outputs([["d"], ["x"], ["y"], ["stale"]], [0, 1, null]),
+        outputs([["d"], ["x"], ["y"], ["stale"]], [1]),
+        outputs([["d"], ["x"]], [0, 1, null]),
+        outputs(undefined, [0]) ?? null,
+        outputs([], [0, 1, null]),
+        outputs([["d"], ["x"], ["y"]], [1], "MutateNode"),
+    ];
+}"""
+
+
+async def test_lines_of_outputs_that_are_no_cases_stay_so(server: Server, console: ConsolePage) -> None:
+    await drawn(server, console)
+    assert await console.run(f"({ORDERS})()") == [
+        [["d"]],
+        [["d"], [], ["x"]],
+        [["d"], ["x"], ["y"], [], ["stale"]],
+        [["d"], ["y"], ["stale"]],
+        [["d"], ["x"]],
+        None,
+        [],
+        [["d"], ["x"], ["y"]],
+    ]
+
+
+async def test_texts_and_days_are_lists(server: Server, console: ConsolePage) -> None:
+    mail = {"id": "mail", "type": "StructureEmailNode", "config": {"toAddresses": ["a@example.com"]}}
+    path = await drawn(server, console, nodes=[mail, {"id": "time", "type": "TimeRangeNode"}])
+    await box(console, "mail").click()
+    await console.at("button", "Add to address").press("Enter")
+    await console.at("textbox", "To address 2").shown()
+    await console.type("{{to}}")
+    await console.at("button", "Move to address 2 up").click()
+    found = await saved(server, console, path)
+    assert found["nodes"][0]["config"]["toAddresses"] == ["{{to}}", "a@example.com"]
+    await console.at("button", "Remove to address 1").click()
+    await box(console, "time").click()
+    await console.at("checkbox", "Sunday").click()
+    await console.at("checkbox", "Friday").click()
+    found = await saved(server, console, path)
+    assert found["nodes"][0]["config"]["toAddresses"] == ["a@example.com"]
+    assert found["nodes"][1]["config"]["days"] == [False, True, True, True, True, False, True]
+
+
+async def test_lists_that_do_not_fit_are_json(server: Server, console: ConsolePage) -> None:
+    mutate = {"id": "m", "type": "MutateNode", "config": {"rules": ["odd"]}}
+    array = {
+        "id": "a",
+        "type": "ArrayNode",
+        "config": {"rules": [{"type": "push", "indexTemplate": {"b": 1}}]},
+    }
+    mail = {"id": "mail", "type": "StructureEmailNode", "config": {"toAddresses": "a@example.com"}}
+    path = await drawn(server, console, nodes=[mutate, array, mail])
+    await box(console, "m").click()
+    assert json.loads(await console.at("textbox", "Rules").value()) == ["odd"]
+    await console.at("textbox", "Rules").fill('[{"type": "remove", "source": "data.a"}]')
+    await console.at("button", "Rules as a list").click()
+    await console.at("combobox", "Rule 1: Type").choose("copy")
+    await box(console, "a").click()
+    assert json.loads(await console.at("textbox", "Rule 1: Index").value()) == {"b": 1}
+    await console.at("textbox", "Rule 1: Input").fill("{{data.a}}")
+    await console.at("button", "Rules as JSON").click()
+    rule = {"type": "push", "indexTemplate": {"b": 1}, "inputTemplate": "{{data.a}}"}
+    assert json.loads(await console.at("textbox", "Rules").value()) == [rule]
+    await box(console, "mail").click()
+    assert await console.at("textbox", "To addresses").value() == '"a@example.com"'
+    found = await saved(server, console, path)
+    assert [each["config"] for each in found["nodes"]] == [
+        {"rules": [{"type": "copy", "source": "data.a"}]},
+        {"rules": [rule]},
+        {"toAddresses": "a@example.com"},
+    ]

@@ -329,6 +329,13 @@ async def test_custom_nodes_are_offered_counted_and_shown_with_what_uses_them(se
         "options": ["info", "verbose", "warn", "error"],
     }
     assert types["DebugNode"]["settings"][2] == level
+    statements = [
+        {"name": "expression", "kind": "expression", "required": True},
+        {"name": "resultPath", "kind": "path", "required": True},
+    ]
+    assert types["MathNode"]["settings"] == [
+        {"name": "statements", "kind": "rows", "required": False, "rows": statements}
+    ]
     assert {"type": "deviceCommand", "flowClasses": ["edge", "embedded"]} in palette["triggerTypes"]
     assert types["ConditionalNode"]["summary"] == "Output 1 if an expression is true, else output 0."
     assert offered["compatibleFlowClasses"] == {

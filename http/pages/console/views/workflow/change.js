@@ -154,5 +154,22 @@ export function withField(definition, key, path, value, at = 0) {
   return mapped(definition, [key], (source, part) => (path[0] === "meta" || source === part.members[at] ? set(source, path) : source));
 }
 
+// Put the rows of a list of a node into another order: `places` are those that they have now, null is a new row, `blank`,
+// and what is not named is removed. Output 0 of a switch is the default and the next ones are its cases: the lines of a
+// case go with it, and those of no case are not given to a new one.
+export function reordered(definition, key, name, places, blank) {
+  return mapped(definition, [key], (node) => {
+    const { [name]: given, ...others } = node.config || {};
+    const rows = given || [];
+    const list = places.map((at) => (at === null ? blank : rows[at]));
+    const changed = { ...node, config: list.length ? { ...node.config, [name]: list } : others };
+    if (node.type !== "SwitchNode" || name !== "cases" || !node.outputIds?.length) return changed;
+    const [usual, ...cases] = node.outputIds;
+    const outputIds = [usual, ...places.map((at) => cases[at] || []), ...cases.slice(rows.length)];
+    while (outputIds.length > node.outputIds.length && !outputIds.at(-1).length) outputIds.pop();
+    return { ...changed, outputIds };
+  });
+}
+
 // The first output of a part that leads nowhere, undefined if there is none.
 export const freeOutput = (part) => outputsOf(part).find(({ output }) => !part.to[output]?.length)?.output;

@@ -1,18 +1,19 @@
 // The part of a draft that is selected: its name, its settings, and where it leads. What is typed is in the draft at once.
 
-import { exactJson } from "../../lib/exact.js";
 import { html, useId, useMemo, useRef, useState } from "../../lib/ui.js";
 import { Badge, Card, Problem } from "../../parts/basics.js";
-import { Field, toText, toValue } from "../../parts/form.js";
 import { coded, useDocument } from "../../parts/schema.js";
-import { connected, disconnected, idProblem, lineProblem, renamed, withField } from "./change.js";
-import { fieldsOfPart, valueAt, withValue } from "./settings.js";
+import { connected, disconnected, idProblem, lineProblem, renamed, reordered, withField } from "./change.js";
+import { ListField } from "./list-field.js";
+import { LiveField } from "./live-field.js";
+import { fieldsOfPart, isList, valueAt, withValue } from "./settings.js";
 import { outputsOf, typeText } from "./shape.js";
 
 const SHOWN_MAX = 6;
 
-// parts: all of the draft. palette: that of the server. problems: sentences about this part. select(key); children: buttons.
-export function PartForm({ draft, part, parts, palette, problems, select, children }) {
+// parts: all of the draft. palette: that of the server. problems: sentences about this part. select(key); forget():
+// choose no follower for a line that leads nowhere yet; children: buttons.
+export function PartForm({ draft, part, parts, palette, problems, select, forget, children }) {
   const document = useDocument();
   const form = part.kind === "node" ? palette?.nodeTypes.find((each) => each.type === part.type) : undefined;
   const names = useRef(new Set()).current; // a field does not vanish while it is emptied
@@ -22,7 +23,14 @@ export function PartForm({ draft, part, parts, palette, problems, select, childr
   const isReady = part.kind === "trigger" ? Boolean(document) : Boolean(palette);
   const folded = useMemo(() => new Set(fields.length > SHOWN_MAX + 2 ? fields.filter((each) => !each.needed && !each.isSet).slice(-Math.max(0, fields.length - SHOWN_MAX)).map((each) => each.name) : []), [isReady]);
   const change = (path, value, { at, name = path.join(".") } = {}) => draft.change(withField(draft.value, part.key, path, value, at), { merge: `${part.key} ${name}` });
-  const field = (each) => html`<${LiveField} key=${`${each.name} ${each.type}`} field=${each} value=${valueAt(part, each)} set=${(value) => change(each.path, withValue(part, each, value), { at: each.member, name: each.name })} />`;
+  const field = (each) => {
+    const set = (value, name = each.name) => change(each.path, withValue(part, each, value), { at: each.member, name });
+    const order = (places, blank) => {
+      forget(); // its output may be another one now
+      draft.change(reordered(draft.value, part.key, each.name, places, blank));
+    };
+    return html`<${isList(each) ? ListField : LiveField} key=${`${each.name} ${each.type}`} field=${each} value=${valueAt(part, each)} set=${set} order=${order} />`;
+  };
   const shown = fields.filter((each) => !folded.has(each.name)), more = fields.filter((each) => folded.has(each.name));
   const close = html`<button type="button" class="small" onClick=${() => select("")}>Close</button>`;
   return html`<${Card} title=${part.label} actions=${close} class="card flow-part"><div class="stack">
@@ -41,35 +49,6 @@ export function PartForm({ draft, part, parts, palette, problems, select, childr
     <${ComesFrom} part=${part} parts=${parts} select=${select} />
     ${children}
   </div></${Card}>`;
-}
-
-// A field whose value is set while it is typed. What cannot be read yet is said below it, and not set.
-function LiveField({ field, value, set }) {
-  const [typed, setTyped] = useState(null); // {text, value}: what was typed last, and what became of it
-  const usual = toText({ ...field, name: "value", value: undefined }, { value });
-  const isMine = typed && (typed.error || same(typed.value, value));
-  const input = (text) => {
-    try {
-      const read = readable(field, text);
-      setTyped({ text, value: read });
-      set(read);
-    } catch (error) {
-      setTyped({ text, error: error.message });
-    }
-  };
-  const hint = field.hint || (field.needed && (value === undefined || value === "") ? "It has to be set." : undefined);
-  return html`<div><${Field} field=${{ ...field, hint }} text=${isMine ? typed.text : usual} set=${input} wrong=${Boolean(isMine && typed.error)} quiet />
-    ${isMine && typed.error && html`<p class="problem" role="status">${typed.error} It is not in the draft yet.</p>`}</div>`;
-}
-
-const same = (one, other) => exactJson(one) === exactJson(other);
-
-// What a text of a field means. A number that is written as one is a number, else it is a template.
-function readable(field, text) {
-  if (field.kind === "number" && field.type === "text") return text.trim() !== "" && String(Number(text)) === text.trim() ? Number(text) : text || undefined;
-  const value = toValue({ ...field, required: false, blank: undefined }, text);
-  if (field.kind === "object" && value !== undefined && (value === null || typeof value !== "object" || Array.isArray(value))) throw new Error(`${field.name} is not an object, such as {"a": 1}.`);
-  return value;
 }
 
 // Lines name a node by its id, so another id is taken when it is complete: on Enter, or when the field is left.

@@ -4,6 +4,8 @@
 import { fieldsOf, labelOf, schemaOf } from "../../parts/schema.js";
 
 const TYPES = { choice: "select", flag: "checkbox", json: "json", longTemplate: "longtext" };
+const LISTS = new Set(["rows", "texts", "flags"]);
+const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 const PLACEHOLDERS = { expression: "{{data.temperature}} > 30", path: "data.temperature" };
 const CUSTOM_KINDS = { checkbox: "flag", select: "choice", stringTemplate: "template", numberTemplate: "number", jsonTemplate: "longTemplate", payloadPath: "path" };
 
@@ -22,20 +24,33 @@ export function fieldsOfPart(part, palette, document, names) {
   return [...own, ...shown, ...others.map((name) => ({ name, label: labelOf(name), type: "json", rows: 4, path: ["config", name], isSet: true }))];
 }
 
-function settingField({ name, kind, required, options }, value, path, label = labelOf(name.replace(/Template$/, ""))) {
+function settingField({ name, kind, required, options, rows }, value, path, label = labelOf(name.replace(/Template$/, ""))) {
   const field = { name, label, path, kind, needed: required, placeholder: PLACEHOLDERS[kind], isSet: value !== undefined && value !== "", rows: 4 };
-  if (value !== undefined && value !== null && !fits(kind, value, options)) return { ...field, type: "json" };
+  const fitting = value === undefined || value === null || fits(kind, value, options);
+  if (LISTS.has(kind)) return { ...field, type: "list", fitting, options, settings: rows };
+  if (!fitting) return { ...field, type: "json" };
   if (kind !== "choice") return { ...field, type: TYPES[kind] || "text" };
-  return { ...field, type: "select", options: [["", `${options[0]} (default)`], ...options] };
+  return { ...field, type: "select", options: [["", required ? "Choose" : `${options[0]} (default)`], ...options] };
 }
+
+// Whether a field is a list of rows, of texts or of flags.
+export const isList = (field) => field.type === "list";
+
+// The fields of a row of a list.
+export const fieldsOfRow = (field, row) => field.settings.map((each) => ({ ...settingField(each, row[each.name], [each.name]), rows: 2 }));
 
 // Whether a value can be changed by a field of this kind; else it is shown as JSON.
 function fits(kind, value, options) {
   if (kind === "json") return true;
   if (kind === "flag") return typeof value === "boolean";
   if (kind === "choice") return options.includes(value) || value === "";
-  return typeof value === "string" || typeof value === "number";
+  if (kind === "rows") return Array.isArray(value) && value.every(isObject);
+  if (kind === "texts") return Array.isArray(value) && value.every(isText);
+  if (kind === "flags") return Array.isArray(value) && value.length === options.length && value.every((each) => typeof each === "boolean");
+  return isText(value);
 }
+
+const isText = (value) => typeof value === "string" || typeof value === "number";
 
 // The settings that a custom node declares itself; their values are in `config.fields`.
 function customFields(part, custom) {
