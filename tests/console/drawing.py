@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.console.console_page import ConsolePage
@@ -36,6 +38,48 @@ async def saved(server: Server, console: ConsolePage, path: str) -> Any:
     await console.at("button", "Save").click()
     await console.at("link", "Try before saving").gone()  # a note may be that of the save before
     return await server.call("GET", path)
+
+
+class Pointer:
+    """The mouse with its button pressed."""
+
+    def __init__(self, console: ConsolePage, x: float, y: float) -> None:
+        self._console = console
+        self.x, self.y = x, y
+
+    async def to(self, x: float, y: float) -> None:
+        """Move it to a place in the window."""
+        self.x, self.y = x, y
+        await self._send("mouseMoved", buttons=1)
+
+    async def over(self, target: Target) -> None:
+        """Move it to the middle of an element."""
+        at = await middle(target)
+        await self.to(at["x"], at["y"])
+
+    async def _send(self, type: str, **more: Any) -> None:
+        await self._console.command("Input.dispatchMouseEvent", type=type, x=self.x, y=self.y, **more)
+
+
+@asynccontextmanager
+async def pressed(console: ConsolePage, target: Target) -> AsyncIterator[Pointer]:
+    """Press the mouse in the middle of an element, and release it where it is at the end."""
+    await target.hover()
+    at = await middle(target)
+    pointer = Pointer(console, at["x"], at["y"])
+    await pointer._send("mousePressed", button="left", clickCount=1)
+    yield pointer
+    await pointer._send("mouseReleased", button="left", clickCount=1)
+
+
+async def middle(target: Target) -> dict[str, float]:
+    """Where the middle of an element is in the window."""
+    script = """function () {
+        const box = this.getBoundingClientRect();
+        return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+    }"""
+    found: dict[str, float] = await target._call(script)
+    return found
 
 
 def nodes(*names: str, **outputs: list[list[str]]) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.console.console_page import ConsolePage
-from tests.console.drawing import add, box, drawn, nodes, output, saved
+from tests.console.drawing import add, box, drawn, middle, nodes, output, saved
 from tests.console.target import Target
 from tests.e2e.conftest import Server
 
@@ -208,11 +208,7 @@ async def test_a_workflow_is_built_without_a_pointer(server: Server, console: Co
 
 async def touch(console: ConsolePage, start: Target, x: float, y: float) -> None:
     """Put a finger on an element, move it so many px, and lift it."""
-    script = """function () {
-        const box = this.getBoundingClientRect();
-        return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
-    }"""
-    at = await start._call(script)
+    at = await middle(start)
     for type, part in (("touchStart", 0), ("touchMove", 0.5), ("touchMove", 1)):
         point = {"x": at["x"] + part * x, "y": at["y"] + part * y}
         await console.command("Input.dispatchTouchEvent", type=type, touchPoints=[point])

@@ -32,7 +32,7 @@ CHANGES = """async (seed, count, steps) => {
         const output = one ? below(shape.outputsOf(one).length || 1) : 0;
         const edges = shape.edgesOf(parts);
         const places = () => layout.editLayout(parts, edges, shape.loopsOf(parts, edges)).places;
-        const act = below(9);
+        const act = below(10);
         if (act < 2 || !one) {
             const offer = offers[below(offers.length)];
             definition = change.added(definition, offer.kind, offer.make(definition)).definition;
@@ -46,6 +46,9 @@ CHANGES = """async (seed, count, steps) => {
             definition = change.duplicated(definition, one.key).definition;
         } else if (act === 6 && below(2)) {
             definition = change.removed(definition, one.key);
+        } else if (act === 8 && edges.length) {
+            const alone = parts.find((part) => change.fitsIntoLines(part, edges));
+            if (alone) definition = change.inserted(definition, edges[below(edges.length)], alone.key).definition;
         } else if (act === 7) {
             const id = below(2) ? "id " + step : other.source.id || "";
             if (one.kind === "node" && !change.idProblem(definition, one.key, id))

@@ -5,11 +5,11 @@ import { plural } from "../../lib/format.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../../lib/ui.js";
 import { note } from "../../parts/notes.js";
 import { Arrow, BoxShape, boxTexts, curve, linePoints, LoopLine, OutputName, outputPlace, outputRoom } from "./boxes.js";
-import { connected, disconnected, lineProblem, placed, removed } from "./change.js";
+import { connected, disconnected, fitsIntoLines, inserted, lineProblem, placed, removed } from "./change.js";
 import { useGesture } from "./gesture.js";
 import { startOf } from "./graph.js";
-import { BOX, freePlace } from "./layout.js";
-import { outputsOf } from "./shape.js";
+import { BOX, freePlace, placeInLine } from "./layout.js";
+import { outputsOf, partsOf } from "./shape.js";
 import { useViewport, ZoomButtons } from "./viewport.js";
 
 const ARROWS = { ArrowLeft: { x: -1, y: 0 }, ArrowRight: { x: 1, y: 0 }, ArrowUp: { x: 0, y: -1 }, ArrowDown: { x: 0, y: 1 } };
@@ -20,10 +20,10 @@ const NAME_BELOW = 5;
 const edgeKey = (edge) => `${edge.from} ${edge.output} ${edge.to}`;
 
 // drawn: {parts, edges, loops, layout} of the draft. change(definition, options): a step of the draft. select(key): open a
-// part, "" none; href(key): the address of that. add(gesture): put what was dragged from the palette. follow(line): choose
-// what a line leads to that ended on nothing, {part, output, x, y}; next: that line, until it is chosen. hands: gets what
-// the rest of the page uses, {start(event, gesture), keep(), middle()}. arranged: a number that changes when all of it is
-// to be shown again.
+// part, "" none; href(key): the address of that. add(offer, place, edge): put what was dragged from the palette, into a
+// line if there is an edge. follow(line): choose what a line leads to that ended on nothing, {part, output, x, y}; next:
+// that line, until it is chosen. hands: gets what the rest of the page uses, {start(event, gesture), keep(), middle()}.
+// arranged: a number that changes when all of it is to be shown again.
 export function Canvas({ draft, drawn, change, selected, select, href, add, follow, next, problems, hands, arranged }) {
   const { parts, edges, loops, layout } = drawn;
   const view = useViewport(layout, startOf(parts, layout), arranged);
@@ -31,17 +31,32 @@ export function Canvas({ draft, drawn, change, selected, select, href, add, foll
   const chosen = edges.find((edge) => edgeKey(edge) === line);
   const named = (key) => parts.find((part) => part.key === key)?.label || key;
 
+  const unsaved = layout.isSaved ? [] : layout.places;
   const move = (key, wanted, { towards, merge } = {}) => {
     const others = [...layout.places].filter(([each]) => each !== key).map(([, place]) => place);
     const place = freePlace(others, wanted, towards);
-    change(placed(draft.value, new Map([...(layout.isSaved ? [] : layout.places), [key, place]])), { merge });
+    change(placed(draft.value, new Map([...unsaved, [key, place]])), { merge });
+  };
+  const insert = (key, edge, wanted) => {
+    const { place, moved } = placeInLine(new Map([...layout.places].filter(([each]) => each !== key)), edge, wanted);
+    const result = inserted(placed(draft.value, new Map([...unsaved, ...moved, [key, place]])), edge, key);
+    change(result.definition);
+    return result.key;
+  };
+  // The line into which what is dragged would be put.
+  const lineFor = ({ kind, line: under, part, offer }) => {
+    if (!under || kind === "line" || offer?.kind === "trigger") return undefined;
+    const held = offer ? partsOf({ nodes: [offer.make(draft.value)] })[0] : parts.find((each) => each.key === part);
+    return held && fitsIntoLines(held, edges) ? edges.find((edge) => edgeKey(edge) === under) : undefined;
   };
   const ended = (gesture) => {
-    if (gesture.kind === "add") return add(gesture);
+    if (gesture.kind === "add") return add(gesture.offer, { x: gesture.x, y: gesture.y }, lineFor(gesture));
     if (gesture.kind === "move") {
-      focusOn.current = `[data-part="${CSS.escape(gesture.part)}"]`;
-      open(gesture.part);
-      return move(gesture.part, { x: gesture.x - gesture.dx, y: gesture.y - gesture.dy });
+      const wanted = { x: gesture.x - gesture.dx, y: gesture.y - gesture.dy }, into = lineFor(gesture);
+      if (!into) move(gesture.part, wanted);
+      const key = into ? insert(gesture.part, into, wanted) : gesture.part;
+      focusOn.current = `[data-part="${CSS.escape(key)}"]`;
+      return open(key);
     }
     if (!gesture.over) return follow({ part: gesture.part, output: gesture.output, x: gesture.x, y: gesture.y + BOX.height / 2 });
     if (gesture.over === gesture.part) return undefined;
@@ -118,6 +133,7 @@ export function Canvas({ draft, drawn, change, selected, select, href, add, foll
   // Made anew only when something else than the place and the size of the picture changes, or what is dragged.
   const dragged = live?.kind === "move" ? { key: live.part, x: live.x - live.dx, y: live.y - live.dy } : null;
   const over = live?.kind === "line" && live.over && !lineProblem(parts, live.part, live.output, live.over) ? live.over : "";
+  const into = live && lineFor(live) ? live.line : "";
   const current = useRef({});
   current.current = { open, href, reveal: (key) => view.reveal(layout.places.get(key), BOX), choose: (edge) => {
     focusOn.current = ".flow-cut";
@@ -128,11 +144,11 @@ export function Canvas({ draft, drawn, change, selected, select, href, add, foll
     const near = (edge) => (dragged ? (edge.from === dragged.key || edge.to === dragged.key) === own : !own);
     return html`
       ${loops.filter((loop) => near({ from: loop.cap, to: loop.loop })).map((loop) => html`<${LoopLine} key=${`loop ${loop.cap}`} from=${shownLayout.places.get(loop.cap)} to=${shownLayout.places.get(loop.loop)} />`)}
-      ${edges.filter(near).map((edge) => html`<${Line} key=${`line ${edgeKey(edge)}`} edge=${edge} layout=${shownLayout} current=${edgeKey(edge) === line} choose=${() => current.current.choose(edge)} />`)}
+      ${edges.filter(near).map((edge) => html`<${Line} key=${`line ${edgeKey(edge)}`} edge=${edge} layout=${shownLayout} current=${edgeKey(edge) === line} over=${edgeKey(edge) === into} choose=${() => current.current.choose(edge)} />`)}
       ${parts.filter((part) => isHere(part.key)).map((part) => html`<${Box} key=${`part ${part.key}`} part=${part} place=${shownLayout.places.get(part.key)} current=${part.key === selected} over=${part.key === over} broken=${problems.has(part.key)}
         href=${current.current.href(part.key)} open=${() => current.current.open(part.key)} reveal=${() => current.current.reveal(part.key)} />`)}`;
   };
-  const still = useMemo(() => shapes(false, layout), [drawn, selected, line, over, dragged?.key, [...problems].join()]);
+  const still = useMemo(() => shapes(false, layout), [drawn, selected, line, over, into, dragged?.key, [...problems].join()]);
   const moving = dragged && shapes(true, { ...layout, places: new Map([...layout.places, [dragged.key, dragged]]) });
   const drawing = live?.kind === "line" ? live : !live && next ? { ...next, y: next.y - BOX.height / 2 } : null; // a line that leads nowhere yet
   const from = drawing && parts.find((part) => part.key === drawing.part);
@@ -168,9 +184,9 @@ function Box({ part, place, current, over, broken, href, open, reveal }) {
     })}</g>`;
 }
 
-function Line({ edge, layout, current, choose }) {
+function Line({ edge, layout, current, over, choose }) {
   const path = curve(linePoints(edge, layout));
-  return html`<g class=${current ? "flow-line current" : "flow-line"} onClick=${choose}><path class="hit" d=${path} /><path d=${path} marker-end="url(#flow-arrow)" /></g>`;
+  return html`<g class=${["flow-line", current && "current", over && "over"].filter(Boolean).join(" ")} data-line=${edgeKey(edge)} onClick=${choose}><path class="hit" d=${path} /><path d=${path} marker-end="url(#flow-arrow)" /></g>`;
 }
 
 // What removes a line, in its middle.

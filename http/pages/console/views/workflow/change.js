@@ -1,7 +1,7 @@
 // Changes of a definition as the picture makes them: each takes a definition and gives a new one, and leaves the old one
 // and everything that it does not change as they were. `key` is that of a part, as in partsOf.
 
-import { outputsOf, partsOf, typeText } from "./shape.js";
+import { leadsOn, outputsOf, partsOf, typeText } from "./shape.js";
 
 const ID_MAX = 48; // the length of an id that an output may name
 const LETTERS = "abcdefghijkmnpqrstuvwxyz23456789";
@@ -90,17 +90,20 @@ export function lineProblem(parts, from, output, to) {
   return "";
 }
 
+// Give a node an id if it has none: {definition, id}.
+function withId(definition, key) {
+  const { source, type } = partOf(definition, key);
+  if (source.id) return { definition, id: source.id };
+  const id = newId(definition, type);
+  return { definition: mapped(definition, [key], (node) => ({ ...node, id })), id };
+}
+
 // Draw a line: {definition, to}. A node that has no id gets one, so `to` may be another key than before.
 export function connected(definition, from, output, to) {
-  const target = partOf(definition, to);
-  let id = target.source.id, result = definition;
-  if (!id) {
-    id = newId(definition, target.type);
-    result = mapped(definition, [to], (node) => ({ ...node, id }));
-  }
+  const { definition: named, id } = withId(definition, to);
   // A trigger of several members leads on by the first one; see partsOf.
   let first = true;
-  result = mapped(result, [from], (source) => {
+  const result = mapped(named, [from], (source) => {
     if (!first) return source;
     first = false;
     const outputIds = [...(source.outputIds || [])];
@@ -111,12 +114,25 @@ export function connected(definition, from, output, to) {
   return { definition: result, to: id };
 }
 
-export function disconnected(definition, from, output, to) {
+export const disconnected = (definition, from, output, to) => led(definition, { from, output, to }, (ids) => ids.filter((each) => each !== to));
+
+// The same with `change(ids)` in the place of the ids of the output from which a line comes.
+function led(definition, { from, output, to }, change) {
   return mapped(definition, [from], (source) => {
     if (!source.outputIds?.[output]?.includes(to)) return source;
-    const outputIds = source.outputIds.map((ids, at) => (at === output ? ids.filter((each) => each !== to) : ids));
-    return { ...source, outputIds };
+    return { ...source, outputIds: source.outputIds.map((ids, at) => (at === output ? change(ids) : ids)) };
   });
+}
+
+// Whether a part can be put into lines: it has none yet, and can be between two others.
+export const fitsIntoLines = (part, edges) =>
+  part.kind === "node" && leadsOn(part) && !(part.source.id?.length > ID_MAX) && !edges.some(({ from, to }) => from === part.key || to === part.key);
+
+// Put a part into a line: the line leads to it, and its first output to where the line led: {definition, key}.
+export function inserted(definition, line, key) {
+  const { definition: named, id } = withId(definition, key);
+  const before = led(named, line, (ids) => ids.map((each) => (each === line.to ? id : each)));
+  return { definition: connected(before, id, 0, line.to).definition, key: id };
 }
 
 // Write places into the parts: key -> {x, y}, the centres of boxes.

@@ -5,9 +5,9 @@ import { link, route, setQuery } from "../../lib/router.js";
 import { html, useEffect, useMemo, useRef, useState } from "../../lib/ui.js";
 import { Card } from "../../parts/basics.js";
 import { Canvas } from "./canvas.js";
-import { added, connected, duplicated, freeOutput, lineProblem, placed, removed } from "./change.js";
+import { added, connected, duplicated, freeOutput, inserted, lineProblem, placed, removed } from "./change.js";
 import { Graph } from "./graph.js";
-import { BOX, editLayout, freePlace, layeredLayout } from "./layout.js";
+import { BOX, editLayout, freePlace, layeredLayout, placeInLine } from "./layout.js";
 import { Palette, usePalette } from "./palette.js";
 import { problemsOf } from "./part.js";
 import { PartForm } from "./part-form.js";
@@ -56,23 +56,25 @@ export function Draw({ app, flow, draft, error, problems, told, refused, flowCla
     draft.change(definition, options);
   };
 
-  // Add a part: where it was dropped; where a line ended, or below the selected part, and connected to it; else in the
-  // middle.
-  const put = (offer, dropped) => {
+  // Add a part: where it was dropped, into the line of `edge` if there is one; where a line ended, or below the selected
+  // part, and connected to it; else in the middle.
+  const put = (offer, dropped, edge) => {
     const follows = !dropped && part && offer.kind === "node";
     const output = follows ? next?.output ?? freeOutput(part) : undefined;
     const at = dropped || (follows ? next : null);
     let base = draft.value;
-    if (at && !layout.isSaved) base = placed(base, layout.places);
+    const room = edge && placeInLine(layout.places, edge, dropped);
+    if (at) base = placed(base, new Map([...(layout.isSaved ? [] : layout.places), ...(room?.moved || [])]));
     const source = offer.make(base);
     if (at || layout.isSaved || !parts.length) {
       const middle = hands.current?.middle() || { x: layout.x + layout.width / 2, y: layout.y + layout.height };
-      const place = freePlace(layout.places.values(), at || (output === undefined ? middle : below(part, output, layout.places.get(part.key))));
+      const place = room?.place || freePlace(layout.places.values(), at || (output === undefined ? middle : below(part, output, layout.places.get(part.key))));
       source.meta = { ...source.meta, ...place };
     }
     const { definition, key } = added(base, offer.kind, source);
     const isConnected = output !== undefined && !lineProblem(partsOf(definition), part.key, output, key);
-    change(isConnected ? connected(definition, part.key, output, key).definition : definition);
+    if (edge) change(inserted(definition, edge, key).definition);
+    else change(isConnected ? connected(definition, part.key, output, key).definition : definition);
     select(key);
   };
   const arrange = () => {
@@ -94,7 +96,7 @@ export function Draw({ app, flow, draft, error, problems, told, refused, flowCla
   return html`<div class="flow-draw">
     <div class="stack flow-stays">
       ${isNarrow ? html`<${Graph} definition=${draft.value} selected=${selected} href=${href} problems=${problems} label="The draft." />`
-        : html`<${Canvas} ...${{ draft, drawn, change, selected, select, href, problems, hands, arranged, follow, next }} add=${(gesture) => put(gesture.offer, gesture)} />`}
+        : html`<${Canvas} ...${{ draft, drawn, change, selected, select, href, problems, hands, arranged, follow, next }} add=${put} />`}
       <div class="row"><button class="small" disabled=${!parts.length} onClick=${arrange}>Arrange in layers</button>
         <span class="quiet">${isNarrow ? "In a narrow window the picture is only to look at. Parts are added, connected and changed below it."
           : "Drag a box to move it, and a handle below it to another box to connect them. Click a line to remove it. Arrow keys move the selected part, Delete removes it."}</span></div>

@@ -50,6 +50,19 @@ export function freePlace(places, wanted, towards) {
   return start;
 }
 
+// A place for a part in a line, near the wanted one, and those of others that change: if there is no room in the line, all
+// that stands as low as its end moves down.
+export function placeInLine(places, { from, to }, wanted) {
+  const start = places.get(from), end = places.get(to);
+  let { y } = wanted, lack = 0;
+  if (end.y > start.y) {
+    if (covers(start, wanted)) y = start.y + APART.y;
+    if (covers(end, { x: wanted.x, y })) lack = y + APART.y - end.y;
+  }
+  const moved = new Map([...places].filter(([, each]) => lack > 0 && each.y >= end.y).map(([key, each]) => [key, { x: each.x, y: each.y + lack }]));
+  return { place: freePlace(new Map([...places, ...moved]).values(), { x: wanted.x, y }), moved };
+}
+
 const far = (one, other) => Math.hypot(one.x - other.x, one.y - other.y);
 
 // The points of a square around 0, `ring` steps away.

@@ -69,6 +69,6 @@ export function Palette({ data, flowClass, put, grab, isOpen, field, follows, en
     <input ref=${field} type="search" data-search aria-label="Search parts to add" placeholder="Search, Enter adds the first" value=${search} onInput=${(event) => setSearch(event.target.value)} onKeyDown=${enter} />
     <${Problem} error=${data.error} retry=${data.reload} />
     ${words.length ? list : html`<details open=${open}><summary>All parts</summary>${list}</details>`}
-    <p class="quiet">A click adds a part below the selected one and connects it. It can also be dragged to its place.</p>
+    <p class="quiet">A click adds a part below the selected one and connects it. It can also be dragged to its place, or onto a line to be put into it.</p>
   </div></${Card}>`;
 }

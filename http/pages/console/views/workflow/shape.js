@@ -82,6 +82,9 @@ function outputCount(part) {
   return Math.max(part.to.length, Math.min(usual, OUTPUTS_MAX));
 }
 
+// Whether a path can go on after a part.
+export const leadsOn = (part) => !ENDS.has(part.type);
+
 // The outputs from which lines can be drawn: [{output, name}].
 export const outputsOf = (part) => Array.from({ length: outputCount(part) }, (_, output) => ({ output, name: outputName(part, output) }));
 

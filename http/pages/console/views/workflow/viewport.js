@@ -44,7 +44,7 @@ export function useViewport(extent, middle, until) {
     const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     const move = moves[event.key];
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (move) setView({ ...now, x: now.x + (move[0] * MOVE_PX) / now.scale, y: now.y + (move[1] * MOVE_PX) / now.scale });
+    if (move) setView(moved(now, move[0] * MOVE_PX, move[1] * MOVE_PX));
     else if (event.key === "+" || event.key === "=") zoom(ZOOM.step);
     else if (event.key === "-") zoom(1 / ZOOM.step);
     else if (event.key === "0") fit();
@@ -59,6 +59,7 @@ export function useViewport(extent, middle, until) {
   };
   return {
     svg, size, now, zoom, fit, reveal,
+    scroll: (right, down) => setView((before) => moved(before || latest.current.now, right, down)), // by so many px
     keep: () => setView((before) => before || latest.current.now), // as it is now, whatever is drawn later
     // The place in the picture of a place in the window.
     pointAt: ({ clientX, clientY }) => {
@@ -87,6 +88,8 @@ function fitted(extent, size, least, middle = extent.x + extent.width / 2) {
   return { scale, x: extent.x + x, y: extent.y + Math.min(0, (extent.height - height) / 2) };
 }
 
+const moved = (view, right, down) => ({ ...view, x: view.x + right / view.scale, y: view.y + down / view.scale });
+
 function zoomed(view, factor, at) {
   const scale = Math.min(Math.max(view.scale * factor, ZOOM.min), ZOOM.max);
   return { scale, x: view.x + at.x / view.scale - at.x / scale, y: view.y + at.y / view.scale - at.y / scale };
@@ -106,7 +109,7 @@ function useDrag(svg, setView) {
       const dx = after.x - before.x, dy = after.y - before.y;
       if (!wasDragged.current && Math.hypot(dx, dy) < CLICK_PX) return;
       wasDragged.current = true;
-      let next = { ...view.current, x: view.current.x - dx / view.current.scale, y: view.current.y - dy / view.current.scale };
+      let next = moved(view.current, -dx, -dy);
       if (other) {
         const box = svg.current.getBoundingClientRect();
         const factor = Math.hypot(after.x - other.x, after.y - other.y) / (Math.hypot(before.x - other.x, before.y - other.y) || 1);
