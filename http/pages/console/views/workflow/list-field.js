@@ -33,8 +33,7 @@ function Rows({ field, value, set, order, turn }) {
     goal.current = null;
     found?.focus();
   });
-  const inRow = (key, what) => `[data-row="${key}"] ${what}`;
-  const first = (key) => inRow(key, ":is(input, textarea, select)");
+  const inRow = (key, what = "") => `[data-row="${key}"] ${what}`;
   const arrange = (places, ...focus) => {
     const given = places.map((at) => (at === null ? count.current++ : keys[at]));
     keys.splice(0, keys.length, ...given);
@@ -43,8 +42,9 @@ function Rows({ field, value, set, order, turn }) {
     redraw((before) => before + 1); // of two rows that are alike, the order is no change of the draft
   };
   const places = rows.map((_, at) => at);
-  const add = () => arrange([...places, null], (given) => first(given.at(-1)));
-  const remove = (at) => arrange(places.filter((each) => each !== at), (given) => (given.length ? first(given[Math.min(at, given.length - 1)]) : "[data-add]"));
+  const add = () => arrange([...places, null], (given) => inRow(given.at(-1), ":is(input, textarea, select)"));
+  // The row that takes the place, and no field of it: there, Ctrl+Z is that of the field.
+  const remove = (at) => arrange(places.filter((each) => each !== at), (given) => (given.length ? inRow(given[Math.min(at, given.length - 1)]) : "[data-add]"));
   const move = (at, by) => {
     const moved = [...places];
     [moved[at], moved[at + by]] = [at + by, at];
@@ -70,7 +70,7 @@ function Rows({ field, value, set, order, turn }) {
     <span class="label" id=${id}>${field.label}</span>
     ${value && !rows.length && html`<span class="hint">The list is empty.</span>`}
     ${!rows.length && field.needed && html`<span class="hint">It has to be set.</span>`}
-    ${rows.length > 0 && html`<ol>${rows.map((row, at) => html`<li key=${keys[at]} data-row=${keys[at]}>
+    ${rows.length > 0 && html`<ol>${rows.map((row, at) => html`<li key=${keys[at]} data-row=${keys[at]} tabindex="-1" aria-label=${`${name} ${at + 1}`}>
       <div class="row"><span class="name" aria-hidden="true">${name} ${at + 1}</span>${rows.length > 1 && [button("up", -1, at), button("down", 1, at)]}
         <button type="button" class="small" aria-label=${`Remove ${word} ${at + 1}`} onClick=${() => remove(at)}>Remove</button></div>
       <div class="cells">${cells(row, at)}</div></li>`)}</ol>`}

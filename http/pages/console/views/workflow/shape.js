@@ -89,7 +89,7 @@ export const leadsOn = (part) => !ENDS.has(part.type);
 export const outputsOf = (part) => Array.from({ length: outputCount(part) }, (_, output) => ({ output, name: outputName(part, output) }));
 
 export function outputName(part, output) {
-  if (part.type === "SwitchNode") return output === 0 ? "default" : String(part.config.cases?.[output - 1]?.caseTemplate ?? `case ${output}`);
+  if (part.type === "SwitchNode") return output === 0 ? "default" : String(part.config.cases?.[output - 1]?.caseTemplate || `case ${output}`);
   const names = OUTPUTS[part.type];
   if (part.type === "CustomNodeExecuteNode" && outputCount(part) < 2) return "";
   if (names?.[output]) return names[output];
