@@ -277,6 +277,13 @@ async def test_lists_that_do_not_fit_are_json(server: Server, console: ConsolePa
     await box(console, "a").click()
     assert json.loads(await console.at("textbox", "Rule 1: Index").value()) == {"b": 1}
     await console.at("textbox", "Rule 1: Input").fill("{{data.a}}")
+    await console.at("textbox", "Rule 1: Index").fill("{")
+    await console.at("button", "Add rule").click()
+    await console.at("button", "Move rule 1 down").click()
+    await console.at("combobox", "Rule 1: Order").shown()
+    assert await console.at("textbox", "Rule 2: Index").value() == "{"
+    await console.at("button", "Remove rule 1").click()
+    await console.sees("rules[0].indexTemplate is not JSON")
     await console.at("button", "Rules as JSON").click()
     rule = {"type": "push", "indexTemplate": {"b": 1}, "inputTemplate": "{{data.a}}"}
     assert json.loads(await console.at("textbox", "Rules").value()) == [rule]
