@@ -48,6 +48,12 @@ async def test_a_first_experience_is_created_changed_and_served(server: Server, 
     assert await console.at("button", "Delete").count() == 0
 
 
+async def search(console: ConsolePage, field: str, text: str, found: str) -> None:
+    """Search in a field of a form, and click what is found."""
+    await console.at("searchbox", field).fill(text)
+    await console.at("button", found).click()
+
+
 async def test_endpoints_answer_as_the_form_says(server: Server, console: ConsolePage) -> None:
     application = await server.application()
     await server.call("PATCH", application, {"endpointSlug": "barn"})
@@ -66,7 +72,7 @@ async def test_endpoints_answer_as_the_form_says(server: Server, console: Consol
         assert (answer.status_code, answer.headers["location"]) == (302, "/x/barn/new")
     await console.at("button", "Change").click()
     await console.at("combobox", "Access").choose("users of its groups")
-    await console.at("checkbox", "farmers").click()
+    await search(console, "Search Groups to add", "farm", "Add farmers")
     await console.at("button", "Save").click()
     await console.at("link", "farmers").shown()
     async with httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
@@ -80,7 +86,7 @@ async def test_endpoints_answer_as_the_form_says(server: Server, console: Consol
     await console.at("button", "Create a user", nth=1).click()
     await console.at("textbox", "Email").fill("ann@example.com")
     await console.at("textbox", "Password").fill("a long password")
-    await console.at("checkbox", "farmers").click()
+    await search(console, "Search Groups to add", "farm", "Add farmers")
     await console.at("button", "Create").click()
     await console.at("heading", "ann@example.com").shown()
     await console.at("button", "End all log-ins").click()
@@ -107,8 +113,7 @@ async def test_users_of_a_group_are_searched_for(server: Server, console: Consol
     form = console.at("dialog")
     await form.at("textbox", "Name").fill("farmers")
     for name in ("ann", "eve"):
-        await form.at("searchbox", "Search Users to add").fill(name)
-        await form.at("button", f"Add {name}@example.com").click()
+        await search(console, "Search Users to add", name, f"Add {name}@example.com")
         assert await form.at("button", "Add bob@example.com").count() == 0
     await form.at("button", "Remove ann@example.com").click()
     await form.at("button", "Create").click()
@@ -117,3 +122,84 @@ async def test_users_of_a_group_are_searched_for(server: Server, console: Consol
     await form.at("button", "Remove eve@example.com").click()
     await form.at("button", "Save").click()
     await console.sees("Users none")
+
+
+async def test_pages_layouts_and_groups_are_searched_for(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    base = f"{application}/experience"
+    for type in ("layout", "page", "component"):
+        for number in (1, 2):
+            body = {"name": f"{type} {number}", "viewType": type, "body": "{{page}}"}
+            await server.call("POST", f"{base}/views", body)
+    await server.call("POST", f"{base}/groups", {"name": "all people"})
+    await console.go(f"#{base}/views")
+    await console.at("link", "page 1").click()
+    form = console.at("dialog")
+    await console.at("button", "Change").click()
+    await console.at("searchbox", "Search Layout to choose").fill("1")
+    await form.at("button", "Choose layout 1").click()
+    assert await form.at("button", re.compile("^Choose ")).count() == 0  # neither pages nor components
+    await search(console, "Search Layout to choose", "2", "Choose layout 2")
+    await form.at("button", "Remove layout 1").gone()
+    await form.at("button", "Save").click()
+    await console.sees("Layout layout 2")
+    await console.at("button", "Change").click()
+    await form.at("button", "Remove layout 2").click()
+    await form.at("button", "Save").click()
+    await form.gone()
+    pages = (await server.call("GET", f"{base}/views", params={"viewType": "page"}))["items"]
+    assert [each.get("layoutId") for each in pages] == [None, None]
+
+    await console.go(f"#{base}")
+    await console.at("button", "Create an endpoint", nth=1).click()
+    await form.at("combobox", "Method").choose("GET")
+    await form.at("textbox", "Route").fill("/hello")
+    await form.at("combobox", "Reply without a workflow").choose("a page")
+    async with console.expecting("status of 400"):
+        await form.at("button", "Create").click()
+        await form.at("alert").says("staticReply.value: is missing")
+    await search(console, "Search Page to choose", "page", "Choose page 1")
+    await form.at("button", "Create").click()
+    await console.at("heading", "GET /hello").shown()
+    await console.at("link", "page 1").shown()
+    await console.at("button", "Change").click()
+    await search(console, "Search Page to choose", "page", "Choose page 2")
+    await form.at("button", "Save").click()
+    await console.at("link", "page 2").shown()
+    (endpoint,) = (await server.call("GET", f"{base}/endpoints"))["items"]
+    shown = next(each["id"] for each in pages if each["name"] == "page 2")
+    assert endpoint["staticReply"] == {"type": "page", "value": shown}
+    await console.go(f"#{base}")
+    await console.at("cell", "page page 2").shown()
+
+    await console.go(f"#{base}/groups")
+    await console.at("button", "Create a group").click()
+    await form.at("textbox", "Name").fill("farmers")
+    await search(console, "Search Group above it to choose", "people", "Choose all people")
+    await search(console, "Search Endpoints to add", "hel", "Add GET /hello")
+    await form.at("button", "Create").click()
+    await console.at("heading", "farmers").shown()
+    await console.at("link", "all people").shown()
+    await console.at("link", "GET /hello").shown()
+    await console.go(f"#{base}/groups")
+    await console.at("cell", "all people", nth=1).shown()
+
+
+async def test_sites_of_a_version_are_searched_for(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    base = f"{application}/experience"
+    for name in ("farm", "barn"):
+        await server.call("POST", f"{base}/slugs", {"slug": name})
+        await server.call("POST", f"{base}/domains", {"domainName": f"{name}.example.com"})
+    await console.go(f"#{base}/versions")
+    await console.at("button", "Create a version").click()
+    await console.at("textbox", "Version").fill("v1")
+    await search(console, "Search Domains to add", "far", "Add farm.example.com")
+    await search(console, "Search Slugs to add", "bar", "Add barn")
+    await console.at("button", "Create").click()
+    await console.at("heading", "v1").shown()
+    await console.sees("Domains farm.example.com")
+    versions = (await server.call("GET", f"{base}/versions"))["items"]
+    (made,) = [each for each in versions if each["version"] == "v1"]
+    assert [each["domainName"] for each in made["attachedDomains"]] == ["farm.example.com"]
+    assert [each["slug"] for each in made["attachedSlugs"]] == ["barn"]

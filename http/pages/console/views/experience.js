@@ -12,20 +12,29 @@ import { RecordList, RecordPage } from "../parts/records.js";
 import { useDocument } from "../parts/schema.js";
 import { DEVELOP, KINDS } from "./experience/kinds.js";
 
-const CHOICES_MAX = 500;
+const LIST_MAX = 500;
 
-// The lists that forms choose from, and the sites that serve the experience.
+// The application with its versions, and the sites that serve the experience.
 function useAround(app) {
   const base = path("applications", app, "experience");
   return useData(async (signal) => {
-    const all = async (name, query) => (await get(`${base}/${name}`, { perPage: CHOICES_MAX, ...query }, { signal })).items;
-    const [application, groups, endpoints, pages, layouts, slugs, domains, versions] = await Promise.all([
-      get(path("applications", app), { summaryInclude: "deviceCount" }, { signal }), all("groups"), all("endpoints"),
-      all("views", { viewType: "page" }), all("views", { viewType: "layout" }), all("slugs"), all("domains"), all("versions"),
+    const all = async (name) => (await get(`${base}/${name}`, { perPage: LIST_MAX }, { signal })).items;
+    const [application, slugs, versions] = await Promise.all([
+      get(path("applications", app), { summaryInclude: "deviceCount" }, { signal }), all("slugs"), all("versions"),
     ]);
     const own = application.endpointSlug ? [{ slug: application.endpointSlug, version: DEVELOP }] : [];
-    return { application, groups, endpoints, pages, layouts, slugs, domains, versions, sites: [...own, ...slugs] };
+    return { application, versions, sites: [...own, ...slugs] };
   }, [app]);
+}
+
+// A page of a list, with the names of what its rows name.
+async function rowsOf(base, tab, { params, linked }, asked, signal) {
+  const list = await get(`${base}/${tab}`, { ...asked, ...params }, { signal });
+  if (!linked) return list;
+  const places = [...new Set(list.items.flatMap(linked))];
+  const found = await Promise.all(places.map((place) => get(`${base}/${place}`, { version: asked.version }, { signal }).catch(() => null)));
+  const names = new Map(places.map((place, at) => [place, found[at]?.name]));
+  return { ...list, items: list.items.map((row) => ({ ...row, names })) };
 }
 
 export function Experience({ app, tab = "endpoints" }) {
@@ -46,11 +55,11 @@ export function Experience({ app, tab = "endpoints" }) {
     ${kind.versioned && html`<${Choice} name="version" label="Version" value=${version} options=${names.map((name) => [name === DEVELOP ? "" : name, name])} />`}
     ${kind.types && html`<${Choice} name="type" label="Type" value=${query.type || ""} options=${[["", "all"], ...kind.types]} />`}`;
   const more = { filters, params: { version, viewType: query.type } };
-  if (kind.params) more.source = (asked, signal) => get(`${base}/${tab}`, { ...asked, ...kind.params }, { signal });
+  if (kind.params || kind.linked) more.source = (asked, signal) => rowsOf(base, tab, kind, asked, signal);
   return html`<${RecordList} title="Experience" noun=${kind.noun} many=${kind.many} lead=${kind.lead}
     source=${`${base}/${tab}`} search=${kind.search} sortField=${kind.sortField}
     above=${html`<${Problem} error=${around.error} retry=${around.reload} /><${Tabs} label="Parts of the experience" current=${tab} items=${Object.entries(KINDS).map(([key, each]) => [key, each.title, link("/applications", app, "experience", key)])} />`}
-    columns=${kind.columns(app, around.value)}
+    columns=${kind.columns()}
     fields=${version ? undefined : document && around.value ? kind.fields(document, around.value, false) : null}
     toBody=${kind.toBody} example=${kind.example}
     href=${(row) => link("/applications", app, "experience", tab, kind.place?.(row) || row.id, { version })}
@@ -122,7 +131,7 @@ export function ExperienceRecord({ app, tab, record }) {
     trail=${trail} title=${kind.name} home=${isFixed || record === DEVELOP ? undefined : home}
     fields=${fields} initial=${kind.initial} toBody=${kind.toBody}
     actions=${(shown, reload) => kind.actions?.({ record: shown, reload, source, around: around.value })}
-    facts=${(shown) => [isFixed && ["Version", version], ...kind.facts(shown, app, around.value)].filter(Boolean)}
+    facts=${(shown) => [isFixed && ["Version", version], ...kind.facts(shown, app, around.value, version)].filter(Boolean)}
   >${(shown, reload) => html`<${Problem} error=${around.error} retry=${around.reload} />${kind.more?.({ record: shown, reload, source, isFixed, around: around.value })}
     ${kind.versioned && html`<${Linked} app=${app} source=${`${source}/linkedResources`} version=${version} />`}`}</${RecordPage}>`;
 }

@@ -1,5 +1,6 @@
 // The kinds of records of an experience: for each its columns, fields and facts, which experience.js shows.
-// fields(document, around, change): of the form that creates or changes one; `around` has the lists to choose from.
+// fields(document, around, change): of the form that creates or changes one; `around` has the application and its versions.
+// linked(row): what a row of the list names, as ["groups/ID"]; the names are then in its `names`, by the same texts.
 
 import { get, patch, path } from "../../lib/api.js";
 import { count } from "../../lib/format.js";
@@ -8,11 +9,12 @@ import { link } from "../../lib/router.js";
 import { html } from "../../lib/ui.js";
 import { Badge, Card, Snippet, Tags, Time } from "../../parts/basics.js";
 import { confirmed } from "../../parts/dialog.js";
+import { RecordLinks } from "../../parts/choose.js";
 import { Form, openForm } from "../../parts/form.js";
 import { note } from "../../parts/notes.js";
 import { fieldsOf } from "../../parts/schema.js";
 import { Requests } from "./requests.js";
-import { replyFields, replyInitial, replyText, takeReply } from "./replies.js";
+import { pageOf, replyFact, replyFields, replyInitial, replyText, takeReply } from "./replies.js";
 
 export const DEVELOP = "develop";
 const MEMBERS_MAX = 20;
@@ -20,8 +22,12 @@ const DAY_MS = 86_400_000;
 const PEM = ".pem,.crt,.cer,.key,.txt";
 const METHODS = ["get", "post", "put", "patch", "delete", "options"].map((each) => [each, each.toUpperCase()]);
 const ACCESS = [["public", "everybody"], ["authenticated", "users who are logged in"], ["group", "users of its groups"], ["device", "users with access to a device"]];
-const named = (items) => items.map((each) => [each.id, each.name]);
+const listOf = (around, kind) => path("applications", around.application.id, "experience", kind);
+const groupsField = (around) => ({ label: "Groups", type: "records", source: listOf(around, "groups"), hint: undefined });
+// The ids of a field with one record at most as the id that the API takes.
+const withSingle = (values, name) => (Array.isArray(values[name]) ? { ...values, [name]: values[name][0] } : values);
 const methodOf = (record) => record.method.toUpperCase();
+const endpointText = (record) => `${methodOf(record)} ${record.route}`;
 const accessText = (record) => ACCESS.find(([key]) => key === record.access)[1];
 const versions = (around) => [...around.versions.map((each) => [each.version, each.version]), ["", "no version"]];
 const versionField = (around) => ({ type: "select", options: versions(around), blank: null });
@@ -45,12 +51,13 @@ const endpoints = {
   title: "Endpoints", noun: "endpoint", versioned: true, search: "route", sortField: "order", params: { requestCountDuration: DAY_MS },
   lead: "An endpoint answers requests to a route: with a page, with a redirection, or with what a workflow replies.",
   example: { method: "get", route: "/hello", access: "public", staticReply: { type: "redirect", value: "/" } },
-  name: (record) => `${methodOf(record)} ${record.route}`,
-  columns: (app, around) => [
+  name: endpointText,
+  linked: (row) => (pageOf(row.staticReply) ? [`views/${pageOf(row.staticReply)}`] : []),
+  columns: () => [
     { label: "Route", sort: "route", render: (row) => html`<code>${row.route}</code>` },
     { label: "Method", sort: "method", render: methodOf },
     { label: "Access", render: accessText },
-    { label: "Reply", render: (row) => replyText(row.staticReply, around?.pages) || "a workflow" },
+    { label: "Reply", render: (row) => replyText(row.staticReply, row.names.get(`views/${pageOf(row.staticReply)}`)) || "a workflow" },
     { label: "Requests in 24 h", sort: "requestCount", number: true, render: (row) => count(row.requestCount) },
     { label: "Enabled", render: (row) => html`<${Badge} tone=${row.enabled ? "good" : ""}>${row.enabled ? "enabled" : "disabled"}</${Badge}>` },
   ],
@@ -60,12 +67,12 @@ const endpoints = {
       more: {
         method: { options: METHODS, value: "get", hint: undefined },
         access: { options: ACCESS, value: "public", hint: undefined },
-        experienceGroupIds: { label: "Groups", type: "choices", options: named(around.groups), show: (values) => values.access === "group" },
+        experienceGroupIds: { ...groupsField(around), show: (values) => values.access === "group" },
         deviceIdTemplate: { show: (values) => values.access === "device", placeholder: "{{request.params.deviceId}}" },
       },
     }),
-    ...replyFields("staticReply", "Reply without a workflow", around.pages),
-    ...replyFields("unauthorizedReply", "Reply to those who may not call it", around.pages),
+    ...replyFields("staticReply", "Reply without a workflow", around.application.id),
+    ...replyFields("unauthorizedReply", "Reply to those who may not call it", around.application.id),
     ...fieldsOf(document, "EndpointPost", { only: ["description", "endpointTags"], change }),
   ],
   initial: (record) => ({
@@ -73,12 +80,12 @@ const endpoints = {
     ...replyInitial("staticReply", record), ...replyInitial("unauthorizedReply", record),
   }),
   toBody: (values, record) => takeReply("unauthorizedReply", takeReply("staticReply", values, record), record),
-  facts: (record, app, around) => [
+  facts: (record, app, around, version) => [
     ["Enabled", record.enabled ? "yes" : "no"], ["Access", accessText(record)],
     record.experienceGroups.length > 0 && ["Groups", html`<span class="row">${record.experienceGroups.map((each) => html`<a href=${link("/applications", app, "experience", "groups", each.id)}>${each.name}</a>`)}</span>`],
     record.deviceIdTemplate && ["Device", html`<code>${record.deviceIdTemplate}</code>`],
-    ["Reply", replyText(record.staticReply, around?.pages) || "that of a workflow"],
-    ["Reply without access", replyText(record.unauthorizedReply, around?.pages)],
+    ["Reply", replyFact(record.staticReply, app, version) || "that of a workflow"],
+    ["Reply without access", replyFact(record.unauthorizedReply, app, version)],
     ["Served", served(record, around)], ["Description", record.description || null],
   ],
   more: ({ record, source, isFixed }) => html`${!isFixed && html`<${Requests} source=${source} endpoint=${record.id} />`}
@@ -102,12 +109,13 @@ const views = {
   fields: (document, around, change) => fieldsOf(document, change ? "ViewPatch" : "ViewPost", {
     only: ["name", "viewType", "layoutId", ...(change ? [] : ["body"]), "description", "headers", "viewTags"], change,
     more: {
-      layoutId: { label: "Layout", type: "select", options: [["", "none"], ...named(around.layouts)], blank: null, show: (values) => !values.viewType || values.viewType === "page" },
+      layoutId: { label: "Layout", type: "records", single: true, source: listOf(around, "views"), query: { viewType: "layout" }, hint: undefined, blank: null, show: (values) => !values.viewType || values.viewType === "page" },
       body: { rows: 12 },
       headers: { type: "map", placeholder: "content-type=text/html", hint: "The type of the page, if it is not text/html" },
     },
   }),
-  initial: (record) => ({ ...record, layoutId: record.layoutId || "" }),
+  initial: (record) => ({ ...record, layoutId: record.layoutId ? [record.layoutId] : [] }),
+  toBody: (values) => withSingle(values, "layoutId"),
   facts: (record) => [
     ["Type", record.viewType], ["Layout", record.layoutName || null], ["Description", record.description || null],
     Object.keys(record.headers).length > 0 && ["Headers", Object.entries(record.headers).map(([key, value]) => `${key}: ${value}`).join(", ")],
@@ -131,7 +139,7 @@ const users = {
   ],
   fields: (document, around, change) => fieldsOf(document, change ? "ExperienceUserPatch" : "ExperienceUserPost", {
     only: ["email", "password", "firstName", "lastName", "experienceGroupIds", "userTags"], change,
-    more: { email: { type: "email" }, experienceGroupIds: { label: "Groups", type: "choices", options: named(around.groups) } },
+    more: { email: { type: "email" }, experienceGroupIds: groupsField(around) },
   }),
   initial: (record) => ({ ...record, experienceGroupIds: record.experienceGroups.map((each) => each.id) }),
   facts: (record, app) => [
@@ -146,14 +154,6 @@ const users = {
     if (await confirmed({ title: "End all log-ins?", text: html`<b>${record.email}</b> has to log in again everywhere.`, button: "End them", act: end })) reload();
   }}>End all log-ins</button>`,
 };
-
-// The endpoints of a group as a text; of very many, not all are loaded.
-function endpointsOf(group, around) {
-  const shown = around?.endpoints.filter((each) => group.experienceEndpointIds.includes(each.id)).map((each) => `${methodOf(each)} ${each.route}`) || [];
-  const rest = group.experienceEndpointIds.length - shown.length;
-  if (!shown.length) return rest ? count(rest) : "none";
-  return shown.join(", ") + (rest ? ` and ${count(rest)} more` : "");
-}
 
 // The first users of a group, and how many it has.
 function Members({ app, group }) {
@@ -170,9 +170,10 @@ const groups = {
   lead: "Groups decide which users may call which endpoints, and which devices they see.",
   example: { name: "Farmers" },
   name: (record) => record.name,
-  columns: (app, around) => [
+  linked: (row) => (row.parentId ? [`groups/${row.parentId}`] : []),
+  columns: () => [
     { label: "Name", sort: "name", render: (row) => row.name },
-    { label: "Above it", render: (row) => around?.groups.find((each) => each.id === row.parentId)?.name || "" },
+    { label: "Above it", render: (row) => row.names.get(`groups/${row.parentId}`) || row.parentId || "" },
     { label: "Users", number: true, render: (row) => count(row.experienceUserIds.length) },
     { label: "Endpoints", number: true, render: (row) => count(row.experienceEndpointIds.length) },
     { label: "Devices", number: true, render: (row) => count(row.totalDeviceCount ?? row.directDeviceCount ?? row.deviceIds.length) },
@@ -180,19 +181,20 @@ const groups = {
   fields: (document, around, change) => fieldsOf(document, change ? "GroupPatch" : "GroupPost", {
     only: ["name", "description", "parentId", "experienceUserIds", "experienceEndpointIds", "deviceIds", "deviceTags", "deviceQueryJson", "groupTags"], change,
     more: {
-      parentId: { label: "Group above it", hint: undefined, type: "select", options: [["", "none"], ...named(around.groups)], blank: change ? null : undefined },
-      experienceUserIds: { label: "Users", type: "records", source: path("applications", around.application.id, "experience", "users"), by: "email", hint: undefined },
-      experienceEndpointIds: { label: "Endpoints", type: "choices", options: around.endpoints.map((each) => [each.id, `${methodOf(each)} ${each.route}`]) },
+      parentId: { label: "Group above it", hint: undefined, type: "records", single: true, source: listOf(around, "groups") },
+      experienceUserIds: { label: "Users", type: "records", source: listOf(around, "users"), by: "email", hint: undefined },
+      experienceEndpointIds: { label: "Endpoints", type: "records", source: listOf(around, "endpoints"), by: "route", text: endpointText, hint: undefined },
       deviceIds: { label: "Devices by name", type: "records", source: path("applications", around.application.id, "devices"), hint: undefined },
       deviceTags: { label: "Devices by tag" },
       deviceQueryJson: { label: "Device query" },
     },
   }),
-  initial: (record) => ({ ...record, parentId: record.parentId || "" }),
-  facts: (record, app, around) => [
-    ["Above it", around?.groups.find((each) => each.id === record.parentId)?.name || null],
+  initial: (record) => ({ ...record, parentId: record.parentId ? [record.parentId] : [] }),
+  toBody: (values) => withSingle(values, "parentId"),
+  facts: (record, app) => [
+    ["Above it", record.parentId && html`<${RecordLinks} source=${path("applications", app, "experience", "groups")} ids=${[record.parentId]} href=${(id) => link("/applications", app, "experience", "groups", id)} />`],
     ["Users", html`<${Members} app=${app} group=${record} />`],
-    ["Endpoints", endpointsOf(record, around)],
+    ["Endpoints", html`<${RecordLinks} source=${path("applications", app, "experience", "endpoints")} ids=${record.experienceEndpointIds} text=${endpointText} href=${(id) => link("/applications", app, "experience", "endpoints", id)} />`],
     record.totalDeviceCount !== undefined && ["Devices", `${count(record.directDeviceCount)} directly, ${count(record.totalDeviceCount)} with the groups below it`],
     record.deviceIds.length > 0 && ["Devices by id", html`<span class="row">${record.deviceIds.map((id) => html`<a href=${link("/applications", app, "devices", id)}><code>${id}</code></a>`)}</span>`],
     record.deviceTags.length > 0 && ["Devices by tag", html`<${Tags} tags=${record.deviceTags} />`],
@@ -255,25 +257,25 @@ const releases = {
     ...fieldsOf(document, change ? "VersionPatch" : "VersionPost", {
       only: ["version", "description", "domainIds", "slugIds", "endpointDefaultCors", "allowedCorsOrigins", "responseHeaders"], change,
       more: {
-        domainIds: { label: "Domains", type: "choices", options: around.domains.map((each) => [each.id, each.domainName]) },
-        slugIds: { label: "Slugs", type: "choices", options: around.slugs.map((each) => [each.id, each.slug]) },
+        domainIds: { type: "records", source: listOf(around, "domains"), by: "domainName", label: "Domains", hint: undefined },
+        slugIds: { type: "records", source: listOf(around, "slugs"), by: "slug", label: "Slugs", hint: undefined },
         endpointDefaultCors: change ? {} : { type: "select", options: [["", "as develop"], ["true", "yes"], ["false", "no"]] },
       },
     }),
-    ...replyFields("notFoundReply", "Reply where there is no endpoint", around.pages),
-    ...replyFields("unauthorizedReply", "Reply to those without access", around.pages),
+    ...replyFields("notFoundReply", "Reply where there is no endpoint", around.application.id),
+    ...replyFields("unauthorizedReply", "Reply to those without access", around.application.id),
   ],
   initial: (record) => ({ ...record, ...replyInitial("notFoundReply", record), ...replyInitial("unauthorizedReply", record) }),
   toBody: (values, record) => {
     const body = takeReply("unauthorizedReply", takeReply("notFoundReply", values, record), record);
     return typeof body.endpointDefaultCors === "string" ? { ...body, endpointDefaultCors: body.endpointDefaultCors === "true" } : body;
   },
-  facts: (record, app, around) => [
+  facts: (record, app, around, version) => [
     ["Domains", record.attachedDomains.map((each) => each.domainName).join(", ") || null],
     ["Slugs", record.attachedSlugs.length ? html`<span class="row">${record.attachedSlugs.map((each) => html`<${Open} slug=${each.slug} text=${each.slug} />`)}</span>` : null],
     ["Other origins", record.endpointDefaultCors ? record.allowedCorsOrigins.join(", ") || "all, without cookies" : "none"],
-    ["Reply where there is no endpoint", replyText(record.notFoundReply, around?.pages)],
-    ["Reply without access", replyText(record.unauthorizedReply, around?.pages)],
+    ["Reply where there is no endpoint", replyFact(record.notFoundReply, app, version)],
+    ["Reply without access", replyFact(record.unauthorizedReply, app, version)],
     ["Headers", Object.entries(record.responseHeaders).map(([key, value]) => `${key}: ${value}`).join(", ") || null],
     ["Globals", record.globals.map((each) => each.key).join(", ") || null],
     ["Description", record.description || null],
