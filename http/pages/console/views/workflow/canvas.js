@@ -133,7 +133,7 @@ export function Canvas({ draft, drawn, change, selected, select, href, add, foll
   // Made anew only when something else than the place and the size of the picture changes, or what is dragged.
   const dragged = live?.kind === "move" ? { key: live.part, x: live.x - live.dx, y: live.y - live.dy } : null;
   const over = live?.kind === "line" && live.over && !lineProblem(parts, live.part, live.output, live.over) ? live.over : "";
-  const into = live && lineFor(live) ? live.line : "";
+  const into = live && lineFor(live);
   const current = useRef({});
   current.current = { open, href, reveal: (key) => view.reveal(layout.places.get(key), BOX), choose: (edge) => {
     focusOn.current = ".flow-cut";
@@ -144,11 +144,11 @@ export function Canvas({ draft, drawn, change, selected, select, href, add, foll
     const near = (edge) => (dragged ? (edge.from === dragged.key || edge.to === dragged.key) === own : !own);
     return html`
       ${loops.filter((loop) => near({ from: loop.cap, to: loop.loop })).map((loop) => html`<${LoopLine} key=${`loop ${loop.cap}`} from=${shownLayout.places.get(loop.cap)} to=${shownLayout.places.get(loop.loop)} />`)}
-      ${edges.filter(near).map((edge) => html`<${Line} key=${`line ${edgeKey(edge)}`} edge=${edge} layout=${shownLayout} current=${edgeKey(edge) === line} over=${edgeKey(edge) === into} choose=${() => current.current.choose(edge)} />`)}
+      ${edges.filter(near).map((edge) => html`<${Line} key=${`line ${edgeKey(edge)}`} edge=${edge} layout=${shownLayout} current=${edgeKey(edge) === line} choose=${() => current.current.choose(edge)} />`)}
       ${parts.filter((part) => isHere(part.key)).map((part) => html`<${Box} key=${`part ${part.key}`} part=${part} place=${shownLayout.places.get(part.key)} current=${part.key === selected} over=${part.key === over} broken=${problems.has(part.key)}
         href=${current.current.href(part.key)} open=${() => current.current.open(part.key)} reveal=${() => current.current.reveal(part.key)} />`)}`;
   };
-  const still = useMemo(() => shapes(false, layout), [drawn, selected, line, over, into, dragged?.key, [...problems].join()]);
+  const still = useMemo(() => shapes(false, layout), [drawn, selected, line, over, dragged?.key, [...problems].join()]);
   const moving = dragged && shapes(true, { ...layout, places: new Map([...layout.places, [dragged.key, dragged]]) });
   const drawing = live?.kind === "line" ? live : !live && next ? { ...next, y: next.y - BOX.height / 2 } : null; // a line that leads nowhere yet
   const from = drawing && parts.find((part) => part.key === drawing.part);
@@ -158,6 +158,7 @@ export function Canvas({ draft, drawn, change, selected, select, href, add, foll
       <${Arrow} />${still}${moving}
       ${from && html`<path class="flow-drawn" d=${curve([outputPlace(layout.places.get(from.key), drawing.output, outputsOf(from).length), drawing])} />`}
       ${live?.kind === "add" && live.inside && html`<rect class="flow-ghost" x=${live.x - BOX.width / 2} y=${live.y - BOX.height / 2} width=${BOX.width} height=${BOX.height} rx="7" />`}
+      ${into && html`<path class="flow-into" data-into=${edgeKey(into)} d=${curve(linePoints(into, layout))} />`}
       ${chosen && !live && html`<${Cut} at=${middleOf(linePoints(chosen, layout))} label=${`Remove the line from ${named(chosen.from)} to ${named(chosen.to)}`} act=${() => cut(chosen)} />`}
     </svg>
     ${parts.length === 0 && html`<p class="flow-empty quiet">The draft is empty. Begin with what starts it: add a trigger.</p>`}
@@ -184,9 +185,9 @@ function Box({ part, place, current, over, broken, href, open, reveal }) {
     })}</g>`;
 }
 
-function Line({ edge, layout, current, over, choose }) {
+function Line({ edge, layout, current, choose }) {
   const path = curve(linePoints(edge, layout));
-  return html`<g class=${["flow-line", current && "current", over && "over"].filter(Boolean).join(" ")} data-line=${edgeKey(edge)} onClick=${choose}><path class="hit" d=${path} /><path d=${path} marker-end="url(#flow-arrow)" /></g>`;
+  return html`<g class=${current ? "flow-line current" : "flow-line"} data-line=${edgeKey(edge)} onClick=${choose}><path class="hit" d=${path} /><path d=${path} marker-end="url(#flow-arrow)" /></g>`;
 }
 
 // What removes a line, in its middle.

@@ -6,6 +6,7 @@ const GAP = { x: 28, y: 58 };
 const VIA_WIDTH = 16;
 const SWEEPS = 8;
 const SCALES = [1, 1.25, 1.5, 2];
+const IN_LINE = BOX.height + GAP.y; // from a part to the next where room is made in a line
 const APART = { x: BOX.width + 12, y: BOX.height + 16 }; // the least distance of two places
 const GRID = 8;
 const RINGS_MAX = 400;
@@ -56,8 +57,8 @@ export function placeInLine(places, { from, to }, wanted) {
   const start = places.get(from), end = places.get(to);
   let { y } = wanted, lack = 0;
   if (end.y > start.y) {
-    if (covers(start, wanted)) y = start.y + APART.y;
-    if (covers(end, { x: wanted.x, y })) lack = y + APART.y - end.y;
+    if (covers(start, wanted)) y = start.y + IN_LINE;
+    if (covers(end, { x: wanted.x, y })) lack = y + IN_LINE - end.y;
   }
   const moved = new Map([...places].filter(([, each]) => lack > 0 && each.y >= end.y).map(([key, each]) => [key, { x: each.x, y: each.y + lack }]));
   return { place: freePlace(new Map([...places, ...moved]).values(), { x: wanted.x, y }), moved };
