@@ -25,8 +25,6 @@ _KEEP_ALIVE_S: Final = 30
 _READ_BYTES: Final = 65_536
 _IN_FLIGHT_MAX: Final = 100
 """Messages on their way, in each direction, that are not acknowledged."""
-_EARLY_MAX: Final = 1_000
-"""Messages of an earlier session that may come before the subscriptions are confirmed."""
 _TURN_MAX: Final = 256
 """Messages that are handed over at once: some milliseconds of work."""
 _PUBLISH: Final = 3
@@ -70,6 +68,7 @@ class MqttSession:
         self._arrived: list[Arrived] = []
         self._sent: dict[int, _Sent] = {}
         self._refused = ""
+        self._is_logged_in = False
         self._is_ready = False
         self._sending = trio.Lock()
         self._client.on_connect = self._on_connect
@@ -95,11 +94,12 @@ class MqttSession:
     # The session.
 
     async def open(self, nursery: trio.Nursery) -> None:
-        """Log in, subscribe, and keep the session alive in the nursery. Raises `Failed`."""
-        while not self._is_ready:
+        """Log in, subscribe, and keep the session alive in the nursery. Raises `Failed`.
+
+        Messages of an earlier session end it early: a broker may confirm the topics only when these are acknowledged.
+        """
+        while not (self._is_ready or (self._is_logged_in and self._arrived)):
             await self._read()
-            if len(self._arrived) > _EARLY_MAX:
-                raise Failed("The broker sends messages before it confirms the topics")
         nursery.start_soon(self._keep_alive)
 
     async def receive(self) -> list[Arrived]:
@@ -203,6 +203,7 @@ class MqttSession:
     def _on_connect(
         self, client: paho.Client, _data: Any, _flags: Any, reason: ReasonCode, _properties: Any
     ) -> None:
+        self._is_logged_in = not reason.is_failure
         if reason.is_failure:
             self._refused = str(reason)
             self._wire.close()

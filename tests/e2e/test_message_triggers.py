@@ -14,7 +14,7 @@ from trio_websocket import ConnectionClosed, WebSocketConnection
 from tests.brokers import Ports, running_broker
 from tests.e2e.conftest import Server
 from tests.e2e.sse_client import until
-from tests.e2e.test_integrations import QUICK, Start, connected, mqtt, send
+from tests.e2e.test_integrations import QUICK, Start, arrived, connected, failure, mqtt, send
 from tests.e2e.test_topics import heard, listening, publish
 from tests.e2e.test_websocket_integrations import socket_server, websocket
 from tests.patience import PATIENCE_S
@@ -215,3 +215,32 @@ async def test_messages_of_a_websocket_start_workflows(start_server: Start) -> N
             await server.call("PATCH", path, {"enabled": False})
             ((_, message),) = await heard(stream, 1)
             assert json.loads(message)["message"] == {"statusCode": 1000, "reason": "Disabled"}
+
+
+async def test_messages_of_an_earlier_session_are_acknowledged_before_the_topics_are_confirmed(
+    start_server: Start,
+) -> None:
+    """As a broker does it that has as many messages on their way as it may have."""
+    acknowledged = trio.Event()
+
+    async def serve(stream: trio.SocketStream) -> None:
+        await stream.receive_some()
+        await stream.send_all(b"\x20\x02\x01\x00\x32\x06\x00\x01a\x00\x07x")
+        received = b""
+        while b"\x40\x02\x00\x07" not in received:
+            received += await stream.receive_some()
+        acknowledged.set()
+        await stream.send_all(b"\x90\x03\x00\x01\x80")
+        await trio.sleep_forever()
+
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.serve_listeners, serve, listeners)
+        async with start_server(callback_private_networks=True, limits=QUICK) as server:
+            port = listeners[0].socket.getsockname()[1]
+            path = await mqtt(server, await server.application(), port, "a", clean=False, clientId="kept")
+            with trio.fail_after(PATIENCE_S):
+                await acknowledged.wait()
+            assert arrived(server) >= 1
+            assert (await failure(server, path)) == "The broker refuses the topic a"
+        nursery.cancel_scope.cancel()
