@@ -7,10 +7,13 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import trio
+
 from tests.e2e.conftest import Json, MovedClock, Server, running_server
 from tests.e2e.device_calls import id_of
 from tests.e2e.test_archives import configure, days_ago, done, folder, manifest, table
 from tests.e2e.test_exports import ended
+from tests.patience import PATIENCE_S
 from trunkline.actors.applications.archive_days import oldest_unarchived_ms
 from trunkline.actors.archives.schedule import queue_due
 from trunkline.actors.retention import Retention
@@ -58,8 +61,13 @@ async def write(server: Server, key: bytes, value: bytes) -> None:
 
 
 async def scheduled(server: Server, application: str) -> list[Json]:
-    """The inputs of the jobs that the schedule queued, after one look; all of them have completed."""
+    """The inputs of the jobs that the schedule has queued, after one look; all of them have completed."""
     await queue_due(server.system)
+    return await queued(server, application)
+
+
+async def queued(server: Server, application: str) -> list[Json]:
+    """The same without a look."""
     found = []
     for log in (await server.call("GET", f"{application}/jobLogs?sortDirection=asc"))["items"]:
         if log["requestedByType"] == "system":
@@ -88,7 +96,12 @@ async def test_the_schedule_archives_each_day_once(tmp_path: Path) -> None:
     async with running_server(tmp_path / "data", clock=MovedClock(41 * 86_400)) as server:
         (_, first), (_, last) = days_ago(server, 75), days_ago(server, 36)
         assert first > next_day, "the server had not run"
-        (span, _) = (await scheduled(server, application))[len(spans) :]
+        inputs: list[Json] = []
+        with trio.fail_after(PATIENCE_S):  # the server looks when it starts
+            while len(inputs) < len(spans) + 2:
+                inputs = await queued(server, application)
+        assert await scheduled(server, application) == inputs
+        (span, _) = inputs[len(spans) :]
         assert (span["first"], span["last"]) == (first, last)
         assert [path.name for path in folder(server, application).rglob("*.states.csv")] == [
             f"{late}.states.csv"
