@@ -12,6 +12,11 @@ pytestmark = pytest.mark.slow
 FOCUS = """(({ activeElement: { localName, textContent } }) =>
     localName === "body" ? localName : `${localName} ${textContent}`)(document)"""
 
+IN_SIGHT = """(() => {
+    const link = document.querySelector(".side [aria-current]"), { left, top, bottom } = link.getBoundingClientRect();
+    return [top + 1, bottom - 1].every((y) => document.elementFromPoint(left + 9, y) === link);
+})()"""
+
 
 async def focus(console: ConsolePage, wanted: str) -> None:
     """Wait until the element with the focus is this one: its name and its text."""
@@ -75,3 +80,17 @@ async def test_the_heading_takes_the_focus_from_no_field(server: Server, console
     await console.at("heading", "Devices").shown()
     await console.settled()
     await focus(console, "input ")
+
+
+async def test_the_link_to_the_current_section_is_in_sight(server: Server, console: ConsolePage) -> None:
+    """Its box is that of an element that a click in its corners would reach."""
+    application = await server.application()
+    await console.viewport(1280, 600)
+    for place, name in (("settings", "Settings"), ("events", "Events"), ("experience", "Experience")):
+        await console.go(f"#{application}/{place}")
+        await console.at("heading", name).shown()
+
+        async def look() -> bool:
+            return bool(await console.run(IN_SIGHT))
+
+        await console.soon(look, f"the link to {name} in sight")

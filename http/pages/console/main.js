@@ -14,6 +14,8 @@ import { Notes } from "./parts/notes.js";
 import { openRowsByClick } from "./parts/table.js";
 import { ROUTES, SECTIONS } from "./routes.js";
 
+const ROOM_PX = 8;
+
 const menuOpen = signal(false);
 
 function Console() {
@@ -35,10 +37,12 @@ const viewKey = (found) => found && found.row.file + JSON.stringify({ ...found.p
 function Side({ section }) {
   const app = currentApplication();
   const name = useData((signal) => (app ? get(path("applications", app), {}, { signal }) : Promise.resolve(null)), [app]);
+  const side = useRef(null);
   useEffect(() => { menuOpen.value = false; }, [route.value.path]);
+  useEffect(() => showCurrent(side.current), [section, name.value]);
   const item = ([key, text, address]) => html`<a href=${address} aria-current=${key === section ? "page" : undefined}>${text}</a>`;
   const dark = theme.value === "dark";
-  return html`<aside id="side" class=${menuOpen.value ? "side open" : "side"}>
+  return html`<aside ref=${side} id="side" class=${menuOpen.value ? "side open" : "side"}>
     <a class="brand" href="#/"><img src="/favicon.svg" alt="" width="24" height="24" /> Trunkline</a>
     <nav aria-label="Console">
       ${[["applications", "Applications", link("/applications")], ["organizations", "Organizations", link("/organizations")], ["boards", "Dashboards", link("/dashboards")], ["server", "Server", link("/server")], ["account", "Your account", link("/account")]].map(item)}
@@ -56,6 +60,16 @@ function Side({ section }) {
       <a href="/docs" target="_blank" rel="noopener">API</a>
     </div>
   </aside>`;
+}
+
+// Scroll the navigation so that the link to the current section is in sight, and not behind the foot.
+function showCurrent(side) {
+  const current = side.querySelector("[aria-current]")?.getBoundingClientRect();
+  if (!current) return;
+  const below = current.bottom + ROOM_PX - side.querySelector(".foot").getBoundingClientRect().top;
+  const above = side.getBoundingClientRect().top + ROOM_PX - current.top;
+  if (below > 0) side.scrollTop += below;
+  else if (above > 0) side.scrollTop -= above;
 }
 
 function showHelp() {
