@@ -203,3 +203,8 @@ async def test_sites_of_a_version_are_searched_for(server: Server, console: Cons
     (made,) = [each for each in versions if each["version"] == "v1"]
     assert [each["domainName"] for each in made["attachedDomains"]] == ["farm.example.com"]
     assert [each["slug"] for each in made["attachedSlugs"]] == ["barn"]
+    await console.go(f"#{base}/domains")
+    box = console.at("searchbox", "Search domains")
+    assert await box.attribute("placeholder") == "Search by domain name"
+    await box.fill("bar")
+    await console.sees("1 domain")

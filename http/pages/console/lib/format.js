@@ -1,9 +1,10 @@
-// Numbers as text, short and in the reader's locale.
+// Numbers and names as text; numbers are short and in the reader's locale.
 
 const whole = new Intl.NumberFormat();
 const short = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 });
 const precise = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 6 });
 const UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
+const ACRONYMS = { api: "API", ca: "CA", cors: "CORS", json: "JSON", sid: "SID", ssl: "SSL", ttl: "TTL", uri: "URI", url: "URL" };
 
 // 12,345
 export const count = (value) => (value === undefined || value === null ? "-" : whole.format(value));
@@ -79,4 +80,10 @@ export function shortTime(time, now = Date.now()) {
   const then = new Date(time), at = new Date(now);
   if (then.toDateString() === at.toDateString()) return today.format(then);
   return (then.getFullYear() === at.getFullYear() ? day : year).format(then);
+}
+
+// "basicAuthUsername" as "basic auth username"
+export function wordsOf(name) {
+  const words = name.replace(/([a-z0-9])([A-Z])/g, "$1 $2").replace(/([A-Z])([A-Z][a-z])/g, "$1 $2").split(/[ _-]/);
+  return words.map((each) => ACRONYMS[each.toLowerCase()] || each.toLowerCase()).join(" ");
 }

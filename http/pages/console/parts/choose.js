@@ -2,7 +2,7 @@
 // what shows them.
 
 import { get } from "../lib/api.js";
-import { count } from "../lib/format.js";
+import { count, wordsOf } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
 import { html, useEffect, useRef, useState } from "../lib/ui.js";
 import { Problem } from "./basics.js";
@@ -47,12 +47,12 @@ export function RecordChoice({ field, chosen, set }) {
   return html`<fieldset class="field choices"><legend>${field.label}</legend>
     ${chosen.length > 0 && html`<div class="row">${chosen.map((id) => html`<span key=${id} class="tag">${nameOf(id)}${" "}
       <button type="button" class="small" aria-label=${`Remove ${nameOf(id)}`} onClick=${() => set(chosen.filter((each) => each !== id))}>Remove</button></span>`)}</div>`}
-    <input type="search" aria-label=${`Search ${field.label} to ${act}`} placeholder=${`Search by ${by} to ${act}`} onInput=${typed}
+    <input type="search" aria-label=${`Search ${field.label} to ${act}`} placeholder=${`Search by ${wordsOf(by)} to ${act}`} onInput=${typed}
       onKeyDown=${(event) => event.key === "Enter" && event.preventDefault()} />
     <${Problem} error=${found.error} />
     ${search && found.value && html`<div class="choice-list">${rows.map((row) => html`<button key=${row.id} type="button" class="plain" onClick=${() => add(row)}>${title} ${textOf(row)}</button>`)}
       ${rows.length === 0 && html`<span class="quiet" role="status">Nothing else matches.</span>`}
-      ${found.value.totalCount > FOUND_MAX && html`<span class="quiet">${found.value.totalCount - FOUND_MAX} more match. Type more of the ${by}.</span>`}</div>`}
+      ${found.value.totalCount > FOUND_MAX && html`<span class="quiet">${found.value.totalCount - FOUND_MAX} more match. Type more of the ${wordsOf(by)}.</span>`}</div>`}
     ${field.hint && html`<span class="hint">${field.hint}</span>`}
   </fieldset>`;
 }

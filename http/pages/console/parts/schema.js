@@ -1,6 +1,7 @@
 // Forms from the API document: the fields of a body, with the names, bounds and descriptions that the server has itself.
 
 import { get } from "../lib/api.js";
+import { wordsOf } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
 import { html } from "../lib/ui.js";
 import { note } from "./notes.js";
@@ -9,7 +10,6 @@ const LONG_FROM = 2000;
 // Descriptions that say no more than the label of the field.
 const PLAIN = /^(The name; 1 to|A text for people|The (first|last|user) name$|The \w+, by id$|Tags: values by key$|The port of the host$)/;
 const PEM_FILES = ".pem,.crt,.cer,.key,.txt";
-const ACRONYMS = { api: "API", ca: "CA", cors: "CORS", json: "JSON", sid: "SID", ssl: "SSL", ttl: "TTL", uri: "URI", url: "URL" };
 
 let asked = null, loaded;
 
@@ -87,8 +87,7 @@ export function coded(text) {
 
 // "basicAuthUsername" as "Basic auth username"
 export function labelOf(name) {
-  const words = name.replace(/([a-z0-9])([A-Z])/g, "$1 $2").replace(/([A-Z])([A-Z][a-z])/g, "$1 $2").split(/[ _-]/);
-  const text = words.map((each) => ACRONYMS[each.toLowerCase()] || each.toLowerCase()).join(" ");
+  const text = wordsOf(name);
   return text[0].toUpperCase() + text.slice(1);
 }
 

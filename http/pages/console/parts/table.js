@@ -2,7 +2,7 @@
 
 import { get } from "../lib/api.js";
 import { exactJson } from "../lib/exact.js";
-import { count, plural } from "../lib/format.js";
+import { count, plural, wordsOf } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
 import { go, route, setQuery } from "../lib/router.js";
 import { html, useEffect, useRef, useState } from "../lib/ui.js";
@@ -78,7 +78,7 @@ export function RecordTable({ noun = "row", many = noun + "s", source, params = 
   const pages = list ? Math.max(1, Math.ceil(list.totalCount / PER_PAGE)) : 1;
   return html`<section class="card flush">
     ${(search || filters) && html`<div class="filters">
-      ${search && html`<${SearchBox} value=${filter} set=${(text) => setQuery({ filter: text, page: "" })} label=${`Search ${many}`} placeholder=${`Search by ${search}`} />`}
+      ${search && html`<${SearchBox} value=${filter} set=${(text) => setQuery({ filter: text, page: "" })} label=${`Search ${many}`} placeholder=${`Search by ${wordsOf(search)}`} />`}
       ${filters}
     </div>`}
     <${Problem} error=${data.error} retry=${data.reload} />
