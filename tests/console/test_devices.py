@@ -141,6 +141,33 @@ async def test_a_chart_joins_the_history_and_the_stream(server: Server, console:
     await console.sees("No values in this range.")
 
 
+async def test_attributes_are_compared(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    attributes = [{"name": "temp", "dataType": "number"}, {"name": "power", "dataType": "number"}]
+    device = await server.device(application, attributes=attributes)
+    now_ms = int(time.time() * 1000)
+    # The middle of the chart, which ends now, is next to the second state, even if the page is slow.
+    values = [(800, 20, 7000), (430, 21, 7001), (60, 22, 7002)]
+    states: list[object] = [
+        {"time": now_ms - 1000 * ago, "data": {"temp": temp, "power": power}} for ago, temp, power in values
+    ]
+    states.append({"time": now_ms - 30_000, "data": {"temp": 19}})
+    await server.call("POST", f"{device}/state", states)
+    await console.go(f"#{device}")
+    chart = console.at("image", re.compile("^temp"))
+    await chart.at(css=".u-over").hover()
+    for name, value in (("temp", "21"), ("power", "7,001")):
+        await console.at("image", re.compile(f"^{name}")).at(css=".u-series:last-child .u-value").says(value)
+    await console.at("button", "One chart").click()
+    await console.at("image", "Attributes. temp: 19, power (right): 7,002").shown()
+    await console.reload()
+    await console.at("image", re.compile("^Attributes")).at(css=".u-over").drag(0.1, 0.9)
+    await console.sees("Own range")
+    await console.at("checkbox", "Chart of power").click()
+    await console.at("image", "temp. temp: 21").shown()
+    assert await console.at("button", "One chart").count() == 0
+
+
 async def test_a_command_is_sent_and_acknowledged(server: Server, console: ConsolePage) -> None:
     application = await server.application()
     device = await server.device(application)

@@ -6,11 +6,12 @@ import { theme } from "../lib/theme.js";
 import uPlot from "../vendor/uplot.mjs";
 
 const COLOURS = 8;
+const SHARED = ["mousemove", "mouseleave"];
 
 // series: [{name, step: true for values that last until the next, gaps, color, area, bars, right: on an axis of its own}], data: [times in s, values, values, ...],
 // where a value is a number or null. `range`: [from, to] in s that the axis shows, else that of the data.
-// `low` and `high` fix the ends of the values; marks: [{from, to, color, label}] are lines, or areas, across them. The chart keeps its elements while only `data` or `range` change.
-export function Chart({ label, series, data, range, height = 260, unit = "", onSelect, legend = true, low, high, marks = [] }) {
+// The pointer over a chart is shown at its time in all charts with the same `sync`. `low` and `high` fix the ends of the values; marks: [{from, to, color, label}] are lines, or areas, across them. The chart keeps its elements while only `data` or `range` change.
+export function Chart({ label, series, data, range, height = 260, unit = "", onSelect, legend = true, sync, low, high, marks = [] }) {
   const box = useRef(null);
   const plot = useRef(null);
   const given = useRef({});
@@ -25,7 +26,10 @@ export function Chart({ label, series, data, range, height = 260, unit = "", onS
       width: box.current.clientWidth || 300,
       height,
       legend: { show: legend, live: true },
-      cursor: { drag: { x: Boolean(onSelect), y: false, setScale: false }, points: { size: 7 } },
+      cursor: {
+        drag: { x: Boolean(onSelect), y: false, setScale: false }, points: { size: 7 }, y: !sync,
+        ...(sync && { sync: { key: sync, filters: { pub: (event) => SHARED.includes(event) } } }),
+      },
       scales: { x: { time: true, range: () => given.current.range || timeRange(given.current.data[0]) }, y: { range: (_, from, to) => valueRange(from, to, low, high) } },
       axes: [{ ...axis, space: 70, values: timeTicks }, values, ...(series.some((each) => each.right) ? [{ ...values, scale: "right", side: 1, grid: { show: false } }] : [])],
       series: [
@@ -67,6 +71,9 @@ export function Chart({ label, series, data, range, height = 260, unit = "", onS
 
   return html`<div class="chart" ref=${box} style=${{ minHeight: `${height}px` }} role="img" aria-label=${`${label}. ${summary(series, data)}`}></div>`;
 }
+
+// The data of one chart from those of several, [times, values, ...] each.
+export const joined = (data) => uPlot.join(data);
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const seconds = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });

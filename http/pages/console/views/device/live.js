@@ -5,7 +5,7 @@ import { valueText } from "../../lib/format.js";
 import { link, route, setQuery } from "../../lib/router.js";
 import { html } from "../../lib/ui.js";
 import { Card, Empty, Live, now, Problem, Time } from "../../parts/basics.js";
-import { Chart } from "../../parts/chart.js";
+import { Chart, joined } from "../../parts/chart.js";
 import { openForm } from "../../parts/form.js";
 import { Table } from "../../parts/table.js";
 import { attributeFields, editAttribute, removeAttribute } from "./attributes.js";
@@ -15,6 +15,7 @@ import { currentRange, RangeChoice, setRange } from "./range.js";
 const CHARTS_MAX = 8;
 const CHARTS_FIRST = 4;
 const HEIGHT = 170;
+const ONE_HEIGHT = 300;
 const VALUE_CHARS = 200;
 
 export function LiveTab({ app, device, record, reload }) {
@@ -32,7 +33,7 @@ export function LiveTab({ app, device, record, reload }) {
   }
   const silent = live.at && !live.newest.size;
   return html`
-    <${Card} title="Charts" actions=${html`<${Live} stream=${live.stream} /><${RangeChoice} />`}>
+    <${Card} title="Charts" actions=${html`<${Live} stream=${live.stream} />${names.length > 1 && html`<${OneChoice} />`}<${RangeChoice} />`}>
       <${Problem} error=${live.error} retry=${live.reload} />
       ${silent ? html`<${NoStates} source=${source} attribute=${record.attributes[0]} />` : html`<${Charts} ...${{ names, range, live, record }} />`}
     </${Card}>
@@ -49,20 +50,40 @@ function Charts({ names, range, live, record }) {
   }
   const toS = range.fixed ? range.toMs / 1000 : Math.max(now.value / 1000, ...names.map((name) => live.series.get(name)?.times.at(-1) || 0));
   const shown = [toS - range.spanMs / 1000, toS];
+  const lines = names.map((name) => {
+    const series = live.series.get(name);
+    if (!range.fixed) series?.trim(shown[0]);
+    const step = record.attributes.find((each) => each.name === name)?.dataType === "boolean";
+    const newest = live.newest.get(name);
+    return { name, series, step, title: html`<h3 key=${name}>${name} <span class="quiet">${newest && valueText(newest.value)}</span></h3>` };
+  });
+  const common = { range: shown, onSelect: (from, to) => setRange(from * 1000, to * 1000) };
+  const none = html`<p class="chart-empty">${live.loading ? "Loading." : "No values in this range."}</p>`;
   return html`<p class="quiet">Drag over a chart to show a part of its time.</p>
-    <div class="charts">${names.map((name) => {
-      const series = live.series.get(name);
-      if (!range.fixed) series?.trim(shown[0]);
-      const step = record.attributes.find((each) => each.name === name)?.dataType === "boolean";
-      const newest = live.newest.get(name);
-      return html`<div key=${name} data-points=${series?.times.length}><h3>${name} <span class="quiet">${newest && valueText(newest.value)}</span></h3>
+    ${inOne() && names.length > 1 ? html`<${One} ...${{ lines, common, none }} />` : html`<div class="charts">
+      ${lines.map(({ name, series, step, title }) => html`<div key=${name} data-points=${series?.times.length}>${title}
         ${series?.times.length
-          ? html`<${Chart} label=${name} height=${HEIGHT} series=${[{ name, step }]} data=${[series.times, series.values]} range=${shown}
-              onSelect=${(from, to) => setRange(from * 1000, to * 1000)} />`
-          : html`<p class="chart-empty">${live.loading ? "Loading." : "No values in this range."}</p>`}
-      </div>`;
-    })}</div>`;
+          ? html`<${Chart} label=${name} height=${HEIGHT} sync="device" series=${[{ name, step }]} data=${[series.times, series.values]} ...${common} />`
+          : none}
+      </div>`)}</div>`}`;
 }
+
+// All attributes in one chart. Of two, the second has an axis of its own on the right; of more, booleans beside numbers have it.
+function One({ lines, common, none }) {
+  const filled = lines.filter(({ series }) => series?.times.length);
+  const numbers = filled.some(({ step }) => !step);
+  const series = filled.map(({ name, step }, at) => {
+    const right = filled.length === 2 ? at === 1 : step && numbers;
+    return { name: right ? `${name} (right)` : name, step, right };
+  });
+  const data = filled.map((each) => [each.series.times, each.series.values]);
+  return html`<div class="row">${lines.map(({ title }) => title)}</div>
+    ${filled.length ? html`<${Chart} label="Attributes" height=${ONE_HEIGHT} series=${series} data=${joined(data)} ...${common} />` : none}`;
+}
+
+const inOne = () => route.value.query.charts === "one";
+
+const OneChoice = () => html`<button class="small" aria-pressed=${inOne()} onClick=${() => setQuery({ charts: inOne() ? "" : "one" })}>One chart</button>`;
 
 const NoStates = ({ source, attribute }) => html`<${Empty} title="This device has not reported yet"
   call=${{ method: "POST", path: `${source}/state`, body: { data: { [attribute.name]: { number: 21.5, boolean: true }[attribute.dataType] ?? "text" } } }}>
