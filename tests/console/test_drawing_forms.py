@@ -42,6 +42,15 @@ async def test_custom_nodes_are_offered_with_their_own_settings(server: Server, 
     assert await console.at(css="[data-output]").count() == 2
 
 
+async def test_abbreviations_in_names_of_parts_have_capitals(server: Server, console: ConsolePage) -> None:
+    path = await drawn(server, console)
+    await add(console, "JWT create")
+    await console.at("textbox", "Name of the part").shown()
+    (node,) = (await saved(server, console, path))["nodes"]
+    assert node["type"] == "JWTCreateNode"
+    assert node["id"].startswith("jwt-create-")
+
+
 async def test_what_the_server_refuses_is_opened(server: Server, console: ConsolePage) -> None:
     path = await drawn(server, console, nodes=nodes("a"))
     await add(console, "Timer")

@@ -4,7 +4,7 @@ const whole = new Intl.NumberFormat();
 const short = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 });
 const precise = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 6 });
 const UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
-const ACRONYMS = { api: "API", ca: "CA", cors: "CORS", json: "JSON", sid: "SID", ssl: "SSL", ttl: "TTL", uri: "URI", url: "URL" };
+const ACRONYMS = { api: "API", ca: "CA", cors: "CORS", csv: "CSV", html: "HTML", http: "HTTP", json: "JSON", jwt: "JWT", mqtt: "MQTT", sid: "SID", ssl: "SSL", ttl: "TTL", uri: "URI", url: "URL" };
 
 // 12,345
 export const count = (value) => (value === undefined || value === null ? "-" : whole.format(value));

@@ -38,7 +38,7 @@ function withOutputs(definition, change) {
 // nodes keep between runs is kept by their id.
 export function newId(definition, type) {
   const used = new Set([...(definition.nodes || []).map((node) => node.id), ...(definition.triggers || []).flatMap((each) => [each.key, each.meta?.id, each.meta?.uiId])]);
-  const word = typeText(type).replace(/[^a-z0-9]+/g, "-").slice(0, ID_MAX - 8);
+  const word = typeText(type).toLowerCase().replace(/[^a-z0-9]+/g, "-").slice(0, ID_MAX - 8);
   for (;;) {
     const random = crypto.getRandomValues(new Uint8Array(5));
     const id = `${word}-${Array.from(random, (byte) => LETTERS[byte % LETTERS.length]).join("")}`;

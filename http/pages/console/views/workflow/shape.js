@@ -1,5 +1,7 @@
 // What a definition of a workflow says: its parts (triggers and nodes), what they are called, and where they lead.
 
+import { wordsOf } from "../../lib/format.js";
+
 const NO_YES = ["false", "true"];
 // The names of the outputs of nodes that have several.
 const OUTPUTS = {
@@ -22,9 +24,8 @@ const OUTPUTS_MAX = 100;
 // Nodes after which a path ends.
 const ENDS = new Set(["AnnotationNode", "CustomNodeCapNode", "LoopCapNode", "ThrowErrorNode"]);
 
-// "DeviceSendCommandNode" as "device send command", "virtualButton" as "virtual button".
-export const typeText = (type) =>
-  type.replace(/Node$/, "").replace(/([a-z0-9])([A-Z])/g, "$1 $2").replace(/([A-Z])([A-Z][a-z])/g, "$1 $2").toLowerCase();
+// "DeviceSendCommandNode" as "device send command", "JWTCreateNode" as "JWT create", "virtualButton" as "virtual button".
+export const typeText = (type) => wordsOf(type.replace(/Node$/, ""));
 
 // The fields of a definition that a record has: those of a version, of a workflow, or of an export of one.
 export function definitionOf(record) {
