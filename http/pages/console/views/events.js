@@ -113,7 +113,7 @@ function Changed({ changes, unsure, show }) {
 function Chosen({ app, list, selected, query, done }) {
   const [all, setAll] = useState(false);
   const total = all ? list?.totalCount || 0 : selected.size;
-  useEffect(() => setAll(false), [selected.size === 0]);
+  useEffect(() => setAll(false), [selected]);
   if (!selected.size) return null;
   const chosen = () => ({ query: all ? wholeQuery(query) : { id: { $in: [...selected] } }, total });
   const act = (what) => async () => (await what()) && done();
