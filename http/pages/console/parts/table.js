@@ -56,9 +56,10 @@ export function RecordTable({ noun = "row", many = noun + "s", source, params = 
     ...params, page, perPage: PER_PAGE, sortField: field, sortDirection: direction,
     ...(filter && search ? { filterField: search, filter: `*${filter}*` } : {}),
   };
-  const load = (signal) => (typeof source === "function" ? source(asked, signal) : get(source, asked, { signal }));
+  const narrowed = Boolean(filter || Object.values(params).some((value) => value !== undefined && value !== null && value !== ""));
+  const load = async (signal) => ({ narrowed, list: await (typeof source === "function" ? source(asked, signal) : get(source, asked, { signal })) });
   const data = useData(load, [typeof source === "function" ? refresh : source, exactJson(asked)], { every });
-  const list = data.value;
+  const list = data.value?.list;
   const loaded = useRef(refresh);
   useEffect(() => {
     if (loaded.current !== refresh && typeof source !== "function") data.reload();
@@ -67,14 +68,14 @@ export function RecordTable({ noun = "row", many = noun + "s", source, params = 
   useEffect(() => { if (list) onLoaded?.(list); }, [list]);
   // The last page may have gone, as by a deletion.
   useEffect(() => { if (page > 0 && list && page * PER_PAGE >= list.totalCount) setQuery({ page: Math.max(0, Math.ceil(list.totalCount / PER_PAGE) - 1) || "" }); }, [list]);
-  const narrowed = filter || Object.values(params).some((value) => value !== undefined && value !== null && value !== "");
   const sort = {
     // What the address says, since a list that comes late is still in the order before.
     field: field || list?.sortField,
     direction: direction || list?.sortDirection,
     by: (name) => setQuery({ sort: name, direction: sort.field === name && sort.direction === "asc" ? "desc" : "asc", page: "" }),
   };
-  if (list && list.totalCount === 0 && !narrowed && empty) return html`<section class="card flush">${filters && html`<div class="filters">${filters}</div>`}${empty}</section>`;
+  // A list that was asked for with a search stays until the list without it comes, and so does the search box.
+  if (list && list.totalCount === 0 && !narrowed && !data.value.narrowed && empty) return html`<section class="card flush">${filters && html`<div class="filters">${filters}</div>`}${empty}</section>`;
   const pages = list ? Math.max(1, Math.ceil(list.totalCount / PER_PAGE)) : 1;
   return html`<section class="card flush">
     ${(search || filters) && html`<div class="filters">
