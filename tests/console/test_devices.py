@@ -42,7 +42,7 @@ async def test_devices_are_found_and_changed_together(server: Server, console: C
     await server.call("POST", f"{mast}/setConnectionStatus", {"status": "connected"})
     await console.go(f"#{application}/devices?page=9")
     await console.sees("Page 2 of 2")
-    await console.go(f"#{application}/devices")
+    await console.go(f"#{application}/devices?sort=lastUpdated&direction=desc")
     await console.at("searchbox", "Search devices").fill("zzz")
     await console.sees("Nothing matches.")
     async with console.held("*/devices?*") as asked:
@@ -56,6 +56,7 @@ async def test_devices_are_found_and_changed_together(server: Server, console: C
     await console.sees("gateway")
     await console.at("link", "Never seen").click()
     await console.sees(f"{SHOWN + 2} devices")
+    await console.at("cell", "pump-00").shown()  # by name again, from the first
     await console.at("textbox", "Tags, such as floor=1, room").fill("floor=0")
     await console.press("Enter")
     await console.sees(f"{SHOWN // 2 + 1} devices")

@@ -52,7 +52,7 @@ export function Devices({ app }) {
     : { query: { id: { $in: [...selected] } }, total: selected.size };
   const recipes = html`<a class="button" href=${link("/applications", app, "recipes")}>Recipes</a>`;
   const button = html`<button class="primary" data-create onClick=${create}>Create a device</button>`;
-  const shownItems = SHOWN.map(([key, text]) => [key, text, link(route.value.path, { ...query, show: key, page: "", sort: "" })]);
+  const shownItems = SHOWN.map(([key, text]) => [key, text, link(route.value.path, { ...query, show: key, page: "", sort: "", direction: "" })]);
 
   return html`<${Page} title="Devices" lead=${LEAD} actions=${html`${recipes}${button}`}>
     <${Tabs} label="Which devices" items=${shownItems} current=${query.show || ""} />
