@@ -68,6 +68,12 @@ async def test_a_token_can_do_what_its_scopes_say(demo: DemoServer, demo_console
     await page.go(f"#{demo.application}/tokens")
     await page.at("button", "Create an API token").click()
     await page.at("textbox", "Name").fill("reports")
+    read = page.at(css='input[value="all.Application.read"]')
+    await read.click()
+    async with page.expecting("status of 400"):
+        await page.at("button", "Create").click()
+        await page.at("alert").says("scope: is empty")
+    await read.click()
     await page.at("searchbox", "Search in Scopes").fill("device.sendCommand")
     await page.at(css='input[value="device.sendCommand"]').click()
     await page.at("button", "Create").click()

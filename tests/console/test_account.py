@@ -119,6 +119,12 @@ async def test_an_api_token_is_shown_once_and_revoked(server: Server, console: C
     await console.at("button", "Create an API token").click()
     form = console.at("dialog")
     await form.at("textbox", re.compile("^Name")).fill("backup")
+    read = form.at("checkbox", re.compile("^all.User.read "))
+    await read.click()
+    async with console.expecting("status of 400"):
+        await form.at("button", "Create").click()
+        await form.at("alert").says("scope: is empty")
+    await read.click()
     await form.at("checkbox", re.compile("^me.get ")).click()
     await form.at("button", "Create").click()
     await console.at("heading", "The API token").shown()

@@ -25,7 +25,7 @@ export function Tokens({ app }) {
     only: ["name", "description", "expirationDate", "scope"],
     more: {
       expirationDate: { label: "Expires", type: "time", hint: "In your time zone. Without it, the token is valid until it is deleted" },
-      scope: { label: "Scopes", type: "choices", options: scopeChoices(document, "all.Application", FAMILIES), hint: "What the token can do. Choose as little as it needs" },
+      scope: { label: "Scopes", type: "choices", required: true, options: scopeChoices(document, "all.Application", FAMILIES), hint: "What the token can do. Choose as little as it needs" },
     },
   });
   return html`<${RecordList}

@@ -37,7 +37,7 @@ export function Tokens({ reload }) {
       only: ["name", "description", "expirationDate", "scope"],
       more: {
         expirationDate: { label: "Expires", type: "time", hint: "In your time zone. Without it, the token is valid until it is deleted" },
-        scope: { label: "Scopes", type: "choices", options: scopeChoices(document, "all.User", FAMILIES), hint: "What the token can do. Choose as little as it needs" },
+        scope: { label: "Scopes", type: "choices", required: true, options: scopeChoices(document, "all.User", FAMILIES), hint: "What the token can do. Choose as little as it needs" },
       },
     });
     const answer = await openForm("Create an API token", { fields, initial: { scope: ["all.User.read"] }, button: "Create", submit: (values) => post(SOURCE, values) });
