@@ -41,8 +41,9 @@ export function Rows({ app, table }) {
   const asked = { ...order, limit: PER_PAGE, offset: page * PER_PAGE };
   const data = useData((signal) => (wanted.error ? Promise.reject(wanted.error) : calls.page(asked, wanted.value || {}, signal)), [calls.source, query.query, JSON.stringify(asked)]);
   const list = data.value;
-  // What is selected is on the page that is shown.
+  // What is selected is on the page that is shown. A row that is changed may leave it.
   useEffect(() => select(new Set()), [query.query, JSON.stringify(asked)]);
+  useEffect(() => { if (list) select((before) => new Set(list.items.map((row) => row.id).filter((id) => before.has(id)))); }, [list]);
   // The last page may have gone, as by a deletion.
   useEffect(() => { if (page > 0 && list && page * PER_PAGE >= list.totalCount) setQuery({ page: Math.max(0, Math.ceil(list.totalCount / PER_PAGE) - 1) || "" }); }, [list]);
   const current = !data.loading && !data.error; // the list is the one that the address names
