@@ -172,6 +172,11 @@ async def test_a_csv_file_is_imported(server: Server, console: ConsolePage, tmp_
     await console.at(css="input[type=file]").upload(file)
     await console.at("button", "Import").click()
     await console.sees("Line 3 of the file: a field begins with a quotation mark that is not closed within")
+    file.write_text("part,pieces\nvalve,7,\npump,1,500\n")
+    await console.at(css="input[type=file]").upload(file)
+    await console.at("button", "Import").click()
+    await console.sees("Line 3 of the file has 3 fields, and its first line has 2.")
+    assert await stored(server, path) == []
     lines = [
         'part;Number;"checked"',
         '"a ""large"" valve; with\r\ntwo lines";7;true',

@@ -184,12 +184,16 @@ async function importRows({ file, options, columns, target, key, tell, signal })
   }
 }
 
-// A row of the API from a record of the file. A required column with a default takes that instead of null.
-function rowOf(record, chosen, options) {
+// A row of the API from a record of the file. A required column with a default takes that instead of null. A value
+// beyond the columns of the head would be lost, and those before it may stand in wrong columns.
+function rowOf({ line, fields }, chosen, options) {
+  if (fields.slice(chosen.length).some((each) => each !== null)) {
+    throw new Error(`Line ${count(line)} of the file has ${plural(fields.length, "field")}, and its first line has ${count(chosen.length)}.`);
+  }
   const row = {};
   chosen.forEach((column, at) => {
     if (!column) return;
-    const value = valueIn(record.fields[at] ?? null, column.dataType, options);
+    const value = valueIn(fields[at] ?? null, column.dataType, options);
     const filled = value === null && column.constraint === "required" && column.defaultValue !== undefined && column.defaultValue !== null;
     if (!filled) row[column.name] = value;
   });
