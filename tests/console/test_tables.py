@@ -183,18 +183,26 @@ async def test_a_csv_file_is_imported(server: Server, console: ConsolePage, tmp_
         f'"";{LARGE};FALSE',
         ";;",
         "tank;1.5e3;",
+        "grains;1e20;",
+        "drops;1.2345678901234568e18;",
     ]
     file.write_bytes("\r\n".join(lines).encode())
     await console.at(css="input[type=file]").upload(file)
     await console.at("combobox", "Number").choose("pieces (number)")
     await console.at("button", "Import").click()
-    await console.sees("4 rows stored. The file is imported.")
+    await console.sees("6 rows stored. The file is imported.")
     assert await stored(server, path) == [
         ('a "large" valve; with\r\ntwo lines', 7, True),
         ("", LARGE, False),
         (None, None, None),
         ("tank", 1500, None),
+        ("grains", 1e20, None),
+        ("drops", 1.2345678901234568e18, None),
     ]
+    await console.at("link", "Rows").click()
+    await console.at("button", "1.2345678901234568e+18").shown()
+    await console.at("button", "1e+20").click()
+    assert await console.at("textbox", "pieces").value() == "1e+20"
 
 
 async def test_an_import_stops_at_the_first_part_that_is_refused(

@@ -1,4 +1,5 @@
-// JSON in which whole numbers keep all their digits: those that a double cannot hold are BigInt.
+// JSON in which whole numbers keep all their digits: those that a double cannot hold are BigInt. A double beyond them is
+// written with an exponent, since without one it would be read as a whole number with these digits.
 
 const WHOLE = /^-?\d+$/;
 
@@ -11,8 +12,11 @@ export const parseExact = (text) => JSON.parse(text, (name, value, context) => {
 
 export function exactJson(value, indent) {
   return JSON.stringify(value, (name, each) => {
+    if (isLargeDouble(each) && JSON.rawJSON) return JSON.rawJSON(each.toExponential());
     if (typeof each !== "bigint") return each;
     if (!JSON.rawJSON) throw new Error(`This browser cannot send ${each} exactly. Use a newer one.`);
     return JSON.rawJSON(String(each));
   }, indent);
 }
+
+export const isLargeDouble = (value) => Number.isInteger(value) && !Number.isSafeInteger(value);

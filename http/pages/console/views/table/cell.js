@@ -18,7 +18,7 @@ export function Cell({ column, value, save }) {
     edited.current = text !== null;
   }, [text === null]);
   if (text === null) {
-    const shown = value === null || value === undefined || value === "" ? html`<span class="quiet">${value === "" ? '""' : "null"}</span>` : String(value);
+    const shown = value === null || value === undefined || value === "" ? html`<span class="quiet">${value === "" ? '""' : "null"}</span>` : textOf(value);
     return html`<button ref=${shows} class="cell" title=${`Change ${column.name}`} onClick=${() => setText(textOf(value))}>${shown}</button>`;
   }
   const close = () => {

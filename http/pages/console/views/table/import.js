@@ -8,7 +8,7 @@ import { html, useEffect, useRef, useState } from "../../lib/ui.js";
 import { Card, Notice, Problem } from "../../parts/basics.js";
 import { DropFiles } from "../../parts/drop.js";
 import { CsvReader, readCsv, separatorOf } from "./csv.js";
-import { fits, valueOf } from "./values.js";
+import { fits, textOf, valueOf } from "./values.js";
 
 const ROWS_AT_ONCE = 1000; // the most that one call inserts
 const BYTES_AT_ONCE = 500_000;
@@ -102,7 +102,7 @@ function Preview({ seen, options, columns, set, disabled }) {
     <tbody>${seen.records.slice(options.skip, options.skip + PREVIEW_ROWS).map((record) => html`<tr>${seen.head.map((name, at) => {
       const type = types[taken[at]];
       const value = valueIn(record.fields[at] ?? null, type || "string", options);
-      return html`<td class=${type && !fits(type, value) ? "misfit" : type === "number" ? "number" : ""}>${value === null || !type ? html`<span class="quiet">${value === null ? "null" : value}</span>` : value === "" ? '""' : String(value)}</td>`;
+      return html`<td class=${type && !fits(type, value) ? "misfit" : type === "number" ? "number" : ""}>${value === null || !type ? html`<span class="quiet">${value === null ? "null" : value}</span>` : textOf(value)}</td>`;
     })}</tr>`)}</tbody></table></div>
     <p class="quiet">The first rows as they will be stored. Columns of the table that no column of the file is for are left to their defaults.</p>`;
 }

@@ -1,6 +1,8 @@
 // Values of columns as texts and back. An empty text is null, and "" (two quotation marks) is a text without letters, as
 // in CSV files of the API. What is no value of the column stays a text; the server says what is wrong with it.
 
+import { isLargeDouble } from "../../lib/exact.js";
+
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 const WHOLE = /^-?\d+$/;
 
@@ -20,6 +22,7 @@ export function valueOf(type, text) {
 
 export function textOf(value) {
   if (value === null || value === undefined) return "";
+  if (isLargeDouble(value)) return value.toExponential();
   return value === "" ? '""' : String(value);
 }
 
