@@ -199,6 +199,10 @@ async def test_a_csv_file_is_imported(server: Server, console: ConsolePage, tmp_
         ("grains", 1e20, None),
         ("drops", 1.2345678901234568e18, None),
     ]
+    file.write_text("part\n" + "".join(f"{at} {'漢' * 400}\n" for at in range(1000)))
+    await console.at(css="input[type=file]").upload(file)
+    await console.at("button", "Import").click()
+    await console.sees("1,000 rows stored. The file is imported.")
     await console.at("link", "Rows").click()
     await console.at("button", "1.2345678901234568e+18").shown()
     await console.at("button", "1e+20").click()

@@ -11,7 +11,7 @@ import { CsvReader, readCsv, separatorOf } from "./csv.js";
 import { fits, textOf, valueOf } from "./values.js";
 
 const ROWS_AT_ONCE = 1000; // the most that one call inserts
-const BYTES_AT_ONCE = 500_000;
+const BYTES_AT_ONCE = 500_000; // in UTF-8, as they are sent
 const PREVIEW_BYTES = 65_536;
 const PREVIEW_ROWS = 8;
 const TRIES = 6;
@@ -19,6 +19,7 @@ const REPEATED = [0, 429, 503]; // no answer, too early
 const SEPARATORS = [[",", "comma"], [";", "semicolon"], ["\t", "tab"]];
 const ENCODINGS = ["utf-8", "windows-1252", "utf-16le"];
 const SERVER_FIELDS = ["id", "createdAt", "updatedAt"];
+const utf8 = new TextEncoder();
 const FORMULA = /^'(?=['=+\-@\t\r\n])/;
 
 export function Import({ app, table }) {
@@ -173,7 +174,7 @@ async function importRows({ file, options, columns, target, key, tell, signal })
         if (position <= options.skip) continue;
         const json = exactJson(rowOf(record, chosen, options));
         chunk.push({ json, line: record.line });
-        size += json.length;
+        size += utf8.encode(json).length + 1;
         if (chunk.length === ROWS_AT_ONCE || size >= BYTES_AT_ONCE) await send(read);
       }
     }
