@@ -55,6 +55,29 @@ async def test_files_are_sent_and_shown(server: Server, console: ConsolePage, tm
         assert (await file()).read_bytes() == PICTURE
 
 
+async def test_a_move_changes_what_the_reader_changed(server: Server, console: ConsolePage) -> None:
+    """Somebody else may have moved the file since its page was loaded."""
+    application = await server.application()
+    body = {"name": "x.txt", "parentDirectory": "/a", "type": "file", "fileSize": 1}
+    file = (await server.call("POST", f"{application}/privateFiles", body))["id"]
+    await console.go(f"#{application}/files?file={file}")
+    await console.sees("/a/x.txt")
+    place = f"{application}/privateFiles/{file}"
+    await server.call("POST", f"{place}/move", params={"parentDirectory": "/b"})
+    await console.at("button", "Rename or move").click()
+    form = console.at("dialog")
+    await form.at("textbox", "Name").fill("")
+    await form.at("button", "Save").click()
+    await form.at("alert").says("name: is empty; give one.")
+    await form.at("textbox", "Name").fill("y.txt")
+    await form.at("button", "Save").click()
+    await console.sees("/b/y.txt")
+    await console.at("button", "Rename or move").click()
+    await form.at("textbox", "Directory").fill("")
+    await form.at("button", "Save").click()
+    await console.sees("Path /y.txt")
+
+
 async def test_files_are_moved_published_replaced_and_deleted(
     server: Server, console: ConsolePage, tmp_path: Path
 ) -> None:

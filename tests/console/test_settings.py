@@ -43,10 +43,14 @@ async def test_settings_readme_and_globals_are_changed(server: Server, console: 
     await console.at("button", "Save").click()
     await console.sees("there is a global limit already")
     await console.at("button", "Cancel").click()
+    other = [{"key": "limit", "description": "of the barn", "cloudOnly": True}]
+    await server.call("PATCH", f"{application}/globals", other)
     await console.at("button", "Change limit").click()
     await console.at("textbox", "Value").fill('{"max": 8}')
     await console.at("button", "Save").click()
     await console.at("cell", '{"max": 8}').shown()
+    (stored,) = (await server.call("GET", application))["globals"]
+    assert stored == {"json": '{"max": 8}', **other[0]}
     await console.at("button", "Delete limit").click()
     await console.at("dialog").at("button", "Delete").click()
     await console.sees("There are no globals yet")

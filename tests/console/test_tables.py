@@ -92,6 +92,12 @@ async def test_a_table_is_created_and_its_rows_are_changed(server: Server, conso
     await console.at("dialog").gone()
     assert [each["name"] for each in (await server.call("GET", path))["columns"]] == ["part", "pieces"]
 
+    await server.call("PATCH", path, {"name": "parts of pumps"})
+    await console.at("button", "Change").click()
+    await console.at("dialog").at("textbox", "Description").fill("In the cellar")
+    await console.at("dialog").at("button", "Save").click()
+    await console.at("heading", "parts of pumps").shown()
+
 
 async def test_rows_are_queried_and_exported(server: Server, console: ConsolePage) -> None:
     rows = [

@@ -19,7 +19,7 @@ export function DataTable({ app, table: id }) {
   const home = link("/applications", app, "tables");
   const at = (name) => link("/applications", app, "tables", id, { tab: name });
   const rename = async () => {
-    if (await openForm("Change this data table", { fields: NAME_FIELDS, initial: data.value, submit: (values) => patch(source, values) })) data.reload();
+    if (await openForm("Change this data table", { fields: NAME_FIELDS, initial: data.value, changesOnly: true, submit: (values) => patch(source, values) })) data.reload();
   };
   const remove = async () => {
     const done = await confirmed({

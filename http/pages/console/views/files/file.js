@@ -70,9 +70,9 @@ export function trailOf(app, tree, directory) {
 export function move(app, tree, file) {
   const fields = [
     { name: "name", label: "Name", required: true },
-    { name: "parentDirectory", label: "Directory", required: true, hint: "Such as /pumps/pictures. Directories that are missing are created." },
+    { name: "parentDirectory", label: "Directory", blank: "/", hint: "Such as /pumps/pictures. Directories that are missing are created." },
   ];
-  return openForm(`Rename or move this ${file.type}`, { fields, initial: file, submit: (values) => moveFile(app, tree, file.id, values) });
+  return openForm(`Rename or move this ${file.type}`, { fields, initial: file, changesOnly: true, submit: (values) => moveFile(app, tree, file.id, values) });
 }
 
 export function remove(app, tree, file) {

@@ -24,8 +24,11 @@ export const readFile = (app, tree, id, options) => get(filePath(app, tree, id),
 
 export const removeFile = (app, tree, id) => del(filePath(app, tree, id));
 
-export const moveFile = (app, tree, id, { name, parentDirectory }) =>
-  post(filePath(app, tree, id) + "/move", undefined, { query: { name, parentDirectory } });
+// What is undefined stays as it is.
+export async function moveFile(app, tree, id, { name, parentDirectory }) {
+  if (name === "") throw new Error("name: is empty; give one.");
+  return post(filePath(app, tree, id) + "/move", undefined, { query: { name, parentDirectory } });
+}
 
 // Download a file by a link that is made now: one that is shown for long has expired.
 export async function download(app, tree, id) {

@@ -19,7 +19,7 @@ export function Globals({ app, application, reload }) {
   const globals = application.globals || [];
   const edit = async (each) => {
     const done = await openForm(each ? `Change ${each.key}` : "Create a global", {
-      fields: each ? FIELDS.slice(1) : FIELDS, initial: each, submit: (values) => {
+      fields: each ? FIELDS.slice(1) : FIELDS, initial: each, changesOnly: Boolean(each), submit: (values) => {
         if (!each && globals.some(({ key }) => key === values.key)) throw new Error(`key: there is a global ${values.key} already; change that one.`);
         return patch(source, [{ key: each?.key, ...values }]);
       },
