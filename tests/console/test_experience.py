@@ -149,6 +149,12 @@ async def test_pages_layouts_and_groups_are_searched_for(server: Server, console
     await form.gone()
     pages = (await server.call("GET", f"{base}/views", params={"viewType": "page"}))["items"]
     assert [each.get("layoutId") for each in pages] == [None, None]
+    for headers, shown in (("content-type=text/plain", "content-type: text/plain"), ("", "Type page Id")):
+        await console.at("button", "Change").click()
+        await form.at("textbox", "Headers").fill(headers)
+        await form.at("button", "Save").click()
+        await form.gone()
+        await console.sees(shown)
 
     await console.go(f"#{base}")
     await console.at("button", "Create an endpoint", nth=1).click()

@@ -111,7 +111,7 @@ const views = {
     more: {
       layoutId: { label: "Layout", type: "records", single: true, source: listOf(around, "views"), query: { viewType: "layout" }, hint: undefined, blank: null, show: (values) => !values.viewType || values.viewType === "page" },
       body: { rows: 12 },
-      headers: { type: "map", placeholder: "content-type=text/html", hint: "The type of the page, if it is not text/html" },
+      headers: { type: "map", blank: change ? {} : undefined, placeholder: "content-type=text/html", hint: "The type of the page, if it is not text/html" },
     },
   }),
   initial: (record) => ({ ...record, layoutId: record.layoutId ? [record.layoutId] : [] }),
