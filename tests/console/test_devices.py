@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import time
 
@@ -288,22 +289,37 @@ async def test_many_devices_are_created_from_a_recipe(server: Server, console: C
     await console.at("button", "Edit as JSON").click()
     (recipe,) = (await server.call("GET", f"{application}/device-recipes"))["items"]
     path = f"{application}/device-recipes/{recipe['id']}"
-    await server.call("PATCH", path, {"description": "by somebody else"})
+    gateway = await server.device(application, "mast", deviceClass="gateway")
+    change = {"description": "by somebody else", "gatewayId": gateway.rpartition("/")[2]}
+    await server.call("PATCH", path, change)
     editor = dialog.at("textbox", "JSON")
     await editor.fill((await editor.value()).replace('"Pump"', '"Valve"'))
     await dialog.at("button", "Save").click()
     await console.at("heading", "Valve").shown()
     recipe = await server.call("GET", path)
     assert (recipe["name"], recipe["description"]) == ("Valve", "by somebody else")
+    assert len(recipe["gatewayId"]) == 24
+    await console.at("button", "Edit as JSON").click()
+    shown = json.loads(await editor.value())
+    del shown["gatewayId"], shown["tags"]
+    await editor.fill(json.dumps(shown))
+    async with console.expecting("status of 400"):
+        await dialog.at("button", "Save").click()
+        await dialog.at("alert").says("tags: ")
+    await editor.fill(json.dumps({**shown, "tags": []}))
+    await dialog.at("button", "Save").click()
+    await dialog.gone()
+    recipe = await server.call("GET", path)
+    assert recipe.get("gatewayId") is None
     await console.at("textbox", "CSV with a header").fill("label,floor\npump-1,1\npump-2,2,3")
     await console.at("combobox", "Column of the names").choose("label")
     await console.at("button", "Create devices").click()
     await console.sees("1 device created, 1 line refused")
     await console.sees("The line has 3 fields, and the header has 2.")
-    [made] = (await server.call("GET", f"{application}/devices"))["items"]
+    (made,) = (await server.call("GET", f"{application}/devices?filterField=name&filter=pump-*"))["items"]
     assert (made["name"], made["tags"]) == ("pump-1", [{"key": "floor", "value": "1"}])
     await console.at("button", "Some that are all the same").click()
     await console.at("textbox", "Number of devices").fill("101")
     await console.at("button", "Create devices").click()
     await dialog.at("status").says("completed")
-    assert (await server.call("GET", f"{application}/devices?perPage=1"))["totalCount"] == 102
+    assert (await server.call("GET", f"{application}/devices?perPage=1"))["totalCount"] == 103

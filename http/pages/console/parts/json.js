@@ -59,10 +59,11 @@ export function JsonEditor({ value, save, button = "Save", label = "JSON", rows 
 }
 
 // The fields of an object that are not as they were `before`, so that a PATCH overwrites nothing that somebody else has
-// changed meanwhile. What is no object is given as it is, for the server to say so.
+// changed meanwhile. Fields that were removed are null. What is no object is given as it is, for the server to say so.
 function changesOf(before, after) {
   if (after === null || typeof after !== "object" || Array.isArray(after)) return after;
-  return Object.fromEntries(Object.entries(after).filter(([name, value]) => exactJson(value) !== exactJson(before[name])));
+  const removed = Object.fromEntries(Object.keys(before).map((name) => [name, null]));
+  return Object.fromEntries(Object.entries({ ...removed, ...after }).filter(([name, value]) => exactJson(value) !== exactJson(before[name])));
 }
 
 function syntaxError(text) {
