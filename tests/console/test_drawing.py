@@ -126,6 +126,20 @@ async def test_nothing_is_lost_between_picture_and_json(server: Server, console:
     assert found["triggers"] == before["triggers"]
 
 
+async def test_a_draft_that_is_half_written_is_shown(server: Server, console: ConsolePage) -> None:
+    loop = {"id": "loop", "type": "LoopNode", "outputIds": [["after"], ["cap"]]}
+    cap = {"id": "cap", "type": "LoopCapNode"}
+    path = await drawn(server, console, nodes=[loop, cap, *nodes("after")])
+    report = {"type": "deviceTag", "key": "a/b", "config": {"attributeWhitelist": "temperature"}}
+    half = {"triggers": [report], "nodes": [loop, cap]}
+    await console.go(f"#{path.replace('/flows/', '/workflows/')}/edit?as=json")
+    await console.at("textbox", "The draft as JSON").fill(json.dumps(half))
+    await console.at("link", re.compile("^Device tag")).shown()
+    await console.at("link", "Picture").click()
+    await box(console, "@0").click()
+    assert await console.at("textbox", "Attribute whitelist").value() == '"temperature"'
+
+
 async def test_a_workflow_is_built_by_mouse_and_runs(server: Server, console: ConsolePage) -> None:
     path = await drawn(server, console)
     await add(console, "Virtual button")

@@ -4,6 +4,8 @@
 import { fieldsOf, labelOf, schemaOf } from "../../parts/schema.js";
 
 const TYPES = { choice: "select", flag: "checkbox", json: "json", longTemplate: "longtext" };
+// The kinds of settings whose values the fields of triggers take, by the type of the field; all others take texts.
+const KINDS = { checkbox: "flag", json: "json", lines: "texts", select: "choice" };
 const LISTS = new Set(["rows", "texts", "flags"]);
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 const PLACEHOLDERS = { expression: "{{data.temperature}} > 30", path: "data.temperature" };
@@ -26,7 +28,7 @@ export function fieldsOfPart(part, palette, document, names) {
 
 function settingField({ name, kind, required, options, rows }, value, path, label = labelOf(name.replace(/Template$/, ""))) {
   const field = { name, label, path, kind, needed: required, placeholder: PLACEHOLDERS[kind], isSet: value !== undefined && value !== "", rows: 4 };
-  const fitting = value === undefined || value === null || fits(kind, value, options);
+  const fitting = fits(kind, value, options);
   if (LISTS.has(kind)) return { ...field, type: "list", fitting, options, settings: rows };
   if (!fitting) return { ...field, type: "json" };
   if (kind !== "choice") return { ...field, type: TYPES[kind] || "text" };
@@ -41,7 +43,7 @@ export const fieldsOfRow = (field, row) => field.settings.map((each) => ({ ...se
 
 // Whether a value can be changed by a field of this kind; else it is shown as JSON.
 function fits(kind, value, options) {
-  if (kind === "json") return true;
+  if (kind === "json" || value === undefined || value === null) return true;
   if (kind === "flag") return typeof value === "boolean";
   if (kind === "choice") return options.includes(value) || value === "";
   if (kind === "rows") return Array.isArray(value) && value.every(isObject);
@@ -72,7 +74,11 @@ function triggerFields(part, document, names) {
   if (!document) return keys; // the others come with it
   const config = schema && schemaOf(document, schema, "config");
   const known = config ? fieldsOf(document, config) : [];
-  const fields = known.map((each) => ({ ...each, required: false, needed: each.required, value: undefined, path: ["config", each.name], isSet: part.config[each.name] !== undefined }));
+  const fields = known.map((each) => {
+    const value = part.config[each.name];
+    const type = fits(KINDS[each.type], value, each.options) ? each.type : "json";
+    return { ...each, type, required: false, needed: each.required, value: undefined, path: ["config", each.name], isSet: value !== undefined };
+  });
   const others = names.filter((name) => !known.some((each) => each.name === name));
   return [...keys, ...fields, ...others.map((name) => ({ name, label: labelOf(name), type: "json", rows: 4, path: ["config", name], isSet: true })),
     ...(part.type === "virtualButton" ? [{ name: "payload", label: "Payload that the button proposes", type: "longtext", rows: 3, placeholder: '{"temperature": 21}', path: ["meta", "payload"], isSet: true }] : [])];

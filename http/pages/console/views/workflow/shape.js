@@ -97,7 +97,8 @@ export function outputName(part, output) {
   return outputCount(part) > 1 ? `output ${output}` : "";
 }
 
-// The ends of the bodies of loops: [{loop, cap}], each cap with the innermost loop around it.
+// The ends of the bodies of loops: [{loop, cap, after}], each cap with the innermost loop around it. `after`: the keys of the
+// parts that follow the loop.
 export function loopsOf(parts, edges) {
   const next = new Map();
   for (const edge of edges) next.set(edge.from, [...(next.get(edge.from) || []), edge.to]);
@@ -110,7 +111,7 @@ export function loopsOf(parts, edges) {
       body.add(key);
       open.push(...(next.get(key) || []));
     }
-    return { loop: part.key, after: part.to[0] || [], body };
+    return { loop: part.key, after: (part.to[0] || []).filter((key) => types.has(key)), body };
   });
   bodies.sort((one, other) => one.body.size - other.body.size);
   const pairs = [];
