@@ -269,6 +269,38 @@ async def test_texts_and_days_are_lists(server: Server, console: ConsolePage) ->
     assert found["nodes"][1]["config"]["days"] == [False, True, True, True, True, False, True]
 
 
+async def test_values_keep_what_another_field_would_drop(server: Server, console: ConsolePage) -> None:
+    mail = {"subjectTemplate": "one\r\ntwo", "toAddresses": ["a\nb"]}
+    path = await drawn(
+        server,
+        console,
+        nodes=[
+            {"id": "a", "type": "DebugNode", "config": {"message": "one\ntwo"}},
+            {"id": "b", "type": "StructureEmailNode", "config": mail},
+            {"id": "c", "type": "DebugNode", "config": {"message": {"b": 1}}},
+        ],
+    )
+    await box(console, "a").click()
+    await console.at("textbox", "Message").press("Control+End")
+    await console.type("x")
+    await box(console, "b").click()
+    await console.at("textbox", "To address 1").press("Control+End")
+    await console.type("c")
+    await console.at("textbox", "Subject").press("Control+End")
+    for key in ("Backspace", "Backspace", "Backspace", "Backspace"):
+        await console.press(key)
+    await console.type("x")
+    await box(console, "c").click()
+    await console.at("textbox", "Message").press("Control+a")
+    await console.type("12")
+    found = await saved(server, console, path)
+    assert [each["config"] for each in found["nodes"]] == [
+        {"message": "one\ntwox"},
+        {"subjectTemplate": "onex", "toAddresses": ["a\nbc"]},
+        {"message": 12},
+    ]
+
+
 async def test_lists_that_do_not_fit_are_json(server: Server, console: ConsolePage) -> None:
     mutate = {"id": "m", "type": "MutateNode", "config": {"rules": ["odd"]}}
     array = {

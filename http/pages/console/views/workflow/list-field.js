@@ -62,7 +62,7 @@ function Rows({ field, value, set, order, turn }) {
     const own = `${field.name}[${at}]`;
     if (field.kind === "texts") return html`<${LiveField} field=${{ name: own, label: label(""), type: "text" }} value=${row} set=${(given) => set(change(at, given ?? ""), `${field.name} ${keys[at]}`)} />`;
     const fields = fieldsOfRow(field, row);
-    return fields.map((each) => html`<${LiveField} key=${`${each.name} ${each.type}`} field=${{ ...each, name: `${own}.${each.name}`, label: label(fields.length > 1 ? each.label : "") }} value=${row[each.name]}
+    return fields.map((each) => html`<${LiveField} key=${each.name} field=${{ ...each, name: `${own}.${each.name}`, label: label(fields.length > 1 ? each.label : "") }} value=${row[each.name]}
       set=${(given) => set(change(at, withCell(row, each.name, given)), `${field.name} ${keys[at]} ${each.name}`)} />`);
   };
   const button = (act, what, at) => html`<button type="button" class="small" data-move=${act} aria-label=${`Move ${word} ${at + 1} ${act}`} disabled=${act === "up" ? at === 0 : at === rows.length - 1} onClick=${() => move(at, what)}>${act === "up" ? "Up" : "Down"}</button>`;

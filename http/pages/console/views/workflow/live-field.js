@@ -1,11 +1,16 @@
 // A field of a form beside the picture. What is typed is in the draft at once.
 
 import { exactJson } from "../../lib/exact.js";
-import { html, useState } from "../../lib/ui.js";
+import { html, useRef, useState } from "../../lib/ui.js";
 import { Field, toText, toValue } from "../../parts/form.js";
 
-// A field whose value is set while it is typed. What cannot be read yet is said below it, and not set.
-export function LiveField({ field, value, set }) {
+// A field whose value is set while it is typed. What cannot be read yet is said below it, and not set. JSON and texts of
+// several lines keep their fields when what is typed would fit another one, which would take the focus away.
+export function LiveField({ field: given, value, set }) {
+  const kept = useRef("");
+  if (given.type === "json") kept.current = "json";
+  else if (given.type === "text" && /[\r\n]/.test(value ?? "")) kept.current ||= "longtext"; // others would drop the line breaks
+  const field = { ...given, type: kept.current || given.type };
   const [typed, setTyped] = useState(null); // {text, value}: what was typed last, and what became of it
   const usual = toText({ ...field, name: "value", value: undefined }, { value });
   const isMine = typed && (typed.error || same(typed.value, value));

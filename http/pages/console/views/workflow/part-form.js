@@ -29,7 +29,7 @@ export function PartForm({ draft, part, parts, palette, problems, select, forget
       forget(); // its output may be another one now
       draft.change(reordered(draft.value, part.key, each.name, places, blank));
     };
-    return html`<${isList(each) ? ListField : LiveField} key=${`${each.name} ${each.type}`} field=${each} value=${valueAt(part, each)} set=${set} order=${order} />`;
+    return html`<${isList(each) ? ListField : LiveField} key=${each.name} field=${each} value=${valueAt(part, each)} set=${set} order=${order} />`;
   };
   const shown = fields.filter((each) => !folded.has(each.name)), more = fields.filter((each) => folded.has(each.name));
   const close = html`<button type="button" class="small" onClick=${() => select("")}>Close</button>`;
