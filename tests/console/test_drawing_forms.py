@@ -51,6 +51,18 @@ async def test_abbreviations_in_names_of_parts_have_capitals(server: Server, con
     assert node["id"].startswith("jwt-create-")
 
 
+async def test_a_field_keeps_the_focus_while_the_draft_is_saved(server: Server, console: ConsolePage) -> None:
+    path = await drawn(server, console)
+    await add(console, "Debug")
+    await console.at("textbox", "Message").click()
+    await console.type("a")
+    await console.press("Control+s")
+    await console.sees("The draft is saved.")
+    await console.type("b")
+    assert await console.at("textbox", "Message").value() == "ab"
+    assert (await saved(server, console, path))["nodes"][0]["config"] == {"message": "ab"}
+
+
 async def test_what_the_server_refuses_is_opened(server: Server, console: ConsolePage) -> None:
     path = await drawn(server, console, nodes=nodes("a"))
     await add(console, "Timer")

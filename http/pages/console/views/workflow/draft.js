@@ -69,8 +69,7 @@ export function useDraft(flow, record) {
       const text = textOf(definitionOf(answer));
       const isNew = draft.text === sent && text !== sent;
       Object.assign(draft, { base: text, etag: answer._etag, old: record._etag, merge: undefined, ...(isNew ? { text } : {}) });
-      if (isNew) setVersion((before) => before + 1);
-      else redraw((before) => before + 1);
+      redraw((before) => before + 1); // the fields stay, so that the focus does
     },
   };
 }
