@@ -181,9 +181,16 @@ async def test_a_draft_is_edited_tried_and_made_a_version(server: Server, consol
     await console.sees("The draft is saved.")
     assert (await server.call("GET", path))["nodes"][0]["meta"] == {"label": "Warm?", "serial": LARGE}
     await console.at("link", "Versions").click()
+    await console.at("button", "Compare v2").shown()
+    # What others have saved since the page was opened is a part of the version.
+    better["nodes"][0]["meta"]["label"] = "Hot?"
+    await server.call("PATCH", path, {"nodes": better["nodes"]})
     await console.at("button", "Create a version").click()
     await console.at(css="dialog").at("textbox", "Name").fill("v3")
     await console.at(css="dialog").at("button", "Create").click()
+    await console.at("button", "Make default: v3").shown()
+    made = await server.call("GET", f"{path}/versions/v3")
+    assert made["nodes"][0]["meta"] == {"label": "Hot?", "serial": LARGE}
     await console.at("button", "Make default: v3").click()
     await console.at(css="dialog").at("button", "Run it").click()
     await console.sees("A version runs by default")

@@ -27,7 +27,7 @@ export function Versions({ app, flow, source, record, reload }) {
   const create = async () => {
     const made = await openForm("Create a version of the draft", {
       fields: [{ name: "version", label: "Name", required: true, placeholder: "v1.0.0" }, { name: "notes", label: "Notes", type: "longtext" }],
-      button: "Create", submit: (values) => post(list, { ...definitionOf(record), ...values }),
+      button: "Create", submit: async (values) => post(list, { ...definitionOf(await get(source, {}, { exact: true })), ...values }),
     });
     if (made) again();
   };
