@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.console.console_page import ConsolePage, console_page
+from tests.console.drawing import add, box, drawn, saved
 from tests.e2e.conftest import EMAIL, PASSWORD, Server, running_server
 
 pytestmark = pytest.mark.slow
@@ -204,6 +205,33 @@ async def test_a_draft_is_edited_tried_and_made_a_version(server: Server, consol
     await console.at("link", re.compile("^Give up.*failed here")).shown()
     await console.sees("Payload after step 1")
     assert (await server.call("GET", f"{path}/runs"))["totalCount"] == 0
+
+
+async def test_a_refused_save_is_told_and_can_be_made_again(server: Server, console: ConsolePage) -> None:
+    large = {"id": "large", "type": "DebugNode", "config": {"serial": LARGE}}
+    path = await drawn(server, console, nodes=[large])
+    await add(console, "Delay")
+    await server.call("PATCH", path, {"nodes": [large, {"id": "other", "type": "DebugNode"}]})
+    async with console.expecting("status of 412"):
+        await console.at("button", "Save").click()
+        await console.sees("saved by somebody else")
+    await console.at("button", "Undo all changes").click()
+    await box(console, "other").shown()
+    await add(console, "Delay")
+    found = await saved(server, console, path)
+    assert [each["type"] for each in found["nodes"]] == ["DebugNode", "DebugNode", "DelayNode"]
+    assert found["nodes"][0] == large
+    # It is told also after the tab was left.
+    await add(console, "Timer")
+    await console.at("textbox", "Seconds").fill("0")
+    async with console.expecting("status of 400"):
+        async with console.held("*/flows/*") as asked:
+            await console.at("button", "Save").click()
+            await asked()
+            await console.at("link", "Runs").click()
+            await console.at("link", "Picture").gone()
+        await console.sees("The draft is not saved: triggers[0].config.seconds")
+    assert (await console.place()).endswith("/runs")
 
 
 async def test_errors_are_grouped_and_storage_is_changed(server: Server, console: ConsolePage) -> None:

@@ -5,6 +5,7 @@ import { patch } from "../../lib/api.js";
 import { link, route, setQuery } from "../../lib/router.js";
 import { html, useEffect, useRef, useState } from "../../lib/ui.js";
 import { Notice, Problem } from "../../parts/basics.js";
+import { useOpen } from "../../parts/dialog.js";
 import { openForm } from "../../parts/form.js";
 import { note } from "../../parts/notes.js";
 import { useDraft } from "./draft.js";
@@ -19,6 +20,7 @@ export function Edit({ app, flow, source, record, reload }) {
   const draft = useDraft(flow, record);
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
+  const open = useOpen();
   const { changed, stale } = draft;
   const asJson = query.as === "json";
   const place = (more) => link("/applications", app, "workflows", flow, "edit", { ...query, ...more });
@@ -33,6 +35,8 @@ export function Edit({ app, flow, source, record, reload }) {
       note("The draft is saved.");
       await reload();
     } catch (failure) {
+      if (failure.status === 412) await reload(); // so that it is seen what somebody else has saved
+      if (!open()) return note(`The draft is not saved: ${failure.message}`, "bad");
       setError(failure);
       const part = partAt(draft.value, pathOf(failure.message));
       if (part && !asJson) setQuery({ node: part.key });
