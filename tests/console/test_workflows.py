@@ -221,6 +221,10 @@ async def test_a_refused_save_is_told_and_can_be_made_again(server: Server, cons
     found = await saved(server, console, path)
     assert [each["type"] for each in found["nodes"]] == ["DebugNode", "DebugNode", "DelayNode"]
     assert found["nodes"][0] == large
+    await console.at("button", "Undo").click()
+    await console.at("link", "JSON").click()
+    assert str(LARGE) in await console.at("textbox", "The draft as JSON").value()
+    await console.at("link", "Picture").click()
     # It is told also after the tab was left.
     await add(console, "Timer")
     await console.at("textbox", "Seconds").fill("0")

@@ -31,7 +31,7 @@ export function Edit({ app, flow, source, record, reload }) {
     try {
       // Parts that were removed from the text are emptied.
       const body = { triggers: [], nodes: [], globals: [], ...draft.value };
-      draft.isSaved(await patch(source, body, { headers: { "if-match": draft.etag } }), draft.text);
+      draft.isSaved(await patch(source, body, { headers: { "if-match": draft.etag }, exact: true }), draft.text);
       note("The draft is saved.");
       await reload();
     } catch (failure) {
