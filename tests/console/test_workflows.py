@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.console.console_page import ConsolePage, console_page
-from tests.console.drawing import add, box, drawn, saved
+from tests.console.drawing import add, box, drawn, nodes, saved
 from tests.e2e.conftest import EMAIL, PASSWORD, Server, running_server
 
 pytestmark = pytest.mark.slow
@@ -205,6 +205,29 @@ async def test_a_draft_is_edited_tried_and_made_a_version(server: Server, consol
     await console.at("link", re.compile("^Give up.*failed here")).shown()
     await console.sees("Payload after step 1")
     assert (await server.call("GET", f"{path}/runs"))["totalCount"] == 0
+
+
+async def test_a_version_with_a_slash_is_compared_opened_and_tried(
+    server: Server, console: ConsolePage
+) -> None:
+    types = {"in": "deviceIdConnect", "out": "deviceIdDisconnect", "gone": "deviceIdDisconnect"}
+    given = {
+        "triggers": [
+            {"type": type, "key": "kept", "meta": {"label": f"When {id}"}, "outputIds": [[id]]}
+            for id, type in types.items()
+        ],
+        "nodes": [{**each, "meta": {"label": f"Say {each['id']}"}} for each in nodes(*types)],
+    }
+    path, place = await workflow(server, **given)
+    await server.call("POST", f"{path}/versions", {"version": "a/b", **given})
+    await console.go(f"{place}/versions")
+    await console.at("button", "Compare a/b").click()
+    await console.sees("They are the same.")
+    await console.at("link", "a/b").click()
+    await console.sees("About this version")
+    await console.go(f"{place}/try?version=a%2Fb")
+    await console.at("button", "Run without effects").click()
+    await console.at("link", re.compile("^Say in.*visited 1 time")).shown()
 
 
 async def test_a_refused_save_is_told_and_can_be_made_again(server: Server, console: ConsolePage) -> None:

@@ -15,6 +15,12 @@ export function useVersionNames(app, flow, refresh) {
   }, [app, flow, refresh]).value || { names: [], total: 0 };
 }
 
+// A version by its id or its name. A path cannot hold a name with a slash, so the list has the id of such a version.
+export async function getVersion(source, named, options) {
+  const found = named.includes("/") && (await get(source + "/versions", { query: { version: named }, perPage: 1 }, options)).items[0];
+  return get(`${source}/versions/${encodeURIComponent(found?.id ?? named)}`, {}, options);
+}
+
 // `all`: the text of a further choice that stands for "". `value` is offered also if it is none of the newest.
 export function VersionSelect({ names, value, set, all, label = "Version" }) {
   const id = useId();

@@ -1,12 +1,11 @@
 // The picture of a version of a workflow with what belongs to it, or its parts as a list.
 
-import { get } from "../../lib/api.js";
 import { useData } from "../../lib/hooks.js";
 import { link, route, setQuery } from "../../lib/router.js";
 import { html } from "../../lib/ui.js";
 import { Card, Empty, Facts, Loaded, Problem, Time } from "../../parts/basics.js";
 import { Buttons } from "./buttons.js";
-import { useVersionNames, VersionSelect } from "./choice.js";
+import { getVersion, useVersionNames, VersionSelect } from "./choice.js";
 import { Graph } from "./graph.js";
 import { savedLayout } from "./layout.js";
 import { PartList, PartPanel, problemsOf } from "./part.js";
@@ -16,7 +15,7 @@ export function GraphTab({ app, flow, source, record }) {
   const { query } = route.value;
   const asked = query.version || "default";
   const versions = useVersionNames(app, flow);
-  const data = useData((signal) => get(`${source}/versions/${encodeURIComponent(asked)}`, {}, { signal }), [source, asked, record._etag]);
+  const data = useData((signal) => getVersion(source, asked, { signal }), [source, asked, record._etag]);
   return html`<div class="card row">
       <${VersionSelect} names=${versions.names} value=${data.value?.version || asked} set=${(name) => setQuery({ version: name, node: "" })} />
       <span class="row flow-choice" role="group" aria-label="Show the workflow as">

@@ -7,7 +7,7 @@ import { link, route, setQuery } from "../../lib/router.js";
 import { html, useId, useMemo, useState } from "../../lib/ui.js";
 import { Card, Loaded, Notice, Problem, Time } from "../../parts/basics.js";
 import { Json } from "../../parts/json.js";
-import { useVersionNames, VersionSelect } from "./choice.js";
+import { getVersion, useVersionNames, VersionSelect } from "./choice.js";
 import { Diff } from "./diff.js";
 import { draftOf } from "./draft.js";
 import { Graph } from "./graph.js";
@@ -22,7 +22,7 @@ export function Try({ app, flow, source }) {
   const given = useData((signal) => (query.from ? get(`${source}/runs/${encodeURIComponent(query.from)}`, {}, { signal, exact: true }) : Promise.resolve(null)), [source, query.from]);
   const asked = query.version || given.value?.flowVersion || "develop";
   const ready = !query.from || given.value;
-  const version = useData((signal) => (ready ? get(`${source}/versions/${encodeURIComponent(asked)}`, {}, { signal }) : Promise.resolve()), [source, asked, Boolean(ready)]);
+  const version = useData((signal) => (ready ? getVersion(source, asked, { signal }) : Promise.resolve()), [source, asked, Boolean(ready)]);
   if (draft) return html`<${Trial} key="draft" ...${{ app, flow, source, version: { triggers: [], nodes: [], ...draft, version: "" }, draft }} />`;
   return html`${query.draft && html`<${Notice}>There is no unsaved text. This is the draft as it was saved.</${Notice}>`}<${Loaded} data=${query.from ? given : version}>${() => html`<${Loaded} data=${version}>${(value) => html`
     <${Trial} key=${`${value.id} ${query.from || ""}`} ...${{ app, flow, source, version: value, run: given.value }} />`}</${Loaded}>`}</${Loaded}>`;

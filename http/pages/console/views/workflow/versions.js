@@ -11,7 +11,7 @@ import { confirmed } from "../../parts/dialog.js";
 import { openForm } from "../../parts/form.js";
 import { noted } from "../../parts/notes.js";
 import { RecordTable } from "../../parts/table.js";
-import { useVersionNames, VersionSelect } from "./choice.js";
+import { getVersion, useVersionNames, VersionSelect } from "./choice.js";
 import { Diff } from "./diff.js";
 import { definitionOf } from "./shape.js";
 
@@ -73,7 +73,7 @@ export function Versions({ app, flow, source, record, reload }) {
 function Compare({ app, flow, source, query, refresh }) {
   const { names } = useVersionNames(app, flow, refresh);
   const { from, to } = query;
-  const read = (name, signal) => get(`${source}/versions/${encodeURIComponent(name)}`, {}, { signal, exact: true });
+  const read = (name, signal) => getVersion(source, name, { signal, exact: true });
   const data = useData((signal) => (from && to ? Promise.all([read(from, signal), read(to, signal)]) : Promise.resolve(null)), [source, from, to]);
   if (!from || !to) return null;
   const text = (version) => exactJson(definitionOf(version), 2);
