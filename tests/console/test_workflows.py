@@ -226,8 +226,11 @@ async def test_a_version_with_a_slash_is_compared_opened_and_tried(
     await console.at("link", "a/b").click()
     await console.sees("About this version")
     await console.go(f"{place}/try?version=a%2Fb")
-    await console.at("button", "Run without effects").click()
-    await console.at("link", re.compile("^Say in.*visited 1 time")).shown()
+    # Each trigger is tried, also one that has nothing of its own.
+    for id in types:
+        await console.at("combobox", "Trigger").choose(f"When {id} kept")
+        await console.at("button", "Run without effects").click()
+        await console.at("link", re.compile(f"^Say {id}.*visited 1 time")).shown()
 
 
 async def test_a_refused_save_is_told_and_can_be_made_again(server: Server, console: ConsolePage) -> None:

@@ -11,7 +11,7 @@ import { getVersion, useVersionNames, VersionSelect } from "./choice.js";
 import { Diff } from "./diff.js";
 import { draftOf } from "./draft.js";
 import { Graph } from "./graph.js";
-import { marksOf, partsOf, triggerText, typeText } from "./shape.js";
+import { definitionOf, marksOf, partsOf, triggerText, typeText } from "./shape.js";
 import { Debug, ErrorText, Steps } from "./steps.js";
 
 // The address may name the run whose payload is taken (`from`), and the version; `draft` stands for a text that is not
@@ -22,7 +22,7 @@ export function Try({ app, flow, source }) {
   const given = useData((signal) => (query.from ? get(`${source}/runs/${encodeURIComponent(query.from)}`, {}, { signal, exact: true }) : Promise.resolve(null)), [source, query.from]);
   const asked = query.version || given.value?.flowVersion || "develop";
   const ready = !query.from || given.value;
-  const version = useData((signal) => (ready ? getVersion(source, asked, { signal }) : Promise.resolve()), [source, asked, Boolean(ready)]);
+  const version = useData((signal) => (ready ? getVersion(source, asked, { signal, exact: true }) : Promise.resolve()), [source, asked, Boolean(ready)]);
   if (draft) return html`<${Trial} key="draft" ...${{ app, flow, source, version: { triggers: [], nodes: [], ...draft, version: "" }, draft }} />`;
   return html`${query.draft && html`<${Notice}>There is no unsaved text. This is the draft as it was saved.</${Notice}>`}<${Loaded} data=${query.from ? given : version}>${() => html`<${Loaded} data=${version}>${(value) => html`
     <${Trial} key=${`${value.id} ${query.from || ""}`} ...${{ app, flow, source, version: value, run: given.value }} />`}</${Loaded}>`}</${Loaded}>`;
@@ -42,9 +42,7 @@ function Trial({ app, flow, source, version, run, draft }) {
     setBusy(true);
     setError(null);
     try {
-      const chosen = version.triggers[trigger];
-      const body = { ...(draft ? { definition: draft } : { flowVersion: version.version }), data: read("data", texts.data), payload: read("payload", texts.payload), stubs: read("stubs", texts.stubs) };
-      if (chosen) body.trigger = chosen.key || chosen.meta?.id || chosen.meta?.uiId || chosen.type;
+      const body = { ...tried(version, trigger, draft), data: read("data", texts.data), payload: read("payload", texts.payload), stubs: read("stubs", texts.stubs) };
       setResult(await post(source + "/test", body, { exact: true }));
       setQuery({ step: "" });
     } catch (failure) {
@@ -74,6 +72,16 @@ function Trial({ app, flow, source, version, run, draft }) {
       </form>
     </${Card}>
     ${result && html`<${Result} ...${{ app, flow, version, result, trigger: version.triggers[trigger] }} />`}`;
+}
+
+// What the server is to run. It begins with the first trigger that has the name that is given; a trigger without a name
+// of which it is the first is put before the others, since the server begins with the first one if none is named.
+function tried(version, trigger, draft) {
+  const { triggers } = version, chosen = triggers[trigger];
+  const names = ({ key, meta, type }) => [key, meta?.id, meta?.uiId, type];
+  const name = names(chosen).find((each) => each && triggers.findIndex((other) => names(other).includes(each)) === trigger);
+  if (name) return { ...(draft ? { definition: draft } : { flowVersion: version.version }), trigger: name };
+  return { definition: { ...definitionOf(version), triggers: [chosen, ...triggers.toSpliced(trigger, 1)] } };
 }
 
 // The data of a run, of a button that has some, or nothing.
