@@ -29,8 +29,8 @@ PASSWORD = "Correct-horse-7"
 ENGINE = os.environ.get("TRUNKLINE_ENGINE", "fast")
 """The engine of the servers of these tests: `TRUNKLINE_ENGINE=stock pytest tests/e2e` selects the other one."""
 
-PATIENT = {"job_wait_s": PATIENCE_S, "import_wait_s": PATIENCE_S}
-"""Calls wait for small jobs, however slow the machine is."""
+PATIENT = {"job_wait_s": PATIENCE_S, "import_wait_s": PATIENCE_S, "dashboard_data_s": PATIENCE_S}
+"""Calls wait for small jobs and for the data of dashboards, however slow the machine is."""
 
 Json = Any
 

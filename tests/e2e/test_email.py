@@ -97,9 +97,8 @@ async def test_mails_are_throttled_and_a_mail_that_is_not_sent_is_told(start_ser
             (mail,) = await receiver.number(1)
             assert "https://devices.example.com/auth/verifyEmail?token=" in mail.message.get_content()
             async with server.client() as client:
-                assert (await client.post("/me/verify-email")).headers[
-                    "ratelimit"
-                ] == '"verify_email";r=0;t=60'
+                answer = await client.post("/me/verify-email")
+                assert answer.headers["ratelimit"].startswith('"verify_email";r=0;t=')
                 assert (await client.post("/me/verify-email")).status_code == 429
 
 

@@ -9,6 +9,7 @@ import pytest
 import trio
 
 from tests.e2e.conftest import Server
+from tests.e2e.test_exports import ended
 from tests.patience import PATIENCE_S
 from trunkline.actors.jobs.messages import EndJob
 from trunkline.actors.jobs.runner import Jobs
@@ -187,6 +188,7 @@ async def test_a_directory_is_deleted_by_a_job_that_the_log_shows(files: Files) 
     assert await files.paths() == ["/kept"]
     await files.get(inner, status=404)
     (log,) = (await files.server.call("GET", f"{files.application}/jobLogs"))["items"]
+    log = await ended(files.server, files.application, log["id"])
     assert log["name"] == f"{'privateFile' if 'private' in files.many else 'file'}.delete"
     assert (log["status"], log["output"], log["input"]["path"]) == ("completed", {"removed": 4}, "a")
     assert "told" not in log["output"]

@@ -116,7 +116,7 @@ async def test_what_ran_is_nothing_and_the_parameters_are_checked(server: Server
 
 
 async def test_a_press_is_checked_throttled_by_button_and_counted(start_server: Callable[..., Any]) -> None:
-    async with start_server(limits={"virtual_button": {"calls": 2, "window_s": 10}}) as server:
+    async with start_server(limits={"virtual_button": {"calls": 2, "window_s": 60}}) as server:
         application = await server.application()
         flows = f"{application}/flows"
         flow = await make(server, flows, triggers=[BUTTON | {"outputIds": []}])

@@ -10,10 +10,12 @@ from typing import Any
 
 import httpx
 import pytest
+import trio
 
 from tests.e2e.conftest import Server
 from tests.e2e.test_bundles import ALL, Bundle, export
 from tests.e2e.whole_application import whole_application
+from tests.patience import PATIENCE_S
 
 ID = re.compile(rb"(?<![0-9a-f])[0-9a-f]{24}(?![0-9a-f])", re.IGNORECASE)
 
@@ -191,11 +193,11 @@ async def test_a_large_import_is_a_job_and_the_only_one_of_its_owner(server: Ser
     second = await send(server, "/applications", bundle)
     assert second.status_code in (201, 429)
     async with server.client() as client:
-        for _ in range(1000):
-            listed = (await client.get("/applications?filterField=name&filter=Copied")).json()
-            if listed["totalCount"] >= 1:
-                break
-    (first, *_) = listed["items"]
+        first = None
+        with trio.fail_after(PATIENCE_S):
+            while first is None:
+                listed = (await client.get("/applications?filterField=name&filter=Copied")).json()
+                first = next(iter(listed["items"]), None)
     devices = await server.call("GET", f"/applications/{first['id']}/devices", params={"perPage": 1})
     assert devices["totalCount"] == 500  # it is seen when it is complete
 

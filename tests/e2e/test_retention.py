@@ -44,14 +44,15 @@ async def test_a_removal_goes_on_after_a_kill(tmp_path: Path) -> None:
             while await blocks(data_dir) < BLOCKS:
                 pass
         assert await server.terminate() == 0
-    limits.write_text(
-        "state_keep_days = 7\npurge_interval_s = 0.05\nretention_interval_s = 0.05\n"
-        "removed_entries_max = 1\nretention_pause_s = 0.2\n"
+    often = (
+        "state_keep_days = 7\npurge_interval_s = 0.05\nretention_interval_s = 0.05\nremoved_entries_max = 1\n"
     )
+    limits.write_text(often + "retention_pause_s = 3600\n")
     async with serving(data_dir, "--limits", str(limits)) as server:
         await removed(server, 1)
         await server.kill()
     assert 1 < await blocks(data_dir) < BLOCKS, "it was killed in the middle"
+    limits.write_text(often + "retention_pause_s = 0.001\n")
     async with serving(data_dir, "--limits", str(limits)) as server:
         (newest,) = await server.call("GET", f"{device}/state?limit=1000")
         assert newest["data"] == {"temp": 1}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.actors.house import ManualClock
 from tests.e2e.conftest import Server
 from tests.e2e.rows import api_token
 from tests.e2e.sse_client import EventReader, until
@@ -92,7 +93,7 @@ async def test_a_filter_that_does_not_fit_is_400(server: Server, filter: str, sa
 
 
 async def test_each_caller_may_publish_so_much(start_server: Any) -> None:
-    async with start_server() as server:
+    async with start_server(clock=ManualClock()) as server:
         application = await server.application()
         token = await api_token(server, "/me", "application.mqttPublishMessage")
         for _ in range(30):
