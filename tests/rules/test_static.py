@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 # The first run of mypy after an installation reads the sources of every dependency.
-MYPY_TIMEOUT_S = 300
+MYPY_TIMEOUT_S = 500
 
 
 def run_tool(*arguments: str, cwd: Path) -> None:
