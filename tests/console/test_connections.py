@@ -44,11 +44,11 @@ async def test_the_address_of_a_webhook_can_be_called(server: Server, console: C
     await console.at("button", "Create a webhook", nth=1).click()
     await console.at("textbox", "Name").fill("orders")
     await console.at("textbox", re.compile("^Response code")).fill("202")
-    await console.at("textbox", re.compile("^Basic auth username")).fill("shop")
+    await console.at("textbox", re.compile("^Basic auth username")).fill("o'brien")
     await console.at("textbox", re.compile("^Basic auth password")).fill("open sesame")
     await console.at("button", "Create").click()
     address = await console.at(css='figure[aria-label="The address"] pre').text()
-    await console.sees("-u 'shop:PASSWORD'")
+    await console.sees("-u 'o'\\''brien:PASSWORD'")
     webhook = (await console.place()).rpartition("/")[2]
     trigger = {"type": "webhook", "key": webhook, "outputIds": []}
     flow = {"name": "order", "flowClass": "experience", "triggers": [trigger]}
@@ -57,7 +57,7 @@ async def test_the_address_of_a_webhook_can_be_called(server: Server, console: C
     await console.at("link", "order").shown()
     async with httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
         assert (await client.post(address, json={})).status_code == 401
-        assert (await client.post(address, json={}, auth=("shop", "open sesame"))).status_code == 202
+        assert (await client.post(address, json={}, auth=("o'brien", "open sesame"))).status_code == 202
     await console.at("button", "Change").click()
     await console.at("checkbox", re.compile("^Enabled")).click()
     await console.at("button", "Save").click()

@@ -166,12 +166,14 @@ export function Empty({ title, children, call }) {
   </div>`;
 }
 
+// A text in single quotation marks, as a shell reads it.
+export const shellText = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+
 // A call of the API to copy, for curl and for Python.
 export function Calls({ method = "GET", path, body }) {
   const url = location.origin + path;
   const json = body === undefined ? "" : exactJson(body);
-  const quoted = json.replaceAll("'", "'\\''");
-  const curl = `curl -s -X ${method} '${url}' -H "Authorization: Bearer $TOKEN"${json && ` \\\n  -H 'Content-Type: application/json' -d '${quoted}'`}`;
+  const curl = `curl -s -X ${method} '${url}' -H "Authorization: Bearer $TOKEN"${json && ` \\\n  -H 'Content-Type: application/json' -d ${shellText(json)}`}`;
   const python = [
     "import json, os, urllib.request",
     "",

@@ -4,7 +4,7 @@ import { get, path } from "../lib/api.js";
 import { useData } from "../lib/hooks.js";
 import { link } from "../lib/router.js";
 import { html } from "../lib/ui.js";
-import { Badge, Card, Loaded, Snippet } from "../parts/basics.js";
+import { Badge, Card, Loaded, shellText, Snippet } from "../parts/basics.js";
 import { RecordList, RecordPage } from "../parts/records.js";
 import { fieldsOf, useDocument } from "../parts/schema.js";
 
@@ -80,7 +80,7 @@ export function Webhook({ app, webhook }) {
 }
 
 function tryIt(webhook) {
-  const user = webhook.basicAuthUsername ? ` -u '${webhook.basicAuthUsername}:PASSWORD'` : "";
+  const user = webhook.basicAuthUsername ? ` -u ${shellText(`${webhook.basicAuthUsername}:PASSWORD`)}` : "";
   if (webhook.isWebsocket) {
     const headers = "-H 'Connection: Upgrade' -H 'Upgrade: websocket' -H 'Sec-WebSocket-Version: 13' -H 'Sec-WebSocket-Key: dGVzdGluZyBhIHdlYmhvb2s='";
     return `curl -si -N --http1.1 '${address(webhook).replace(/^ws/, "http")}'${user} \\\n  ${headers}`;
