@@ -319,7 +319,19 @@ async def test_many_devices_are_created_from_a_recipe(server: Server, console: C
     (made,) = (await server.call("GET", f"{application}/devices?filterField=name&filter=pump-*"))["items"]
     assert (made["name"], made["tags"]) == ("pump-1", [{"key": "floor", "value": "1"}])
     await console.at("button", "Some that are all the same").click()
+    await console.at("textbox", "Number of devices").fill("1")
+    await console.at("checkbox", "With an access key for each device").click()
+    await console.at("button", "Create devices").click()
+    await console.sees("The secrets are shown now and never again.")
+    newest = console.at(css='figure[aria-label="The lines with the ids of the devices"] pre')
+    secrets = await newest.text()
+    await console.at("textbox", "Number of devices").fill("x")
+    async with console.expecting("status of 400"):
+        await console.at("button", "Create devices").click()
+        await console.at("alert").says("count")
+    assert await newest.text() == secrets
+    await console.at("checkbox", "With an access key for each device").click()
     await console.at("textbox", "Number of devices").fill("101")
     await console.at("button", "Create devices").click()
     await dialog.at("status").says("completed")
-    assert (await server.call("GET", f"{application}/devices?perPage=1"))["totalCount"] == 103
+    assert (await server.call("GET", f"{application}/devices?perPage=1"))["totalCount"] == 104

@@ -57,7 +57,7 @@ function Many({ app, source, record }) {
   const [csv, setCsv] = useState("");
   const [columns, setColumns] = useState({});
   const [given, setGiven] = useState({ count: "10", keys: false });
-  const [result, setResult] = useState(null);
+  const [results, setResults] = useState([]); // the newest first; all stay, since secrets are shown once
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
   const id = useId();
@@ -70,13 +70,12 @@ function Many({ app, source, record }) {
     event.preventDefault();
     setBusy(true);
     setError(null);
-    setResult(null);
     const chosen = Object.fromEntries(Object.entries(columns).filter(([, column]) => headers.includes(column)));
     const body = { ...(way === "csv" ? { csv, ...chosen } : { count: Number(given.count) }), makeUniqueKeySecret: given.keys };
     try {
       const answer = await post(`${source}/bulkCreate`, body);
       if (answer.jobId) await openJob("Creation of devices", app, answer.jobId);
-      else setResult(answer);
+      else setResults((before) => [{ answer, keys: given.keys }, ...before]);
     } catch (failure) {
       setError(failure);
     }
@@ -105,7 +104,7 @@ function Many({ app, source, record }) {
       <${Problem} error=${error} />
       <div><button class="primary" disabled=${busy || (way === "csv" && !csv.trim())}>Create devices</button></div>
     </form>
-    ${result && html`<${Result} ...${{ app, result, record, keys: given.keys }} />`}
+    ${results.map(({ answer, keys }, at) => html`<${Result} key=${results.length - at} ...${{ app, result: answer, record, keys }} />`)}
   </${Card}>`;
 }
 
