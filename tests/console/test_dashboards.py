@@ -78,6 +78,8 @@ async def test_a_dashboard_is_drawn_with_all_its_blocks(server: Server, console:
         {"name": "device", "type": "deviceId", "defaultValue": device,
          "validationConfig": {"deviceIds": [device, other]}},
         {"name": "q", "type": "string", "defaultValue": "no query"},
+        {"name": "room", "type": "deviceTag", "defaultValue": {"key": "room", "value": "1"},
+         "validationConfig": {"deviceTags": [{"value": "kitchen"}]}},
     ]  # fmt: skip
     body = {
         "name": "all",
@@ -114,7 +116,9 @@ async def test_a_dashboard_is_drawn_with_all_its_blocks(server: Server, console:
     # It is read again by itself.
     await server.call("POST", f"{application}/devices/{device}/state", {"data": {"temp": 4}})
     await at("Newest").at("image", "Newest: 4 of 0 to 10").shown()
-    # A parameter and the range are in the address.
+    # A tag may have only a value. A parameter and the range are in the address.
+    await console.at("combobox", "room").choose("=kitchen")
+    assert "ctx.room=%3Dkitchen" in await console.place()
     await console.at("combobox", "device").choose("valve")
     await at("Newest").at("image", "Newest: 9 of 0 to 10").shown()
     await console.at("combobox", "Range").choose("1 hour")

@@ -25,7 +25,8 @@ export function chosen(dashboard, query) {
 
 function tag(text) {
   const cut = text.indexOf("=");
-  return cut < 0 ? { key: text } : { key: text.slice(0, cut), value: text.slice(cut + 1) };
+  if (cut < 0) return { key: text };
+  return { ...(cut > 0 ? { key: text.slice(0, cut) } : {}), value: text.slice(cut + 1) }; // a tag may have only a value
 }
 
 
