@@ -225,6 +225,25 @@ async def test_the_picture_stops_when_the_pointer_is_released_or_escape_is_press
     await stays(console)
 
 
+async def test_a_box_that_is_cut_off_is_shown_after_the_click(server: Server, console: ConsolePage) -> None:
+    await drawn(server, console, nodes=placed(("a", 0, 0), ("b", 2000, 100)))
+    start = await console.run(SHOWN)
+
+    async def moved() -> Any:
+        now = await console.run(SHOWN)
+        return now if now["x"] != start["x"] else None
+
+    await console.at(css=".flow-canvas svg").press("ArrowRight")
+    start = await console.soon(moved, "a picture that has moved")
+    assert -92 < start["x"] < 0  # the left of the box is out of sight, its middle is not
+    async with pressed(console, box(console, "a")):
+        await console.run(FRAMES)
+        now = await console.run(SHOWN)
+        assert (now["x"], now["y"]) == (start["x"], start["y"])
+    await console.at("textbox", "Name of the part").shown()
+    assert (await console.soon(moved, "a picture with the box"))["x"] < -92
+
+
 EVENLY = """new Promise((done) => {
     const svg = document.querySelector(".flow-canvas svg"), frames = [];
     const watch = new MutationObserver(() => {

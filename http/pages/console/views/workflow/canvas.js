@@ -135,7 +135,8 @@ export function Canvas({ draft, drawn, change, selected, select, href, add, foll
   const over = live?.kind === "line" && live.over && !lineProblem(parts, live.part, live.output, live.over) ? live.over : "";
   const into = live && lineFor(live);
   const current = useRef({});
-  current.current = { open, href, reveal: (key) => view.reveal(layout.places.get(key), BOX), choose: (edge) => {
+  // A box that is pressed gets the focus before it is clicked or dragged, and stays below the pointer until then.
+  current.current = { open, href, reveal: (key) => gesture.isHeld() || view.reveal(layout.places.get(key), BOX), choose: (edge) => {
     focusOn.current = ".flow-cut";
     setLine(edgeKey(edge));
   } };

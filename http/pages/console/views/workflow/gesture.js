@@ -94,6 +94,7 @@ export function useGesture(view, ended) {
       held.current = moved({ ...gesture, pointerId: event.pointerId, startX: event.clientX, startY: event.clientY, farthest }, event, view.svg.current);
       latest.current.view.keep();
     },
+    isHeld: () => held.current !== null, // from the press on, also while it may become a click
     // Whether a click ends a drag; asked once for each.
     wasDragged: () => {
       const dragged = wasDragged.current;
