@@ -105,6 +105,41 @@ async def test_the_server_is_shown_from_its_counters(server: Server, console: Co
         assert "trunkline_commits_total" in (await client.get("/metrics")).text
 
 
+LATE = """{
+    const late = new AbortController(), usual = AbortSignal.timeout;
+    AbortSignal.timeout = () => late.signal;
+    globalThis.late = () => late.abort(new DOMException("It is late.", "TimeoutError"));
+    globalThis.usual = () => { AbortSignal.timeout = usual; };
+}"""
+"""Calls with a limit of time wait until the test says that they are late."""
+
+
+async def test_figures_are_stale_when_the_server_does_not_answer(
+    server: Server, console: ConsolePage
+) -> None:
+    application = await server.application()
+    await server.device(application)
+    await console.go(f"#{application}")
+    await console.at(css=".is-live").shown()
+    await console.run(LATE)
+    async with console.held("*/overview*") as asked:
+        await asked()
+        await console.run("late()")
+        await console.at(css=".is-stale").says("The server does not answer.")
+        await shows(console, "Never seen", "1")
+    await console.run("usual()")
+    await console.at(css=".is-live").shown()
+    await console.go("#/server")
+    await console.at("heading", "Calls by class").shown()
+    await console.run(LATE)
+    async with console.held("*/metrics") as asked:
+        await asked()
+        await console.run("late()")
+        await console.sees("The counters cannot be read, so these are older. The server does not answer.")
+    await console.run("usual()")
+    await console.at("alert").gone()
+
+
 async def test_actors_are_listed_by_what_is_wrong_with_them(server: Server, console: ConsolePage) -> None:
     application = await server.application()
     busy = await server.device(application, "busy")

@@ -3,6 +3,8 @@
 import { exactJson, parseExact } from "./exact.js";
 import { endSession, session } from "./session.js";
 
+const LATE_MS = 35_000; // the server itself answers within 30 s (request_timeout_s)
+
 export class ApiError extends Error {
   // status: the HTTP status, 0 if no answer came. type: the type of the error, such as "Validation". problems: the parts
   // of a bundle that are not acceptable, as [{type, name, message}].
@@ -16,6 +18,9 @@ export class ApiError extends Error {
 }
 
 export const unreachable = () => new ApiError(0, "Unreachable", "The server does not answer. Check that it runs and that this machine reaches it.");
+
+// The signal of a call that also ends when no answer comes, for loads that are repeated: a connection may hang for minutes.
+export const inTime = (signal) => AbortSignal.any([signal, AbortSignal.timeout(LATE_MS)]);
 
 // A path of the API from its segments: path("applications", id, "devices").
 export function path(...segments) {

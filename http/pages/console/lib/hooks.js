@@ -1,5 +1,6 @@
 // Hooks for data: loaded from the API, repeated while the page is seen, or followed as a stream.
 
+import { inTime } from "./api.js";
 import { openStream } from "./stream.js";
 import { useEffect, useRef, useState } from "./ui.js";
 
@@ -24,7 +25,7 @@ export function useData(load, deps, { every = 0 } = {}) {
       const mine = (abort = new AbortController());
       setState((before) => ({ ...before, loading: true }));
       try {
-        const value = await latest.current(mine.signal);
+        const value = await latest.current(known && wait ? inTime(mine.signal) : mine.signal);
         if (!mine.signal.aborted) {
           known = true;
           setState({ value, loading: false, at: Date.now() });

@@ -1,6 +1,6 @@
 // The counters of `/metrics`, read from the text format of Prometheus, and what follows from two readings of them.
 
-import { request } from "./api.js";
+import { inTime, request } from "./api.js";
 import { useEffect, useState } from "./ui.js";
 
 const EVERY_MS = 3000;
@@ -71,7 +71,7 @@ export function useMetrics() {
       if (document.hidden || reading) return;
       reading = true;
       try {
-        const answer = await request("GET", "/metrics", { signal: abort.signal, token: false });
+        const answer = await request("GET", "/metrics", { signal: inTime(abort.signal), token: false });
         const last = kept.at(-1);
         const next = parse(await answer.text(), Date.now());
         if (last && total(next, "process_start_time_seconds") !== total(last, "process_start_time_seconds")) kept.length = 0;
