@@ -149,6 +149,17 @@ class ConsolePage(ElementPage):
         await self.command("Fetch.disable")  # they go on
 
     @asynccontextmanager
+    async def hidden(self) -> AsyncIterator[None]:
+        """Within it the tab is hidden for the page: its streams are closed, and repeated loads wait."""
+        script = """{
+            Object.defineProperty(document, "hidden", { value: %s, configurable: true });
+            document.dispatchEvent(new Event("visibilitychange"));
+        }"""
+        await self.run(script % "true")
+        yield
+        await self.run(script % "false")
+
+    @asynccontextmanager
     async def download(self) -> AsyncIterator[Callable[[], Awaitable[Path]]]:
         """Within it a file is downloaded: `async with page.download() as file: click; path = await file()`."""
         found: dict[str, str] = {}

@@ -58,7 +58,7 @@ async def workflow(server: Server, **more: Any) -> tuple[str, str]:
 
 
 async def test_a_failed_run_is_found_understood_and_replayed(server: Server, console: ConsolePage) -> None:
-    _, place = await workflow(server)
+    path, place = await workflow(server)
     await console.go(place)
     await console.at("link", re.compile("^Too warm")).click()
     await console.sees("{{data.temperature}} > 30")
@@ -79,6 +79,16 @@ async def test_a_failed_run_is_found_understood_and_replayed(server: Server, con
     await console.at("link", "Open the new run").click()
     await console.at("link", re.compile("^Fine.*visited 1 time")).shown()
     await console.sees("All is well.")
+
+    async def two_failed() -> bool:
+        return bool((await server.call("GET", f"{path}/runs?outcome=failed"))["totalCount"] == 2)
+
+    async with console.hidden():  # nothing tells the page that the run has ended
+        await console.at("button", "Replay").click()
+        await console.at(css="dialog").at("button", "Replay").click()
+        await console.sees("The new run has not ended yet.")
+        await console.soon(two_failed, "two failed runs")
+    await console.sees("The replay has ended: failed")
 
 
 async def test_all_failed_runs_are_replayed_in_parts(chromium: None, tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ const STEADY_MS = 10_000; // a stream that was open for so long is opened again 
 const RETRY_MS = [500, 1000, 2000, 5000, 10_000];
 
 // Open a stream; returns the function that closes it.
-// onEvent(data, name, id): an event, its data decoded. onReset(): some events were missed and are not kept.
+// onEvent(data, name, id): an event, its data decoded. onReset(): some events were missed, or may have been.
 // onState({state, since, error}): "opening" at first, "live" once the server has answered, "stale" when it is interrupted.
 export function openStream(target, { query, onEvent, onReset, onState }) {
-  let closed = false, running = false, abort = null, timer = 0, watchdog = 0, lastId = "", failures = 0, current = "", since = 0;
+  let closed = false, running = false, abort = null, timer = 0, watchdog = 0, wasOpen = false, lastId = "", failures = 0, current = "", since = 0;
 
   const tell = (state, error) => {
     if (closed || (state === current && !error)) return;
@@ -68,6 +68,8 @@ export function openStream(target, { query, onEvent, onReset, onState }) {
       }
       openedAt = Date.now();
       tell("live");
+      if (wasOpen && !lastId) dispatch("event: reset"); // it cannot resume, since it had no event yet
+      wasOpen = true;
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       let text = "";
       for (;;) {

@@ -7,6 +7,7 @@ import { link, route } from "../../lib/router.js";
 import { html, useMemo, useRef, useState } from "../../lib/ui.js";
 import { Card, Facts, Loaded, Notice, Time } from "../../parts/basics.js";
 import { Json } from "../../parts/json.js";
+import { note } from "../../parts/notes.js";
 import { useVersionNames } from "./choice.js";
 import { Graph } from "./graph.js";
 import { PartPanel } from "./part.js";
@@ -73,13 +74,13 @@ function useRunsThatEnd(source) {
   const ended = useRef(new Map());
   const [, redraw] = useState(0);
   const draw = useFrame(() => redraw((before) => before + 1));
-  useStream(source + "/runStream", {
-    onEvent: (run) => {
-      if (ended.current.size >= ENDED_MAX) ended.current.delete(ended.current.keys().next().value);
-      ended.current.set(run.id, run);
-      draw();
-    },
-  });
+  const onEvent = (run) => {
+    if (ended.current.size >= ENDED_MAX) ended.current.delete(ended.current.keys().next().value);
+    ended.current.set(run.id, run);
+    draw();
+  };
+  const onReset = () => get(source + "/runs").then(({ items }) => items.forEach(onEvent), (error) => note(error.message, "bad"));
+  useStream(source + "/runStream", { onEvent, onReset });
   return ended.current;
 }
 
