@@ -200,6 +200,21 @@ async def test_a_command_is_sent_and_acknowledged(server: Server, console: Conso
     await console.sees("127.0.0.1")
 
 
+async def test_commands_are_seen_that_no_stream_has_told_of(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    device = await server.device(application)
+    async with console.held("*/commandStream*") as asked:
+        await console.go(f"#{device}/commands")
+        await asked()
+        await console.sees("No command was sent to this device")
+        await server.call("POST", f"{device}/command", {"name": "before"})
+    await console.at(css="tbody").says("before")
+    async with console.hidden():
+        await console.sees("stale since")
+        await server.call("POST", f"{device}/command", {"name": "while"})
+    await console.at(css="tbody").says("while")
+
+
 async def test_states_are_sent_read_exported_and_removed(server: Server, console: ConsolePage) -> None:
     application = await server.application()
     device = await server.device(application)

@@ -2,7 +2,7 @@
 
 import { path, post } from "../../lib/api.js";
 import { useStream } from "../../lib/hooks.js";
-import { html } from "../../lib/ui.js";
+import { html, useEffect } from "../../lib/ui.js";
 import { Badge, Card, Empty, Live, Time } from "../../parts/basics.js";
 import { Form } from "../../parts/form.js";
 import { Json } from "../../parts/json.js";
@@ -22,6 +22,9 @@ export function CommandsTab({ app, device }) {
   // Commands that wait change their status without an event, so the log is read again while there are any.
   const log = useLog(source, (entries) => (entries.some((each) => ["queued", "sent"].includes(each.status)) ? WATCH_MS : 0));
   const stream = useStream(path("applications", app, "devices", device, "commandStream"), { onEvent: log.reload, onReset: log.reload });
+  const live = stream.state === "live";
+  // A command may have been sent between the load of the log and the start of the stream.
+  useEffect(() => { if (live) log.reload(); }, [live]);
   const send = async (values) => {
     await post(source, values);
     note(`The command ${values.name} is stored and sent.`);
