@@ -15,6 +15,9 @@ from tests.e2e.conftest import EMAIL, PASSWORD, Server, running_server
 
 pytestmark = pytest.mark.slow
 
+LARGE = 9007199254740993
+"""A whole number that a double cannot hold."""
+
 
 async def make(server: Server, application: str, subject: str, level: str = "error", **more: Any) -> str:
     """Create an event; returns its path."""
@@ -67,14 +70,14 @@ async def test_new_events_wait_until_they_are_asked_for(server: Server, console:
 
 async def test_one_event_is_responded_to_and_followed(server: Server, console: ConsolePage) -> None:
     application = await server.application()
-    path = await make(server, application, "The pump is hot", data={"temperature": 81.5}, message="At once.")
+    path = await make(server, application, "The pump is hot", data={"temperature": LARGE}, message="At once.")
     await console.go(f"#{application}/events")
     await console.at("button", "Acknowledge: The pump is hot").click()
     await console.at("dialog").at("textbox", re.compile("^Comment")).fill("I look at it.")
     await console.at("dialog").at("button", "Acknowledge").click()
     await console.sees("The event is acknowledged.")
     await console.at("link", "The pump is hot").click()
-    await console.sees("temperature: 81.5")
+    await console.sees(f"temperature: {LARGE}")
     await console.sees("I look at it.")
     await console.at("textbox", re.compile("^Comment")).fill("The valve was closed.")
     await console.at("button", "Resolve").click()

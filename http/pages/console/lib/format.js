@@ -1,8 +1,10 @@
 // Numbers and names as text; numbers are short and in the reader's locale.
 
+import { exactJson } from "./exact.js";
+
 const whole = new Intl.NumberFormat();
 const short = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 });
-const precise = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 6 });
+const precise = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 6, maximumFractionDigits: 0, roundingPriority: "morePrecision" });
 const UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
 const ACRONYMS = { api: "API", ca: "CA", cors: "CORS", csv: "CSV", html: "HTML", http: "HTTP", json: "JSON", jwt: "JWT", mqtt: "MQTT", sid: "SID", ssl: "SSL", ttl: "TTL", uri: "URI", url: "URL" };
 
@@ -12,11 +14,11 @@ export const count = (value) => (value === undefined || value === null ? "-" : w
 // 1 device, 2 devices
 export const plural = (number, noun, many = noun + "s") => `${count(number)} ${number === 1 ? noun : many}`;
 
-// A value of a device: numbers with at most six digits, everything else as JSON.
+// A value of a device: numbers with six digits, or all digits before the point if there are more; everything else as JSON.
 export function valueText(value) {
   if (value === undefined) return "-";
-  if (typeof value === "number") return precise.format(value);
-  return typeof value === "string" ? value : JSON.stringify(value);
+  if (typeof value === "number" || typeof value === "bigint") return precise.format(value);
+  return typeof value === "string" ? value : exactJson(value);
 }
 
 // A tag, or a filter of tags, which may have a key or a value alone: key=value, key, =value.

@@ -18,7 +18,7 @@ export function Event({ app, event: id }) {
   const target = path("applications", app, "events", id);
   const home = link("/applications", app, "events");
   const [gone, setGone] = useState(false);
-  const data = useData((signal) => get(target, {}, { signal }), [target]);
+  const data = useData((signal) => get(target, {}, { signal, exact: true }), [target]);
   const stream = useStream(path("applications", app, "eventStream"), {
     onEvent: ({ eventId, change }) => eventId === id && (change === "deleted" ? setGone(true) : data.reload()),
     onReset: () => data.reload(),

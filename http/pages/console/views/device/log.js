@@ -17,7 +17,7 @@ export function useLog(source, every) {
   const { limit, until } = route.value.query;
   const size = SIZES.find((each) => each === Number(limit)) || SIZES[0];
   const asked = { limit: size, end: until };
-  const data = useData((signal) => get(source, asked, { signal }), [source, size, until], { every });
+  const data = useData((signal) => get(source, asked, { signal, exact: true }), [source, size, until], { every });
   return { ...data, size };
 }
 
