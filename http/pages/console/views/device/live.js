@@ -23,8 +23,12 @@ export function LiveTab({ app, device, record, reload }) {
   const names = charted(record);
   const live = useLive({ app, device, names, range });
   const source = path("applications", app, "devices", device);
+  const both = () => {
+    reload();
+    live.reload(); // the newest values go with the names of the attributes
+  };
   const declare = async () => {
-    if (await openForm("Declare an attribute", { fields: attributeFields(), button: "Declare", submit: (values) => post(`${source}/attributes`, values) })) reload();
+    if (await openForm("Declare an attribute", { fields: attributeFields(), button: "Declare", submit: (values) => post(`${source}/attributes`, values) })) both();
   };
   if (!record.attributes.length) {
     return html`<${Empty} title="This device declares no attributes" call=${{ method: "POST", path: `${source}/attributes`, body: { name: "temperature", dataType: "number" } }}>
@@ -38,7 +42,7 @@ export function LiveTab({ app, device, record, reload }) {
       ${silent ? html`<${NoStates} source=${source} attribute=${record.attributes[0]} />` : html`<${Charts} ...${{ names, range, live, record }} />`}
     </${Card}>
     <${Card} flush title="Attributes" actions=${html`<button data-create onClick=${declare}>Declare an attribute</button>`}>
-      <${Table} label="Attributes" rowKey=${(row) => row.name} columns=${columns({ names, live, source, reload })} rows=${record.attributes} />
+      <${Table} label="Attributes" rowKey=${(row) => row.name} columns=${columns({ names, live, source, reload: both })} rows=${record.attributes} />
     </${Card}>`;
 }
 
