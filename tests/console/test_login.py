@@ -57,10 +57,18 @@ async def test_a_token_that_is_not_valid_any_more_leads_to_the_login(
     token = await console.run(TOKEN)
     body = {"password": PASSWORD, "newPassword": "Other-horse-99", "invalidateExistingTokens": True}
     await server.call("PATCH", "/me/changePassword", body, token=token)
+    await console.at("button", "Create an application").click()
+    await console.at("dialog").at("textbox", "Name").fill("barn")
     async with console.expecting("status of 401"):
-        await console.go(f"#{application}")
-        await console.sees("You are logged out")
+        async with console.held("*/applications") as asked:
+            await console.at("dialog").at("button", "Create").click()
+            await asked()
+            await console.go(f"#{application}")
+            await console.sees("You are logged out")
+        await console.settled()
     assert await console.run(f"{TOKEN} ?? null") is None
     await console.log_in(EMAIL, "Other-horse-99")
     await console.sees("no devices yet")
+    # What came after the log-in had ended is not for this one.
+    assert await console.at(css=".notes > div").count() == 0
     assert json.dumps(token) not in await console.run("JSON.stringify(sessionStorage)")
