@@ -22,7 +22,8 @@ each option (by default true), and `json` is a list or an object."""
 class Setting(NamedTuple):
     """A setting of a type of node, or of each row of a list.
 
-    Without `options`, any value of its kind. The first option of a choice is the default, unless one is needed.
+    Without `options`, any value of its kind. The first option of a choice is the default, unless one is needed. A flag
+    that `is_on` is true unless it is set to false.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Setting(NamedTuple):
     is_needed: bool = False
     options: tuple[str, ...] = ()
     rows: tuple[Setting, ...] = ()
+    is_on: bool = False
 
 
 class Form(NamedTuple):
@@ -65,6 +67,10 @@ def _number(name: str) -> Setting:
 
 def _flag(name: str) -> Setting:
     return Setting(name, "flag")
+
+
+def _flag_on(name: str) -> Setting:
+    return Setting(name, "flag", is_on=True)
 
 
 def _json(name: str) -> Setting:
@@ -303,7 +309,7 @@ FORMS: Final[dict[str, Form]] = {
             _long("queryTemplate"),
             _text("sortField"),
             _text("sortDirection"),
-            _flag("deleteMultiple"),
+            _flag_on("deleteMultiple"),
             _RESULT,
         ),
     ),
@@ -460,7 +466,7 @@ FORMS: Final[dict[str, Form]] = {
             *_PAGE,
             _flag("includeState"),
             _texts("attributes"),
-            _flag("includeConnectionStatus"),
+            _flag_on("includeConnectionStatus"),
             *_SHOWN,
         ),
     ),

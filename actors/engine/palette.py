@@ -33,4 +33,5 @@ def _setting(setting: Setting) -> Doc:
     shown: Doc = {"name": setting.name, "kind": setting.kind, "required": setting.is_needed}
     options = {"options": list(setting.options)} if setting.options else {}
     rows = {"rows": [_setting(each) for each in setting.rows]} if setting.rows else {}
-    return {**shown, **options, **rows}
+    default = {"default": setting.is_on} if setting.kind == "flag" else {}
+    return {**shown, **options, **rows, **default}

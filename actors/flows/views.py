@@ -75,6 +75,7 @@ class NodeSetting(View, frozen=True):
     required: bool
     options: list[str] | None = None
     rows: list[RowSetting] | None = None
+    default: bool | None = None
 
 
 class NodeType(View, frozen=True):

@@ -654,6 +654,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "NodeSetting.options": "The values of a choice, of which the first one is the default unless one is required; of "
     "`flags`, what each boolean is about",
     "NodeSetting.rows": "The fields of each object of a list",
+    "NodeSetting.default": "What a flag is that is not set",
     "RowSetting.name": "The field of the object",
     "RowSetting.kind": "How it is read, as in settings",
     "RowSetting.options": "The values of a choice; the first one is the default, unless one is required",

@@ -63,6 +63,40 @@ async def test_a_field_keeps_the_focus_while_the_draft_is_saved(server: Server, 
     assert (await saved(server, console, path))["nodes"][0]["config"] == {"message": "ab"}
 
 
+async def test_boxes_are_checked_where_the_server_means_yes(server: Server, console: ConsolePage) -> None:
+    files = {"type": "appFile", "key": "/a", "config": {"private": True}}
+    path = await drawn(server, console, triggers=[files, {"type": "integration", "key": "1" * 24}])
+    await add(console, "Delete event")
+    await checked(console, "Delete multiple")
+    await add(console, "Event")
+    await checked(console, "New", "Acknowledged", "Resolved")
+    for _ in range(2):
+        await console.at("checkbox", "New").click()
+    await box(console, "@1").click()
+    await checked(console, "Message")
+    await box(console, "@0").click()
+    await checked(console, "Create", "Update", "Delete", "Private")
+    await console.at("checkbox", "Delete").click()
+    found = await saved(server, console, path)
+    assert found["nodes"][0]["config"] == {}
+    assert [each.get("config") for each in found["triggers"]] == [
+        {"create": True, "update": True, "delete": False, "private": True},
+        None,
+        {"new": True, "acknowledged": True, "resolved": True},
+    ]
+
+
+async def checked(console: ConsolePage, *names: str) -> None:
+    """Wait until the boxes with these names are checked, and no others."""
+    await console.at("checkbox", names[0]).shown()
+    script = "[...document.querySelectorAll('.flow-part input:checked')].map((each) => each.labels?.[0]?.innerText)"
+
+    async def look() -> bool:
+        return await console.run(script) == [*names]
+
+    await console.soon(look, f"checks of {names}")
+
+
 async def test_what_the_server_refuses_is_opened(server: Server, console: ConsolePage) -> None:
     path = await drawn(server, console, nodes=nodes("a"))
     await add(console, "Timer")

@@ -333,6 +333,8 @@ async def test_custom_nodes_are_offered_counted_and_shown_with_what_uses_them(se
         {"name": "expression", "kind": "expression", "required": True},
         {"name": "resultPath", "kind": "path", "required": True},
     ]
+    flags = [each for each in types["DeleteEventNode"]["settings"] if each["kind"] == "flag"]
+    assert flags == [{"name": "deleteMultiple", "kind": "flag", "required": False, "default": True}]
     assert types["MathNode"]["settings"] == [
         {"name": "statements", "kind": "rows", "required": False, "rows": statements}
     ]

@@ -101,6 +101,12 @@ def test_the_options_of_a_choice_are_those_that_are_accepted(module: ModuleType)
         assert tuple(accepted) in same, name
 
 
+def test_flags_are_on_that_are_true_unless_set() -> None:
+    sources = "".join(each.read_text() for each in ENGINE.glob("nodes/*.py"))
+    read = set(re.findall(r'\.get\("(\w+)"\) is (?:not )?False', sources))
+    assert read == {each.name for form in FORMS.values() for each in form.settings if each.is_on}
+
+
 # The rows of lists. A node is prepared with rows that note what is read of them.
 
 

@@ -6,7 +6,7 @@ import { coded, useDocument } from "../../parts/schema.js";
 import { connected, disconnected, idProblem, lineProblem, renamed, reordered, withField } from "./change.js";
 import { ListField } from "./list-field.js";
 import { LiveField } from "./live-field.js";
-import { fieldsOfPart, isList, valueAt, withValue } from "./settings.js";
+import { changeOf, fieldsOfPart, isList, valueAt } from "./settings.js";
 import { outputsOf, typeText } from "./shape.js";
 
 const SHOWN_MAX = 6;
@@ -24,7 +24,10 @@ export function PartForm({ draft, part, parts, palette, problems, select, forget
   const folded = useMemo(() => new Set(fields.length > SHOWN_MAX + 2 ? fields.filter((each) => !each.needed && !each.isSet).slice(-Math.max(0, fields.length - SHOWN_MAX)).map((each) => each.name) : []), [isReady]);
   const change = (path, value, { at, name = path.join(".") } = {}) => draft.change(withField(draft.value, part.key, path, value, at), { merge: `${part.key} ${name}` });
   const field = (each) => {
-    const set = (value, name = each.name) => change(each.path, withValue(part, each, value), { at: each.member, name });
+    const set = (given, name = each.name) => {
+      const { path, value } = changeOf(part, each, given);
+      change(path, value, { at: each.member, name });
+    };
     const order = (places, blank) => {
       forget(); // its output may be another one now
       draft.change(reordered(draft.value, part.key, each.name, places, blank));

@@ -3,16 +3,24 @@
 
 import { fieldsOf, labelOf, schemaOf } from "../../parts/schema.js";
 
-const TYPES = { choice: "select", flag: "checkbox", json: "json", longTemplate: "longtext" };
+const TYPES = { json: "json", longTemplate: "longtext" };
 // The kinds of settings whose values the fields of triggers take, by the type of the field; all others take texts.
 const KINDS = { checkbox: "flag", json: "json", lines: "texts", select: "choice" };
+// Settings of triggers that the server takes as on while none of their group is set.
+const GROUPS = {
+  appFile: [["create", "update", "delete"], ["public", "private"]],
+  dataTable: [["insert", "bulkInsert", "update", "delete"]],
+  event: [["new", "acknowledged", "resolved"]],
+  integration: [["message"]],
+};
 const LISTS = new Set(["rows", "texts", "flags"]);
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 const PLACEHOLDERS = { expression: "{{data.temperature}} > 30", path: "data.temperature" };
 const CUSTOM_KINDS = { checkbox: "flag", select: "choice", stringTemplate: "template", numberTemplate: "number", jsonTemplate: "longTemplate", payloadPath: "path" };
 
-// The fields: as of Form, with `path`, where the value stands in the trigger or node, and `kind` of the setting.
-// `names`: fields of the configuration that are shown whether the palette has them or not.
+// The fields: as of Form, with `path`, where the value stands in the trigger or node, `kind` of the setting, `usual`, what is
+// meant without a value, and `group`, the settings that are written with it. `names`: fields of the configuration that are
+// shown whether the palette has them or not.
 export function fieldsOfPart(part, palette, document, names) {
   if (part.kind === "trigger") return triggerFields(part, document, names);
   const form = palette?.nodeTypes.find((each) => each.type === part.type);
@@ -26,11 +34,12 @@ export function fieldsOfPart(part, palette, document, names) {
   return [...own, ...shown, ...others.map((name) => ({ name, label: labelOf(name), type: "json", rows: 4, path: ["config", name], isSet: true }))];
 }
 
-function settingField({ name, kind, required, options, rows }, value, path, label = labelOf(name.replace(/Template$/, ""))) {
+function settingField({ name, kind, required, options, rows, default: usual }, value, path, label = labelOf(name.replace(/Template$/, ""))) {
   const field = { name, label, path, kind, needed: required, placeholder: PLACEHOLDERS[kind], isSet: value !== undefined && value !== "", rows: 4 };
   const fitting = fits(kind, value, options);
   if (LISTS.has(kind)) return { ...field, type: "list", fitting, options, settings: rows };
   if (!fitting) return { ...field, type: "json" };
+  if (kind === "flag") return { ...field, type: "checkbox", usual };
   if (kind !== "choice") return { ...field, type: TYPES[kind] || "text" };
   return { ...field, type: "select", options: [["", required ? "Choose" : `${options[0]} (default)`], ...options] };
 }
@@ -77,7 +86,9 @@ function triggerFields(part, document, names) {
   const fields = known.map((each) => {
     const value = part.config[each.name];
     const type = fits(KINDS[each.type], value, each.options) ? each.type : "json";
-    return { ...each, type, required: false, needed: each.required, value: undefined, path: ["config", each.name], isSet: value !== undefined };
+    const group = GROUPS[part.type]?.find((names) => names.includes(each.name));
+    const usual = group?.every((name) => part.config[name] === undefined);
+    return { ...each, type, group, usual, required: false, needed: each.required, value: undefined, path: ["config", each.name], isSet: value !== undefined };
   });
   const others = names.filter((name) => !known.some((each) => each.name === name));
   return [...keys, ...fields, ...others.map((name) => ({ name, label: labelOf(name), type: "json", rows: 4, path: ["config", name], isSet: true })),
@@ -89,16 +100,22 @@ function schemaOfTrigger(document, type) {
   return document?.components.schemas[name] && name;
 }
 
-// What stands at the path of a field.
+// What stands at the path of a field, else what is meant without it.
 export function valueAt(part, field) {
   const value = field.path.reduce((inner, name) => inner?.[name], part.members[field.member || 0]);
-  return field.custom === undefined ? value : (Array.isArray(value) ? value : []).find((each) => each?.id === field.custom)?.value;
+  const own = field.custom === undefined ? value : (Array.isArray(value) ? value : []).find((each) => each?.id === field.custom)?.value;
+  return own ?? field.usual;
 }
 
-// The value at the path of a field with a new value of the field.
-export function withValue(part, field, value) {
-  if (field.custom === undefined) return value;
+// What a new value of a field changes: {path, value}. Of a group, all settings are written.
+export function changeOf(part, field, value) {
+  const { path } = field;
+  if (field.group) {
+    const group = Object.fromEntries(field.group.map((name) => [name, part.config[name] ?? field.usual]));
+    return { path: ["config"], value: { ...part.config, ...group, [field.name]: value } };
+  }
+  if (field.custom === undefined) return { path, value };
   const given = Array.isArray(part.config.fields) ? part.config.fields : [];
   const own = { id: field.custom, value };
-  return given.some((each) => each?.id === field.custom) ? given.map((each) => (each?.id === field.custom ? { ...each, value } : each)) : [...given, own];
+  return { path, value: given.some((each) => each?.id === field.custom) ? given.map((each) => (each?.id === field.custom ? { ...each, value } : each)) : [...given, own] };
 }
