@@ -23,9 +23,10 @@ async def test_custom_nodes_are_offered_with_their_own_settings(server: Server, 
             "type": "select",
             "label": "Tone",
             "id": "tone",
-            "defaultValue": "low",
+            "defaultValue": "high",
             "options": tones,
         },
+        {"type": "checkbox", "label": "Loud", "id": "loud", "defaultValue": True},
     ]
     config = {"outputCount": 2, "resultMode": "none", "fields": fields}
     custom = {"name": "greet", "flowClass": "customNode", "customNodeConfig": config}
@@ -33,13 +34,28 @@ async def test_custom_nodes_are_offered_with_their_own_settings(server: Server, 
     path = await drawn(server, console, application=application)
     await add(console, "greet")
     await console.at("textbox", "Greeting").fill("Good morning")
-    await console.at("combobox", "Tone").choose("high")
+    await console.at("combobox", "Tone").choose("low")
     (node,) = (await saved(server, console, path))["nodes"]
-    assert node["config"] == {
-        "customNodeId": made["id"],
-        "fields": [{"id": "greeting", "value": "Good morning"}, {"id": "tone", "value": "high"}],
-    }
+    fields = [
+        {"id": "greeting", "value": "Good morning"},
+        {"id": "tone", "value": "low"},
+        {"id": "loud", "value": True},
+    ]
+    assert node["config"] == {"customNodeId": made["id"], "fields": fields}
     assert await console.at(css="[data-output]").count() == 2
+    await console.at("combobox", "Tone").choose("high (default)")
+    (node,) = (await saved(server, console, path))["nodes"]
+    assert node["config"]["fields"] == [fields[0], fields[2]]
+    await console.at("link", "JSON").click()
+    text = await console.at("textbox", "The draft as JSON").value()
+    bare = {**node, "config": {"customNodeId": made["id"]}}
+    await console.at("textbox", "The draft as JSON").fill(json.dumps({**json.loads(text), "nodes": [bare]}))
+    await console.at("link", "Picture").click()
+    await box(console, node["id"]).click()
+    await checked(console, "Loud")
+    await console.at("checkbox", "Loud").click()
+    (node,) = (await saved(server, console, path))["nodes"]
+    assert node["config"]["fields"] == [{"id": "loud", "value": False}]
 
 
 async def test_abbreviations_in_names_of_parts_have_capitals(server: Server, console: ConsolePage) -> None:
@@ -92,7 +108,7 @@ async def checked(console: ConsolePage, *names: str) -> None:
     script = "[...document.querySelectorAll('.flow-part input:checked')].map((each) => each.labels?.[0]?.innerText)"
 
     async def look() -> bool:
-        return await console.run(script) == [*names]
+        return bool(await console.run(script) == [*names])
 
     await console.soon(look, f"checks of {names}")
 

@@ -41,7 +41,7 @@ function settingField({ name, kind, required, options, rows, default: usual }, v
   if (!fitting) return { ...field, type: "json" };
   if (kind === "flag") return { ...field, type: "checkbox", usual };
   if (kind !== "choice") return { ...field, type: TYPES[kind] || "text" };
-  return { ...field, type: "select", options: [["", required ? "Choose" : `${options[0]} (default)`], ...options] };
+  return { ...field, type: "select", options: [["", required ? "Choose" : `${usual ?? options[0]} (default)`], ...options] };
 }
 
 // Whether a field is a list of rows, of texts or of flags.
@@ -69,7 +69,7 @@ function customFields(part, custom) {
   return (custom.customNodeConfig?.fields || []).filter((each) => CUSTOM_KINDS[each.type]).map((each) => {
     const id = each.id || each.label;
     const at = given.findIndex((field) => field?.id === id);
-    const setting = { name: `fields.${id}`, kind: CUSTOM_KINDS[each.type], required: each.required, options: each.options?.map((option) => option.value) };
+    const setting = { name: `fields.${id}`, kind: CUSTOM_KINDS[each.type], required: each.required, options: each.options?.map((option) => option.value), default: each.defaultValue };
     return { ...settingField(setting, at < 0 ? undefined : given[at].value, ["config", "fields"], each.label), hint: each.description, custom: id, isSet: true };
   });
 }
@@ -116,6 +116,8 @@ export function changeOf(part, field, value) {
   }
   if (field.custom === undefined) return { path, value };
   const given = Array.isArray(part.config.fields) ? part.config.fields : [];
-  const own = { id: field.custom, value };
-  return { path, value: given.some((each) => each?.id === field.custom) ? given.map((each) => (each?.id === field.custom ? { ...each, value } : each)) : [...given, own] };
+  const isOwn = (each) => each?.id === field.custom;
+  // The default of a choice counts only without an entry; one without a value is null.
+  if (field.type === "select" && value === undefined) return { path, value: given.filter((each) => !isOwn(each)) };
+  return { path, value: given.some(isOwn) ? given.map((each) => (isOwn(each) ? { ...each, value } : each)) : [...given, { id: field.custom, value }] };
 }
