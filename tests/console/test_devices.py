@@ -96,6 +96,10 @@ async def test_a_query_is_written_with_help_and_all_that_match_are_deleted(
     await console.at("button", "Name begins with").click()
     await console.at("button", "Apply").click()
     await console.sees(f"{SHOWN + 2} devices")
+    async with console.held("*%24contains*") as asked:
+        await console.at("searchbox", "Search devices").fill("u*p")
+        await asked()
+    await console.settled()
     await console.at("checkbox", "Select all on this page").click()
     await console.at("button", f"Select all {SHOWN + 2} devices that match").click()
     await console.at("button", "Delete").click()

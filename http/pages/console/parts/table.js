@@ -44,9 +44,9 @@ function toggled(set, key) {
 
 // A list of the API, a page at a time. The page, the order and the search are in the address of the view.
 // source: the path of the list, or load({page, perPage, sortField, sortDirection, filterField, filter}, signal) -> list.
-// noun, many: what a row is. params: more query parameters. search: the filterField for the search box, none without it. filters: markup that
-// stands beside it. empty: markup for when there is nothing at all. refresh: change it to load again; every: as useData.
-export function RecordTable({ noun = "row", many = noun + "s", source, params = {}, columns, href, search = "name", filters, empty, rowKey, refresh, every = 0, sortField, sortDirection, selected, select, onLoaded }) {
+// noun, many: what a row is. params: more query parameters. search: the filterField for the search box, none without it. searched: `params` have
+// the search already, and it is not sent as a filter. filters: markup that stands beside it. empty: markup for when there is nothing at all. refresh: change it to load again; every: as useData.
+export function RecordTable({ noun = "row", many = noun + "s", source, params = {}, columns, href, search = "name", searched = false, filters, empty, rowKey, refresh, every = 0, sortField, sortDirection, selected, select, onLoaded }) {
   const { query } = route.value;
   const page = Number(query.page) || 0;
   const field = query.sort || sortField;
@@ -54,7 +54,7 @@ export function RecordTable({ noun = "row", many = noun + "s", source, params = 
   const filter = query.filter || "";
   const asked = {
     ...params, page, perPage: PER_PAGE, sortField: field, sortDirection: direction,
-    ...(filter && search ? { filterField: search, filter: `*${filter}*` } : {}),
+    ...(filter && search && !searched ? { filterField: search, filter: `*${filter}*` } : {}),
   };
   const narrowed = Boolean(filter || Object.values(params).some((value) => value !== undefined && value !== null && value !== ""));
   const load = async (signal) => ({ narrowed, list: await (typeof source === "function" ? source(asked, signal) : get(source, asked, { signal })) });

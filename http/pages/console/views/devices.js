@@ -6,6 +6,7 @@ import { html, useEffect, useState } from "../lib/ui.js";
 import { Empty, Page, Tabs, Tags, Time } from "../parts/basics.js";
 import { openForm } from "../parts/form.js";
 import { note } from "../parts/notes.js";
+import { hasWildcard } from "../parts/search.js";
 import { RecordTable } from "../parts/table.js";
 import { CLASSES, deviceQuery, SHOWN } from "./devices/choice.js";
 import { Connection } from "./devices/connection.js";
@@ -47,6 +48,7 @@ export function Devices({ app }) {
     }
   };
   const narrowed = ["filter", "show", "class", "tag", "query"].some((name) => query[name]);
+  const searched = hasWildcard(query.filter);
   const chosen = all
     ? { query: deviceQuery(query, { withName: true }), total: list?.totalCount ?? 0 }
     : { query: { id: { $in: [...selected] } }, total: selected.size };
@@ -58,7 +60,7 @@ export function Devices({ app }) {
     <${Tabs} label="Which devices" items=${shownItems} current=${query.show || ""} />
     <${QueryBox} />
     <div class="devices"><${RecordTable} noun="device" source=${source} refresh=${refresh} every=${narrowed ? REPEAT_NARROWED_MS : REPEAT_MS}
-      params=${{ query: deviceQuery(query), queryDeleted: deleted || undefined }}
+      searched=${searched} params=${{ query: deviceQuery(query, { withName: searched }), queryDeleted: deleted || undefined }}
       columns=${columns(deleted, reports)} sortField="name" filters=${html`<${Filters} />`}
       href=${deleted ? undefined : (row) => link("/applications", app, "devices", row.id)}
       selected=${selected} select=${(ids) => { setAll(false); setSelected(ids); }} onLoaded=${setList}

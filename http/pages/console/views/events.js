@@ -6,6 +6,7 @@ import { useData } from "../lib/hooks.js";
 import { link, route, setQuery } from "../lib/router.js";
 import { html, useEffect, useRef, useState } from "../lib/ui.js";
 import { Empty, Fresh, Live, Page, Problem, Tile, Time } from "../parts/basics.js";
+import { hasWildcard } from "../parts/search.js";
 import { RecordTable } from "../parts/table.js";
 import { DeviceLink, LevelBadge, levelTone, StateBadge } from "./events/badges.js";
 import { useChanges } from "./events/changes.js";
@@ -24,6 +25,8 @@ export function Events({ app }) {
   const [list, setList] = useState(null);
   const reload = () => setRefresh((before) => before + 1);
   const choice = queryOf(query);
+  const searched = hasWildcard(query.filter);
+  const listed = choice && searched ? wholeQuery(query) : choice;
   const changes = useChanges(app, (event) => mayMatch(query, event));
   const live = changes.stream.state === "live";
   const begun = useRef(false);
@@ -45,7 +48,7 @@ export function Events({ app }) {
     <${Counts} app=${app} query=${query} version=${changes.version} />
     <${QueryField} value=${query.q} set=${(q) => setQuery({ q, page: "" })} />
     ${choice ? html`<${RecordTable} noun="event" source=${path("applications", app, "events")} search="subject" sortField="creationDate" sortDirection="desc"
-        params=${Object.keys(choice).length ? { query: choice } : {}} refresh=${refresh} empty=${empty} selected=${selected} select=${setSelected}
+        searched=${searched} params=${Object.keys(listed).length ? { query: listed } : {}} refresh=${refresh} empty=${empty} selected=${selected} select=${setSelected}
         onLoaded=${loaded} columns=${columns(app, changes, reload)} href=${(row) => link("/applications", app, "events", row.id)}
         filters=${html`<${Filters} app=${app} query=${query} />`} />
         <div class="below-list"><${Changed} changes=${changes} unsure=${Boolean(query.q)} show=${() => { setQuery({ page: "" }); reload(); }} />

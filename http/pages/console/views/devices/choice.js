@@ -3,6 +3,7 @@
 
 import { parseExact } from "../../lib/exact.js";
 import { now } from "../../parts/basics.js";
+import { searchConditions } from "../../parts/search.js";
 
 // What `show` of the address may be. A device is silent if it is not connected and was not seen for SILENT_MS; one that
 // was seen and is not silent is reporting.
@@ -36,7 +37,7 @@ export function deviceQuery(address, { withName = false } = {}) {
   const tags = tagConditions(tag);
   if (tags.length === 1) query = also(query, "tags", tags[0]);
   else if (tags.length) query = also(query, "$or", tags.map((each) => ({ tags: each })));
-  if (filter && withName) query = also(query, "name", { $contains: filter, $ci: true });
+  if (withName) for (const { name } of searchConditions("name", filter)) query = also(query, "name", name);
   return Object.keys(query).length || withName ? query : undefined;
 }
 

@@ -1,6 +1,7 @@
 // Which events the list shows: its filters, as they stand in the address, and as an advanced query of the API.
 
 import { parseExact } from "../../lib/exact.js";
+import { isFound, searchConditions } from "../../parts/search.js";
 
 export const LEVELS = ["critical", "error", "warning", "info"];
 export const STATES = ["new", "acknowledged", "resolved"];
@@ -28,8 +29,7 @@ export function queryOf({ state, level, device, q }) {
 export function wholeQuery(given) {
   const query = queryOf(given);
   const parts = Object.keys(query).length ? [query] : [];
-  if (given.filter) parts.push({ subject: { $contains: given.filter, $ci: true } });
-  return together(parts);
+  return together([...parts, ...searchConditions("subject", given.filter || "")]);
 }
 
 const together = (parts) => (parts.length > 1 ? { $and: parts } : parts[0] || {});
@@ -39,5 +39,5 @@ export function mayMatch({ state, level, device, filter }, event) {
   if (state && (state === "open" ? event.state === "resolved" : event.state !== state)) return false;
   if (level && event.level !== level) return false;
   if (device && event.deviceId !== device) return false;
-  return !filter || event.subject.toLowerCase().includes(filter.toLowerCase());
+  return isFound(filter || "", event.subject);
 }
