@@ -45,7 +45,18 @@ async def search(console: ConsolePage, field: str, text: str) -> None:
 async def test_new_events_wait_until_they_are_asked_for(server: Server, console: ConsolePage) -> None:
     application = await server.application()
     device = (await server.device(application, "pump")).rpartition("/")[2]
+    other = (await server.device(application, "pump2")).rpartition("/")[2]
     await console.go(f"#{application}/events")
+    await console.sees("There are no events yet")
+    # The name of a device may begin with that of another.
+    await console.settled()
+    field = console.at(css=".device-field")
+    await field.fill("")
+    async with console.held("*/devices/*"):
+        await console.type("pump2")
+        assert await field.value() == "pump2"
+    assert (await console.place()).endswith(f"device={other}")
+    await field.fill("")
     await console.sees("There are no events yet")
     await console.sees(f"curl -s -X POST '{server.url}{application}/events'")
     await console.at("button", "Create an event").click()
