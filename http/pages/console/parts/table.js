@@ -5,7 +5,7 @@ import { exactJson } from "../lib/exact.js";
 import { count, plural, wordsOf } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
 import { go, route, setQuery } from "../lib/router.js";
-import { html, useEffect, useRef, useState } from "../lib/ui.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../lib/ui.js";
 import { Fresh, Problem } from "./basics.js";
 
 const PER_PAGE = 50;
@@ -101,14 +101,20 @@ export function RecordTable({ noun = "row", many = noun + "s", source, params = 
 export function SearchBox({ value, set, label, placeholder = "Search by name" }) {
   const [text, setText] = useState(value);
   const timer = useRef(0);
-  // What is typed stays, also a blank at its end, when it comes back from the address.
-  useEffect(() => setText((typed) => (typed.trim() === value ? typed : value)), [value]);
+  const told = useRef(value);
+  // What is typed stays, also a blank at its end, when an earlier part of it comes back from the address.
+  useLayoutEffect(() => {
+    if (value === told.current) return;
+    told.current = value;
+    clearTimeout(timer.current);
+    setText(value);
+  }, [value]);
   useEffect(() => () => clearTimeout(timer.current), []);
   const typed = (event) => {
     const given = event.target.value;
     setText(given);
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => set(given.trim()), TYPING_MS);
+    timer.current = setTimeout(() => set((told.current = given.trim())), TYPING_MS);
   };
   return html`<input type="search" data-search aria-label=${label} placeholder=${placeholder} value=${text} onInput=${typed} />`;
 }
