@@ -135,11 +135,17 @@ class ConsolePage(ElementPage):
         return float(await self.run(script))
 
     @asynccontextmanager
-    async def held(self, pattern: str) -> AsyncIterator[Callable[[], Awaitable[object]]]:
-        """Within it, requests to such URLs wait; `async with page.held("*/runs") as asked: click; await asked()`."""
+    async def held(
+        self, pattern: str, *, answered: bool = False
+    ) -> AsyncIterator[Callable[[], Awaitable[object]]]:
+        """Within it, requests to such URLs wait; `async with page.held("*/runs") as asked: click; await asked()`.
+
+        If `answered`, the server gets them, and its answers wait.
+        """
         paused: list[str] = []
         self.on("Fetch.requestPaused", lambda event: paused.append(event["requestId"]))
-        given: dict[str, Any] = {"patterns": [{"urlPattern": pattern}]}
+        stage = "Response" if answered else "Request"
+        given: dict[str, Any] = {"patterns": [{"urlPattern": pattern, "requestStage": stage}]}
         await self.command("Fetch.enable", **given)
 
         async def look() -> bool:

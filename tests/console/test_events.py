@@ -69,7 +69,12 @@ async def test_new_events_wait_until_they_are_asked_for(server: Server, console:
     await console.at("link", re.compile("^Open, critical 1")).shown()
     await console.sees("live")
 
-    hot = await make(server, application, "The pump is hot", "warning", deviceId=device)
+    async with console.held("*/events?*", answered=True) as asked:
+        await console.at("button", "Subject").click()
+        await asked()
+        hot = await make(server, application, "The pump is hot", "warning", deviceId=device)
+        await console.sees("1 new event.")
+    await console.settled()
     await console.sees("1 new event.")
     assert await console.at("link", "The pump is hot").count() == 0
     await console.at("button", "Show").click()

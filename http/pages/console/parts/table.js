@@ -46,6 +46,7 @@ function toggled(set, key) {
 // source: the path of the list, or load({page, perPage, sortField, sortDirection, filterField, filter}, signal) -> list.
 // noun, many: what a row is. params: more query parameters. search: the filterField for the search box, none without it. searched: `params` have
 // the search already, and it is not sent as a filter. filters: markup that stands beside it. empty: markup for when there is nothing at all. refresh: change it to load again; every: as useData.
+// onLoaded(list, since): tells of each list, and when its load began, as performance.now() has it.
 export function RecordTable({ noun = "row", many = noun + "s", source, params = {}, columns, href, search = "name", searched = false, filters, empty, rowKey, refresh, every = 0, sortField, sortDirection, selected, select, onLoaded }) {
   const { query } = route.value;
   const page = Number(query.page) || 0;
@@ -57,7 +58,10 @@ export function RecordTable({ noun = "row", many = noun + "s", source, params = 
     ...(filter && search && !searched ? { filterField: search, filter: `*${filter}*` } : {}),
   };
   const narrowed = Boolean(filter || Object.values(params).some((value) => value !== undefined && value !== null && value !== ""));
-  const load = async (signal) => ({ narrowed, list: await (typeof source === "function" ? source(asked, signal) : get(source, asked, { signal })) });
+  const load = async (signal) => {
+    const since = performance.now();
+    return { narrowed, since, list: await (typeof source === "function" ? source(asked, signal) : get(source, asked, { signal })) };
+  };
   const data = useData(load, [typeof source === "function" ? refresh : source, exactJson(asked)], { every });
   const list = data.value?.list;
   const loaded = useRef(refresh);
@@ -65,7 +69,7 @@ export function RecordTable({ noun = "row", many = noun + "s", source, params = 
     if (loaded.current !== refresh && typeof source !== "function") data.reload();
     loaded.current = refresh;
   }, [refresh]);
-  useEffect(() => { if (list) onLoaded?.(list); }, [list]);
+  useEffect(() => { if (list) onLoaded?.(list, data.value.since); }, [list]);
   // The last page may have gone, as by a deletion.
   useEffect(() => { if (page > 0 && list && page * PER_PAGE >= list.totalCount) setQuery({ page: Math.max(0, Math.ceil(list.totalCount / PER_PAGE) - 1) || "" }); }, [list]);
   const sort = {

@@ -36,7 +36,7 @@ export function Events({ app }) {
     begun.current ||= live;
   }, [live]);
   useEffect(() => setSelected(new Set()), [JSON.stringify({ ...query, sort: "" })]);
-  const loaded = (value) => { setList(value); changes.loaded(value); };
+  const loaded = (value, since) => { setList(value); changes.loaded(value, since); };
   const create = async () => (await createEvent(app, query.device)) && reload();
   const button = html`<button class="primary" data-create onClick=${create}>Create an event</button>`;
   const actions = html`<${Live} stream=${changes.stream} />
