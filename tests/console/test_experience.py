@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
 import httpx
 import pytest
@@ -11,6 +12,11 @@ from tests.console.console_page import ConsolePage
 from tests.e2e.conftest import Server
 
 pytestmark = pytest.mark.slow
+
+AHEAD = """globalThis.Date = class extends Date {
+    constructor(...given) { super(...(given.length ? given : [Date.now() + 600_000])); }
+}"""
+"""The clock of the browser is ten minutes ahead."""
 
 
 async def test_a_first_experience_is_created_changed_and_served(server: Server, console: ConsolePage) -> None:
@@ -89,9 +95,12 @@ async def test_endpoints_answer_as_the_form_says(server: Server, console: Consol
     await search(console, "Search Groups to add", "farm", "Add farmers")
     await console.at("button", "Create").click()
     await console.at("heading", "ann@example.com").shown()
+    await console.run(AHEAD)
     await console.at("button", "End all log-ins").click()
     await console.at("button", "End them").click()
     await console.sees("Log-ins ended")
+    (user,) = (await server.call("GET", f"{application}/experience/users"))["items"]
+    assert datetime.fromisoformat(user["tokenCutoff"]).timestamp() * 1000 <= server.system.clock.wall_ms()
     await console.go(f"#{application}/experience")
     await console.at("button", "Delete the experience").click()
     await console.at("checkbox", "Keep the users").click()

@@ -103,3 +103,11 @@ export const post = async (target, body, options) => decoded(await request("POST
 export const patch = async (target, body, options) => decoded(await request("PATCH", target, { ...options, body }), options);
 export const put = async (target, body, options) => decoded(await request("PUT", target, { ...options, body }), options);
 export const del = async (target, body, options) => decoded(await request("DELETE", target, { ...options, body }), options);
+
+// The time of the server as a text, for what ends at it, because a time in its future can be refused. Its header tells
+// whole seconds: one second later, that covers all until the call.
+export async function serverTime() {
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  const { headers } = await request("GET", "/me");
+  return new Date(headers.get("date")).toISOString();
+}

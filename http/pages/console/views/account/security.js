@@ -1,6 +1,6 @@
 // How the user logs in: the password, the second factor, and the log-ins of now.
 
-import { patch, request } from "../../lib/api.js";
+import { patch, request, serverTime } from "../../lib/api.js";
 import { changePassword, endSession } from "../../lib/session.js";
 import { html } from "../../lib/ui.js";
 import { Badge, Card, Facts, Snippet, Time } from "../../parts/basics.js";
@@ -76,13 +76,7 @@ function LogIns({ me }) {
     const answer = await openForm("End all log-ins", {
       fields: credentials(me), button: "End all log-ins",
       extra: html`<p>This ends every log-in of yours, this one included, and all your API tokens. Log in again afterwards.</p>`,
-      submit: async (currentCredentials) => {
-        // By the clock of the server, because a cutoff in its future is refused. It tells whole seconds: one later, they
-        // cover all until now.
-        await new Promise((resolve) => setTimeout(resolve, 1000));
-        const { headers } = await request("GET", "/me");
-        return patch("/me", { tokenCutoff: new Date(headers.get("date")).toISOString(), currentCredentials }, { proof: true });
-      },
+      submit: async (currentCredentials) => patch("/me", { tokenCutoff: await serverTime(), currentCredentials }, { proof: true }),
     });
     if (answer) endSession("You have ended all log-ins.");
   };

@@ -2,7 +2,7 @@
 // fields(document, around, change): of the form that creates or changes one; `around` has the application and its versions.
 // linked(row): what a row of the list names, as ["groups/ID"]; the names are then in its `names`, by the same texts.
 
-import { get, patch, path } from "../../lib/api.js";
+import { get, patch, path, serverTime } from "../../lib/api.js";
 import { count } from "../../lib/format.js";
 import { useData } from "../../lib/hooks.js";
 import { link } from "../../lib/router.js";
@@ -150,7 +150,7 @@ const users = {
     Object.keys(record.userTags).length > 0 && ["Tags", html`<${Tags} tags=${Object.entries(record.userTags).map(([key, value]) => ({ key, value }))} />`],
   ],
   actions: ({ record, reload, source }) => html`<button onClick=${async () => {
-    const end = () => patch(source, { tokenCutoff: new Date().toISOString() });
+    const end = async () => patch(source, { tokenCutoff: await serverTime() });
     if (await confirmed({ title: "End all log-ins?", text: html`<b>${record.email}</b> has to log in again everywhere.`, button: "End them", act: end })) reload();
   }}>End all log-ins</button>`,
 };
