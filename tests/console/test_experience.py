@@ -52,6 +52,10 @@ async def test_a_first_experience_is_created_changed_and_served(server: Server, 
     await console.at("link", page["name"]).click()
     await console.sees("Version v1")
     assert await console.at("button", "Delete").count() == 0
+    view = f"{application}/experience/views/{page['id']}"
+    await server.call("PATCH", view, {"body": "<p>Who is there?</p>"})
+    await console.go(f"#{view}")
+    assert await console.at("textbox", re.compile("^Body")).value() == "<p>Who is there?</p>"
 
 
 async def search(console: ConsolePage, field: str, text: str, found: str) -> None:

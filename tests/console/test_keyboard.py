@@ -66,6 +66,33 @@ async def test_the_heading_of_a_view_gets_the_focus(server: Server, console: Con
     assert await console.run("document.activeElement.value") == "mast"
 
 
+async def test_a_form_that_is_saved_keeps_the_focus_and_what_is_typed(
+    server: Server, console: ConsolePage
+) -> None:
+    application = await server.application()
+    await console.go(f"#{application}/settings")
+    await console.at("textbox", "Name").fill("barn")
+    await console.at("button", "Save").click()
+    await console.sees("The settings are saved")
+    await console.settled()
+    await focus(console, "button Save")
+
+    description = console.at("textbox", "Description")
+    async with console.held(f"*{application}") as asked:
+        await console.at("textbox", "Name").fill("stable")
+        await console.at("button", "Save").click()
+        await asked()
+        await description.fill("Where the cows are")
+    await console.settled()
+    assert await description.value() == "Where the cows are"
+    assert (await server.call("GET", application))["name"] == "stable"
+    await server.call("PATCH", application, {"name": "by somebody else"})
+    await console.at("button", "Save").click()
+    await console.settled()
+    stored = await server.call("GET", application)
+    assert (stored["name"], stored["description"]) == ("by somebody else", "Where the cows are")
+
+
 async def test_the_heading_takes_the_focus_from_no_field(server: Server, console: ConsolePage) -> None:
     application = await server.application()
     await console.go(f"#{application}")

@@ -17,7 +17,8 @@ const SEARCHED_FROM = 12;
 // array of texts, "json" a value, "tags" [{key, value}] and "map" an object from "key=value" lines, "filters" filters of tags, "choices" an array.
 // A field that is empty and not required gives its `blank`, by default undefined. A "longtext" with `file` (the types of
 // files) can be read from a file.
-// A dot in a name leads into an object: "mqttConfig.host". With `changesOnly`, `submit` gets what the reader changed.
+// A dot in a name leads into an object: "mqttConfig.host". With `changesOnly`, `submit` gets what the reader changed
+// since it was last saved.
 // `wide`: as wide as the page, for long texts.
 export function Form({ fields, initial = {}, submit, button = "Save", close, extra, changesOnly = false, wide = false }) {
   const first = useRef(null);
@@ -30,20 +31,23 @@ export function Form({ fields, initial = {}, submit, button = "Save", close, ext
   const set = (name, value) => setTexts((before) => ({ ...before, [name]: value }));
   const send = async (event) => {
     event.preventDefault();
+    if (busy) return;
     setBusy(true);
     setError(null);
     try {
-      const values = {};
+      const values = {}, sent = { ...first.current };
       const partial = [...event.target.elements].find((each) => /^date/.test(each.type) && each.validity.badInput);
       if (partial) throw new Error(`${partial.name}: the date or the time is not complete; give all parts of it, or none.`);
       for (const field of shown) {
         if (changesOnly && String(texts[field.name]) === String(first.current[field.name])) continue;
         const value = toValue(field, texts[field.name]);
+        sent[field.name] = texts[field.name];
         if (value !== undefined) put(values, field.name, value);
       }
       const work = Promise.resolve(submit(values)).then((answer) => answer ?? true);
       close?.during?.(work);
       const answer = await work;
+      first.current = sent; // a form that stays counts later changes from here
       close?.(answer);
     } catch (failure) {
       if (!open()) note(failure.message, "bad");
@@ -52,13 +56,14 @@ export function Form({ fields, initial = {}, submit, button = "Save", close, ext
     setBusy(false);
   };
   const wrong = error && shown.find((each) => error.message.startsWith(each.name) && !/\w/.test(error.message[each.name.length]));
+  // The button is not `disabled` while the form is busy, because it would lose the focus.
   return html`<form class=${wide ? "form wide" : "form"} onSubmit=${send} noValidate>
     ${shown.map((field) => html`<${Field} key=${field.name} field=${field} text=${texts[field.name]} set=${(value) => set(field.name, value)} wrong=${wrong === field} quiet=${changesOnly} />`)}
     ${extra}
     <${Problem} error=${error} />
     <div class="buttons row">
       ${close && html`<button type="button" onClick=${() => close()}>Cancel</button>`}
-      <button class="primary" disabled=${busy}>${button}</button>
+      <button class="primary" aria-disabled=${busy}>${button}</button>
     </div>
   </form>`;
 }

@@ -127,7 +127,7 @@ export function ExperienceRecord({ app, tab, record }) {
   const trail = [["Experience", link("/applications", app, "experience")], [kind.title, home]];
   const isFixed = Boolean(version);
   const fields = isFixed ? undefined : document && around.value ? kind.fields(document, around.value, true) : null;
-  return html`<${RecordPage} noun=${kind.noun} source=${version ? `${source}?version=${encodeURIComponent(version)}` : source}
+  return html`<${RecordPage} key=${version} noun=${kind.noun} source=${version ? `${source}?version=${encodeURIComponent(version)}` : source}
     trail=${trail} title=${kind.name} home=${isFixed || record === DEVELOP ? undefined : home}
     fields=${fields} initial=${kind.initial} toBody=${kind.toBody}
     actions=${(shown, reload) => kind.actions?.({ record: shown, reload, source, around: around.value })}

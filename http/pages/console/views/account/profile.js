@@ -40,7 +40,7 @@ export function Profile({ me, reload }) {
       ["API tokens", html`<a href=${link("/account", "tokens")}>${summary.apiTokenCount}</a>`],
       ...stamps(me),
     ]} /></${Card}>
-    <${Card} title="Profile"><${Form} key=${me._etag} initial=${me} changesOnly submit=${save}
+    <${Card} title="Profile"><${Form} initial=${me} changesOnly submit=${save}
       fields=${FIELDS.map(([name, label, autocomplete]) => ({ name, label, autocomplete, required: name === "firstName", blank: "" }))} /></${Card}>
   </div>`;
 }

@@ -122,7 +122,7 @@ const views = {
   ],
   more: ({ record, reload, source, isFixed }) => html`<${Card} title="Template">${isFixed
     ? html`<${Snippet} text=${record.body} label="The template" />`
-    : html`<${Form} wide key=${record.body} initial=${record} fields=${[{ name: "body", label: "Body", type: "longtext", rows: 20, blank: "" }]}
+    : html`<${Form} wide changesOnly initial=${record} fields=${[{ name: "body", label: "Body", type: "longtext", rows: 20, blank: "" }]}
         submit=${async (values) => { await patch(source, values); note("The template is saved."); reload(); }} />`}</${Card}>`,
 };
 
