@@ -13,6 +13,7 @@ pytestmark = pytest.mark.slow
 
 TOO_WIDE = "Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth)"
 HEADINGS = "document.querySelectorAll('h1').length"
+PROBLEM = "document.querySelector('.problem')?.innerText ?? ''"
 
 
 @pytest.mark.first
@@ -22,6 +23,7 @@ async def test_every_page_loads(demo_console: ConsolePage, demo: DemoServer) -> 
     async for stop in tour(page, demo):
         names.append(stop.name)
         assert await page.run(HEADINGS) == 1, stop.name
+        assert await page.run(PROBLEM) == "", stop.name
         for size, (width, height) in WINDOWS.items():
             if size != "wide":  # as it is given
                 await page.viewport(width, height)

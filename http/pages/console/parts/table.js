@@ -62,7 +62,8 @@ export function RecordTable({ noun = "row", many = noun + "s", source, params = 
     const since = performance.now();
     return { narrowed, since, list: await (typeof source === "function" ? source(asked, signal) : get(source, asked, { signal })) };
   };
-  const data = useData(load, [typeof source === "function" ? refresh : source, exactJson(asked)], { every });
+  const again = typeof every === "function" ? (answer) => every(answer.list) : every;
+  const data = useData(load, [typeof source === "function" ? refresh : source, exactJson(asked)], { every: again });
   const list = data.value?.list;
   const loaded = useRef(refresh);
   useEffect(() => {
