@@ -145,7 +145,7 @@ def choose_runs(reading: Reading, message: ChooseRuns) -> Chosen:
     """The failed and abandoned runs of a range, the oldest first: as many as one call repeats."""
     body, application = message.body, message.application
     flow = find_flow(reading.snapshot, application, message.flow)
-    begin, end = _positions(body, message.now_ms, application, flow.id)
+    begin, end = _positions(reading, body, message.now_ms, application, flow.id)
     triggers: list[tuple[int, bytes]] = []
     skipped, left_bytes, read = 0, _REPLAYED_BYTES_MAX, 0
     first = keys.flow_run_key(application, flow.id, begin, 0)
@@ -167,8 +167,14 @@ def choose_runs(reading: Reading, message: ChooseRuns) -> Chosen:
     return Chosen(triggers, skipped)
 
 
-def _positions(body: ReplaysPost, now_ms: int, application: bytes, flow: bytes) -> tuple[int, int]:
-    """The positions of a range in the order of ends: from the first on, to before the second."""
+def _positions(
+    reading: Reading, body: ReplaysPost, now_ms: int, application: bytes, flow: bytes
+) -> tuple[int, int]:
+    """The positions of a range in the order of ends: from the first on, to before the second.
+
+    It ends with the newest run that is stored at the first call. What is repeated ends after that, maybe in the same
+    millisecond, and later calls do not repeat it again.
+    """
     if body.continue_at is not msgspec.UNSET:
         if body.since is not msgspec.UNSET or body.end is not msgspec.UNSET:
             raise Invalid("continueAt: contains the range of the first call; leave out since and end.")
@@ -176,4 +182,6 @@ def _positions(body: ReplaysPost, now_ms: int, application: bytes, flow: bytes) 
     since = None if body.since is msgspec.UNSET else body.since
     end = None if body.end is msgspec.UNSET else body.end
     low, high = run_keys(application, flow, resolve_range(now_ms, since=since, end=end))
-    return position_of_key(low), position_of_key(high)
+    newest = next(reading.snapshot.keys(keys.FLOWS, low, high, reverse=True), None)
+    begin = position_of_key(low)
+    return begin, begin if newest is None else position_of_key(newest) + 1
