@@ -106,9 +106,8 @@ class Ends:
     def keep(self, application: bytes, flow: bytes, number: int, record: RunRecord) -> None:
         """Store a run record, and remove the oldest ones above the bounds."""
         kept, limits = self._kept_runs(application, flow), self._system.limits
-        position = self._queue.next_number(
-            record.ended_ms
-        )  # ranges of time select records by their positions
+        # Ranges of time select records by their positions.
+        position = self._queue.next_number(record.ended_ms)
         key = keys.flow_run_key(application, flow, position, number)
         raw = record.encoded()
         self._batch.put(keys.FLOWS, key, raw)

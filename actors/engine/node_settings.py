@@ -65,12 +65,8 @@ def _number(name: str) -> Setting:
     return Setting(name, "number")
 
 
-def _flag(name: str) -> Setting:
-    return Setting(name, "flag")
-
-
-def _flag_on(name: str) -> Setting:
-    return Setting(name, "flag", is_on=True)
+def _flag(name: str, *, is_on: bool = False) -> Setting:
+    return Setting(name, "flag", is_on=is_on)
 
 
 def _json(name: str) -> Setting:
@@ -309,7 +305,7 @@ FORMS: Final[dict[str, Form]] = {
             _long("queryTemplate"),
             _text("sortField"),
             _text("sortDirection"),
-            _flag_on("deleteMultiple"),
+            _flag("deleteMultiple", is_on=True),
             _RESULT,
         ),
     ),
@@ -466,7 +462,7 @@ FORMS: Final[dict[str, Form]] = {
             *_PAGE,
             _flag("includeState"),
             _texts("attributes"),
-            _flag_on("includeConnectionStatus"),
+            _flag("includeConnectionStatus", is_on=True),
             *_SHOWN,
         ),
     ),

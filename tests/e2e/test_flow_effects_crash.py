@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import trio
 from tests.e2e.conftest import Server
 from tests.e2e.server_process import OWNER, serving
 from tests.e2e.sse_client import until
+from tests.e2e.test_flow_runs import metrics
 from tests.patience import PATIENCE_S
 
 KILLS, PRESSES = 4, 20
@@ -53,13 +53,10 @@ async def test_values_rows_and_events_are_written_once_across_kills(tmp_path: Pa
     assert len(events["items"][0]["updates"]) == len(numbers)
 
 
-async def running(server: Server) -> int:
+async def running(server: Server) -> float:
     """The triggers that wait, and the runs that have not ended."""
-    async with server.client("") as client:
-        text = (await client.get("/metrics")).text
-    found = re.findall(r"^trunkline_flow_(?:triggers_waiting|runs_running) (\d+)", text, re.MULTILINE)
-    assert len(found) == 2, text
-    return sum(map(int, found))
+    now = await metrics(server)
+    return now["triggers_waiting"] + now["runs_running"]
 
 
 async def counting(server: Server, application: str) -> tuple[str, str]:
