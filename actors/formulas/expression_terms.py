@@ -172,29 +172,6 @@ def _kinds_like(constant: Any) -> frozenset[type]:
     return frozenset() if constant is ... else frozenset((type(constant),))
 
 
-def _summed(chain: list[Term], links: list[str]) -> Term:
-    """`+` and `-`. The texts of a chain are joined at its end, since each `+` would copy what is there already."""
-    if len(links) == 1:
-        return _chained(chain, links)
-    first = chain[0].evaluate
-    steps = [(name == "+", term.evaluate) for name, term in zip(links, chain[1:], strict=True)]
-
-    def run(payload: Any) -> Any:
-        value, pieces = first(payload), list[str]()
-        for plus, evaluate in steps:
-            operand = evaluate(payload)
-            if plus and type(value) is str:
-                pieces.append(value)
-                value = operators.text(operand)
-                continue
-            if pieces:
-                value, pieces = operators.join([*pieces, value]), []
-            value = operators.add(value, operand) if plus else operators.subtract(value, operand)
-        return operators.join([*pieces, value]) if pieces else value
-
-    return Term(run, 1 + calls_of(chain), computes=True)
-
-
 def _all(chain: list[Term], _: list[str]) -> Term:
     """`&&`: the first value that counts as false, else the last."""
     *before, last = [term.evaluate for term in chain]
@@ -244,7 +221,7 @@ _BINARY: Final[dict[str, Binary]] = {
 OPERATORS: Final = frozenset((*_BINARY, "&&", "||"))
 _LEVELS: Final[tuple[tuple[frozenset[str], Callable[[list[Term], list[str]], Term]], ...]] = (
     (frozenset("*/%"), _chained),
-    (frozenset("+-"), _summed),
+    (frozenset("+-"), _chained),
     (frozenset(("<<", ">>")), _chained),
     (frozenset(("<", "<=", ">", ">=")), _chained),
     (frozenset(("==", "!=", "===", "!==")), _chained),

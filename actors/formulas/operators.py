@@ -1,7 +1,10 @@
 """The operators and functions of expressions, on values: what JavaScript computes for the same operands.
 
+`+` alone differs: the public documentation of the format has it as addition among the arithmetic operators, so it takes
+its operands for numbers, as the others do, where JavaScript would join texts.
+
 Numbers are doubles. A result may be a whole float, as 3.0: `expressions.py` makes an int of the final one. Nothing
-here raises anything but `EvaluationError`, for a text that becomes too long.
+here raises anything but `EvaluationError`, for an array whose text would be too long, or that is too long to search.
 """
 
 from __future__ import annotations
@@ -14,7 +17,6 @@ from trunkline.actors.formulas.errors import EvaluationError
 from trunkline.actors.formulas.values import (
     ARRAY_CHARS_MAX,
     EXACT_INTEGER_MAX,
-    TEXT_CHARS_MAX,
     UNDEFINED,
     compare,
     length_of,
@@ -28,26 +30,15 @@ from trunkline.actors.formulas.values import (
 INCLUDES_ITEMS_MAX: Final = 262_144
 """Items of an array that `includes` looks at: the bound on the items of a loop."""
 
-_JOINED: Final = frozenset((str, list, dict))
 
-
-def add(one: Any, other: Any) -> Any:
-    """Add two numbers, or join two texts where one of the two is a text, an array or an object."""
-    if type(one) in _JOINED or type(other) in _JOINED:
-        return join([text(one), text(other)])
+def add(one: Any, other: Any) -> float:
+    """`+`: addition. It joins nothing: `0 + {{path}}` is how expressions make a number of a text."""
     return float(to_number(one)) + to_number(other)
 
 
 def text(value: Any) -> str:
     """The text of an operand."""
     return to_text(value, ARRAY_CHARS_MAX)
-
-
-def join(pieces: list[str]) -> str:
-    """Join texts, up to `TEXT_CHARS_MAX` characters."""
-    if sum(map(len, pieces)) > TEXT_CHARS_MAX:
-        raise EvaluationError(f"A text becomes longer than {TEXT_CHARS_MAX} characters.")
-    return "".join(pieces)
 
 
 def subtract(one: Any, other: Any) -> float:

@@ -23,7 +23,7 @@ from trunkline.actors.formulas.expressions import (
 )
 from trunkline.actors.formulas.operators import FUNCTIONS, INCLUDES_ITEMS_MAX
 from trunkline.actors.formulas.templates import compile_variable
-from trunkline.actors.formulas.values import TEXT_CHARS_MAX, UNDEFINED
+from trunkline.actors.formulas.values import UNDEFINED
 
 PAYLOAD: dict[str, Any] = {
     "data": {
@@ -74,10 +74,20 @@ RESULTS: list[tuple[str, Any]] = [
     ("-7 % 3", -1),
     ("{{data.missing}} + 1", math.nan),
     ("{{data.none}} + 1", 1),
-    ("{{data.text}} + 1", "Hello world1"),
-    ("1 + 2 + 'a' + 1 + 2", "3a12"),
+    # `+` only adds: what is no number gives what the other operators of arithmetic give
+    ("{{data.text}} + 1", math.nan),
+    ("1 + 2 + 'a' + 1 + 2", math.nan),
     ("'a' + 1 - 1", math.nan),
-    ("'a' + {{data.list}} + {{data.object}}", "a44,bye,,1[object Object]"),
+    ("{{data.list}} + 1", math.nan),
+    ("1 + {{data.object}}", math.nan),
+    ("'2' + 0.13", 2.13),
+    ("'2' + '3'", 5),
+    ("0 + '0x1f'", 31),
+    ("'' + 1", 1),
+    ("{{data.yes}} + {{data.yes}}", 2),
+    ("(0 + '2') > (0 + '10')", False),
+    ("'2' > '10'", True),
+    ("'1' + '1' === 2 && {{data.number}} + '1' - '1' === 42", True),
     ("'5' * '4'", 20),
     ("1 / 0", math.inf),
     ("0 / 0", math.nan),
@@ -275,7 +285,7 @@ def test_blocks_are_no_variables() -> None:
         ("==".join(["1"] * 10_000), True),
         ("-" * 10_000 + "1", 1),
         ("!" * 10_001 + "1", False),
-        ("+".join(["'a'"] * 8_000), "a" * 8_000),
+        ("+".join(["'2'"] * 8_000), 16_000),
         ("(" * NESTING_MAX + "1" + ")" * NESTING_MAX, 1),
         ("(-" * NESTING_MAX + "{{a}}" + ")" * NESTING_MAX, 1),
         ("abs(" * NESTING_MAX + "{{a}}" + ")" * NESTING_MAX, 1),
@@ -292,9 +302,6 @@ def test_long_and_nested_expressions_need_no_recursion(text: str, result: Any) -
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("{{a}} + 'x'", "x" * TEXT_CHARS_MAX),
-        ("{{a}} + 1 + 1 + 1", "x" * TEXT_CHARS_MAX),
-        ("{{a}} + ''", list(range(20_000))),
         ("{{a}} < 'x'", list(range(20_000))),
         ("{{a}} == 'x'", list(range(20_000))),
         ("includes({{a}}, 1)", [0] * (INCLUDES_ITEMS_MAX + 1)),
@@ -306,10 +313,10 @@ def test_what_would_be_too_much_is_an_evaluation_error(text: str, value: Any) ->
 
 
 def test_an_evaluation_does_not_change_the_payload_nor_the_expression() -> None:
-    evaluate = compile_expression("{{a}} + 'b' + {{a}} + 1")
-    payload = {"a": "a"}
-    assert [evaluate(payload), evaluate({"a": 2}), evaluate(payload)] == ["aba1", "2b21", "aba1"]
-    assert payload == {"a": "a"}
+    evaluate = compile_expression("{{a}} + '3' + {{a}} + 1")
+    payload = {"a": "1"}
+    assert [evaluate(payload), evaluate({"a": 2}), evaluate(payload)] == [6, 8, 6]
+    assert payload == {"a": "1"}
 
 
 PIECES = st.sampled_from(

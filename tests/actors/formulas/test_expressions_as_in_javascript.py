@@ -1,7 +1,8 @@
 """Generated expressions have the same value here and in a JavaScript engine.
 
 An expression is made as a tree and written twice: for us with `{{path}}` and `^`, for JavaScript with properties of
-`root` and `**`. Parentheses are written only where the tree needs them, so precedence is compared as well.
+`root` and `**`. Parentheses are written only where the tree needs them, so precedence is compared as well. Operands of
+sums are converted to numbers for JavaScript, which would join texts.
 """
 
 from __future__ import annotations
@@ -51,10 +52,12 @@ class Written(NamedTuple):
 def binary(level: int, operators: list[str], operands: list[Written]) -> Written:
     first, *others = operands
     ours, javascript = first.within(level)[:2]
+    number = "Number" if "+" in LEVELS[level] else ""
+    javascript = f"{number}({javascript})" if number else javascript
     for operator, operand in zip(operators, others, strict=False):
         right = operand.within(level + 1)
         ours += f" {operator} {right.ours}"
-        javascript += f" {operator} {right.javascript}"
+        javascript += f" {operator} {number}({right.javascript})" if number else f" {operator} {right.javascript}"
     return Written(ours, javascript, level)
 
 
