@@ -1,8 +1,9 @@
 """Expressions of workflows: `{{data.temperature}} > 30 && {{data.on}} == true`, compiled to one function.
 
 The operators have the precedence and the meaning that they have in JavaScript, but that `+` only adds, never joins
-texts; `^` is exponentiation and binds as `**`. `{{path}}` is a variable with the type of its value. Operators, functions and constants are those that the public
-documentation of the format names (docs/workflows/accessing-payload-data.md of losant-docs), and `>>` and `<<`.
+texts; `^` is exponentiation and binds as `**`. `{{path}}` is a variable with the type of its value. Operators,
+functions and constants are those that the public documentation of the format names
+(docs/workflows/accessing-payload-data.md of losant-docs), and `>>` and `<<`.
 
 What stands between two parentheses is read into a flat list of operands and operators. Then one level of precedence
 after the other, the tightest first, joins each chain of its operators into one function with a loop in it. So neither

@@ -57,7 +57,9 @@ def binary(level: int, operators: list[str], operands: list[Written]) -> Written
     for operator, operand in zip(operators, others, strict=False):
         right = operand.within(level + 1)
         ours += f" {operator} {right.ours}"
-        javascript += f" {operator} {number}({right.javascript})" if number else f" {operator} {right.javascript}"
+        javascript += (
+            f" {operator} {number}({right.javascript})" if number else f" {operator} {right.javascript}"
+        )
     return Written(ours, javascript, level)
 
 
