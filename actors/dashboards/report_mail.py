@@ -31,6 +31,7 @@ from trunkline.actors.dashboards.report import (
     Table,
     Value,
 )
+from trunkline.actors.outgoing.mail_head import head
 
 _CELL_LENGTH_MAX: Final = 300
 _CID: Final = "chart-{}@trunkline"
@@ -53,8 +54,7 @@ _COLORS: Final = {
 def report_mail(report: Report, subject: str, pictures: list[bytes | None]) -> bytes:
     """The mail without its addressees. `pictures` are those of `report.charts`; None and missing ones are left out."""
     writer = _Writer(report, pictures)
-    message = EmailMessage()
-    message["Subject"] = " ".join(subject.split())
+    message = EmailMessage(policy=SMTP)
     message.set_content(writer.text())
     message.add_alternative(writer.html(), subtype="html")
     html = message.get_payload()[1]  # type: ignore[index]
@@ -67,7 +67,7 @@ def report_mail(report: Report, subject: str, pictures: list[bytes | None]) -> b
             filename=f"chart-{number + 1}.png",
             disposition="inline",
         )
-    return message.as_bytes(policy=SMTP)
+    return head([("Subject", subject)]) + message.as_bytes()
 
 
 class _Writer:

@@ -27,7 +27,7 @@ from trunkline.actors.jobs.messages import (
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.organizations.membership import ORGANIZATION
 from trunkline.actors.outgoing.http_calls import check_url
-from trunkline.actors.outgoing.mail import check_address
+from trunkline.actors.outgoing.mail_head import check_address
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION, USER

@@ -31,7 +31,7 @@ from trunkline.actors.organizations.messages import (
     PatchOrg,
     RemoveMember,
 )
-from trunkline.actors.outgoing.mail import check_address
+from trunkline.actors.outgoing.mail_head import check_address
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind, facet_count
 from trunkline.actors.records.kinds import APPLICATION, USER

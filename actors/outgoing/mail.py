@@ -10,19 +10,16 @@ from __future__ import annotations
 import smtplib
 import ssl
 from datetime import UTC, datetime
-from email import message_from_bytes
-from email.errors import HeaderParseError
-from email.headerregistry import Address
 from email.message import EmailMessage
-from email.policy import default as default_policy
-from email.utils import format_datetime
+from email.policy import SMTP
+from email.utils import format_datetime, formataddr, parseaddr
 from pathlib import Path
 from typing import NamedTuple
 
 import trio
 
 from trunkline.actors.outgoing.http_calls import Undelivered
-from trunkline.actors.values.errors import Invalid
+from trunkline.actors.outgoing.mail_head import head, is_address
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 from trunkline.store.errors import StoreError
@@ -32,7 +29,8 @@ from trunkline.store.outbox import Outbox
 class MailMessage(NamedTuple):
     """A message to one person. `id` becomes part of the Message-ID, by which a repeated delivery can be recognized.
 
-    `whole` is a message with its subject and its parts, which is sent instead of `subject` and `text`.
+    `whole` is a message with its subject and its parts, which is sent instead of `subject` and `text`: its head comes
+    from `mail_head.head`, and has none of the lines that are added here. Nothing in it says whom it is sent to.
     """
 
     id: str
@@ -51,44 +49,48 @@ class Mail:
         self._outbox = outbox
         self._timeout_s = timeout_s
         self._password = _password(settings)
+        name, self._sender = parseaddr(settings.smtp_from)
+        self._from = formataddr((name, self._sender)) if self._sender.isascii() else self._sender
 
     async def send(self, mail: MailMessage) -> None:
         """Deliver a message. Raises `Undelivered` with a sentence if it was not accepted."""
-        message = self._email_message(mail)
+        if not is_address(mail.to):
+            raise Undelivered(
+                f"Mail cannot be sent to this address: {mail.to[:100]!r} is not a single address."
+            )
+        message = self._written(mail)
         if self._settings.smtp_host is None:
             try:
-                await trio.to_thread.run_sync(self._outbox.put, mail.id, message.as_bytes())
+                file = message.replace(b"\r\n", b"\n")  # as other texts of this system
+                await trio.to_thread.run_sync(self._outbox.put, mail.id, file)
             except StoreError as failure:
                 raise Undelivered(str(failure)) from None
             return
         with trio.move_on_after(3 * self._timeout_s) as timeout:
             # Abandoned when the server stops; it is sent again after the next start.
-            await trio.to_thread.run_sync(self._deliver, message, abandon_on_cancel=True)
+            await trio.to_thread.run_sync(self._deliver, mail.to, message, abandon_on_cancel=True)
         if timeout.cancelled_caught:
             raise Undelivered(
                 f"The mail server did not accept the message within {3 * self._timeout_s:g} seconds."
             )
 
-    def _email_message(self, mail: MailMessage) -> EmailMessage:
-        settings = self._settings
-        message = EmailMessage()
-        if mail.whole is not None:
-            message = message_from_bytes(mail.whole, policy=default_policy)
-        try:
-            message["From"] = settings.smtp_from
-            message["To"] = Address(addr_spec=mail.to)
-            if mail.whole is None:
-                message["Subject"] = " ".join(mail.subject.split())
-        except (ValueError, IndexError, HeaderParseError) as error:
-            raise Undelivered(f"Mail cannot be sent to this address: {error}.") from None
-        message["Date"] = format_datetime(datetime.fromtimestamp(mail.sent_ms / 1000, UTC))
-        message["Message-ID"] = f"<{mail.id}@{settings.smtp_from.rpartition('@')[2].rstrip('>')}>"
-        message["Auto-Submitted"] = "auto-generated"
-        if mail.whole is None:
+    def _written(self, mail: MailMessage) -> bytes:
+        """The message as it is sent."""
+        content = mail.whole
+        if content is None:
+            message = EmailMessage(policy=SMTP)
             message.set_content(mail.text)
-        return message
+            content = head([("Subject", mail.subject)]) + message.as_bytes()
+        lines = [
+            ("Date", format_datetime(datetime.fromtimestamp(mail.sent_ms / 1000, UTC))),
+            ("Auto-Submitted", "auto-generated"),
+        ]
+        # Addresses and ids are checked and stand as they are: they must not be encoded.
+        domain = self._sender.rpartition("@")[2]
+        addresses = f"From: {self._from}\r\nTo: {mail.to}\r\nMessage-ID: <{mail.id}@{domain}>\r\n"
+        return addresses.encode() + head(lines) + content
 
-    def _deliver(self, message: EmailMessage) -> None:
+    def _deliver(self, to: str, message: bytes) -> None:
         settings = self._settings
         assert settings.smtp_host is not None
         try:
@@ -97,7 +99,8 @@ class Mail:
                     server.starttls(context=ssl.create_default_context())
                 if settings.smtp_user is not None:
                     server.login(settings.smtp_user, self._password)
-                server.send_message(message)
+                wide = () if (self._sender + to).isascii() else ("SMTPUTF8", "BODY=8BITMIME")
+                server.sendmail(self._sender, [to], message, mail_options=wide)
         except smtplib.SMTPRecipientsRefused as refusal:
             code, reply = next(iter(refusal.recipients.values()))
             raise Undelivered(f"The mail server refused the recipient: {code} {_text(reply)}.") from None
@@ -112,16 +115,6 @@ class Mail:
         if self._settings.smtp_tls == "tls":
             return smtplib.SMTP_SSL(host, port, timeout=self._timeout_s, context=ssl.create_default_context())
         return smtplib.SMTP(host, port, timeout=self._timeout_s)
-
-
-def check_address(text: str, field: str = "email") -> None:
-    """Raise `Invalid` if `text` is not an address that a message can be sent to."""
-    try:
-        Address(addr_spec=text)
-    except (ValueError, IndexError, HeaderParseError):
-        raise Invalid(
-            f"{field}: is not an address that a message can be sent to, such as somebody@example.com."
-        ) from None
 
 
 def _password(settings: Settings) -> str:

@@ -12,6 +12,7 @@ nothing, and a mail server gets the same Message-ID twice.
 from __future__ import annotations
 
 from email.message import EmailMessage
+from email.policy import SMTP
 from html.parser import HTMLParser
 from typing import Any, Final
 
@@ -26,7 +27,8 @@ from trunkline.actors.engine.tools import (
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.outgoing.http_calls import Undelivered
-from trunkline.actors.outgoing.mail import Mail, MailMessage, check_address
+from trunkline.actors.outgoing.mail import Mail, MailMessage
+from trunkline.actors.outgoing.mail_head import check_address, head
 from trunkline.actors.values.errors import Invalid, Overloaded
 
 TYPE: Final = "StructureEmailNode"
@@ -47,12 +49,15 @@ def prepare(config: Config) -> NodeStep:
             raise refused(
                 f"config.toAddresses: gives {len(addresses)} addresses; give 1 to {limits.flow_mail_addresses_max}."
             )
-        message = _message(subject(visit), body(visit), answers_to(visit).strip())
-        for each in (*addresses, *message.get_all("Reply-To", ())):
-            try:
-                check_address(str(each), "config.toAddresses" if each in addresses else "config.fromTemplate")
-            except Invalid as error:
-                raise refused(str(error)) from None
+        answers_at = answers_to(visit).strip()
+        try:
+            for each in addresses:
+                check_address(each, "config.toAddresses")
+            if answers_at:
+                check_address(answers_at, "config.fromTemplate")
+        except Invalid as error:
+            raise refused(str(error)) from None
+        whole = _message(subject(visit), body(visit), answers_at)
         world.effect("sends a mail")
         wait_s = world.system.component(FlowMails).take(world.flow, world.system.clock.monotonic_s())
         if wait_s:
@@ -60,7 +65,7 @@ def prepare(config: Config) -> NodeStep:
                 f"This workflow has sent {limits.flow_mails_max} mails; the next one is sent in {wait_s:.0f} seconds "
                 "at the earliest."
             )
-        name, whole = f"{world.flow.hex()}-{world.key(visit.place)}", message.as_bytes()
+        name = f"{world.flow.hex()}-{world.key(visit.place)}"
         for number, address in enumerate(addresses):
             mail = MailMessage(f"{name}-{number}", address, "", "", visit.run.now_ms, whole)
             try:
@@ -85,17 +90,16 @@ def _split(text: str) -> list[str]:
     return [each.strip() for each in text.split(",") if each.strip()]
 
 
-def _message(subject: str, html: str, answers_to: str) -> EmailMessage:
-    message = EmailMessage()
-    message["Subject"] = " ".join(subject.split())
-    if answers_to:
-        message["Reply-To"] = answers_to
+def _message(subject: str, html: str, answers_to: str) -> bytes:
+    """The mail without its addressees."""
+    message = EmailMessage(policy=SMTP)
     plain = _Text()
     plain.feed(html)
     plain.close()
     message.set_content("".join(plain.pieces).strip() + "\n")
     message.add_alternative(html, subtype="html")
-    return message
+    reply = f"Reply-To: {answers_to}\r\n".encode() if answers_to else b""
+    return head([("Subject", subject)]) + reply + message.as_bytes()
 
 
 class _Text(HTMLParser):
