@@ -38,6 +38,7 @@ from trunkline.http.resources import (
     organizations,
     overview,
     plain,
+    platform,
     recipes,
     single_sign_on,
     streams,
@@ -48,6 +49,7 @@ from trunkline.http.resources import (
 TABLE = RouteTable(
     (
         *auth.ROUTES,
+        *platform.ROUTES,
         *single_sign_on.ROUTES,
         *me.ROUTES,
         *account.ROUTES,

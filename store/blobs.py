@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import os
 import secrets
 import shutil
@@ -32,7 +31,7 @@ from typing import BinaryIO
 
 from trunkline.store.directory import sync_directory
 from trunkline.store.errors import translate
-from trunkline.store.object_store import Content, Stored, checked_name
+from trunkline.store.object_store import Content, Digest, Stored, checked_name
 
 DRAFTS = "drafts"
 LOCK = "lock"
@@ -155,7 +154,7 @@ class FileDraft:
     def __init__(self, path: Path, drafts: Path) -> None:
         self._path = path
         self._draft = drafts / secrets.token_hex(16)
-        self._hash = hashlib.sha256()
+        self._digest = Digest()
         self._file: BinaryIO | None = None
         self.size_bytes = 0
         self._synced_bytes = 0
@@ -170,8 +169,8 @@ class FileDraft:
 
     @property
     def stored(self) -> Stored:
-        """The size and the hash of what was written so far."""
-        return Stored(self.size_bytes, self._hash.hexdigest())
+        """The size and the hashes of what was written so far."""
+        return self._digest.stored
 
     def write(self, piece: bytes) -> None:
         """Add a piece. Raises StoreFull or StoreBroken."""
@@ -183,7 +182,7 @@ class FileDraft:
                 self._sync(self._file)
         except OSError as error:
             raise translate(error, f"writing of {self._path.name}") from error
-        self._hash.update(piece)
+        self._digest.update(piece)
 
     def _sync(self, file: BinaryIO) -> None:
         file.flush()

@@ -22,10 +22,34 @@ _NAME: Final = re.compile(r"[0-9A-Za-z_-]{1,100}(/[0-9A-Za-z_-]{1,100})?", re.AS
 
 
 class Stored(NamedTuple):
-    """The size and the SHA-256 (in hex) of a complete object."""
+    """The size and the SHA-256 (in hex) of a complete object; its MD5 where that is known.
+
+    The MD5 protects nothing: clients of object stores compare it with that of their file.
+    """
 
     size_bytes: int
     sha256: str
+    md5: str = ""
+
+
+class Digest:
+    """The size and the hashes of what is written, piece by piece."""
+
+    def __init__(self) -> None:
+        self._sha256 = hashlib.sha256()
+        self._md5 = hashlib.md5(usedforsecurity=False)
+        self._size_bytes = 0
+
+    def update(self, piece: bytes) -> None:
+        """Add a piece."""
+        self._sha256.update(piece)
+        self._md5.update(piece)
+        self._size_bytes += len(piece)
+
+    @property
+    def stored(self) -> Stored:
+        """Of what was added so far."""
+        return Stored(self._size_bytes, self._sha256.hexdigest(), self._md5.hexdigest())
 
 
 class Draft(Protocol):
@@ -171,8 +195,7 @@ class HashOnly:
     """A draft of which nothing is kept: only the size and the hash are computed. Implements `Draft`."""
 
     def __init__(self) -> None:
-        self._hash = hashlib.sha256()
-        self._size_bytes = 0
+        self._digest = Digest()
 
     def __enter__(self) -> HashOnly:
         return self
@@ -185,12 +208,11 @@ class HashOnly:
     @property
     def stored(self) -> Stored:
         """The size and the hash of what was written so far."""
-        return Stored(self._size_bytes, self._hash.hexdigest())
+        return self._digest.stored
 
     def write(self, piece: bytes) -> None:
         """Add a piece."""
-        self._hash.update(piece)
-        self._size_bytes += len(piece)
+        self._digest.update(piece)
 
     def finish(self) -> Stored:
         """Nothing gets a name."""

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import structlog
 
 from trunkline.store.errors import StoreBroken, StoreError, StoreFull, StoreUnreachable
-from trunkline.store.object_store import Content, Stored, checked_name
+from trunkline.store.object_store import Content, Digest, Stored, checked_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -172,8 +172,7 @@ class S3Draft:
         self._store = store
         self._key = key
         self._part_bytes = part_bytes
-        self._hash = hashlib.sha256()
-        self._size_bytes = 0
+        self._digest = Digest()
         self._gathered = bytearray()
         self._upload: str | None = None
         self._parts: list[dict[str, Any]] = []
@@ -183,13 +182,12 @@ class S3Draft:
 
     @property
     def stored(self) -> Stored:
-        """The size and the hash of what was written so far."""
-        return Stored(self._size_bytes, self._hash.hexdigest())
+        """The size and the hashes of what was written so far."""
+        return self._digest.stored
 
     def write(self, piece: bytes) -> None:
         """Add a piece; sends a part when there is enough for one."""
-        self._hash.update(piece)
-        self._size_bytes += len(piece)
+        self._digest.update(piece)
         self._gathered += piece
         while len(self._gathered) >= self._part_bytes:
             part = bytes(self._gathered[: self._part_bytes])

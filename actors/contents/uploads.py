@@ -127,8 +127,8 @@ class Upload:
         """Add a piece. Raises PayloadTooLarge for more bytes than the form says, StorageFull if the disk is full."""
         await self._draft.write(piece)
 
-    async def finish(self) -> None:
-        """Complete the record; all is on disk when this returns.
+    async def finish(self) -> Stored:
+        """Complete the record; all is on disk when this returns. Returns what was stored.
 
         Raises Invalid if there are fewer bytes than the form says, or others than in an upload before.
         """
@@ -146,13 +146,14 @@ class Upload:
                 if self._complete is None:
                     await self._draft.finish()
                     await self._ask(stored)
-                elif self._complete != stored:
+                elif self._complete.sha256 != stored.sha256:
                     raise Invalid(
                         "file: was uploaded already with other bytes; change the file for a new form."
                     )
         finally:
             if not lock.statistics().tasks_waiting:
                 uploads.locks.pop(policy.content, None)
+        return stored
 
     async def _ask(self, stored: Stored) -> None:
         """Let the owner of the record complete it."""

@@ -21,7 +21,8 @@ def place_fields(parent: str, name: str) -> Doc:
 
 def content_fields(content: bytes, stored: Stored) -> Doc:
     """The fields of a file that name its content."""
-    return {"content": content.hex(), "fileSize": stored.size_bytes, "sha256": stored.sha256}
+    hashes = {"sha256": stored.sha256, "md5": stored.md5}
+    return {"content": content.hex(), "fileSize": stored.size_bytes, **hashes}
 
 
 def type_fields(body: FilePost) -> Doc:

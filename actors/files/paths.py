@@ -35,6 +35,11 @@ def path_of(names: tuple[str, ...]) -> str:
     return "/" + "/".join(names)
 
 
+def directory_of(names: tuple[str, ...]) -> str:
+    """The text of the directory of a file, as it is shown: with a slash at the end, so that the name can follow it."""
+    return "".join(("/", *(f"{name}/" for name in names)))
+
+
 def _check_name(name: str, field: str) -> None:
     if not name:
         raise Invalid(f"{field}: has two slashes in a row; give a name between them, or one slash.")

@@ -15,7 +15,7 @@ from trunkline.actors.files.messages import (
     ShownFiles,
     Upload,
 )
-from trunkline.actors.files.paths import split_path
+from trunkline.actors.files.paths import directory_of, split_path
 from trunkline.actors.files.tree import Tree
 from trunkline.actors.records.kind import facet_index
 from trunkline.actors.records.listing import AccessPath, Listing, index_range, read_page
@@ -92,14 +92,14 @@ def _show(tree: Tree, application: bytes, found: Found) -> ShownFile:
         f"{kind.name}Id": id,
         "applicationId": application.hex(),
         **_SHAPE.of(doc),
-        "parentDirectory": where.path,
+        "parentDirectory": directory_of(where.names),
         "status": status,
         "_etag": found.revision,
         "_type": kind.name,
     }
     content = upload = None
     if "content" in doc:
-        shown["s3etag"] = doc["sha256"]
+        shown["s3etag"] = doc.get("md5") or doc["sha256"]  # the MD5 of earlier contents is not known
         if status == "completed":
             stored = Stored(doc["fileSize"], doc["sha256"])
             type = doc.get("contentType", NO_TYPE)

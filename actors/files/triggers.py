@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from trunkline.actors.files.kind import PRIVATE_FILE
 from trunkline.actors.files.messages import FileView
-from trunkline.actors.files.paths import path_of
+from trunkline.actors.files.paths import directory_of, path_of
 from trunkline.actors.files.tree import Tree
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.shape import Shape
@@ -56,7 +56,7 @@ def stage_file(
             f"{kind.name}Id": id.hex(),
             "applicationId": application.hex(),
             **_SHAPE.of(doc),
-            "parentDirectory": path_of(names[:-1]),
+            "parentDirectory": directory_of(names[:-1]),
             "path": path,
             "isPrivate": is_private,
         }

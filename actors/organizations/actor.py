@@ -77,7 +77,7 @@ class Organization(RecordOwner):
         ):
             if owned:
                 raise Invalid(
-                    f"The organization owns {kind.noun}s: {owned}. Delete or transfer them first; nothing was deleted."
+                    f"The organization owns {kind.nouns}: {owned}. Delete or transfer them first; nothing was deleted."
                 )
         for user, doc in self._records(MEMBER):
             self._erase_member(user, doc)

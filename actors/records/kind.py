@@ -79,6 +79,12 @@ class Kind:
         if self.title not in self.indexes:
             object.__setattr__(self, "title", None)
 
+    @property
+    def nouns(self) -> str:
+        """The plural of `noun`."""
+        is_ending = self.noun.endswith("y") and self.noun[-2] not in "aeiou"
+        return f"{self.noun[:-1]}ies" if is_ending else f"{self.noun}s"
+
 
 def facet_count(value: str) -> str:
     """The name of the count of the records whose facet has this value."""

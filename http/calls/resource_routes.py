@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -32,6 +32,7 @@ def resource_routes(
     create: Handler | None = None,
     remove: type[msgspec.Struct] = NoQuery,
     remover: Handler | None = None,
+    cli: Collection[str] = (),
 ) -> tuple[Route, ...]:
     """The five routes of a resource whose records are at `path`.
 
@@ -40,12 +41,12 @@ def resource_routes(
 
     The operations are named `<resource>.get` and so on, and `<many>.get` and `<many>.post` (by default the name of the
     resource with an s). `create` replaces the ask that creates a record, `remover` the one that deletes it. `remove` is
-    the query type of the deletion.
+    the query type of the deletion. `cli` names the operations that accept the scopes of command line tools.
     """
     kind, of_user = resource.kind, resource.parent == "user"
     many = many or f"{resource.name}s"
     record_path = f"{path}/{{{kind.name}Id}}"
-    noun, nouns = kind.noun, f"{kind.noun}s"
+    noun, nouns = kind.noun, kind.nouns
     one = f"{'an' if noun[0] in 'aeioA' else 'a'} {noun}"
     to = to or (USER_ACTOR if of_user else APPLICATION_ACTOR)
     parents = {**(parents or {}), **({"me": ME_PATH} if of_user else {"application": APP_PATH})}
@@ -56,12 +57,16 @@ def resource_routes(
         "reply": resource.view,
         "links": LinkTemplates(own),
     }
+
+    def of_cli(operation: str) -> dict[str, Any]:
+        return {"operation": operation, "cli": operation in cli}
+
     shown_once = "; its secret is shown only in this response" if resource.shows_once else ""
     return (
         Route(
             method="GET",
             path=path,
-            operation=f"{many}.get",
+            **of_cli(f"{many}.get"),
             summary=f"List {nouns}",
             message=ListRecords,
             query=resource.page,
@@ -72,7 +77,7 @@ def resource_routes(
         Route(
             method="POST",
             path=path,
-            operation=f"{many}.post",
+            **of_cli(f"{many}.post"),
             summary=f"Create {one}{shown_once}",
             message=CreateRecord,
             to=to,
@@ -89,7 +94,7 @@ def resource_routes(
         Route(
             method="GET",
             path=record_path,
-            operation=f"{resource.name}.get",
+            **of_cli(f"{resource.name}.get"),
             summary=f"Get {one}",
             message=GetRecord,
             **shown,
@@ -98,7 +103,7 @@ def resource_routes(
         Route(
             method="PATCH",
             path=record_path,
-            operation=f"{resource.name}.patch",
+            **of_cli(f"{resource.name}.patch"),
             summary=f"Change {one}",
             message=PatchRecord,
             to=to,
@@ -112,7 +117,7 @@ def resource_routes(
         Route(
             method="DELETE",
             path=record_path,
-            operation=f"{resource.name}.delete",
+            **of_cli(f"{resource.name}.delete"),
             summary=f"Delete {one}",
             message=DeleteRecord,
             to=to,

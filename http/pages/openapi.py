@@ -2,8 +2,6 @@
 
 The sentences about fields are in `descriptions.py`, the examples in `examples.py`. The module is long because it lists
 the groups of all operations.
-The sentences about fields are in `descriptions.py`, the examples in `examples.py`. The file is long because the groups
-of all operations are in it.
 """
 
 from __future__ import annotations
@@ -53,7 +51,7 @@ _KEY_RESPONSES = {
     422: "The Idempotency-Key belongs to a call with another path, query or body",
 }
 _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "Log in": ("Get a token; every other call needs one.", ("auth",)),
+    "Log in": ("Get a token; every other call needs one.", ("auth", "whitelabels")),
     "Applications": (
         "An application holds devices, tables, events and keys.",
         ("applications", "application"),
@@ -120,7 +118,7 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "Workflows": (
-        "What reacts to devices, timers and requests: stored with their versions, and not run yet.",
+        "What reacts to devices, timers and requests: workflows, their versions and their runs.",
         ("flows", "flow", "flowVersions", "flowVersion", "flowRuns", "flowRun"),
     ),
     "Deployments": (

@@ -34,6 +34,7 @@ ROUTES = (
         then=GetApplication,
         reply=ApplicationView,
         access="write",
+        cli=True,
     ),
     Route(
         method="GET",
@@ -44,6 +45,7 @@ ROUTES = (
         message=GetReadme,
         reply=ReadmeView,
         links=_README_LINKS,
+        cli=True,
     ),
     Route(
         method="PATCH",
@@ -58,6 +60,7 @@ ROUTES = (
         reply=ReadmeView,
         links=_README_LINKS,
         access="write",
+        cli=True,
     ),
     Route(
         method="GET",

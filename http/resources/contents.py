@@ -8,7 +8,7 @@ from typing import Annotated, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.contents.contents import Contents
 from trunkline.actors.contents.downloads import Downloads
@@ -43,7 +43,6 @@ class UploadFields(
     """An upload form: `upload.fields` of a file as they are, and then the file."""
 
     key: str
-    bucket: str
     content_type: str
     algorithm: str
     credential: str
@@ -51,6 +50,8 @@ class UploadFields(
     policy: str
     signature: str
     file: bytes
+    bucket: str | UnsetType = UNSET
+    """May be left out."""
 
 
 async def upload(call: Call) -> Response:
@@ -58,7 +59,8 @@ async def upload(call: Call) -> Response:
 
     Send each of `upload.fields` unchanged, and the file as the last part, named `file`. The file must have the size
     that was announced. The answer comes when all of it is on disk and the file is completed. An upload that was cut can
-    be repeated until the form expires; one that has succeeded can be repeated with the same bytes.
+    be repeated until the form expires; one that has succeeded can be repeated with the same bytes. The `ETag` of the
+    answer is the MD5 of the content, as object stores answer.
     """
     system = call.service.system
     form = FormData(call)
@@ -69,8 +71,8 @@ async def upload(call: Call) -> Response:
         async for piece in file:
             await uploading.write(piece)
         await form.expect_end()
-        await uploading.finish()
-    return Response(200, [JSON], SUCCESS)
+        stored = await uploading.finish()
+    return Response(200, [JSON, (b"etag", f'"{stored.md5}"'.encode())], SUCCESS)
 
 
 async def download(call: Call) -> Response:

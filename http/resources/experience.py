@@ -47,10 +47,27 @@ from trunkline.http.resources.triggered_flows import remove_with_flows
 EXPERIENCE = APP_PATH + "/experience"
 
 
+_CLI = (
+    "experienceViews.get",
+    "experienceViews.post",
+    "experienceView.get",
+    "experienceView.patch",
+    "experienceView.delete",
+    "experienceVersions.get",
+    "experienceVersions.post",
+    "experienceVersion.get",
+    "experienceVersion.patch",
+    "experienceVersion.delete",
+    "experienceDomains.get",
+    "experienceSlugs.get",
+)
+"""The operations of generated routes that a command line client uses."""
+
+
 def _routes(path: str, resource: ExperienceResource, **removal: Any) -> tuple[Route, ...]:
     """The five routes of a resource, with the reads of experiences. Only a GET chooses how a record is shown."""
     routes = []
-    for route in resource_routes(EXPERIENCE + path, resource, to=EXPERIENCE_ACTOR, **removal):
+    for route in resource_routes(EXPERIENCE + path, resource, to=EXPERIENCE_ACTOR, cli=_CLI, **removal):
         if route.message is ListRecords:
             route = replace(route, message=ListExperienceRecords)
         elif route.message is GetRecord:
@@ -63,7 +80,7 @@ def _routes(path: str, resource: ExperienceResource, **removal: Any) -> tuple[Ro
 
 def _version_routes() -> Iterator[Route]:
     """The five routes of versions: the path has an id or a name, and `develop` is always there."""
-    for route in resource_routes(EXPERIENCE + "/versions", VERSIONS, to=EXPERIENCE_ACTOR):
+    for route in resource_routes(EXPERIENCE + "/versions", VERSIONS, to=EXPERIENCE_ACTOR, cli=_CLI):
         path = route.path.replace("{experienceVersionId}", "{experienceVersionIdOrName}")
         if route.message is ListRecords:
             yield replace(route, message=ListExperienceVersions)
@@ -127,7 +144,7 @@ async def delete_experience(call: Call) -> Response:
     return Response(200, [JSON], SUCCESS)
 
 
-def _linked_route(path: str, resource: ExperienceResource, noun: str) -> Route:
+def _linked_route(path: str, resource: ExperienceResource, noun: str, *, cli: bool = False) -> Route:
     return Route(
         method="GET",
         path=EXPERIENCE + path + "/linkedResources",
@@ -137,6 +154,7 @@ def _linked_route(path: str, resource: ExperienceResource, noun: str) -> Route:
         resource=resource,
         query=ExperienceLinksChoice,
         reply=ExperienceLinks,
+        cli=cli,
     )
 
 
@@ -151,6 +169,7 @@ ROUTES = (
         body=BootstrapBody,
         reply=BootstrapResult,
         access="write",
+        cli=True,
     ),
     Route(
         method="DELETE",
@@ -172,7 +191,7 @@ ROUTES = (
         reply=dict[str, list[StatPoint]],
     ),
     _linked_route("/endpoints/{experienceEndpointId}", ENDPOINTS, "an experience endpoint"),
-    _linked_route("/views/{experienceViewId}", VIEWS, "an experience view"),
+    _linked_route("/views/{experienceViewId}", VIEWS, "an experience view", cli=True),
     *_routes("/endpoints", ENDPOINTS, remove=EndpointRemoval, remover=remove_with_flows),
     *_routes("/views", VIEWS),
     *_version_routes(),

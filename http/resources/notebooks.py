@@ -216,7 +216,7 @@ async def _check_exists(call: Call) -> None:
 
 
 def _nouns(call: Call) -> str:
-    return f"{_resource(call).kind.noun}s"
+    return _resource(call).kind.nouns
 
 
 def _executions(path: str, resource: Resource, execution: Any, log: Any, scope: str) -> tuple[Route, ...]:

@@ -82,6 +82,18 @@ CLI = frozenset(
         "dataTable.get",
         "dataTableRows.get",
         "dataTables.get",
+        "application.globals",
+        "application.readme",
+        "application.readmePatch",
+        "experience.bootstrap",
+        "experienceDomains.get",
+        "experienceSlugs.get",
+        "experienceView.linkedResources",
+        *(
+            f"{each}{operation}"
+            for each in ("experienceView", "experienceVersion")
+            for operation in ("s.get", "s.post", ".get", ".patch", ".delete")
+        ),
         *(
             f"{tree}{operation}"
             for tree in ("file", "privateFile")

@@ -83,23 +83,6 @@ async def test_a_question_about_single_sign_on_needs_an_address(server: Server, 
     assert answer["message"].startswith("domain: " if "domain" in query else "email: ")
 
 
-async def test_a_command_line_client_logs_in_and_configures_an_application(server: Server) -> None:
-    """The operations that a command line client of this API calls first, with the scopes that it asks for."""
-    path = await server.application("shop")
-    await server.call("GET", f"/auth/ssoDomain?email={EMAIL}", token="", status=204)
-    for scope in ("all.User.cli", "all.Application"):
-        token = await server.log_in(requestedScopes=[scope], tokenTTL=0)
-        if scope == "all.User.cli":
-            found = await server.call(
-                "GET", "/applications?filterField=name&filter=shop", token=token, status=200
-            )
-            assert [item["name"] for item in found["items"]] == ["shop"]
-        body = {"ftueTracking": [{"name": "experience", "version": 3, "status": "skipped"}]}
-        await server.call("PATCH", path, body, token=token, status=200)
-        assert (await server.call("GET", path, token=token))["ftueTracking"] == body["ftueTracking"]
-        assert (await server.call("GET", f"{path}/data-tables", token=token))["items"] == []
-
-
 @pytest.mark.slow
 async def test_a_malformed_login_is_400_with_the_field(server: Server) -> None:
     changes: list[tuple[dict[str, Any], str]] = [

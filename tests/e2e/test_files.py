@@ -73,7 +73,7 @@ async def files(request: pytest.FixtureRequest, server: Server) -> Files:
 
 async def test_paths_may_be_written_in_several_ways(files: Files) -> None:
     deep = await files.post("/a/b/", "x/y/")
-    assert (deep["parentDirectory"], deep["name"]) == ("/x/y/a", "b")
+    assert (deep["parentDirectory"], deep["name"]) == ("/x/y/a/", "b")
     assert (await files.post("top"))["parentDirectory"] == "/"
     assert (await files.post("under the root", "/"))["parentDirectory"] == "/"
     assert await files.paths() == ["/x/y/a", "/x/y/a/b", "/top", "/under the root", "/x", "/x/y"]
@@ -158,9 +158,9 @@ async def test_a_directory_is_moved_at_once_with_all_that_is_in_it(files: Files)
     inner = await files.post("b/c", "a")
     file = await files.post("f.txt", "a/b/c", type="file")
     moved = await files.move(top, parentDirectory="x/y", name="new")
-    assert (moved["id"], moved["parentDirectory"], moved["name"]) == (top["id"], "/x/y", "new")
-    assert (await files.get(file))["parentDirectory"] == "/x/y/new/b/c"
-    assert (await files.get(inner))["parentDirectory"] == "/x/y/new/b"
+    assert (moved["id"], moved["parentDirectory"], moved["name"]) == (top["id"], "/x/y/", "new")
+    assert (await files.get(file))["parentDirectory"] == "/x/y/new/b/c/"
+    assert (await files.get(inner))["parentDirectory"] == "/x/y/new/b/"
     assert await files.paths(directory="/a") == []
     assert "into itself" in (await files.move(moved, parentDirectory="/x/y/new/b", status=400))["message"]
     assert "into itself" in (await files.move(moved, name="new/deeper", status=400))["message"]
@@ -174,8 +174,8 @@ async def test_a_directory_is_moved_at_once_with_all_that_is_in_it(files: Files)
         in (await files.move(moved, parentDirectory="/".join("d" * 62), status=400))["message"]
     )
     await files.move(moved, parentDirectory="/".join("d" * 61))
-    assert (await files.get(inner))["parentDirectory"] == "/" + "/".join("d" * 61) + "/new/b"
-    assert len((await files.get(deep))["parentDirectory"]) == 2 * 62
+    assert (await files.get(inner))["parentDirectory"] == "/" + "/".join("d" * 61) + "/new/b/"
+    assert len((await files.get(deep))["parentDirectory"]) == 2 * 62 + 1
 
 
 async def test_a_directory_is_deleted_by_a_job_that_the_log_shows(files: Files) -> None:

@@ -41,6 +41,7 @@ async def test_the_table_has_the_rows_that_this_test_knows() -> None:
         "orgInvites.get",
         "orgInvites.post",
         "uploads.post",
+        "whitelabels.domain",
         *(f"webhookAddress.{method}" for method in ("post", "get", "put", "patch", "delete")),
     }
 

@@ -48,7 +48,7 @@ def left_in(folder: Path) -> list[str]:
 def test_what_was_written_is_read(blobs: Blobs, size: int) -> None:
     content = os.urandom(size)
     stored = written(blobs, "one", content)
-    assert stored == Stored(size, hashlib.sha256(content).hexdigest())
+    assert stored == Stored(size, hashlib.sha256(content).hexdigest(), hashlib.md5(content).hexdigest())
     assert read(blobs, "one", stored) == content
     assert blobs.names() == ["one"]
     assert blobs.used_bytes() == size

@@ -64,7 +64,7 @@ async def upload(house: House, record: bytes, content: bytes, data: bytes, bytes
 
     contents = house.system.component(Contents)
     stored = await contents.write(house.application, content, pieces(), bytes_max)
-    assert stored == Stored(len(data), hashlib.sha256(data).hexdigest())
+    assert stored == Stored(len(data), hashlib.sha256(data).hexdigest(), hashlib.md5(data).hexdigest())
     await ask(house, CompleteUpload(kind="book", record=record, content=content, stored=stored))
 
 

@@ -259,7 +259,7 @@ class Forest:
         found = {tuple(each.path.split("/")): each.shown for each in page.files}
         assert len(found) == page.shown["totalCount"]
         for path, item in found.items():
-            assert item["parentDirectory"] == "/" + "/".join(path[:-1])
+            assert item["parentDirectory"] == "".join(["/", *(f"{name}/" for name in path[:-1])])
             assert item["name"] == path[-1]
         return found
 

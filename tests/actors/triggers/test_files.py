@@ -86,7 +86,7 @@ async def test_a_file_is_told_when_it_is_complete(tmp_path: Path) -> None:
         assert [each["data"]["action"] for each in (first, second, third)] == ["create", "update", "delete"]
         file = first["data"]["file"]
         assert (file["id"], file["name"], file["fileSize"]) == (id.hex(), "a.txt", 3)
-        assert (file["path"], file["parentDirectory"], file["isPrivate"]) == ("/logs/a.txt", "/logs", False)
+        assert (file["path"], file["parentDirectory"], file["isPrivate"]) == ("/logs/a.txt", "/logs/", False)
         assert (file["status"], file["applicationId"]) == ("completed", house.application.hex())
         assert second["data"]["file"]["fileSize"] == 4
         assert (first["relayId"], first["relayType"]) == ("fe" * 12, "flow")

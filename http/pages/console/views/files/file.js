@@ -50,7 +50,7 @@ export function FilePage({ app, tree, id }) {
         ["Size", bytes(shown.fileSize)],
         ["Type", shown.contentType || "not known"],
         ["Picture", shown.fileDimensions && `${shown.fileDimensions.width} x ${shown.fileDimensions.height}`],
-        ["SHA-256", shown.s3etag && html`<code class="break">${shown.s3etag}</code>`],
+        ["Hash", shown.s3etag && html`<code class="break">${shown.s3etag}</code>`],
         ["Address", tree === TREES.public && shown.url ? html`<a href=${ownPath(shown.url)} target="_blank" rel="noopener" class="break">${shown.url}</a>` : null],
         ["Author", html`${shown.authorType} <code>${shown.authorId}</code>`],
         ...stamps(shown),

@@ -12,12 +12,12 @@ export const TREES = {
 export const listPath = (app, tree) => path("applications", app, tree.list);
 export const filePath = (app, tree, id) => path("applications", app, tree.record, id);
 
-// "/" and "/a/b", as the server shows them.
-export const joined = (directory, name) => (directory === "/" ? "" : directory) + "/" + name;
+// The directory of a file is shown with a slash at the end, and without one in addresses of the console.
+export const joined = (directory, name) => directory.replace(/\/$/, "") + "/" + name;
 
 // The addresses in the console of a directory and of a file.
 export const directoryLink = (app, tree, directory) =>
-  link("/applications", app, "files", { tree: tree.name === "private" ? "" : tree.name, directory: directory === "/" ? "" : directory });
+  link("/applications", app, "files", { tree: tree.name === "private" ? "" : tree.name, directory: directory.replace(/\/$/, "") });
 export const fileLink = (app, tree, id) => link("/applications", app, "files", { tree: tree.name === "private" ? "" : tree.name, file: id });
 
 export const readFile = (app, tree, id, options) => get(filePath(app, tree, id), {}, options);
