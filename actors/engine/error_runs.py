@@ -6,6 +6,7 @@ run that has changed something may have told others of the caller, so the caller
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from trunkline.actors.engine.copies import copied, size_of
@@ -13,27 +14,48 @@ from trunkline.actors.engine.errors import NodeError, RunFailed
 from trunkline.actors.engine.programs import CompiledFlow
 from trunkline.actors.engine.visit import Run
 from trunkline.actors.records.kind import Doc
-from trunkline.actors.triggers.index import FlowIndex, Triggers, Watcher, watcher_of
+from trunkline.actors.triggers.index import FlowIndex, Watcher
 from trunkline.actors.triggers.intake import Cause, TriggerRecord
 from trunkline.actors.triggers.replies import Replies
 from trunkline.actors.values.origin import HOPS_MAX, Origin
 
 ERRORED_BYTES_MAX: Final = 256 * 1024
 _TYPE: Final = "flowError"
+_WIDE: Final = frozenset({"cloud", "experience", "global"})
+"""Scopes that a trigger made here may have in its key alone."""
 _CALLED: Final = ("endpoint", "webhook")
 """Types of triggers with a caller who may wait for a reply: by the trigger id."""
 _TOO_LARGE: Final = "Payload data omitted due to size"
 
 
-def error_watchers(compiled: CompiledFlow, version: str | None, triggers: Triggers) -> tuple[Watcher, ...]:
-    """The triggers for the errors of a workflow: of the narrowest scope that has some."""
-    local = tuple(
-        watcher_of(compiled.flow, index, {"triggers": compiled.triggers}, compiled.flow_class, version)
-        for index, each in enumerate(compiled.triggers)
-        if (each["type"], each.get("key")) == (_TYPE, "local")
-    )
-    scope = "experience" if compiled.flow_class == "experience" else "cloud"
-    return local or triggers.get(_TYPE, scope) or triggers.get(_TYPE, "global")
+def error_watchers(compiled: CompiledFlow, record: TriggerRecord, index: FlowIndex) -> tuple[Watcher, ...]:
+    """The triggers for the errors of a workflow, the narrowest scope first; each is told.
+
+    `config.scope` says whose errors a trigger waits for, and the class of its workflow which of its versions counts: of
+    workflows of an experience the version that failed, of all others the default version. The key tells nothing, since
+    exports have one there that their server made. `record` is the trigger of the failed run.
+    """
+    of_experience = compiled.flow_class == "experience"
+    wider = "experience" if of_experience else "cloud"
+    found: list[tuple[int, Watcher]] = []
+    for each in _waiting(index, record.application, record.version if of_experience else None):
+        scope = each.config.get("scope") or (each.key if each.key in _WIDE else "local")
+        if scope == "local":
+            rank = 0 if each.flow == compiled.flow else -1
+        elif each.flow_class == "experience":
+            rank = 1 if of_experience else -1
+        else:
+            rank = 3 if scope == "global" else 2 if scope == wider else -1
+        if rank >= 0:
+            found.append((rank, each))
+    return tuple(each for _, each in sorted(found, key=lambda pair: pair[0]))
+
+
+def _waiting(index: FlowIndex, application: bytes, version: str | None) -> Iterator[Watcher]:
+    """The triggers of errors that count where a workflow of an experience fails in a version, or another without it."""
+    named = index.of(application, version)
+    yield from (each for each in named.of_type(_TYPE) if each.flow_class == "experience")
+    yield from (each for each in index.of(application).of_type(_TYPE) if each.flow_class != "experience")
 
 
 def error_cause(
@@ -48,9 +70,7 @@ def error_cause(
     system = run.world.system
     hops = 1 if record.cause.origin is None else record.cause.origin.hops + 1
     is_last = record.type == _TYPE or hops > HOPS_MAX
-    if is_last or not error_watchers(
-        compiled, record.version, system.component(FlowIndex).of(record.application)
-    ):
+    if is_last or not error_watchers(compiled, record, system.component(FlowIndex)):
         if record.type in _CALLED and record.cause.replays is None and not run.world.has_changed:
             system.component(Replies).count_runs(record.application, record.cause.trigger_id, -1)
         return None

@@ -319,10 +319,10 @@ class FlowRunner:
     def _queue_error_runs(
         self, entry: Queued, cause: Cause | None, compiled: CompiledFlow, record: TriggerRecord
     ) -> None:
-        """Queue the runs that wait for errors: of the narrowest scope that has some."""
+        """Queue the runs that wait for errors, the narrowest scope first."""
         if cause is None:
             return
-        found = error_watchers(compiled, record.version, self._index.of(entry.application))
+        found = error_watchers(compiled, record, self._index)
         entries: list[Queued] = []
         for each in found:
             number = self._queue.next_number()

@@ -15,7 +15,6 @@ from tests.actors.engine.run_house import (
     kept_runs,
     press,
     runs_end,
-    trigger,
     waiting_triggers,
 )
 from tests.actors.house import running_house
@@ -53,30 +52,6 @@ async def test_a_press_is_run_and_leaves_no_trigger(tmp_path: Path) -> None:
         assert run.debug == [[1, "info", "b is 3", {"a": 2, "b": 3}]]
         assert [each[1] for each in run.nodes] == ["MathNode", "DebugNode"]
         assert waiting_triggers(house) == []
-
-
-async def test_a_failed_run_is_told_to_the_narrowest_scope(tmp_path: Path) -> None:
-    async with running_house(tmp_path / "d") as house:
-        told = await create_flow(
-            house,
-            [trigger("flowError", ["d"], "global", config={"scope": "global"})],
-            [node("d", "DebugNode")],
-        )
-        failing = await create_flow(
-            house,
-            [button(["t"]), trigger("flowError", ["d"], "local", config={"scope": "local"})],
-            [node("t", "ThrowErrorNode", {"messageTemplate": "no {{data.a}}"}), node("d", "DebugNode")],
-        )
-        bare = await create_flow(house, [button(["t"])], [node("t", "UnknownNode")])
-        await press(house, failing, {"a": "fuel"})
-        await press(house, bare)
-        await runs_end(house)
-        first, handled = kept_runs(house, failing)
-        assert (first.outcome, first.error) == ("failed", [0, "Error", "no fuel"])
-        assert handled.trigger_type == "flowError"
-        assert handled.debug[0][3]["data"]["erroredPayload"]["data"] == {"a": "fuel"}
-        (elsewhere,) = kept_runs(house, told)
-        assert elsewhere.debug[0][3]["data"]["errorInfo"]["error"]["name"] == "UnsupportedNode"
 
 
 async def test_nothing_works_when_there_is_nothing_to_run(tmp_path: Path) -> None:
