@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import re
-import secrets
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -23,6 +22,7 @@ from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.page import Page
 from trunkline.actors.records.resource import Change, Resource
 from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.secret_texts import new_secret
 from trunkline.actors.values.structs import Body
 from trunkline.actors.values.terms import Description, Id, Ids, Links, Name, RecordView, TagFilters
 
@@ -122,7 +122,7 @@ def _check(change: Change) -> None:
     """Check the selection of devices and the addresses; give a new key its text, secret and defaults."""
     new = change.new
     if change.old is None:
-        secret = secrets.token_urlsafe(48)
+        secret = new_secret(48)
         change.shown_once["secret"] = secret
         new["secretHash"] = hash_secret(secret)
         new["key"] = (change.owner.ref.id + change.id).hex()

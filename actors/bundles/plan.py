@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import secrets
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -21,6 +20,7 @@ from trunkline.actors.bundles.reader import walk_texts
 from trunkline.actors.records.listing import index_range
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.secret_texts import new_secret
 from trunkline.store import keys
 from trunkline.store.codec import decode
 
@@ -96,7 +96,7 @@ class Plan:
         self.refused = 0
         """The number of all problems, of which only the first are kept."""
         self.counts: dict[str, int] = {}
-        self.secret = f"{secrets.token_urlsafe(24)}-aZ1"
+        self.secret = f"{new_secret(24)}-aZ1"
         """A text that nobody knows, in the place of each secret that the export has removed."""
         self.source = source
         self._limits = limits

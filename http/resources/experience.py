@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -36,6 +35,7 @@ from trunkline.actors.records.messages import GetRecord, ListRecords
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import Ask
 from trunkline.actors.values.errors import DomainError, NotFound
+from trunkline.actors.values.secret_texts import new_secret
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON
@@ -97,7 +97,7 @@ async def bootstrap(call: Call) -> Response:
     """
     service, by = call.service, call.principal.creator
     service.system.check_load()
-    password = secrets.token_urlsafe(12)
+    password = new_secret(12)
     message = Bootstrap(body=call.body, by=by, password_hash=await hash_password(password))
     found: list[bytes] = []
     if call.body.replace_existing:
