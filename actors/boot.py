@@ -65,6 +65,7 @@ from trunkline.actors.records import records
 from trunkline.actors.records.kinds import APPLICATION, USER
 from trunkline.actors.records.listing import ids_of_facet
 from trunkline.actors.retention import Retention
+from trunkline.actors.runtime.loop_watch import LoopWatch
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
 from trunkline.actors.scripts.pool import ScriptPool
@@ -184,9 +185,17 @@ async def settle(system: System) -> None:
     await system.component(Settler).settle_all()
 
 
+def _owner_of(system: System, application: bytes) -> str | None:
+    """The id of the owner of an application; None if it is deleted."""
+    with system.store.snapshot() as snapshot:
+        found = records.find(snapshot, APPLICATION, ROOT, application)
+    return None if found is None else found.doc["ownerId"]
+
+
 def add_parts(system: System, settings: Settings) -> None:
     """Add the parts of a system: the encryption keys, the plain resources, and the parts that run jobs."""
     system.add_component(system.store.keyring)
+    system.add_component(LoopWatch(system.limits, system.clock.wall_ms, partial(_owner_of, system)))
     system.add_component(Settler(system.store, encoded_after, system.limits.arrival_settle_s))
     system.add_component(ScriptPool(system.limits))
     system.add_component(TriggerQueue(system.limits, system.clock))

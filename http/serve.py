@@ -16,8 +16,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ from trunkline.actors.devices.backlog import BacklogLane
 from trunkline.actors.engine.api_calls import ApiCalls
 from trunkline.actors.experience.sites import Sites
 from trunkline.actors.jobs.results import Results
+from trunkline.actors.runtime.loop_watch import LoopWatch
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.clock import Clock
 from trunkline.http import systemd
@@ -113,6 +114,7 @@ async def serve(
             pages = Site(TABLE, VERSION)
             listen = partial(_listen, nursery, dispatcher, pages, settings, config, listening, trigger)
             running = RunningServer(await nursery.start(listen), first_user, dispatcher, pages)
+            held.enter_context(_watched(system.component(LoopWatch)))
             system.store.directory.keep()
             _log.info("listening", url=running.url, data_dir=settings.data_dir)
             if settings.limits == settings.limits.lifted():
@@ -124,6 +126,17 @@ async def serve(
             if ready is not None:
                 nursery.start_soon(ready, running)
     _log.info("stopped")
+
+
+@contextmanager
+def _watched(watch: LoopWatch) -> Iterator[None]:
+    """Measure the turns of the loop from now on: a start may take longer ones."""
+    watch.collected_s = lambda: garbage_collection.PAUSES.total_s
+    trio.lowlevel.add_instrument(watch)
+    try:
+        yield
+    finally:
+        trio.lowlevel.remove_instrument(watch)
 
 
 def _allow_connections(connections_max: int) -> None:
@@ -186,6 +199,7 @@ async def _listen(
                 fast_path=fast_path,
                 log_access=log_access,
                 http2_prior_knowledge=settings.http2_prior_knowledge,
+                lap=system.component(LoopWatch).lap,
             )
             run = partial(engine.serve, trigger)
         # `start` returns the bound addresses; the nursery then waits until the engine ends.

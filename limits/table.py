@@ -789,6 +789,14 @@ class Limits:
     logged_logins_per_minute_max: int = _bound(
         60, "logins per minute", "Failed ones in the log: whoever guesses passwords must not fill the disk."
     )
+    loop_turn_ms_max: float = _bound(
+        5,
+        "milliseconds",
+        "A longer turn of the event loop, for which all others wait, is counted, listed and logged. Nothing ends it.",
+    )
+    logged_turns_per_minute_max: int = _bound(
+        12, "turns per minute", "Long ones in the log; the others are counted, and the worst are listed."
+    )
     jobs_waiting_length_max: int = _bound(1000, "jobs", "Jobs survive a restart; above it 503.")
     jobs_running_max: int = _bound(
         2, "jobs running", "Jobs are long scans; more jobs than cores would only slow the calls."

@@ -29,7 +29,9 @@ from trunkline.actors.engine.told import Told
 from trunkline.actors.engine.visit import Bounds, Run
 from trunkline.actors.engine.world import RunWorld
 from trunkline.actors.flows.run_records import RUN_TOPIC, RunRecord, packed
+from trunkline.actors.runtime import work
 from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.runtime.work import Work
 from trunkline.actors.scripts.pool import ScriptPool
 from trunkline.actors.triggers.index import FlowIndex
 from trunkline.actors.triggers.intake import Cause, TriggerRecord, decode_trigger, record_for, stored_triggers
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
 
 _DROPS_TOLD_S: Final = 5.0
+_NODES_TOLD: Final = 3
 
 _log = structlog.get_logger("trunkline.flows")
 
@@ -147,6 +150,7 @@ class FlowRunner:
                     finally:
                         self.running -= 1
                         self._queue.done(entry)
+                        work.end()
                     if self._share.is_used_up:
                         self._ends.flush()
                         await self._share.pause()
@@ -184,6 +188,7 @@ class FlowRunner:
             deadline_s=self._share.began_s + self._system.limits.run_deadline_s,
         )
         failed: RunFailed | None = None
+        work.begin(Work("run", compiled.name, entry.application, detail=partial(_node_of, run)))
         began_ns = time.perf_counter_ns()
         try:
             await execute(compiled.program, at, self._told.payload(record, compiled, application), run)
@@ -379,3 +384,9 @@ class FlowRunner:
                 self.runs += count
                 counts = {"runs": count, "paths": count}
                 self._ends.count(application, flow, compiled.version_id, now_ms, counts)
+
+
+def _node_of(run: Run) -> str:
+    """The types of the last nodes that a run has visited: one of them took the time."""
+    nodes = (run.programs[number].nodes[index] for number, index, _, _ in run.path[-_NODES_TOLD:])
+    return ", ".join(node.type for node in nodes)

@@ -37,7 +37,9 @@ from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION, USER
 from trunkline.actors.records.revision import Found
+from trunkline.actors.runtime import work
 from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.runtime.work import Work
 from trunkline.actors.values.errors import Crashed, DomainError, NotFound, Overloaded, StorageFull
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Message
@@ -149,6 +151,8 @@ class Jobs:
             self._nursery.start_soon(self._notify, owner, id)
             return
         job = self.running[id] = Job(self._system, owner, id, doc)
+        application = owner.id if owner.kind == "application" else None
+        work.begin(Work("job", doc["name"], application, f"job {id.hex()}"))
         unfinished = True
         try:
             end = await self._run_kind(job, self.queue.kinds.get(doc["name"]))
@@ -162,6 +166,7 @@ class Jobs:
             await self._end(job, end)
             self._nursery.start_soon(self._notify, owner, id)
         finally:
+            work.end()
             del self.running[id]
             if unfinished:
                 await self._requeue(job)

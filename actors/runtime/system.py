@@ -17,7 +17,7 @@ from __future__ import annotations
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import trio
 
@@ -30,6 +30,7 @@ from trunkline.actors.runtime.shared_batch import SharedBatch
 from trunkline.actors.runtime.streams import Streams
 from trunkline.actors.runtime.subscription import Ending, Events, Subscription
 from trunkline.actors.runtime.turns import WRITES_WAIT, Turn, Turns, as_domain_error
+from trunkline.actors.runtime.work import Work, current_work
 from trunkline.actors.values.errors import DomainError, Overloaded, TooManyRequests
 from trunkline.actors.values.ids import IdFactory
 from trunkline.store.errors import StoreError
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 T = TypeVar("T")
+
+_COMMIT: Final = Work("commit", "group commit")
 
 Ask = tuple[Ref, "Message"]
 """An actor, and the message for it."""
@@ -427,6 +430,7 @@ class System:
                 committing.cancel()
 
     async def _commit(self, scope: trio.CancelScope, task_status: trio.TaskStatus[None]) -> None:
+        current_work.set(_COMMIT)
         with scope:
             await self.journal.run(task_status)
 

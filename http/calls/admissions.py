@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from trunkline.actors.accounts.reach import filters_by_tags
 from trunkline.actors.authority import Principal
 from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.runtime.work import Work
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.route import Route
 
@@ -26,13 +27,24 @@ class Admission(NamedTuple):
     """A call that is allowed: its route, its caller, and the values of its path parameters.
 
     `principal` is None if the route has no access control. `ref` is the actor that is asked, None for a read, a
-    handler, or an actor that the call creates.
+    handler, or an actor that the call creates. `work` says for the watchdog of the loop what the call is.
     """
 
     route: Route
     principal: Principal | None
     ids: dict[str, Any]
     ref: Ref | None
+    work: Work
+
+
+def work_of(route: Route, principal: Principal | None, ids: dict[str, Any]) -> Work:
+    """What a call is, and for whom."""
+    application, bearer = ids.get("application"), None
+    if principal is not None:
+        application = application or principal.application_id
+        id = principal.device_id or principal.token_id or principal.user_id or principal.application_id
+        bearer = principal.kind if id is None else f"{principal.kind} {id.hex()}"
+    return Work("call", route.operation, application, bearer)
 
 
 class CallTemplate:

@@ -30,10 +30,11 @@ from trunkline.actors.records.revision import WithEtag, answer_etag
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
+from trunkline.actors.runtime.work import current_work, noted
 from trunkline.actors.values.errors import Crashed, DomainError, NotFound
 from trunkline.actors.values.structs import Created, Message, Renamed
 from trunkline.http.calls.access import check_resource_access
-from trunkline.http.calls.admissions import Admission, Admissions, CallTemplate
+from trunkline.http.calls.admissions import Admission, Admissions, CallTemplate, work_of
 from trunkline.http.calls.audit import execute_audited
 from trunkline.http.calls.auth import Tokens, check_scope
 from trunkline.http.calls.bulk_queue import BulkQueue
@@ -99,6 +100,7 @@ class Dispatcher:
             else:
                 note_principal(admission.principal)
             route = admission.route
+            current_work.set(admission.work)
             call = self._call(admission, request)
             if route.audited:
                 execute = partial(self._execute, call, admission.ref)
@@ -206,7 +208,8 @@ class Dispatcher:
         `done` is called once, now or after the commit, with the same response that `handle` would give. False if
         nothing was done and the call must go to `handle`.
         """
-        system, route, ref = self.system, template.admission.route, template.admission.ref
+        route, _, _, ref, noted.work = template.admission
+        system = self.system
         began_s = perf_counter()
         turn = None
         response: tuple[int, Fields, bytes]
@@ -330,10 +333,11 @@ class Dispatcher:
         ids = self.table.read_path(route, values)
         if route.area in USER_AREAS and principal is not None:
             ids["user"] = principal.user_id
-        call = self._call(Admission(route, principal, ids, None), request)
+        work = work_of(route, principal, ids)
+        call = self._call(Admission(route, principal, ids, None, work), request)
         check_resource_access(call)
         ref = None if route.to is None or route.creates_actor else route.to.ref(ids)
-        return Admission(route, principal, ids, ref)
+        return Admission(route, principal, ids, ref, work)
 
     # Other steps.
 

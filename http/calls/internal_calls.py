@@ -15,6 +15,7 @@ import msgspec
 from trunkline.actors.authority import Principal
 from trunkline.actors.engine.api_calls import ApiAnswer, ApiCall
 from trunkline.actors.formulas.json_text import json_text
+from trunkline.actors.runtime.work import current_work
 from trunkline.actors.values.errors import DomainError, Forbidden, Invalid, NotFound
 from trunkline.actors.values.names import similar_names
 from trunkline.http.calls.admissions import Admission
@@ -46,7 +47,9 @@ class InternalCalls:
         except DomainError as refusal:
             response = Response(*error_response(refusal))
         else:
+            within = current_work.get()
             response = await self._dispatcher.handle(request, None, admission)
+            current_work.set(within)
         return ApiAnswer(response.status, _body(response))
 
     def _admitted(self, call: ApiCall) -> tuple[Request, Admission]:

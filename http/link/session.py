@@ -31,6 +31,7 @@ from trunkline.actors.devices.traffic import Traffic
 from trunkline.actors.records import records
 from trunkline.actors.runtime.mailbox import FULL
 from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.runtime.work import noted
 from trunkline.actors.values.errors import (
     Crashed,
     DomainError,
@@ -41,6 +42,7 @@ from trunkline.actors.values.errors import (
     Unauthorized,
 )
 from trunkline.http.calls.access import check_resource_access
+from trunkline.http.calls.admissions import work_of
 from trunkline.http.calls.auth import check_scope
 from trunkline.http.calls.call import Call
 from trunkline.http.link.frames import Hello, Malformed, Received, States, decode_frame
@@ -98,6 +100,7 @@ class LinkSession:
         "_turns",
         "_waiting",
         "_watched",
+        "_work",
         "device",
     )
 
@@ -105,6 +108,7 @@ class LinkSession:
         self._call = call
         self._outgoing = outgoing
         self.device = Ref("device", call.application, call.ids["device"])
+        self._work = work_of(call.route, call.principal, call.ids)._replace(kind="link")
         self._socket: WebSocket | None = None
         self._link: Link | None = None
         self._session: int | None = None
@@ -133,6 +137,7 @@ class LinkSession:
 
     def received(self, data: bytes, *, text: bool) -> None:
         self._from_client += 1
+        noted.work = self._work
         try:
             if text is not self._outgoing.text:
                 raise Malformed(

@@ -28,6 +28,7 @@ from trunkline.actors.experience.counts import RequestCounts
 from trunkline.actors.integrations.connections import Connections
 from trunkline.actors.jobs.runner import Jobs
 from trunkline.actors.retention import Retention
+from trunkline.actors.runtime.loop_watch import TURN_TIMES_S, LoopWatch
 from trunkline.actors.scripts.pool import ScriptPool
 from trunkline.actors.triggers.queue import TriggerQueue
 from trunkline.http.calls.call_statistics import CALL_TIMES_S
@@ -101,6 +102,7 @@ class MetricsCollector(Collector):
         yield from self._flows()
         yield from self._retention()
         yield from self._journal()
+        yield from self._loop()
         yield from self._process()
 
     def _connections(self) -> Iterator[Metric]:
@@ -305,6 +307,22 @@ class MetricsCollector(Collector):
         )
         yield _gauge("disk_free_bytes", "Free bytes of the file system of the data directory.", disk.free)
         yield _gauge("disk_size_bytes", "Size of the file system of the data directory.", disk.total)
+
+    def _loop(self) -> Iterator[Metric]:
+        watch = self._dispatcher.system.component(LoopWatch)
+        times = HistogramMetricFamily(
+            "trunkline_loop_turn_duration_seconds",
+            "How long one turn held the event loop, for which all others wait.",
+        )
+        times.add_metric([], *_histogram(TURN_TIMES_S, watch.counts, watch.total_ns / 1e9))
+        yield times
+        long = CounterMetricFamily(
+            "trunkline_loop_long_turns", "Turns over `loop_turn_ms_max`, by kind of work.", labels=["kind"]
+        )
+        for kind, count in watch.long_turns.items():
+            long.add_metric([kind], count)
+        yield long
+        yield _gauge("loop_turn_longest_seconds", "Seconds of the longest turn.", watch.longest_ns / 1e9)
 
     def _process(self) -> Iterator[Metric]:
         yield from ProcessCollector(registry=None).collect()

@@ -75,10 +75,12 @@ class Engine:
         fast_path: FastPath | None,
         log_access: LogAccess | None = None,
         http2_prior_knowledge: bool = False,
+        lap: Callable[[], None] = lambda: None,
     ) -> None:
         """`fast_path` is asked for each whole request of HTTP/1.1 before `app`; None where there is none.
 
-        `config` is asked for the TLS context of each connection, as its certificate may be replaced.
+        `config` is asked for the TLS context of each connection, as its certificate may be replaced. `lap` is called
+        after each callback of a socket.
         """
         self._app = app
         self._fast_path = fast_path
@@ -101,7 +103,7 @@ class Engine:
         self._http2_prior_knowledge = http2_prior_knowledge
         self._connections: set[Connection] = set()
         self._handshakes: set[trio.CancelScope] = set()
-        self._readiness = Readiness()
+        self._readiness = Readiness(lap)
         self.heads = RequestHeads(limits.head_cache_length_max)
         self._draining = False
         self._empty = trio.Event()

@@ -29,7 +29,9 @@ OnReadable = Callable[[], bool]
 class Readiness:
     """Waits for many sockets at once. `run` has to run for as long as anybody waits."""
 
-    def __init__(self) -> None:
+    def __init__(self, lap: Callable[[], None] = lambda: None) -> None:
+        """`lap` is called after each callback: it took a turn of its own."""
+        self._lap = lap
         self._epoll = select.epoll()
         self._waiting: dict[int, tuple[trio.lowlevel.Task, OnReadable | None]] = {}
         self._readable: set[int] = set()
@@ -89,7 +91,7 @@ class Readiness:
 
     def _poll(self) -> None:
         """One turn; a function of its own, so that no name keeps a connection in memory between turns."""
-        waiting = self._waiting
+        waiting, lap = self._waiting, self._lap
         for descriptor, events in self._epoll.poll(0, max(len(waiting), _EVENTS_MIN)):
             waiter = waiting.get(descriptor)
             if events & _ENDED:
@@ -104,9 +106,12 @@ class Readiness:
                 if on_readable is not None:
                     on_readable()
                 self.wake(descriptor)
-            elif on_readable is None or not on_readable() or descriptor in self._readable:
+                lap()
+                continue
+            if on_readable is None or not on_readable() or descriptor in self._readable:
                 # Unless `on_readable` did that already. Where it has left something, the task calls it again.
                 self.wake(descriptor)
+            lap()
 
     def close(self) -> None:
         """Close the epoll object, when nobody waits any more."""
