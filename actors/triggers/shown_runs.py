@@ -56,7 +56,7 @@ def shown_run(number: int, record: RunRecord) -> Doc:
         for at, output, took_us in zip(path, path, path, strict=True)
     ]
     shown["debug"] = [
-        {**_node(record, at), "level": level, "message": message, "value": value}
+        {**_node(record, at), "level": level, "message": message, "value": without_secrets(value)}
         for at, level, message, value in record.debug
     ]
     if record.trigger is not None:

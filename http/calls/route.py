@@ -112,6 +112,8 @@ class Route:
     resource: Resource | None = None
     prepare: Callable[[Any], Awaitable[Any]] | None = None
     query: type[msgspec.Struct] = NoQuery
+    below: bool = False
+    """All paths below its own lead to it as well, and the handler reads `Request.path`."""
     free_query: bool = False
     """Any query string is accepted, and the handler reads it."""
     body: Any = None

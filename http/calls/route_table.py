@@ -17,7 +17,8 @@ RouteMatch = tuple[dict[str, Route], list[str]]
 
 _PARAMETER: Final = "{}"
 _REST: Final = "{*}"
-_NO_SEGMENTS: Final = ("/", _PARAMETER, _REST)
+_BELOW: Final = "/*"
+_NO_SEGMENTS: Final = ("/", _PARAMETER, _REST, _BELOW)
 """The names of nodes that are no literal segment of a path."""
 
 
@@ -44,13 +45,16 @@ class RouteTable:
             methods: dict[str, Route] = node.setdefault("/", {})
             assert route.method not in methods, f"two routes for {route.method} {route.path}"
             methods[route.method] = route
+            if route.below:
+                node[_BELOW] = methods
         self.operations = frozenset(route.operation for route in routes)
         self.by_operation = {route.operation: route for route in routes}
 
     def match(self, path: str) -> RouteMatch | None:
         """The routes of a path by method, and the values of its path parameters; None for an unknown path.
 
-        A literal segment takes precedence over a path parameter. A parameter of `REST` is all segments that are left.
+        A literal segment takes precedence over a path parameter. A parameter of `REST` is all segments that are left;
+        those after a path with routes that are `below` are ignored.
         """
         node = self._root
         values: list[str] = []
@@ -58,6 +62,8 @@ class RouteTable:
         for number, part in enumerate(parts):
             found = node.get(part) if part not in _NO_SEGMENTS else None
             if found is None:
+                if _BELOW in node:
+                    return node[_BELOW], values
                 if not part:
                     return None
                 found = node.get(_PARAMETER)

@@ -26,7 +26,7 @@ from trunkline.http.experiences.bodies import body_of, values_of
 from trunkline.http.resources.triggered_flows import remove_with_flows
 from trunkline.http.resources.webhook_connections import connect
 
-_NOT_TOLD: Final = frozenset({b"authorization", b"cookie"})
+_NOT_TOLD: Final = frozenset({b"cookie"})
 _BODILESS: Final = frozenset({204, 205, 304})
 _METHODS: Final = "POST, GET, PUT, PATCH, DELETE"
 _TEXT: Final = (b"content-type", b"text/plain; charset=utf-8")
@@ -37,7 +37,8 @@ _NO_SNIFF: Final = (b"x-content-type-options", b"nosniff")
 async def receive(call: Call) -> Response:
     """Call the address of a webhook. The answer is `{"success": true}` with the response code of the webhook.
 
-    Any body is taken, and told to the workflows that the webhook starts. A disabled webhook answers with 200 and takes
+    Any body is taken, and told to the workflows that the webhook starts, as is what follows the token in the path. A
+    disabled webhook answers with 200 and takes
     nothing. Facebook and Fitbit get the answers that they expect when they verify the address. A webhook that waits for
     a reply answers with that of the first workflow that replies, with 500 if all of them fail, or with 504. A webhook
     with `isWebsocket` takes WebSocket connections instead of calls.
@@ -101,12 +102,17 @@ async def _answered(call: Call, ref: Ref, message: ReceiveCall) -> Response:
 
 
 def _headers(request: Request) -> dict[str, str]:
-    """The headers that workflows get."""
+    """The headers that workflows get: a workflow may check `Authorization` itself, against a global for instance."""
     return {
         name.decode("latin1"): value.decode("latin1")
         for name, value in request.headers.items()
         if name not in _NOT_TOLD
     }
+
+
+def path_below(path: str) -> str:
+    """What follows the address of a webhook in a path: `/` alone, or with more."""
+    return "/" + path.lstrip("/").split("/", 2)[2] if path.strip("/").count("/") > 1 else "/"
 
 
 def _query(request: Request) -> dict[str, Any]:
@@ -124,7 +130,7 @@ def _told(request: Request, parts_max: int) -> dict[str, Any]:
         "body": body,
         "headers": headers,
         "method": request.method.lower(),
-        "path": "/",
+        "path": path_below(request.path),
         "query": _query(request),
     }
 
@@ -172,6 +178,7 @@ _ADDRESS: Final = tuple(
         operation=f"webhookAddress.{method.lower()}",
         summary=f"Call a webhook with {method}",
         handler=receive,
+        below=True,
         free_query=True,
         access="none",
         area="public",
