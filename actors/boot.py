@@ -64,6 +64,7 @@ from trunkline.actors.readers import read
 from trunkline.actors.records import records
 from trunkline.actors.records.kinds import APPLICATION, USER
 from trunkline.actors.records.listing import ids_of_facet
+from trunkline.actors.records.owners import Owners
 from trunkline.actors.retention import Retention
 from trunkline.actors.runtime.loop_watch import LoopWatch
 from trunkline.actors.runtime.ref import Ref
@@ -197,6 +198,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(system.store.keyring)
     system.add_component(LoopWatch(system.limits, system.clock.wall_ms, partial(_owner_of, system)))
     system.add_component(Settler(system.store, encoded_after, system.limits.arrival_settle_s))
+    system.add_component(Owners(system))
     system.add_component(ScriptPool(system.limits))
     system.add_component(TriggerQueue(system.limits, system.clock))
     system.add_component(Replies())

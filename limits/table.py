@@ -966,9 +966,9 @@ class Limits:
 
     # Scripts of workflows.
     script_processes_max: int = _bound(
-        2,
+        4,
         "processes",
-        "Each has a core while it runs a script, and some 20 MB; they start when they are needed.",
+        "Half of them for one owner. Each has a core meanwhile, and some 20 MB; they start when they are needed.",
     )
     script_memory_bytes: int = _bound(
         64 * MIB,
@@ -995,7 +995,9 @@ class Limits:
         500_000, "characters", "It is compiled for each call: some 15 ms for so many.", "script"
     )
     script_queue_length_max: int = _bound(
-        256, "calls", "Those that wait for a process; half of them may be of one application. Above it 503."
+        256,
+        "calls",
+        "Those that wait for a process. If it is full, a call of the owner with the most is refused: 503.",
     )
     script_process_calls_max: int = _bound(
         10_000,

@@ -27,6 +27,7 @@ from trunkline.actors.flows.versions import find_version, no_version
 from trunkline.actors.formulas.errors import FormulaError
 from trunkline.actors.formulas.paths import Path, compile_path
 from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.owners import Owners
 from trunkline.actors.records.resource import missing
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.runtime.ref import Ref
@@ -108,7 +109,8 @@ class FlowTester(Actor):
             check_definition(definition, record["flowClass"], self.system.limits, at="definition.")
         identity = {"applicationId": application.hex(), "flowId": flow.hex(), "flowName": record["name"]}
         pool, limits = self.system.component(ScriptPool), self.system.limits
-        run = new_run(body, self.system.clock.wall_ms(), application, identity, pool, limits)
+        owner = self.system.component(Owners).of(application)
+        run = new_run(body, self.system.clock.wall_ms(), owner, identity, pool, limits)
         run.opened_world = DryWorld(self.system, application, flow, record["name"])
         run.find_program = partial(self.system.component(Programs).custom_node, application)
         return await dry_run(definition, body, run)
@@ -120,13 +122,15 @@ def tester_ref(application: bytes, flow: bytes) -> Ref:
 
 
 def new_run(
-    body: FlowTest, now_ms: int, application: bytes, identity: Doc, pool: ScriptPool, limits: Limits
+    body: FlowTest, now_ms: int, owner: bytes, identity: Doc, pool: ScriptPool, limits: Limits
 ) -> Run:
-    """A run with the time and the seed of the body, without a time at `now_ms`. Raises `Invalid` for the time."""
+    """A run with the time and the seed of the body, without a time at `now_ms`; scripts are charged to `owner`.
+
+    Raises `Invalid` for the time."""
     if body.time is not UNSET:
         now_ms = parse_report_time(body.time, now_ms, field="time")
     bounds = Bounds(limits.run_steps_max, limits.run_loop_items_max, limits.run_payload_bytes_max)
-    run = Run(bounds, now_ms, body.seed, partial(pool.call, application=application), identity, [])
+    run = Run(bounds, now_ms, body.seed, partial(pool.call, owner=owner), identity, [])
     run.deadline_s = trio.current_time() + limits.run_deadline_s
     return run
 

@@ -29,6 +29,7 @@ from trunkline.actors.engine.told import Told
 from trunkline.actors.engine.visit import Bounds, Run
 from trunkline.actors.engine.world import RunWorld
 from trunkline.actors.flows.run_records import RUN_TOPIC, RunRecord, packed
+from trunkline.actors.records.owners import Owners
 from trunkline.actors.runtime import work
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.work import Work
@@ -59,6 +60,7 @@ class FlowRunner:
         self._index = system.component(FlowIndex)
         self._programs = system.component(Programs)
         self._pool = system.component(ScriptPool)
+        self._owners = system.component(Owners)
         self._share = Share()
         self._ends = Ends(system, self._queue)
         self._idle = trio.lowlevel.ParkingLot()
@@ -178,7 +180,7 @@ class FlowRunner:
             self._bounds,
             entry.queued_ms,
             entry.number,
-            partial(self._pool.call, application=entry.application),
+            partial(self._pool.call, owner=self._owners.of(entry.application)),
             compiled.identity,
             [compiled.program],
             open_world=partial(self._open_world, entry, record, compiled),

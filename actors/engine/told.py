@@ -1,12 +1,9 @@
 """What a run is told: the payload that its first nodes get.
 
-Owns the decoded records of applications and devices that payloads name, as long as the stored bytes are the same.
+Owns what is told of the applications and devices that payloads name.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Final, Generic, TypeVar
 
 import msgspec
 
@@ -16,24 +13,19 @@ from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.programs import CompiledFlow, decoded_globals
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.records.made import Made
 from trunkline.actors.runtime.host import Host
 from trunkline.actors.triggers.intake import TriggerRecord
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.timestamps import iso
-from trunkline.store import keys
-from trunkline.store.codec import decode
-from trunkline.store.journal import Journal
-
-_CACHED_MAX: Final = 10_000
-"""Applications, and devices, whose decoded records are kept."""
 
 
 class Told:
     """Makes the payloads of runs."""
 
     def __init__(self, system: Host) -> None:
-        self._applications = _Made(system.journal, APPLICATION.name, _name_and_globals)
-        self._devices = _Made(system.journal, DEVICE.name, _told_of)
+        self._applications = Made(system.journal, APPLICATION.name, _name_and_globals)
+        self._devices = Made(system.journal, DEVICE.name, _told_of)
 
     def payload(self, record: TriggerRecord, compiled: CompiledFlow, application: tuple[str, Doc]) -> Doc:
         """The payload that the first nodes get. Of globals the last ones count: those of the workflow.
@@ -71,44 +63,6 @@ class Told:
     def application(self, id: bytes) -> tuple[str, Doc] | None:
         """The name and the globals of an application; None if it is gone."""
         return self._applications.get(ROOT, id)
-
-
-T = TypeVar("T")
-
-
-class _Made(Generic[T]):
-    """What was made of the records of a kind, as long as they are the same."""
-
-    def __init__(self, journal: Journal, kind: str, make: Callable[[bytes, Doc], T]) -> None:
-        self._journal = journal
-        self._kind = kind
-        self._make = make
-        self._changes = -1
-        self._sure: dict[bytes, T] = {}
-        """What holds, as no record has changed since."""
-        self._made: dict[bytes, tuple[bytes, T]] = {}
-        """The same, and what holds if the record has not changed."""
-
-    def get(self, home: bytes, id: bytes) -> T | None:
-        """What was made of a record; None if it is deleted."""
-        if self._changes != self._journal.record_changes:
-            self._changes = self._journal.record_changes
-            self._sure.clear()
-        made = self._sure.get(id)
-        return self._looked_up(home, id) if made is None else made
-
-    def _looked_up(self, home: bytes, id: bytes) -> T | None:
-        raw = self._journal.get(keys.RECORDS, keys.record_key(self._kind, home, id))
-        if raw is None:
-            return None
-        known = self._made.get(id)
-        if known is None or known[0] != raw:
-            if len(self._made) >= _CACHED_MAX:
-                self._made.clear()
-                self._sure.clear()
-            known = self._made[id] = (raw, self._make(id, decode(raw)))
-        self._sure[id] = known[1]
-        return known[1]
 
 
 def _name_and_globals(_id: bytes, doc: Doc) -> tuple[str, Doc]:

@@ -1,8 +1,8 @@
 """The pool of child processes that run scripts.
 
-Owns the processes and the bounds of a call. Does not own the order of the calls (`turns.py`), nor what a process does
-(`child.py`). No process is started before the first call needs it. A call is driven by the task of its caller, so a
-cancelled caller takes its process with it, and no answer reaches a call that it does not belong to.
+Owns the processes and the bounds of a call. Does not own the order of the calls (`runtime/owner_shares.py`), nor what
+a process does (`child.py`). No process is started before the first call needs it. A call is driven by the task of its
+caller, so a cancelled caller takes its process with it, and no answer reaches a call that it does not belong to.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import msgspec
 import structlog
 import trio
 
+from trunkline.actors.runtime.owner_shares import OwnerShares
 from trunkline.actors.scripts.errors import CRASHED, TIMEOUT, TOO_LARGE, ScriptError
 from trunkline.actors.scripts.process import ScriptProcess
 from trunkline.actors.scripts.protocol import Answer, Bounds, Call, Failure, LogLine
-from trunkline.actors.scripts.turns import Turns
 from trunkline.actors.values.errors import Overloaded
 from trunkline.actors.values.nesting import NESTING_MAX
 from trunkline.limits.table import Limits
@@ -57,7 +57,9 @@ class ScriptPool:
         )
         logs_bytes_max = 2 * _ESCAPED * limits.script_log_bytes_max
         self._answer_bytes_max = limits.script_payload_bytes_max + logs_bytes_max + _FAILURE_BYTES
-        self._turns = Turns(limits.script_processes_max, limits.script_queue_length_max)
+        self._shares = OwnerShares(
+            "scripts", limits.script_processes_max, limits.script_queue_length_max, leaves=1
+        )
         self._idle: list[ScriptProcess] = []
         self._busy: set[ScriptProcess] = set()
         self._runs = False
@@ -65,7 +67,7 @@ class ScriptPool:
     @property
     def waiting(self) -> int:
         """The number of calls that wait for a process."""
-        return self._turns.waiting
+        return self._shares.waiting
 
     @property
     def pids(self) -> list[int]:
@@ -85,12 +87,13 @@ class ScriptPool:
             self._idle.clear()
 
     async def call(
-        self, script: str, payload: Any, *, application: bytes, wall_s: float | None = None
+        self, script: str, payload: Any, *, owner: bytes, wall_s: float | None = None
     ) -> ScriptResult:
         """Run a script with a payload (a JSON value) and return what became of it.
 
-        `wall_s` may shorten the time that the call runs, without the time that it waits for its turn. Raises
-        `ScriptError`; `Overloaded` if too many calls wait, or the pool does not run.
+        The call is charged to `owner`, who has at most half of the processes. `wall_s` may shorten the time that the
+        call runs, without the time that it waits for its turn. Raises `ScriptError`; `Overloaded` if too many calls
+        wait, or the pool does not run.
         """
         limits = self._limits
         if len(script) > limits.script_length_max:
@@ -102,12 +105,8 @@ class ScriptPool:
             raise ScriptError(Failure(TOO_LARGE, sentence))
         call = msgspec.json.encode(Call(script, msgspec.Raw(text)))
         run_s = limits.script_wall_s if wall_s is None else min(wall_s, limits.script_wall_s)
-        await self._turns.take(application)
-        began_s = trio.current_time()
-        try:
+        async with self._shares.place(owner):
             answer = await self._answer(call, run_s)
-        finally:
-            self._turns.leave(application, trio.current_time() - began_s)
         if answer.error is not None:
             raise ScriptError(answer.error, answer.logs)
         return ScriptResult(answer.value, tuple(answer.logs))

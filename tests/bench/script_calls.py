@@ -54,7 +54,7 @@ async def with_processes(count: int, calls: int) -> None:
     async def call(times: int, durations_us: list[float]) -> None:
         for _ in range(times):
             began_s = time.perf_counter()
-            await pool.call(SCRIPT, PAYLOAD, application=b"application")
+            await pool.call(SCRIPT, PAYLOAD, owner=b"application")
             durations_us.append((time.perf_counter() - began_s) * 1e6)
 
     async with trio.open_nursery() as nursery:

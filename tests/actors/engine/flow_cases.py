@@ -37,7 +37,7 @@ async def run_dry(definition: Json, bounds: Bounds = BOUNDS, **body: Any) -> Jso
     async with trio.open_nursery() as nursery:
         pool = ScriptPool(Limits())
         await nursery.start(pool.run)
-        call_script = partial(pool.call, application=b"a" * 12)
+        call_script = partial(pool.call, owner=b"a" * 12)
         run = Run(bounds, NOW_MS, 0, call_script, IDENTITY, [])
         result = await outcome.acapture(dry_run, definition, FlowTest(**body), run)
         nursery.cancel_scope.cancel()

@@ -34,11 +34,11 @@ async def running_pool(**changes: object) -> AsyncIterator[ScriptPool]:
 
 async def value(pool: ScriptPool, script: str, payload: Any = None) -> Any:
     """What becomes of a payload."""
-    return (await pool.call(script, payload, application=APP)).value
+    return (await pool.call(script, payload, owner=APP)).value
 
 
 async def failure(pool: ScriptPool, script: str, payload: Any = None) -> ScriptError:
     """The error of a script that fails."""
     with pytest.raises(ScriptError) as caught:
-        await pool.call(script, payload, application=APP)
+        await pool.call(script, payload, owner=APP)
     return caught.value

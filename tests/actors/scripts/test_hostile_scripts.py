@@ -160,7 +160,7 @@ async def test_the_clock_on_the_wall_ends_what_the_bound_on_cpu_does_not() -> No
         assert await value(pool, "return 1") == 1
         os.kill(pool.pids[0], signal.SIGSTOP)
         with pytest.raises(ScriptError) as caught:
-            await pool.call("return 2", 1, application=APP, wall_s=0.05)
+            await pool.call("return 2", 1, owner=APP, wall_s=0.05)
         assert (caught.value.name, caught.value.message) == (
             "ScriptTimeout",
             "The script did not end within 0.05 s.",
@@ -265,8 +265,8 @@ async def main():
     pool = ScriptPool(Limits(script_cpu_s=0.2))
     async with trio.open_nursery() as nursery:
         await nursery.start(pool.run)
-        await pool.call("", 1, application=b"a")
-        nursery.start_soon(functools.partial(pool.call, "for (;;) {}", 1, application=b"a"))
+        await pool.call("", 1, owner=b"a")
+        nursery.start_soon(functools.partial(pool.call, "for (;;) {}", 1, owner=b"a"))
         await trio.testing.wait_all_tasks_blocked()
         print(*pool.pids, flush=True)
 

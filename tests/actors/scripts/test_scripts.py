@@ -95,7 +95,7 @@ async def test_the_console() -> None:
         console.log(cycle, Object.create(null), () => 1)
         """
     async with running_pool() as pool:
-        result = await pool.call(script, {}, application=APP)
+        result = await pool.call(script, {}, owner=APP)
         assert result.logs == (
             LogLine("log", 'text 1 {"a":[1]} null undefined TypeError: e Symbol(s) 2'),
             LogLine("info", ""),
@@ -110,9 +110,7 @@ async def test_the_console() -> None:
 
 async def test_the_console_is_bounded_and_says_so() -> None:
     async with running_pool(script_log_bytes_max=1000) as pool:
-        result = await pool.call(
-            "for (let i = 0; i < 1e4; i++) console.log('ä'.repeat(92))", 1, application=APP
-        )
+        result = await pool.call("for (let i = 0; i < 1e4; i++) console.log('ä'.repeat(92))", 1, owner=APP)
         assert [line.text for line in result.logs[:-1]] == ["ä" * 92] * 5
         assert result.logs[-1] == LogLine("warn", "Further messages of the script are left out.")
 

@@ -55,7 +55,7 @@ async def test_without_an_id_nothing_happens() -> None:
 
 async def test_a_dry_run_answers_nobody(tmp_path: Path) -> None:
     async with running_house(tmp_path) as at:
-        call_script = partial(at.system.component(ScriptPool).call, application=at.application)
+        call_script = partial(at.system.component(ScriptPool).call, owner=at.application)
         definition = flow(node("n", TYPE, {"bodyTemplate": "x"}))
 
         async def dry() -> str | None:

@@ -1,0 +1,235 @@
+"""Shares by owner: who may use the places of something that the whole server has only so many of.
+
+Owns the places, the calls that wait for one, and their order. Does not own what is done at a place, nor who owns an
+application (`records/owners.py`). What is shared is charged to an owner: the user or the organization to whom the
+application belongs, so that thirty applications of one user get no more than one. What has no application is charged
+to the user who calls, and what anybody may ask for to the address that asks.
+
+A free place goes to the owner with the fewest places, and among equals to the one that has used them for the shortest
+time. If as many calls wait as may, a call of an owner with fewer of them takes the room of the newest call of the owner
+with the most. So who has filled the room is refused, never somebody else.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final, TypeVar
+
+import trio
+
+from trunkline.actors.values.errors import Overloaded
+
+T = TypeVar("T")
+
+_ACCOUNTS_MAX: Final = 1024
+"""Owners that use nothing now, but have used the places for longer than others, are forgotten above this number."""
+
+
+class _Turn:
+    """A call that waits until it has a place or a refusal."""
+
+    __slots__ = ("given", "refusal", "settled")
+
+    def __init__(self) -> None:
+        self.settled = trio.Event()
+        self.given = False
+        self.refusal: Overloaded | None = None
+
+
+class _Account:
+    """What an owner uses and waits for."""
+
+    __slots__ = ("running", "used_s", "waiting")
+
+    def __init__(self, used_s: float) -> None:
+        self.running = 0
+        self.used_s = used_s
+        self.waiting: deque[_Turn] = deque()
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.running and not self.waiting
+
+
+class OwnerShares:
+    """`places` may be used at a time, and at most `waiting_max` calls wait for one.
+
+    `what` names in the plural what is done, for sentences. For each place that an owner has, `leaves` places stay free
+    for others: with 1 an owner gets at most half of the places, so a new owner finds one however long the others keep
+    theirs; with 0 one owner may use all places while nobody else waits.
+    """
+
+    def __init__(self, what: str, places: int, waiting_max: int = 0, *, leaves: int = 0) -> None:
+        self.what = what
+        self.places = places
+        self.waiting_max = waiting_max
+        self.leaves = leaves
+        self.refused = 0
+        """Calls that were refused since the start."""
+        self._free = places
+        self._length = 0
+        self._accounts: dict[Hashable, _Account] = {}
+        self._waiting: dict[Hashable, _Account] = {}
+        """The accounts with calls that wait; at the front those that were not served for the longest time."""
+        self._threads = trio.CapacityLimiter(places)
+
+    @property
+    def running(self) -> int:
+        """The number of places that are used."""
+        return self.places - self._free
+
+    @property
+    def waiting(self) -> int:
+        """The number of calls that wait."""
+        return self._length
+
+    def running_of(self, owner: Hashable) -> int:
+        """The number of places that an owner uses."""
+        account = self._accounts.get(owner)
+        return 0 if account is None else account.running
+
+    # Using a place.
+
+    @asynccontextmanager
+    async def place(self, owner: Hashable) -> AsyncIterator[None]:
+        """Have a place meanwhile. Raises as `take`."""
+        await self.take(owner)
+        began_s = trio.current_time()
+        try:
+            yield
+        finally:
+            self.leave(owner, trio.current_time() - began_s)
+
+    @contextmanager
+    def place_at_once(self, owner: Hashable) -> Iterator[None]:
+        """Have a place meanwhile, without waiting for one. Raises as `take_at_once`."""
+        self.take_at_once(owner)
+        try:
+            yield
+        finally:
+            self.leave(owner)
+
+    async def in_thread(self, owner: Hashable, work: Callable[[], T]) -> T:
+        """Do the work in a thread, at a place. A cancelled caller returns when the work has ended."""
+        async with self.place(owner):
+            return await trio.to_thread.run_sync(work, limiter=self._threads)
+
+    # Taking and leaving.
+
+    async def take(self, owner: Hashable) -> None:
+        """Take a place, which the caller gives back with `leave`. Raises `Overloaded` if too many calls wait.
+
+        If the caller is cancelled, it has no place.
+        """
+        account = self._account(owner)
+        if self._may_run(account) and not account.waiting:
+            self._give(account)
+            return
+        self._make_room(owner, account)
+        turn = _Turn()
+        account.waiting.append(turn)
+        self._waiting[owner] = account
+        self._length += 1
+        try:
+            await turn.settled.wait()
+        except BaseException:
+            if turn.given:
+                self.leave(owner)
+            elif turn.refusal is None:
+                self._withdraw(owner, account, turn)
+                self._forget_idle(owner, account)
+            raise
+        if turn.refusal is not None:
+            raise turn.refusal
+
+    def take_at_once(self, owner: Hashable) -> None:
+        """Take a place, which the caller gives back with `leave`. Raises `Overloaded` if none is free for the owner."""
+        account = self._account(owner)
+        if self._may_run(account) and not account.waiting:
+            self._give(account)
+            return
+        self._forget_idle(owner, account)
+        raise self._refusal(account.running, "are under way")
+
+    def leave(self, owner: Hashable, used_s: float = 0.0) -> None:
+        """Give a place back that was used for so long."""
+        account = self._accounts[owner]
+        account.running -= 1
+        account.used_s += used_s
+        self._free += 1
+        self._pass_on()
+        self._forget_idle(owner, account)
+
+    # The order.
+
+    def _may_run(self, account: _Account) -> bool:
+        return account.running * self.leaves < self._free
+
+    def _give(self, account: _Account) -> None:
+        self._free -= 1
+        account.running += 1
+
+    def _pass_on(self) -> None:
+        """Give the free places to calls that wait."""
+        while self._free and self._waiting:
+            owner, account = min(self._waiting.items(), key=lambda each: (each[1].running, each[1].used_s))
+            if not self._may_run(account):
+                return  # the others have as many places or more
+            turn = account.waiting[0]
+            self._withdraw(owner, account, turn)
+            if account.waiting:
+                self._waiting[owner] = self._waiting.pop(owner)  # behind the others
+            self._give(account)
+            turn.given = True
+            turn.settled.set()
+
+    def _make_room(self, owner: Hashable, account: _Account) -> None:
+        """Have room for one more call that waits. Raises `Overloaded` if it is this owner who has filled it."""
+        if self._length < self.waiting_max:
+            return
+        own = len(account.waiting)
+        most, longest = max(
+            self._waiting.items(), key=lambda each: len(each[1].waiting), default=(owner, account)
+        )
+        if len(longest.waiting) <= own + 1:
+            self._forget_idle(owner, account)
+            raise self._refusal(own, "wait")
+        newest = longest.waiting[-1]
+        newest.refusal = self._refusal(len(longest.waiting), "wait")
+        self._withdraw(most, longest, newest)
+        newest.settled.set()
+
+    def _withdraw(self, owner: Hashable, account: _Account, turn: _Turn) -> None:
+        """A call does not wait any longer."""
+        account.waiting.remove(turn)
+        self._length -= 1
+        if not account.waiting:
+            self._waiting.pop(owner, None)
+
+    def _refusal(self, own: int, verb: str) -> Overloaded:
+        self.refused += 1
+        return Overloaded(
+            f"{own} {self.what} of this owner {verb} already; there is no room for more now. Try again later."
+        )
+
+    # Accounts.
+
+    def _account(self, owner: Hashable) -> _Account:
+        """The account of an owner. Who was idle begins beside the one that used least: idle time is not saved up."""
+        account = self._accounts.get(owner)
+        if account is None:
+            account = self._accounts[owner] = _Account(self._floor_s())
+        elif account.is_idle:
+            account.used_s = max(account.used_s, self._floor_s())
+        return account
+
+    def _floor_s(self) -> float:
+        return min((each.used_s for each in self._accounts.values() if not each.is_idle), default=0.0)
+
+    def _forget_idle(self, owner: Hashable, account: _Account) -> None:
+        if self._free == self.places and not self._length:
+            self._accounts.clear()
+        elif account.is_idle and (account.used_s <= self._floor_s() or len(self._accounts) > _ACCOUNTS_MAX):
+            self._accounts.pop(owner, None)
