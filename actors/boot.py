@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import trio
 
+from trunkline.actors.accounts.application_log_ins import ApplicationLogIns
 from trunkline.actors.accounts.email_links import EmailLinks
 from trunkline.actors.accounts.messages import CreateUser, DeleteUser, SetPassword, VerifyEmail
 from trunkline.actors.accounts.passwords import check_new_password, use_threads
@@ -230,6 +231,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(mail)
     secret = system.store.directory.secret()
     system.add_component(EmailLinks(secret))
+    system.add_component(ApplicationLogIns(system.limits, system.clock))
     system.add_component(ExperienceTokens(secret))
     system.add_component(Sites(system))
     system.add_component(RequestCounts(system))

@@ -215,6 +215,7 @@ class FlowRunner:
             compiled.name,
             hops=0 if record.cause.origin is None else record.cause.origin.hops,
             number=entry.number,
+            trigger=record.cause.trigger_id,
             done=dict(self._leftover.pop(entry.number, [])),
             flush=self._ends.flush,
         )

@@ -51,6 +51,8 @@ class World(Protocol):
     system: Host
     application: bytes
     flow: bytes
+    trigger: str
+    """The id of the cause of the run; that of the reply, if somebody waits for one. Empty in a dry run."""
 
     @property
     def creator(self) -> Creator: ...
@@ -113,6 +115,7 @@ class DryWorld(_Reads):
     """The world of a dry run: it can be read, and nothing in it changes."""
 
     has_changed = False
+    trigger = ""
 
     def __init__(self, system: Host, application: bytes, flow: bytes, name: str) -> None:
         super().__init__(system, application, flow, name, 0)
@@ -145,12 +148,14 @@ class RunWorld(_Reads):
         *,
         hops: int,
         number: int,
+        trigger: str,
         done: dict[bytes, bytes],
         flush: Callable[[], None],
     ) -> None:
         super().__init__(system, application, flow, name, hops + 1)
         self.markers = list(done)
         """The keys of the markers, which are removed at the end of the run."""
+        self.trigger = trigger
         self._number = number
         self._done = done
         self._flush = flush

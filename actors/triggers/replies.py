@@ -1,7 +1,8 @@
 """Replies: who waits for the answer of a run, by the id of the reply. The first answer is the one that counts.
 
 Owns the waiting callers of webhooks and of the experience. In memory only: after a crash nobody waits any more. A
-caller is not left waiting when all runs that its call has triggered have failed and nobody else can reply.
+caller is not left waiting when all runs that its call has triggered have failed and nobody else can reply, or when one
+of them found that the caller asks too often.
 """
 
 from __future__ import annotations
@@ -12,16 +13,21 @@ from typing import Any
 
 import trio
 
-from trunkline.actors.values.errors import Overloaded
+from trunkline.actors.values.errors import DomainError, Overloaded
 
 
 class Expected:
-    """A caller who waits. `value` is None until the answer is there, `has_failed` says that there will be none."""
+    """A caller who waits, from a network address.
 
-    __slots__ = ("_event", "_runs", "has_failed", "value")
+    `value` is None until the answer is there, `has_failed` says that there will be none, and `refusal` why not.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_event", "_runs", "address", "has_failed", "refusal", "value")
+
+    def __init__(self, address: str) -> None:
+        self.address = address
         self.value: Any = None
+        self.refusal: DomainError | None = None
         self.has_failed = False
         self._runs = 0
         self._event = trio.Event()
@@ -40,6 +46,12 @@ class Expected:
         self._event.set()
         return True
 
+    def refuse(self, refusal: DomainError) -> None:
+        """Refuse the call, unless it was answered."""
+        if not self._event.is_set():
+            self.refusal = refusal
+            self._event.set()
+
     def count(self, runs: int) -> None:
         """Note that so many runs were triggered that may answer, or, below 0, that they have failed."""
         self._runs += runs
@@ -56,17 +68,17 @@ class Replies:
         self._waiting: dict[bytes, int] = {}
 
     @contextmanager
-    def expect(self, application: bytes, id: str) -> Iterator[Expected]:
-        """Expect an answer with this id while the body runs."""
+    def expect(self, application: bytes, id: str, address: str) -> Iterator[Expected]:
+        """Expect an answer with this id while the body runs. `address` is that of the caller."""
         place = (application, id)
-        expected = self._expected[place] = Expected()
+        expected = self._expected[place] = Expected(address)
         try:
             yield expected
         finally:
             del self._expected[place]
 
     @contextmanager
-    def expect_few(self, application: bytes, id: str, most: int) -> Iterator[Expected]:
+    def expect_few(self, application: bytes, id: str, address: str, most: int) -> Iterator[Expected]:
         """The same for a call of which only `most` may wait in one application. Raises `Overloaded`."""
         waiting = self._waiting.get(application, 0)
         if waiting >= most:
@@ -75,7 +87,7 @@ class Replies:
             )
         self._waiting[application] = waiting + 1
         try:
-            with self.expect(application, id) as expected:
+            with self.expect(application, id, address) as expected:
                 yield expected
         finally:
             self._waiting[application] -= 1
@@ -85,6 +97,10 @@ class Replies:
     def is_expected(self, application: bytes, id: str) -> bool:
         """Whether a caller waits for `id`."""
         return (application, id) in self._expected
+
+    def find(self, application: bytes, id: str) -> Expected | None:
+        """The caller who waits for `id`."""
+        return self._expected.get((application, id))
 
     def reply(self, application: bytes, id: str, value: Any) -> bool:
         """Answer the caller who waits for `id`. False if nobody waits, or the caller has an answer."""

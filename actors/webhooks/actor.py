@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
+from trunkline.actors.accounts.application_log_ins import ApplicationLogIns
 from trunkline.actors.formulas.byte_texts import TO_TEXT
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.triggers.index import FlowIndex, Watcher
 from trunkline.actors.triggers.intake import Cause, stage
 from trunkline.actors.triggers.replies import Replies
-from trunkline.actors.values.errors import Forbidden, Invalid, NotFound
+from trunkline.actors.values.errors import Forbidden, Invalid, NotFound, Unauthorized
 from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.timestamps import HOUR_MS
 from trunkline.actors.webhooks.alexa import AlexaCertificates, check_call
@@ -166,8 +167,16 @@ class Webhook(Actor):
         if sealed is not None:
             keyring = self.system.component(Keyring)
             password = keyring.unseal(sealed, kind=WEBHOOK.name, id=self.ref.id, field="basicAuthPassword")
-        if username or password:  # exports have empty texts for what is not set
+        if not username and not password:  # exports have empty texts for what is not set
+            return
+        log_ins, account = self.system.component(ApplicationLogIns), f"webhook {self.ref.id.hex()}"
+        log_ins.check(self.ref.parent, account, call.client)
+        try:
             check_password(call, username or "", password)
+        except Unauthorized:
+            if b"authorization" in call.headers:
+                log_ins.note_failure(self.ref.parent, account, call.client)
+            raise
 
     def _doc(self) -> Doc:
         key = keys.record_key(WEBHOOK.name, self.ref.parent, self.ref.id)

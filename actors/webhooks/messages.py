@@ -14,9 +14,10 @@ from trunkline.actors.values.structs import Message
 class ReceiveCall(Message, frozen=True):
     """A call of the address. The answer is a `CallAnswer`.
 
-    `url` is the whole address as the caller knows it. Names of `headers` are in lower case. Everything comes from
-    somebody who knows the token, and is not checked yet. `told` is what workflows get of the call, in the version
-    `flow_version`; if the caller `waits`, a reply goes to `reply_id`, which no other call has.
+    `url` is the whole address as the caller knows it, `client` the network address of the caller. Names of `headers`
+    are in lower case. Everything comes from somebody who knows the token, and is not checked yet. `told` is what
+    workflows get of the call, in the version `flow_version`; if the caller `waits`, a reply goes to `reply_id`, which
+    no other call has.
     """
 
     throttle: ClassVar[str | None] = "webhook_call"
@@ -26,6 +27,7 @@ class ReceiveCall(Message, frozen=True):
     query: bytes
     headers: Mapping[bytes, bytes]
     body: bytes
+    client: str = ""
     told: Doc = msgspec.field(default_factory=dict)
     flow_version: str | None = None
     reply_id: str = ""

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from trunkline.actors.accounts.login_throttle import LoginThrottle
     from trunkline.actors.authority import Principal
     from trunkline.actors.runtime.actor import Stamp
     from trunkline.actors.runtime.ref import Ref
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from trunkline.actors.values.structs import Message
     from trunkline.http.calls.auth import Tokens
     from trunkline.http.calls.login_failures import LoginFailures
-    from trunkline.http.calls.login_throttle import LoginThrottle
     from trunkline.http.calls.public_answers import PublicAnswers
     from trunkline.http.calls.request import Request, Response
     from trunkline.http.calls.route import Route

@@ -23,6 +23,7 @@ import structlog
 import trio
 
 from trunkline.actors import readers
+from trunkline.actors.accounts.login_throttle import LoginThrottle
 from trunkline.actors.authority import Principal
 from trunkline.actors.devices.traffic import Traffic
 from trunkline.actors.readers import LATER, read_at_once
@@ -46,7 +47,6 @@ from trunkline.http.calls.idempotency import IdempotentCalls
 from trunkline.http.calls.json_body import check, decode
 from trunkline.http.calls.links import add_links
 from trunkline.http.calls.login_failures import LoginFailures
-from trunkline.http.calls.login_throttle import LoginThrottle
 from trunkline.http.calls.message_fields import PER_CALL_FIELDS
 from trunkline.http.calls.path_parameters import fits
 from trunkline.http.calls.public_answers import PublicAnswers

@@ -250,7 +250,7 @@ class Serving:
 
     async def _reply_of_workflow(self, visit: Visit) -> Reply:
         """The first reply of the workflows that the request triggers."""
-        application = visit.site.application
+        application, client = visit.site.application, visit.data["headers"]["x-forwarded-for"]
         waiting = self._waiting[application]
         if waiting >= self._system.limits.experience_waiting_requests_max:
             raise Overloaded(
@@ -258,7 +258,7 @@ class Serving:
             )
         self._waiting[application] += 1
         try:
-            with self._replies.expect(application, visit.data["replyId"]) as expected:
+            with self._replies.expect(application, visit.data["replyId"], client) as expected:
                 if not await self._take(visit, is_served=True):
                     raise _Refused(
                         501, "No enabled workflow is triggered by this endpoint, which has no stored reply."
@@ -268,6 +268,8 @@ class Serving:
             self._waiting[application] -= 1
             if not self._waiting[application]:
                 del self._waiting[application]
+        if expected.refusal is not None:
+            raise expected.refusal
         if expected.has_failed:
             raise _Refused(500, NO_REPLY)
         if reply is None:

@@ -128,6 +128,7 @@ async def connect(call: Call, ref: Ref, url: str, headers: dict[str, str], query
         query=request.query,
         headers=request.headers,
         body=b"",
+        client=request.address,
         told=told,
         flow_version=connection.flow_version,
         reply_id=connection.reply_id,

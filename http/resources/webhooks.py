@@ -66,6 +66,7 @@ async def receive(call: Call) -> Response:
         query=request.query,
         headers=request.headers,
         body=request.body,
+        client=request.address,
         told=_told(request, system.limits.form_parts_max) if doc["enabled"] else {},
         flow_version=request.header(b"x-flow-version"),
         reply_id=reply_id,
@@ -88,10 +89,13 @@ async def _answered(call: Call, ref: Ref, message: ReceiveCall) -> Response:
     limits, reply, has_failed = system.limits, None, False
     if message.waits:
         replies = system.component(Replies)
-        with replies.expect_few(ref.parent, message.reply_id, limits.webhook_waiting_calls_max) as expected:
+        most, address = limits.webhook_waiting_calls_max, call.request.address
+        with replies.expect_few(ref.parent, message.reply_id, address, most) as expected:
             answer = await system.ask(ref, message)
             if answer.value.waits:
                 reply = await expected.wait(limits.webhook_reply_wait_s)
+                if expected.refusal is not None:
+                    raise expected.refusal
                 has_failed = expected.has_failed
     else:
         answer = await system.ask(ref, message)
@@ -192,7 +196,7 @@ _ADDRESS: Final = tuple(
             404: "There is no webhook at this address",
             426: "The webhook takes WebSocket connections only",
             413: "The body has more bytes than a webhook takes",
-            429: "The webhook was called too often",
+            429: "The webhook was called too often, or too often with a wrong password",
             501: "The webhook needs a workflow that replies",
         },
     )

@@ -6,6 +6,9 @@ beside a valid token the address and the password must fit as far as they are gi
 output 0 a failure, which leaves the payload as it is. A success with the password counts as a log-in. A valid token is
 the token of the result, unless `invalidateExistingTokens` has ended it: then there is a new one.
 
+Guessing is throttled as for log-ins to the API, by user and by the address of who waits for the reply of the run: over
+the limit no password is compared, the run ends with an error, and who waits gets 429.
+
 ExperienceUserTokenNode makes a token without a check, null for a user that does not exist. It counts as a log-in if
 `treatAsLogin` is set. The life of a token, `ttlTemplate`, is in milliseconds.
 """
@@ -16,6 +19,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from trunkline.actors.accounts.application_log_ins import ApplicationLogIns
 from trunkline.actors.accounts.passwords import simulate_verification, verify_password
 from trunkline.actors.engine.experience import MakeToken, experience_of, shown, token_reader, user_of
 from trunkline.actors.engine.tools import (
@@ -32,7 +36,8 @@ from trunkline.actors.experience.log_in import NoteLogIn
 from trunkline.actors.experience.tokens import ExperienceTokens
 from trunkline.actors.experience.users import EXPERIENCE_USERS, user_with_email
 from trunkline.actors.records.revision import Found
-from trunkline.actors.values.errors import Unauthorized
+from trunkline.actors.triggers.replies import Replies
+from trunkline.actors.values.errors import TooManyRequests, Unauthorized
 
 
 def _authenticate(config: Config) -> NodeStep:
@@ -69,9 +74,9 @@ def _authenticate(config: Config) -> NodeStep:
         elif has_email and has_password:
             user = user_with_email(journal, application, address)
             if user is None:
-                await simulate_verification()
+                await _compare(visit, address, None, secret)
         is_checked = user is not None and (bool(secret) or not has_valid_token)
-        if user is not None and is_checked and not await verify_password(user.doc["passwordHash"], secret):
+        if user is not None and is_checked and not await _compare(visit, user.id.hex(), user, secret):
             return None, False
         return user, has_valid_token
 
@@ -88,6 +93,27 @@ def _authenticate(config: Config) -> NodeStep:
         return 1
 
     return authenticate
+
+
+async def _compare(visit: Visit, account: str, user: Found | None, secret: str) -> bool:
+    """Whether the password is that of a user. Raises `TooManyRequests`, which the caller who waits gets as well."""
+    world = visit.world
+    system, application = world.system, world.application
+    waiting = system.component(Replies).find(application, world.trigger)
+    address = None if waiting is None else waiting.address
+    try:
+        async with system.component(ApplicationLogIns).attempt(application, account, address):
+            if user is None:
+                await simulate_verification()
+            if user is None or not await verify_password(user.doc["passwordHash"], secret):
+                raise Unauthorized("email and password do not fit together.")
+    except Unauthorized:
+        return False
+    except TooManyRequests as refusal:
+        if waiting is not None:
+            waiting.refuse(refusal)
+        raise
+    return True
 
 
 def _make_token(config: Config) -> NodeStep:

@@ -31,6 +31,7 @@ def world_of(house: House, number: int = 1) -> RunWorld:
         "flow",
         hops=0,
         number=number,
+        trigger="",
         done=done,
         flush=lambda: None,
     )

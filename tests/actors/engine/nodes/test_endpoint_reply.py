@@ -64,7 +64,7 @@ async def test_a_dry_run_answers_nobody(tmp_path: Path) -> None:
             shown = await dry_run(definition, FlowTest(data={"replyId": "a.b"}), run)
             return shown["error"]["name"] if "error" in shown else None
 
-        with at.system.component(Replies).expect(at.application, "a.b") as expected:
+        with at.system.component(Replies).expect(at.application, "a.b", "") as expected:
             assert await dry() == "NotInDryRun"
             assert expected.value is None
         assert await dry() is None

@@ -10,9 +10,10 @@ Attempts at one account are checked one after the other, whether the account exi
 reveals nothing, and parallel guesses gain nothing.
 
 Users, devices and addresses have tables of their own, so failures of one sort never count for another, nor displace
-its windows. An address that has reached its limit is refused before anything is counted for an account. At its bound
-a table drops the windows with the fewest failures, so many accounts with one failure each do not displace an account
-that is near its limit.
+its windows. Users of experiences and callers of webhooks have a throttle of their own, with the same limits
+(`ApplicationLogIns`). An address that has reached its limit is refused before anything is counted for an account. At
+its bound a table drops the windows with the fewest failures, so many accounts with one failure each do not displace an
+account that is near its limit.
 """
 
 from __future__ import annotations
@@ -98,26 +99,28 @@ class LoginThrottle:
         self.addresses = FailureWindows(limits.login_windows_length_max)
         self._undecided: Counter[tuple[str, str]] = Counter()
         self._locks: dict[str, trio.Lock] = {}
-        self._checking = 0
+        self._checking: Counter[str] = Counter()
 
     @asynccontextmanager
-    async def attempt(self, account: str, address: str, now_s: Callable[[], float]) -> AsyncIterator[None]:
+    async def attempt(
+        self, account: str, address: str | None, now_s: Callable[[], float], share: str = "this server"
+    ) -> AsyncIterator[None]:
         """Check a password in the body: the attempt fails if the body raises `Unauthorized` or is cancelled.
 
         Raises `TooManyRequests` if `account` or `address` has reached its limit, `Overloaded` if too many passwords
-        are being checked. No other attempt at `account` runs at the same time as the body.
+        of the same `share` are being checked. No other attempt at `account` runs at the same time as the body.
         """
         buckets = self._buckets(self.users, account, address)
         now = now_s()
         for bucket in buckets:
             self._check(bucket, now)
-        if self._checking >= self._limits.logins_checking_max:
+        if self._checking[share] >= self._limits.logins_checking_max:
             raise Overloaded(
-                f"{self._checking} log-ins are being checked, which is the bound of this server."
+                f"{self._checking[share]} log-ins are being checked, which is the bound of {share}."
             )
         keys = [bucket.key for bucket in buckets]
         self._undecided.update(keys)
-        self._checking += 1
+        self._checking[share] += 1
         try:
             async with self._lock(_name_of(account)):
                 yield
@@ -126,7 +129,7 @@ class LoginThrottle:
                 bucket.windows.count(bucket.subject, bucket.rate, now_s())
             raise
         finally:
-            self._checking -= 1
+            self._checking -= Counter([share])
             self._undecided -= Counter(keys)
 
     def count_failure(self, device: str, address: str, now_s: float) -> None:
@@ -139,13 +142,23 @@ class LoginThrottle:
             if not verdict.allowed:
                 raise _refusal(bucket, verdict.reset_s)
 
-    def _buckets(self, accounts: FailureWindows, account: str, address: str) -> list[_Bucket]:
-        """The windows that an attempt counts in, that of the address first."""
+    def check(self, account: str, address: str, now_s: float) -> None:
+        """Refuse an attempt before its secret is compared, where that costs nothing and needs no turn of its own."""
+        for bucket in self._buckets(self.users, account, address):
+            self._check(bucket, now_s)
+
+    def note_failure(self, account: str, address: str, now_s: float) -> None:
+        """Count an attempt that `check` let pass and that failed."""
+        for bucket in self._buckets(self.users, account, address):
+            bucket.windows.count(bucket.subject, bucket.rate, now_s)
+
+    def _buckets(self, accounts: FailureWindows, account: str, address: str | None) -> list[_Bucket]:
+        """The windows that an attempt counts in, that of the address first; without an address that of the account."""
         limits = self._limits
-        found = [
-            ("login_per_address", self.addresses, network_of(address), limits.login_per_address),
-            ("login_per_account", accounts, _name_of(account), limits.login_per_account),
-        ]
+        found = [("login_per_account", accounts, _name_of(account), limits.login_per_account)]
+        if address is not None:
+            of_address = "login_per_address", self.addresses, network_of(address), limits.login_per_address
+            found.insert(0, of_address)
         return [
             _Bucket(name, windows, subject, rate)
             for name, windows, subject, rate in found

@@ -8,8 +8,8 @@ import pytest
 import trio
 import trio.testing
 
+from trunkline.actors.accounts.login_throttle import LoginThrottle, network_of
 from trunkline.actors.values.errors import Invalid, Overloaded, TooManyRequests, Unauthorized
-from trunkline.http.calls.login_throttle import LoginThrottle, network_of
 from trunkline.limits.table import Limits
 
 HERE, THERE = "192.0.2.7", "192.0.2.8"
@@ -151,7 +151,7 @@ async def test_attempts_at_one_account_are_checked_one_after_the_other(clock: Se
             nursery.start_soon(attempt, account)
     assert most == {"ada": 1, "grace": 1, "all": 2}
     assert guard._locks == {}
-    assert guard._checking == 0
+    assert not guard._checking
     assert not guard._undecided
 
 
