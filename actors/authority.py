@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trunkline.actors.accounts.actor import email_key
 from trunkline.actors.accounts.messages import Session
-from trunkline.actors.accounts.reach import Reach, key_admits
+from trunkline.actors.accounts.reach import Reach, device_filter, key_admits
 from trunkline.actors.accounts.sessions import is_valid, session_of
 from trunkline.actors.accounts.tokens import API_TOKEN
 from trunkline.actors.applications.keys import APPLICATION_KEY, KEY_TEXT, hash_secret
@@ -89,12 +89,15 @@ class Principal(Bearer):
     @property
     def reach(self) -> Reach | None:
         """The devices that a list may show to this principal; None for all of the application."""
-        if self.kind != "device" or self.key["filterType"] == "all":
+        if self.kind != "device":
+            return None
+        filter_type = device_filter(self.key)
+        if filter_type == "all":
             return None
         assert self.device_id is not None
         return Reach(
             device_id=self.device_id.hex(),
-            filter_type=self.key["filterType"],
+            device_filter=filter_type,
             device_ids=self.key["deviceIds"],
             device_tags=self.key["deviceTags"],
         )

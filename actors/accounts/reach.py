@@ -4,39 +4,62 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 FilterType = Literal["all", "whitelist", "blacklist", "none"]
 
+TOPIC_FILTER: Final = "filtersTopics"
+"""The field of a key's record that is true if its `filterType` is about topics. It is shown to nobody."""
+
 
 def reaches(reach: Reach, device: Mapping[str, Any]) -> bool:
     """Whether a device (a document with its `id` in hexadecimal) is within the reach of a device token."""
-    if reach.device_id == device["id"]:
-        return True
-    key = {
-        "filterType": reach.filter_type,
-        "deviceIds": reach.device_ids,
-        "deviceTags": reach.device_tags,
-    }
-    return key_admits(key, device)
+    return reach.device_id == device["id"] or _admits(
+        reach.device_filter, reach.device_ids, reach.device_tags, device
+    )
 
 
 def key_admits(key: Mapping[str, Any], device: Mapping[str, Any]) -> bool:
     """Whether an access key allows a device (a document with its `id` in hexadecimal)."""
-    filter_type = key["filterType"]
-    if filter_type == "all":
-        return True
-    if filter_type == "none":
-        return False
-    named = device["id"] in key["deviceIds"] or has_tag(device["tags"], key["deviceTags"])
-    return named if filter_type == "whitelist" else not named
+    return _admits(device_filter(key), key["deviceIds"], key["deviceTags"], device)
+
+
+def device_filter(key: Mapping[str, Any]) -> FilterType:
+    """How `deviceIds` and `deviceTags` of an access key are meant: they name its devices, or there are none.
+
+    `filterType` is about topics (a record with `TOPIC_FILTER`). In older records it was about devices too, and until
+    somebody sets it they allow what they allowed.
+    """
+    if not key.get(TOPIC_FILTER):
+        filter_type: FilterType = key["filterType"]
+        return filter_type
+    return "whitelist" if key["deviceIds"] or key["deviceTags"] else "all"
+
+
+def older_filter(key: Mapping[str, Any]) -> FilterType | None:
+    """The filter of an older record, if the record allows other devices than those that it lists."""
+    found = device_filter(key)
+    selects = bool(key["deviceIds"] or key["deviceTags"])
+    return found if found == "none" or (found == "blacklist" and selects) else None
 
 
 def filters_by_tags(key: Mapping[str, Any]) -> bool:
     """Whether the access key allows devices depending on their tags. `key` is empty if there is no access key."""
-    return bool(key) and key["filterType"] in ("whitelist", "blacklist") and bool(key["deviceTags"])
+    return bool(key) and bool(key["deviceTags"]) and device_filter(key) in ("whitelist", "blacklist")
+
+
+def _admits(
+    filter_type: FilterType,
+    ids: Sequence[str],
+    tags: Sequence[Mapping[str, str]],
+    device: Mapping[str, Any],
+) -> bool:
+    if filter_type in ("all", "none"):
+        return filter_type == "all"
+    named = device["id"] in ids or has_tag(device["tags"], tags)
+    return named if filter_type == "whitelist" else not named
 
 
 def has_tag(tags: Sequence[Mapping[str, str]], filters: Sequence[Mapping[str, str]]) -> bool:
@@ -72,6 +95,6 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     device_id: str
-    filter_type: str
+    device_filter: FilterType
     device_ids: list[str]
     device_tags: list[dict[str, Any]]

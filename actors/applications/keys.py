@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.accounts.reach import FilterType
+from trunkline.actors.accounts.reach import TOPIC_FILTER, FilterType, older_filter
 from trunkline.actors.query.fields import ID, IDS, TAGS, TEXT, TEXTS, TIME, Fields
 from trunkline.actors.query.schema import query_over
 from trunkline.actors.records.kind import Doc, Kind
@@ -59,7 +60,8 @@ KEY_TEXT: Final = re.compile(r"[0-9a-f]{48}")
 
 
 class KeyPost(Body, frozen=True):
-    """A new access key. The default of `filterType` is `whitelist` if the key selects devices, else `all`."""
+    """A new access key. `deviceIds` and `deviceTags` select its devices, by default all. `filterType` says how
+    `pubTopics` and `subTopics` are meant, by default `whitelist` if the key selects devices, else `all`."""
 
     name: Name | UnsetType = UNSET
     description: Description | UnsetType = UNSET
@@ -115,6 +117,7 @@ class KeyView(RecordView, frozen=True, kw_only=True):
     secret: str | None = None
     name: str | None = None
     description: str | None = None
+    device_filter_type: Literal["blacklist", "none"] | None = None
     links: Links | None = msgspec.field(default=None, name="_links")
 
 
@@ -135,30 +138,24 @@ def _check(change: Change) -> None:
 
 
 def check_selection(change: Change) -> None:
-    """Check which devices a new or changed key selects; give a new one the defaults of these fields.
+    """Give a new key its selection of devices and topics; a change that names `filterType` makes it one of topics.
 
-    For all records that select devices by `filterType`, `deviceIds` and `deviceTags`.
+    For all records that select devices by `deviceIds` and `deviceTags`, and topics by `filterType`.
     """
     new = change.new
-    selects_devices = bool(new.get("deviceIds") or new.get("deviceTags"))
     if change.old is None:
-        filter_type = new.setdefault("filterType", "whitelist" if selects_devices else "all")
-        if filter_type in ("all", "none") and selects_devices:
-            raise Invalid(
-                f"filterType: {filter_type} names every device or none; leave deviceIds and deviceTags out, "
-                "or use whitelist or blacklist."
-            )
+        selects_devices = bool(new.get("deviceIds") or new.get("deviceTags"))
+        new.setdefault("filterType", "whitelist" if selects_devices else "all")
         new["deviceIds"] = [id.lower() for id in new.get("deviceIds", [])]
         new.setdefault("deviceTags", [])
-    if new["filterType"] == "whitelist" and not selects_devices:
-        if change.old is not None:
-            raise Invalid(
-                "filterType: a whitelist needs deviceIds or deviceTags, and a PATCH cannot add them; "
-                "create a new one that has them."
-            )
-        raise Invalid(
-            "filterType: a whitelist needs deviceIds or deviceTags; an empty one would reach no device."
-        )
+    if change.old is None or "filterType" in change.named:
+        new[TOPIC_FILTER] = True
+
+
+def older_device_filter(_ids: Mapping[str, bytes], doc: Doc, _choice: object) -> Doc:
+    """`deviceFilterType` of a key from the time when `filterType` was about devices, if it still matters."""
+    found = older_filter(doc)
+    return {} if found is None else {"deviceFilterType": found}
 
 
 def _check_addresses(fields: Doc) -> None:
@@ -183,7 +180,7 @@ APPLICATION_KEY: Final = Kind(
     title=None,
     counted_as="keyCount",
     ends_access=frozenset(
-        {"status", "filterType", "deviceIds", "deviceTags", "addressFilterType", "addresses"}
+        {"status", "filterType", TOPIC_FILTER, "deviceIds", "deviceTags", "addressFilterType", "addresses"}
     ),
 )
 
@@ -195,7 +192,8 @@ KEYS: Final = Resource(
     page=KeyPage,
     view=KeyView,
     fields=APPLICATION_KEY_FIELDS,
-    hidden=frozenset({"secretHash"}),
+    hidden=frozenset({"secretHash", TOPIC_FILTER}),
     shows_once=True,
     check=_check,
+    derive=older_device_filter,
 )

@@ -10,8 +10,8 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.accounts.reach import FilterType
-from trunkline.actors.applications.keys import check_selection
+from trunkline.actors.accounts.reach import TOPIC_FILTER, FilterType
+from trunkline.actors.applications.keys import check_selection, older_device_filter
 from trunkline.actors.records.kind import Kind
 from trunkline.actors.records.owner import check_unused
 from trunkline.actors.records.page import Page
@@ -55,7 +55,7 @@ class CertificateInfo(View, frozen=True):
 
 
 class CertificatePost(Body, frozen=True):
-    """A new certificate. The default of `filterType` is `whitelist` if it selects devices, else `all`."""
+    """A new certificate. It selects devices and topics as an access key does, with the same defaults."""
 
     certificate: _Pem
     status: _Status = "active"
@@ -101,6 +101,7 @@ class CertificateView(RecordView, frozen=True, kw_only=True):
     pub_topics: list[str]
     sub_topics: list[str]
     description: str | None = None
+    device_filter_type: Literal["blacklist", "none"] | None = None
 
 
 FINGERPRINT: Final = "certificateInfo.fingerprint"
@@ -111,7 +112,7 @@ CERTIFICATE: Final = Kind(
     indexes=("certificateInfo.commonName", "status", "creationDate", "lastUpdated"),
     unique=(FINGERPRINT,),
     counted_as="certificateCount",
-    ends_access=frozenset({"status", "filterType", "deviceIds", "deviceTags", "certificate"}),
+    ends_access=frozenset({"status", "filterType", TOPIC_FILTER, "deviceIds", "deviceTags", "certificate"}),
 )
 
 
@@ -138,7 +139,9 @@ CERTIFICATES: Final = Resource(
     patch=CertificatePatch,
     page=CertificatePage,
     view=CertificateView,
+    hidden=frozenset({TOPIC_FILTER}),
     check=_check_certificate,
+    derive=older_device_filter,
 )
 
 

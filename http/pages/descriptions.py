@@ -166,7 +166,10 @@ FIELDS: Final[Mapping[str, str]] = {
     "deviceIds": "Devices, by id",
     "deviceTags": "Devices, by tags: each has at least one of these tags",
     "deviceQuery": "Devices, by an advanced query",
-    "filterType": "Which devices are allowed: all, none, only those listed, or all but those listed",
+    "filterType": "Which topics besides those of devices are allowed: all, none, only those of pubTopics and "
+    "subTopics, or all but those; stored, not used yet",
+    "deviceFilterType": "Only of a record from the time when filterType was about devices, until filterType is set: "
+    "no device is allowed, or all but those listed",
     "pubTopics": "Topics to which devices may publish; stored, not used yet",
     "subTopics": "Topics that devices may receive; stored, not used yet",
     "addressFilterType": "Which network addresses are allowed: all, only those listed, or all but those listed",

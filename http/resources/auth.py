@@ -16,7 +16,7 @@ from trunkline.actors.accounts.messages import (
     UserCredentials,
 )
 from trunkline.actors.accounts.passwords import simulate_verification
-from trunkline.actors.accounts.reach import key_admits_address
+from trunkline.actors.accounts.reach import device_filter, key_admits_address
 from trunkline.actors.accounts.sessions import session_claims
 from trunkline.actors.authority import Admitted, admit_device, find_user
 from trunkline.actors.certificate_login import AdmitCertificate
@@ -92,7 +92,7 @@ async def authenticate_device(call: Call) -> Response:
         "deviceId": device_id,
         "deviceClass": admitted.device["deviceClass"],
         "token": token,
-        "restricted": admitted.key["filterType"] != "all",
+        "restricted": device_filter(admitted.key) != "all",
         "ownerType": admitted.owner_type,
         "filterType": admitted.key["filterType"],
         "pubTopics": admitted.key["pubTopics"],

@@ -117,7 +117,7 @@ async def test_what_does_not_fit_together_is_401_and_says_no_more(
         await refused(device, PUMP)  # stored with another application
         assert (await log_in(server, tmp_path, foreign, PUMP)).status_code == 200
         await refused("0" * 24, PUMP)
-        await server.call("PATCH", f"{paths[1]}/{made['id']}", {"filterType": "none"})
+        await server.call("PATCH", f"{paths[1]}/{made['id']}", {"status": "inactive"})
         await refused(foreign, PUMP)
         # Two applications may have the same certificate; the device decides.
         mine = await server.call("POST", paths[0], {"certificate": PUMP.pem}, status=201)

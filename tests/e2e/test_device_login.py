@@ -37,7 +37,7 @@ async def test_a_device_logs_in_with_a_key(server: Server) -> None:
     body["deviceId"] = body["deviceId"].upper()
     again = await server.call("POST", "/auth/device", body, token="", status=200)
     assert again["deviceId"] == body["deviceId"].lower()
-    for key in ({"deviceIds": [body["deviceId"]]}, {"filterType": "blacklist", "deviceIds": [UNKNOWN]}):
+    for key in ({"deviceIds": [body["deviceId"]]}, {"filterType": "none", "deviceIds": [body["deviceId"]]}):
         narrow = await credentials_for(server, application, device, **key)
         answer = await server.call("POST", "/auth/device", narrow, token="", status=200)
         assert answer["restricted"] is True

@@ -7,6 +7,12 @@ from typing import Any
 from tests.e2e.conftest import Server
 from tests.e2e.rows import DEVICE_READS, DEVICE_WRITES, ROWS, UNKNOWN, api_token, path_of, send
 from trunkline.actors import boot
+from trunkline.actors.accounts.reach import TOPIC_FILTER
+from trunkline.actors.applications.keys import APPLICATION_KEY
+from trunkline.actors.records import records
+from trunkline.store import keys
+from trunkline.store.batch import Batch
+from trunkline.store.codec import encode
 
 OTHER_PASSWORD = "Other-horse-9"
 
@@ -123,8 +129,13 @@ async def test_a_key_reaches_the_devices_that_it_allows(server: Server) -> None:
         ("B", {"deviceTags": floor}, "B"),
         ("B", {"deviceTags": [{"key": "floor"}]}, "B"),
         ("B", {"deviceTags": [{"value": "1"}]}, "B"),
-        ("A", {"filterType": "blacklist", "deviceIds": [b]}, "AC"),
-        ("A", {"filterType": "blacklist", "deviceTags": floor}, "AC"),
+        # `filterType` is about topics.
+        ("A", {"filterType": "none"}, "ABC"),
+        ("A", {"filterType": "none", "deviceIds": [a]}, "A"),
+        ("A", {"filterType": "all", "deviceIds": [a]}, "A"),
+        ("A", {"filterType": "blacklist", "deviceIds": [a]}, "A"),
+        ("B", {"filterType": "blacklist", "deviceTags": floor}, "B"),
+        ("A", {"filterType": "whitelist"}, "ABC"),
         ("A", {"filterType": "blacklist"}, "ABC"),
     ]
     for name, key, seen in keys:
@@ -200,13 +211,48 @@ async def test_lists_and_queries_show_no_more_than_the_key_allows(server: Server
 async def test_a_key_that_does_not_allow_the_device_logs_nobody_in(server: Server) -> None:
     house = await make_house(server)
     for key in (
-        {"filterType": "none"},
         {"deviceIds": [house.id("B")]},
-        {"filterType": "blacklist", "deviceIds": [house.id("A")]},
+        {"filterType": "all", "deviceIds": [house.id("B")]},
+        {"filterType": "blacklist", "deviceIds": [house.id("B")]},
     ):
         made = await server.call("POST", f"{house.application}/keys", key)
         credentials = {"deviceId": house.id("A"), "key": made["key"], "secret": made["secret"]}
         await server.call("POST", "/auth/device", credentials, token="", status=401)
+
+
+async def test_an_older_key_allows_what_it_allowed_until_its_filter_is_set(server: Server) -> None:
+    house = await make_house(server)
+    path, application = f"{house.application}/keys", bytes.fromhex(house.application.rpartition("/")[2])
+    older: list[tuple[dict[str, Any], str, str]] = [
+        ({"filterType": "none"}, "", "ABC"),
+        ({"filterType": "blacklist", "deviceIds": [house.id("B")]}, "AC", "B"),
+        ({"filterType": "blacklist", "deviceTags": [{"key": "floor", "value": "1"}]}, "AC", "B"),
+    ]
+    for key, before, after in older:
+        made = await server.call("POST", path, key)
+        with server.system.store.snapshot() as snapshot:
+            found = records.find(snapshot, APPLICATION_KEY, application, bytes.fromhex(made["id"]))
+        assert found is not None
+        batch = Batch()
+        doc = {name: value for name, value in found.doc.items() if name != TOPIC_FILTER}
+        batch.put(keys.RECORDS, keys.record_key(APPLICATION_KEY.name, application, found.id), encode(doc))
+        await server.system.journal.submit(batch).wait()
+
+        async def admitted(made: dict[str, Any] = made) -> str:
+            names = ""
+            for name in "ABC":
+                body = {"deviceId": house.id(name), "key": made["key"], "secret": made["secret"]}
+                async with server.client("") as client:
+                    names += name if (await client.post("/auth/device", json=body)).is_success else ""
+            return names
+
+        each = f"{path}/{made['id']}"
+        assert await admitted() == before
+        assert (await server.call("GET", each))["deviceFilterType"] == key["filterType"]
+        assert "deviceFilterType" in await server.call("PATCH", each, {"name": "old"})
+        assert await admitted() == before
+        assert "deviceFilterType" not in await server.call("PATCH", each, {"filterType": key["filterType"]})
+        assert await admitted() == after
 
 
 async def test_tags_that_change_move_the_fence_at_once(server: Server) -> None:

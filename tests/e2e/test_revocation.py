@@ -28,7 +28,6 @@ async def ended(response: httpx.Response) -> bool:
 END: dict[str, tuple[str, str, dict[str, Any] | None, int]] = {
     "key switched off": ("PATCH", "key", {"status": "inactive"}, 401),
     "key deleted": ("DELETE", "key", None, 401),
-    "key narrowed to other devices": ("PATCH", "key", {"filterType": "none"}, 401),
     "key for other addresses": (
         "PATCH",
         "key",
@@ -174,14 +173,12 @@ async def test_a_saved_record_revokes_nobody_and_wakes_no_stream(server: Server)
 
 
 FLOOR = {"key": "floor", "value": "2"}
-ROOF = {"key": "roof", "value": "1"}
 BY_TAG: dict[str, tuple[dict[str, Any], list[Any]]] = {
     "the tag is taken away": ({"filterType": "whitelist", "deviceTags": [{"key": "floor"}]}, []),
     "the tag gets another value": (
         {"filterType": "whitelist", "deviceTags": [FLOOR]},
         [{**FLOOR, "value": "3"}],
     ),
-    "a tag is added": ({"filterType": "blacklist", "deviceTags": [{"key": "roof"}]}, [FLOOR, ROOF]),
 }
 
 

@@ -135,7 +135,8 @@ async def both_paths(
             twins = []
             for wired in (with_fast_path, quart_only):
                 table, row = await make_table(house)
-                twins.append(Twin(wired, dispatcher, house, made.value.id, await house.device(), table, row))
+                device = await house.device(**options.get("device", {}))
+                twins.append(Twin(wired, dispatcher, house, made.value.id, device, table, row))
             yield BothPaths(*twins)
 
 

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 from trunkline.actors.accounts import passwords
 from trunkline.actors.accounts.passwords import check_new_password
-from trunkline.actors.accounts.reach import filters_by_tags, has_tag, key_admits, key_admits_address
+from trunkline.actors.accounts.reach import (
+    TOPIC_FILTER,
+    filters_by_tags,
+    has_tag,
+    key_admits,
+    key_admits_address,
+)
 from trunkline.actors.values.errors import Invalid
 
 FLOOR_1 = {"key": "floor", "value": "1"}
@@ -48,7 +54,7 @@ def test_a_tag_matches_by_key_by_value_or_by_both(
 
 @pytest.mark.parametrize("named", ["nothing", "id", "tag"])
 @pytest.mark.parametrize("filter_type", ["all", "none", "whitelist", "blacklist"])
-def test_a_key_admits_by_its_filter(filter_type: str, named: str) -> None:
+def test_an_older_key_admits_by_its_filter(filter_type: str, named: str) -> None:
     device = {"id": "a", "tags": [FLOOR_1]}
     chosen = {
         "nothing": key(filter_type, "b", tags=[FLOOR_2]),
@@ -62,6 +68,18 @@ def test_a_key_admits_by_its_filter(filter_type: str, named: str) -> None:
         "blacklist": named == "nothing",
     }[filter_type]
     assert key_admits(chosen, device) is expected
+
+
+@pytest.mark.parametrize("filter_type", ["all", "none", "whitelist", "blacklist"])
+def test_a_key_admits_the_devices_that_it_names_whatever_its_topics(filter_type: str) -> None:
+    device = {"id": "a", "tags": [FLOOR_1]}
+    for chosen, admitted in (
+        (key(filter_type), True),
+        (key(filter_type, "b", tags=[FLOOR_2]), False),
+        (key(filter_type, "a"), True),
+        (key(filter_type, tags=[FLOOR_1]), True),
+    ):
+        assert key_admits(chosen | {TOPIC_FILTER: True}, device) is admitted
 
 
 def test_only_a_filter_that_looks_at_tags_depends_on_them() -> None:

@@ -97,14 +97,15 @@ async def test_access_that_ends_while_the_body_comes_has_ended(tmp_path: Path) -
     "key",
     [
         {"address_filter_type": "whitelist", "addresses": ["127.0.0.0/8"]},
-        {"filter_type": "blacklist", "device_tags": [{"key": "retired"}]},
+        {"device_tags": [{"key": "floor"}]},
     ],
     ids=["an address", "a tag"],
 )
 async def test_what_depends_on_more_than_authority_is_not_cached(
     tmp_path: Path, key: dict[str, object]
 ) -> None:
-    async with both_paths(tmp_path / "data", key=key) as paths:
+    tagged = {"tags": [{"key": "floor", "value": "1"}]}
+    async with both_paths(tmp_path / "data", key=key, device=tagged) as paths:
         twin, token = paths.fast, paths.fast.token()
         assert await send(twin, token) == await send(twin, token) == 200
         assert not is_admitted(twin, token)

@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000;
 const SOON_DAYS = 30;
 const FILES = ".pem,.crt,.cer,.txt";
 const PEM = { type: "longtext", rows: 8, file: FILES, placeholder: "-----BEGIN CERTIFICATE-----" };
-const NAMES = ["certificate", "description", "filterType", "deviceIds", "deviceTags", "status"];
+const NAMES = ["certificate", "description", "deviceIds", "deviceTags", "filterType", "pubTopics", "subTopics", "status"];
 const fieldsFor = (app) => ({ ...deviceFields(app), certificate: PEM });
 
 const tabs = (app, current) => html`<${Tabs} label="Kinds of certificates" current=${current} items=${[

@@ -9,27 +9,28 @@ import { noted } from "../parts/notes.js";
 import { RecordList, RecordPage, showOnce } from "../parts/records.js";
 import { fieldsOf, useDocument } from "../parts/schema.js";
 
-export const DEVICE_CHOICES = [
-  ["all", "all devices"], ["whitelist", "only the devices below"], ["blacklist", "all but the devices below"], ["none", "no device"],
-];
+const TOPIC_CHOICES = [["all", "all topics"], ["none", "no topic"], ["whitelist", "only the topics below"], ["blacklist", "all but the topics below"]];
 const ADDRESS_CHOICES = [["all", "all addresses"], ["whitelist", "only the addresses below"], ["blacklist", "all but the addresses below"]];
 const isList = (choice) => choice === "whitelist" || choice === "blacklist";
 
-// The fields of forms that choose devices as access keys do.
+// The fields of forms that choose devices and topics as access keys do.
 export const deviceFields = (app) => ({
-  filterType: { label: "Devices", options: DEVICE_CHOICES, hint: undefined },
-  deviceIds: { label: "Devices by name", type: "records", source: path("applications", app, "devices"), show: (values) => isList(values.filterType), hint: undefined },
-  deviceTags: { label: "Devices by tag", show: (values) => isList(values.filterType), hint: "Devices that have at least one of these tags, one a line" },
+  deviceIds: { label: "Devices by name", type: "records", source: path("applications", app, "devices"), hint: "With neither a name nor a tag: all devices" },
+  deviceTags: { label: "Devices by tag", hint: "Devices that have at least one of these tags, one a line" },
+  filterType: { label: "Other topics", options: TOPIC_CHOICES, hint: undefined },
+  pubTopics: { show: (values) => isList(values.filterType) },
+  subTopics: { show: (values) => isList(values.filterType) },
 });
 const fieldsFor = (app) => ({
   ...deviceFields(app),
   addressFilterType: { label: "Network addresses", options: ADDRESS_CHOICES, hint: undefined },
   addresses: { show: (values) => isList(values.addressFilterType), hint: "Addresses or ranges such as 10.0.0.0/8, one a line" },
 });
-const NAMES = ["name", "description", "filterType", "deviceIds", "deviceTags", "addressFilterType", "addresses"];
+const NAMES = ["name", "description", "deviceIds", "deviceTags", "filterType", "pubTopics", "subTopics", "addressFilterType", "addresses"];
 
-// The devices that a key or a certificate admits, as a short text.
-export function admits({ filterType, deviceIds = [], deviceTags = [] }) {
+// The devices that a key, a certificate or an archive takes, as a short text. Only an archive has a `mode`.
+export function admits({ deviceFilterType, deviceIds = [], deviceTags = [], mode }) {
+  const filterType = mode || deviceFilterType || (deviceIds.length || deviceTags.length ? "whitelist" : "all");
   if (!isList(filterType)) return filterType === "none" ? "no device" : "all devices";
   const parts = [deviceIds.length && plural(deviceIds.length, "device"), deviceTags.length && plural(deviceTags.length, "tag")];
   const listed = parts.filter(Boolean).join(" and ") || "no device";

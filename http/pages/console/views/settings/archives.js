@@ -21,12 +21,12 @@ const isList = (choice) => choice === "whitelist" || choice === "blacklist";
 const chosen = (field) => ({ ...field, show: (values) => values.includeDevices && isList(values.mode) });
 
 function fieldsFor(document, app) {
-  const { filterType: choice, deviceIds, deviceTags } = deviceFields(app);
+  const { deviceIds, deviceTags } = deviceFields(app);
   const main = fieldsOf(document, "ArchiveConfig", {
     only: ["directory", "delayDays", "includeDevices", "mode", "deviceIds", "deviceTags", "includeEvents", "includeDataTables", "dataTablesMode", "dataTableIds", "includeApplicationExport"],
     more: {
-      mode: { label: "Devices", options: choice.options.filter(([name]) => name !== "none"), show: (values) => values.includeDevices },
-      deviceIds: chosen(deviceIds), deviceTags: chosen(deviceTags),
+      mode: { label: "Devices", options: [["all", "all devices"], ["whitelist", "only the devices below"], ["blacklist", "all but the devices below"]], show: (values) => values.includeDevices },
+      deviceIds: chosen({ ...deviceIds, hint: undefined }), deviceTags: chosen(deviceTags),
       dataTablesMode: { options: [["all", "all data tables"], ["whitelist", "only the data tables below"], ["blacklist", "all but the data tables below"]], show: (values) => values.includeDataTables },
       dataTableIds: { show: (values) => values.includeDataTables && isList(values.dataTablesMode), label: "Data tables by name", type: "records", source: path("applications", app, "data-tables"), hint: undefined },
     },
@@ -61,7 +61,7 @@ export function Archives({ app, application, reload }) {
       <${Facts} rows=${[
         ["Place", config.s3 ? `the bucket ${config.s3.bucket}, ${config.s3.region}` : "this server"], ["Directory", config.directory || null],
         ["After", `${config.delayDays || 31} days`],
-        ["Devices", config.includeDevices === false ? "no" : admits({ ...config, filterType: config.mode || "all" })],
+        ["Devices", config.includeDevices === false ? "no" : admits({ ...config, mode: config.mode || "all" })],
         ["Events", config.includeEvents ? "yes" : "no"],
         ["Data tables", config.includeDataTables ? (isList(config.dataTablesMode) ? `${config.dataTablesMode}: ${config.dataTableIds.join(", ")}` : "all") : "no"],
         ["Export each day", config.includeApplicationExport ? "yes" : "no"],
