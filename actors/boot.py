@@ -233,7 +233,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(EmailLinks(secret))
     system.add_component(ApplicationLogIns(system.limits, system.clock))
     system.add_component(ExperienceTokens(secret))
-    system.add_component(Sites(system))
+    system.add_component(Sites(system, settings.experience_suffix))
     system.add_component(RequestCounts(system))
     system.add_component(Contents(system, Signatures(secret)))
     system.add_component(Uploads(system, UPLOADS))

@@ -47,7 +47,6 @@ from trunkline.http.experiences.layer import ExperienceHosts, ExperienceLayer
 from trunkline.http.link.tasks import LinkTasks
 from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats
 from trunkline.http.pages.site import Site
-from trunkline.http.resources.platform import Platform
 from trunkline.http.routes import TABLE
 from trunkline.http.terminal import LossyStderr
 from trunkline.http.tls_files import TlsConfig
@@ -98,7 +97,6 @@ async def serve(
         base_url = settings.public_url or address_of(listening, tls=settings.certfile is not None)
         system.component(Results).base_url = base_url.rstrip("/")
         system.component(Contents).signatures.base_url = base_url.rstrip("/")
-        system.add_component(Platform(base_url.rstrip("/"), settings.experience_suffix))
         async with boot.running(system), trio.open_nursery() as nursery:
             if shutdown is None:
                 # The server owns the process: its signals, its limit of open files and its garbage collector.

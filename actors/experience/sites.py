@@ -89,7 +89,9 @@ class _Kept(NamedTuple):
 class Sites:
     """The sites of one system. A component."""
 
-    def __init__(self, system: Host) -> None:
+    def __init__(self, system: Host, suffix: str) -> None:
+        self.suffix = suffix
+        """What follows the slug of an experience, and a dot, in the name of its host."""
         self._system = system
         self._kept: OrderedDict[tuple[bytes, str], _Kept] = OrderedDict()
         self._bytes = 0

@@ -54,7 +54,7 @@ class CallTemplate:
     build their responses; it is None if the response only says that the call succeeded.
     """
 
-    __slots__ = ("admission", "call", "fields", "needs_now", "principal")
+    __slots__ = ("admission", "call", "fields", "needs_now")
 
     def __init__(
         self, admission: Admission, call: Call | None, fields: dict[str, Any], *, needs_now: bool
@@ -63,7 +63,6 @@ class CallTemplate:
         self.call = call
         self.fields = fields
         self.needs_now = needs_now
-        self.principal = None if admission.principal is None else admission.principal.kind
 
 
 class Admissions:

@@ -55,7 +55,7 @@ from trunkline.http.calls.route import USER_AREAS, Route
 from trunkline.http.calls.route_table import RouteMatch, RouteTable
 from trunkline.http.wire.fast_path import Respond
 from trunkline.http.wire.headers import Fields
-from trunkline.http.wire.request_context import note_principal
+from trunkline.http.wire.request_context import note_work
 from trunkline.limits.window import Verdict
 
 _log = structlog.get_logger("trunkline.http")
@@ -98,7 +98,7 @@ class Dispatcher:
                 route, values = self._find_route(request, match)
                 admission = self._admit(route, values, request)
             else:
-                note_principal(admission.principal)
+                note_work(admission.work)
             route = admission.route
             current_work.set(admission.work)
             call = self._call(admission, request)
@@ -316,10 +316,11 @@ class Dispatcher:
     def _admit(self, route: Route, values: list[str], request: Request) -> Admission:
         """Authenticate the caller and check that the call is allowed. Raises `DomainError` if it is not."""
         principal = None
+        note_work(work_of(route, None, {}))
         header = request.headers.get(b"authorization")
         if route.access != "none" and not (route.anonymous and header is None):
             principal = self.tokens.authenticate(header)
-            note_principal(principal)
+            note_work(work_of(route, principal, {}))
         admission = self.admit(route, values, request, principal)
         self.admissions.add(request.method, request.path, admission)
         return admission

@@ -69,7 +69,7 @@ class FastPath:
                 return False
             if head is not None:
                 head.memo = template
-        exchange.principal = template.principal
+        exchange.work = template.admission.work
         body = exchange.whole_body()
         if len(body) > self._body_bytes_max:
             return False

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
 
+from trunkline.actors.contents.contents import Contents
+from trunkline.actors.experience.sites import Sites
 from trunkline.actors.values.structs import View
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import Route
-
-
-class Platform(NamedTuple):
-    """The addresses of this server. A component."""
-
-    base_url: str
-    """The URL for clients, without a slash at the end."""
-    experience_suffix: str
-    """What follows the slug of an experience in the name of its host."""
 
 
 class PlatformView(View, frozen=True):
@@ -38,12 +30,13 @@ async def get_platform(call: Call) -> Response:
 
     This server has no brands, so the answer is the same for each host by which it is asked.
     """
-    platform = call.service.system.component(Platform)
-    port = urlsplit(platform.base_url).port
+    system = call.service.system
+    base_url = system.component(Contents).signatures.base_url
+    port = urlsplit(base_url).port
     view = PlatformView(
-        api_url=platform.base_url,
-        app_url=f"{platform.base_url}/console#",
-        endpoint_domain=platform.experience_suffix + (f":{port}" if port else ""),
+        api_url=base_url,
+        app_url=f"{base_url}/console#",
+        endpoint_domain=system.component(Sites).suffix + (f":{port}" if port else ""),
     )
     return json_response(call, 200, msgspec.to_builtins(view))
 

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from trunkline.http.wire.asgi import Address, client_address
 from trunkline.http.wire.headers import Headers
+from trunkline.http.wire.request_context import Work
 
 
 class Answered(Protocol):
@@ -23,7 +24,7 @@ class Answered(Protocol):
     headers: Headers
     status: int
     sent_bytes: int
-    principal: str | None
+    work: Work | None
 
     @property
     def path(self) -> str:
@@ -45,6 +46,8 @@ def access_log(logger: Any, *, trust_forwarded_for: bool) -> LogAccess:
     """Writes a line for each response to a logger of structlog."""
 
     def log_access(answered: Answered, client: Address, took_s: float) -> None:
+        work = answered.work
+        kind, _, id = ((work and work.bearer) or "").partition(" ")
         logger.info(
             "request",
             method=answered.method,
@@ -53,7 +56,9 @@ def access_log(logger: Any, *, trust_forwarded_for: bool) -> LogAccess:
             bytes=answered.sent_bytes,
             duration_ms=round(took_s * 1000, 3),
             client=client_address(client, dict(answered.headers), trusted=trust_forwarded_for),
-            principal=answered.principal,
+            operation=work and work.name,
+            principal=kind or None,
+            principal_id=id or None,
             request_id=answered.request_id.decode("ascii"),
         )
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import trio
 
 from trunkline.http.wire.headers import Fields, Headers
-from trunkline.http.wire.request_context import given_id_line, id_of_line, new_id_lines
+from trunkline.http.wire.request_context import Work, given_id_line, id_of_line, new_id_lines
 from trunkline.http.wire.request_heads import KnownHead
 from trunkline.http.wire.response_head import cached_field_lines, date_line, field_lines, status_line
 from trunkline.http.wire.websocket import Offer
@@ -67,7 +67,6 @@ class Exchange:
         "known",
         "method",
         "offer",
-        "principal",
         "response_headers",
         "sent_bytes",
         "started",
@@ -75,6 +74,7 @@ class Exchange:
         "target",
         "upgrade",
         "version",
+        "work",
     )
 
     def __init__(self, connection: Connection, known: KnownHead | None = None, body: bytes = b"") -> None:
@@ -96,8 +96,8 @@ class Exchange:
             self.body = [body] if body else []
             self.complete = True
         self._id_line: bytes | None = None
-        self.principal: str | None = None
-        """The kind of token with which it was sent, once the application has said so."""
+        self.work: Work | None = None
+        """What it is and who sent it, once the application has said so."""
         self.version = "1.1"
         self.keep_alive = True
         """Another request may follow on the connection."""

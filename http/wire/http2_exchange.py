@@ -16,7 +16,7 @@ import trio
 from trunkline.http.wire.exchange import BODILESS
 from trunkline.http.wire.exchange_channel import BODY_STEP_BYTES
 from trunkline.http.wire.headers import Fields, Headers
-from trunkline.http.wire.request_context import REQUEST_ID, given_id_line, id_of_line, new_id_lines
+from trunkline.http.wire.request_context import REQUEST_ID, Work, given_id_line, id_of_line, new_id_lines
 from trunkline.http.wire.request_parser import HOST_CHARS, Bounds, Malformed, head_too_large
 
 _TARGET = re.compile(rb"/[!-\"$-~]*|\*")
@@ -66,7 +66,7 @@ class Http2Exchange:
         self.finished = False
         self.status = 0
         self.sent_bytes = 0
-        self.principal: str | None = None
+        self.work: Work | None = None
         """The kind of token with which it was sent, once the application has said so."""
         self.scope = trio.CancelScope()
         self._request_id: bytes | None = None

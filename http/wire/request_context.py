@@ -27,11 +27,21 @@ new_id_lines = map(_LINE.__mod__, count(1))
 expected, one of another process."""
 
 
+class Work(Protocol):
+    """What a request is: its operation, and the kind and the id of who sent it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def bearer(self) -> str | None: ...
+
+
 class RequestContext(Protocol):
     """The request that is being handled."""
 
-    principal: str | None
-    """The kind of token with which it was sent; None without a valid one."""
+    work: Work | None
+    """What it is and who sent it; None if it is not a call of an operation."""
 
     @property
     def request_id(self) -> bytes:
@@ -67,17 +77,11 @@ def id_of_line(line: bytes) -> bytes:
     return line[len(REQUEST_ID) + 2 : -2]
 
 
-class Principal(Protocol):
-    """Who sent a request."""
-
-    kind: str
-
-
-def note_principal(principal: Principal | None) -> None:
-    """Say for the access log with what kind of token the request was sent."""
+def note_work(work: Work) -> None:
+    """Say for the access log which operation the request is, and who sent it."""
     request = current_request.get()
-    if request is not None and principal is not None:
-        request.principal = principal.kind
+    if request is not None:
+        request.work = work
 
 
 def add_request_id(_logger: Any, _level: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

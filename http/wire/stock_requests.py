@@ -14,6 +14,7 @@ from trunkline.http.wire.asgi import Application
 from trunkline.http.wire.headers import Headers
 from trunkline.http.wire.request_context import (
     REQUEST_ID,
+    Work,
     current_request,
     given_id_line,
     id_of_line,
@@ -24,14 +25,14 @@ from trunkline.http.wire.request_context import (
 class StockRequest:
     """One request and what was answered so far."""
 
-    __slots__ = ("headers", "method", "path", "principal", "request_id", "sent_bytes", "status")
+    __slots__ = ("headers", "method", "path", "request_id", "sent_bytes", "status", "work")
 
     def __init__(self, scope: dict[str, Any]) -> None:
         self.method: str = scope["method"]
         self.path = scope["raw_path"].decode("latin1")
         self.headers: Headers = list(scope["headers"])
         self.request_id = id_of_line(given_id_line(self.headers) or next(new_id_lines))
-        self.principal: str | None = None
+        self.work: Work | None = None
         self.status = 0
         self.sent_bytes = 0
 

@@ -101,6 +101,7 @@ async def test_a_file_sets_everything_and_the_command_line_wins(tmp_path: Path) 
     )
     async with serving(tmp_path / "data", env=env) as server:
         assert server.url.startswith("http://127.0.0.2:")
+        user = (await server.call("GET", "/me"))["id"]
         device = await server.device(await server.application())
         for number in range(40):
             await server.call("POST", f"{device}/state", {"data": {"temp": number}})
@@ -114,6 +115,7 @@ async def test_a_file_sets_everything_and_the_command_line_wins(tmp_path: Path) 
     states = [line for line in requests if (line["method"], line["path"]) == ("POST", f"{device}/state")]
     assert len(states) == len({line["request_id"] for line in states}) == 40
     assert {(line["status"], line["principal"]) for line in states} == {(200, "user")}
+    assert {(line["operation"], line["principal_id"]) for line in states} == {("device.sendState", user)}
     (missing,) = [line for line in requests if line["path"] == "/devices"]
     assert (missing["status"], missing["client"], missing["bytes"] > 0) == (404, "127.0.0.1", True)
     assert all(line["duration_ms"] > 0 for line in requests)

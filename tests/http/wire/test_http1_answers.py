@@ -278,7 +278,9 @@ async def test_the_access_log_has_a_line_for_each_answer(
         "status": 200,
         "bytes": 5,
         "client": "127.0.0.1",
+        "operation": None,
         "principal": None,
+        "principal_id": None,
         "request_id": "abc-1",
     }
 
