@@ -13,7 +13,10 @@ from functools import partial
 from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
+from trunkline.actors.devices.array_columns import COLUMNS_FROM, columns_of
 from trunkline.actors.devices.attributes import FLOW_VERSION, META, Attributes
 from trunkline.actors.devices.column_coercion import coerced
 from trunkline.actors.devices.connection import DeviceConnection
@@ -43,9 +46,6 @@ from trunkline.store import keys, state_columns
 from trunkline.store.codec import encode_numbered
 from trunkline.store.report_items import BACKLOG, head_item, link_item
 from trunkline.store.state_columns import Values
-
-_COLUMNS_FROM = 10
-"""So many states of a frame are stored as columns; fewer take less time as reports."""
 
 _ARRIVAL_MS = 60_000
 """A report that is older when it arrives stores the time of its arrival, if triggers of inactivity need it."""
@@ -85,7 +85,7 @@ class Device(DeviceConnection):
                 )
             return False
         body = message.body
-        if isinstance(body, Columns) and len(body) >= _COLUMNS_FROM:
+        if isinstance(body, Columns) and len(body) >= COLUMNS_FROM:
             self._store_columns(body, message.origin, is_backlog=backlog)
         else:
             reports = body.reports() if isinstance(body, Columns) else body
@@ -107,6 +107,11 @@ class Device(DeviceConnection):
         triggers = self._flows.of(self.ref.parent)
         if triggers is not self._triggers:
             self._watch(triggers)
+        if isinstance(body, list) and len(body) >= COLUMNS_FROM:
+            columns = self._as_columns(body, now_ms)
+            if columns is not None:
+                self._keep_columns(*columns, message.origin, now_ms, is_backlog=is_backlog)
+                return
         try:
             if is_backlog:
                 _check_times(body)
@@ -153,16 +158,44 @@ class Device(DeviceConnection):
                 refused = SendState(body=body.reports(), origin=origin)
                 stage_refused_states(self, self._watchers, refused, now_ms)
             raise
+        self._keep_columns(body.times, columns, origin, now_ms, is_backlog=is_backlog)
+
+    def _as_columns(
+        self, reports: list[StateReport], now_ms: int
+    ) -> tuple[NDArray[np.int64], dict[int, Values]] | None:
+        """The times and the stored values of an array; None if it must be looked at state by state.
+
+        That is so too if something in it is to be refused: a refusal names the first state at fault.
+        """
+        if len(reports) > self.system.limits.states_per_call_max:
+            return None
+        try:
+            body = columns_of(reports, now_ms, self._time)
+            if body is None:
+                return None
+            return body.times, coerced(self.attributes, body, self.system.limits.string_bytes_max)
+        except Invalid:
+            return None
+
+    def _keep_columns(
+        self,
+        times: NDArray[np.int64],
+        columns: dict[int, Values],
+        origin: Origin | None,
+        now_ms: int,
+        *,
+        is_backlog: bool,
+    ) -> None:
         writes, id = self.writes(), self.ref.id
         if is_backlog:
-            writes.report(id, int(body.times[0]), BACKLOG)
-        writes.report_item(id, state_columns.encoded(body.times, columns))
-        self.head.report_columns(body.times, columns)
-        self._count(STATE_COUNT, len(body), now_ms)
+            writes.report(id, int(times[0]), BACKLOG)
+        writes.report_item(id, state_columns.encoded(times, columns))
+        self.head.report_columns(times, columns)
+        self._count(STATE_COUNT, len(times), now_ms)
         if self._watchers or FLOW_VERSION in columns:
-            rows = state_columns.rows(body.times, columns)
+            rows = state_columns.rows(times, columns)
             self._trigger(rows, origin, now_ms, is_batch=True)
-        self._stored(len(body), now_ms, is_backlog=is_backlog)
+        self._stored(len(times), now_ms, is_backlog=is_backlog)
 
     def _stored(self, states: int, now_ms: int, *, is_backlog: bool) -> None:
         """The device has reported so many states. If they are new, that is a sign of life, and streams hear of them."""

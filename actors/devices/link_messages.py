@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Final
+
 import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
@@ -14,6 +17,8 @@ from trunkline.actors.values.timestamps import SECONDS_BELOW
 from trunkline.store import state_columns
 
 Values = state_columns.Values
+
+_PLAIN: Final = frozenset({int, float, bool, str, type(None)})
 
 
 class Columns(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -68,3 +73,16 @@ class ReportFrame(Message, frozen=True):
 def report_time(time_ms: int) -> float:
     """A time in milliseconds as a report has it, where small numbers are seconds."""
     return time_ms if time_ms >= SECONDS_BELOW else time_ms / 1000
+
+
+def typed_values(values: Sequence[Any]) -> Values | None:
+    """Values as an array, if all are floats or integers of 64 bits; None if one is no number, text, boolean or None."""
+    types = set(map(type, values))
+    if types == {float}:
+        return np.array(values, np.float64)
+    if types == {int}:
+        try:
+            return np.array(values, np.int64)
+        except OverflowError:
+            return values
+    return values if types <= _PLAIN else None

@@ -68,7 +68,7 @@ Reported = Annotated[
 """Values are not checked when the body is decoded: the device coerces each one and names the one at fault."""
 
 
-class StateReport(Body, frozen=True):
+class StateReport(Body, frozen=True, gc=False):
     """One state of a device: values of declared attributes at one time. Without `time`: now."""
 
     hint: ClassVar[str] = 'the values of the attributes go under data, as in {"data": {"temp": 20}}'

@@ -23,7 +23,7 @@ import numpy as np
 from msgspec import UNSET
 from numpy.typing import NDArray
 
-from trunkline.actors.devices.link_messages import Columns, Values, report_time
+from trunkline.actors.devices.link_messages import Columns, Values, report_time, typed_values
 from trunkline.actors.devices.messages import StateReport
 from trunkline.actors.values.nesting import NESTING_MAX
 from trunkline.actors.values.timestamps import TIMESTAMP_MS_MAX
@@ -375,17 +375,10 @@ def _column(name: str, value: Any, count: int) -> Values:
 
 
 def _plain_column(name: str, values: Sequence[Any]) -> Values:
-    types = set(map(type, values))
-    if types == {float}:
-        return np.array(values, np.float64)
-    if types == {int}:
-        try:
-            return np.array(values, np.int64)
-        except OverflowError:
-            return values
-    if not types <= _PLAIN:
+    column = typed_values(values)
+    if column is None:
         raise _no_value([name] * len(values), values, "state ")
-    return values
+    return column
 
 
 def _typed_array(value: Any, place: str) -> NDArray[Any] | None:

@@ -3,10 +3,10 @@
     .venv/bin/python -m tests.bench.frames [--per-frame 1 10 100 1000] [--states 200000] [--devices 8] [--group 16]
 
 Frames of three numbers are made before: a whole one, and two with fractions (`floats`: three with fractions, so that
-all rows have the same length). Then each of them is decoded, the actor of its device takes its turn, and after every so
-many frames (`--group`) there is a commit with one sync. Then all of it is settled into runs. The seconds are those of
-the processor, and for the first three the median of all groups, so a machine with other work disturbs less. At the end
-everything is read back and counted.
+all rows have the same length), and beside them the same as arrays in JSON (`array`), which REST brings. Then each of
+them is decoded, the actor of its device takes its turn, and after every so many frames (`--group`) there is a commit
+with one sync. Then all of it is settled into runs. The seconds are those of the processor, and for the first three the
+median of all groups, so a machine with other work disturbs less. At the end everything is read back and counted.
 """
 
 from __future__ import annotations
@@ -21,17 +21,20 @@ from statistics import median
 from typing import Final, NamedTuple
 
 import cbor2
+import msgspec
 import numpy as np
 import trio
 import trio.lowlevel
 
 from tests.actors.house import START_MS, House, running_house
 from trunkline.actors.devices.link_messages import ReportFrame
+from trunkline.actors.devices.messages import SendState, StateOrStates
 from trunkline.http.link.frames import States, decode_frame
 from trunkline.http.wire.garbage_collection import configure
 
 ATTRIBUTES: Final = {"count": "number", "temp": "number", "load": "number"}
 INTERVAL_MS: Final = 1000
+ARRAY: Final = msgspec.json.Decoder(StateOrStates)
 
 
 class Rate(NamedTuple):
@@ -43,6 +46,11 @@ class Rate(NamedTuple):
     settle: float
     bytes: float
 
+    @property
+    def stored(self) -> float:
+        """All but settling."""
+        return self.decode + self.apply + self.commit
+
 
 def frame(form: str, n: int, first_ms: int, count: int, chance: random.Random) -> bytes:
     """A frame of so many states, one each second."""
@@ -52,6 +60,14 @@ def frame(form: str, n: int, first_ms: int, count: int, chance: random.Random) -
     if form == "one":
         return cbor2.dumps([1, n, first_ms, {"count": counts[0], "temp": temps[0], "load": loads[0]}])
     distances = [INTERVAL_MS * at for at in range(count)]
+    if form == "array":
+        states = zip(distances, counts, temps, loads, strict=True)
+        return msgspec.json.encode(
+            [
+                {"time": first_ms + distance, "data": dict(zip(ATTRIBUTES, values, strict=True))}
+                for distance, *values in states
+            ]
+        )
     if form in ("rows", "floats"):
         times = [first_ms + distance for distance in distances]
         first = counts if form == "rows" else map(float, counts)
@@ -64,6 +80,15 @@ def frame(form: str, n: int, first_ms: int, count: int, chance: random.Random) -
     }
     deltas = cbor2.CBORTag(70, np.array(distances, "<u4").tobytes())
     return cbor2.dumps([3, n, first_ms, deltas, columns])
+
+
+def message_of(form: str, data: bytes) -> ReportFrame | SendState:
+    """The message to the device that a frame, or the body of a call, becomes."""
+    if form == "array":
+        return SendState(body=ARRAY.decode(data))
+    found = decode_frame(data, text=False)
+    assert isinstance(found, States)
+    return ReportFrame(session=1, n=found.n, body=found.body)
 
 
 async def measure(form: str, per_frame: int, states: int, devices: int, group: int) -> Rate:
@@ -94,11 +119,9 @@ async def measure(form: str, per_frame: int, states: int, devices: int, group: i
 
             for begin in range(0, frames, group):
                 at_s = time.thread_time()
-                decoded = [decode_frame(data, text=False) for data in raw[begin : begin + group]]
+                messages = [message_of(form, data) for data in raw[begin : begin + group]]
                 at_s = stop("decode", at_s)
-                for number, each in enumerate(decoded, begin):
-                    assert isinstance(each, States)
-                    message = ReportFrame(session=1, n=each.n, body=each.body)
+                for number, message in enumerate(messages, begin):
                     house.system.begin(refs[number % devices], message)
                 at_s = stop("apply", at_s)
                 house.system.journal.flush()
@@ -135,14 +158,14 @@ def main() -> None:
     write(
         "form     states  bytes  decode   apply  commit  settle   us a state; states/s before settling, and with it\n"
     )
-    for form in ("rows", "floats", "columns"):
+    for form in ("array", "rows", "floats", "columns"):
         for per_frame in given.per_frame:
             kind = "one" if per_frame == 1 else form
             if kind == "one" and form != "rows":
                 continue
             states = min(given.states, 10_000 * per_frame)
             rate = trio.run(measure, kind, per_frame, states, given.devices, given.group)
-            stored = rate.decode + rate.apply + rate.commit
+            stored = rate.stored
             write(
                 f"{kind:8}{per_frame:7}{rate.bytes:7.1f}{rate.decode:8.2f}{rate.apply:8.2f}{rate.commit:8.2f}"
                 f"{rate.settle:8.2f}   {1e6 / stored:10,.0f} {1e6 / (stored + rate.settle):10,.0f}\n"

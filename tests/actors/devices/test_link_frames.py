@@ -16,12 +16,12 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.actors.devices.everything import everything
 from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import create_flow, kept_runs, runs_end, trigger
 from tests.actors.house import START_MS, House, at, running_again, running_house
 from tests.patience import PATIENCE_S
 from trunkline.actors.devices.link_messages import Columns, ReportFrame
-from trunkline.actors.devices.measurement_messages import QueryTimeSeries, TimeSeriesQuery
 from trunkline.actors.devices.messages import StateReport
 from trunkline.actors.devices.state_feed import STATE_TOPIC
 from trunkline.actors.values.errors import DomainError, Invalid, PayloadTooLarge, TooManyRequests
@@ -223,30 +223,6 @@ def frame_of(n: int, states: list[dict[str, Any]], form: str) -> bytes:
                 columns[name] = cbor2.CBORTag(79, np.array(column, "<i8").tobytes())
     base = min(times)
     return cbor2.dumps([3, n, base, [time - base for time in times], columns])
-
-
-async def everything(house: House, device: bytes) -> str:
-    """All that can be read of the states of a device, exact in type."""
-    series = []
-    for aggregation in ("NONE", "MEAN", "LAST"):
-        body = TimeSeriesQuery(
-            start=START_MS - 10_000,
-            resolution=1000,
-            aggregation=aggregation,
-            attributes=["n"],
-            device_ids=[device.hex()],
-        )
-        message = QueryTimeSeries(
-            application=house.application, body=body, now_ms=house.clock.wall_ms(), reach=None
-        )
-        shown = msgspec.to_builtins(await house.read(message))
-        series.append(shown["devices"][device.hex()]["points"])
-    states = [
-        (state["time"], sorted(state["data"].items()), state.get("flowVersion"))
-        for state in await house.states(device)
-    ]
-    composite = sorted((await house.composite(device)).items())
-    return repr((states, composite, await house.payloads(device), series))
 
 
 @pytest.mark.slow
