@@ -44,6 +44,7 @@ from trunkline.actors.engine.api_calls import ApiCalls
 from trunkline.actors.engine.flow_mails import FlowMails
 from trunkline.actors.engine.programs import Programs
 from trunkline.actors.engine.runner import FlowRunner
+from trunkline.actors.engine.share import Share
 from trunkline.actors.engine.world import ReadCalls
 from trunkline.actors.experience.counts import RequestCounts
 from trunkline.actors.experience.sites import Sites
@@ -199,9 +200,11 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(system.store.keyring)
     system.add_component(LoopWatch(system.limits, system.clock.wall_ms, partial(_owner_of, system)))
     system.add_component(Settler(system.store, encoded_after, system.limits.arrival_settle_s))
-    system.add_component(Owners(system))
+    owners = Owners(system)
+    system.add_component(owners)
+    system.add_component(Share(owners.of_work))
     system.add_component(ScriptPool(system.limits))
-    system.add_component(TriggerQueue(system.limits, system.clock))
+    system.add_component(TriggerQueue(system.limits, system.clock, owners.of))
     system.add_component(Replies())
     system.add_component(WebhookConnections(system))
     system.add_component(FlowChanges())

@@ -316,7 +316,10 @@ class Limits:
         64, "runs", "The same for all workflows of an application.", "application"
     )
     flow_runs_max: int = _bound(
-        256, "runs", "The same for all workflows; only one run works at a time.", "server"
+        512,
+        "runs",
+        "The same for all workflows, half of them for one owner; only one works at a time.",
+        "server",
     )
     flow_queue_length_max: int = _bound(
         10_000, "triggers", "Above it the oldest is dropped: 4 MB in memory.", "workflow"

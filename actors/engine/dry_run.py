@@ -18,6 +18,7 @@ from trunkline.actors.engine.errors import RunFailed
 from trunkline.actors.engine.executor import execute
 from trunkline.actors.engine.program import compile_program
 from trunkline.actors.engine.programs import Programs, decoded_globals
+from trunkline.actors.engine.share import Share
 from trunkline.actors.engine.visit import Bounds, NodeStep, Program, Run, Visit
 from trunkline.actors.engine.world import DryWorld
 from trunkline.actors.flows.bodies import Definition
@@ -111,6 +112,7 @@ class FlowTester(Actor):
         pool, limits = self.system.component(ScriptPool), self.system.limits
         owner = self.system.component(Owners).of(application)
         run = new_run(body, self.system.clock.wall_ms(), owner, identity, pool, limits)
+        run.share = self.system.component(Share)
         run.opened_world = DryWorld(self.system, application, flow, record["name"])
         run.find_program = partial(self.system.component(Programs).custom_node, application)
         return await dry_run(definition, body, run)

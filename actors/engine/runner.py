@@ -61,7 +61,7 @@ class FlowRunner:
         self._programs = system.component(Programs)
         self._pool = system.component(ScriptPool)
         self._owners = system.component(Owners)
-        self._share = Share()
+        self._share = system.component(Share)
         self._ends = Ends(system, self._queue)
         self._idle = trio.lowlevel.ParkingLot()
         self._woken = False

@@ -1,18 +1,21 @@
 """The share of the event loop that runs have: one run works at a time, for about a millisecond.
 
-Owns whose turn it is. A run that waits for something leaves its turn to the next one. So the rest of the server waits
-for runs at most about a millisecond in each turn of the loop, however many there are.
+Owns when a turn ends. A run that waits for something leaves its turn to the next one. So the rest of the server waits
+for runs at most about a millisecond in each turn of the loop, however many there are. Whose turn it is follows from the
+time that each owner has used (`runtime/owner_shares.py`), so many runs of one owner do not slow down the only one of
+another.
 """
 
 from __future__ import annotations
 
+import sys
 import time
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Final
 
 import trio
 
+from trunkline.actors.runtime.owner_shares import OwnerShares
 from trunkline.actors.runtime.yielding import yield_loop
 
 WORK_NS: Final = 1_000_000
@@ -22,13 +25,15 @@ OTHERS_NS: Final = 4 * WORK_NS
 
 
 class Share:
-    """Whose turn it is. `on_free` is called when nobody has it."""
+    """Whose turn it is. `on_free` is called when nobody has it. `payer` says who is charged for a task that enters."""
 
-    __slots__ = ("_held", "_waiting", "began_s", "ends_ns", "on_free")
+    __slots__ = ("_began_ns", "_holder", "_payer", "_turns", "began_s", "ends_ns", "on_free")
 
-    def __init__(self) -> None:
-        self._held = False
-        self._waiting: deque[trio.lowlevel.Task] = deque()
+    def __init__(self, payer: Callable[[], Hashable] = lambda: None) -> None:
+        self._payer = payer
+        self._turns = OwnerShares("runs", 1, sys.maxsize)
+        self._holder: Hashable = None
+        self._began_ns = 0
         self.began_s = 0.0
         """When the turn began, by the clock of the event loop."""
         self.ends_ns = 0
@@ -37,30 +42,27 @@ class Share:
 
     async def enter(self) -> None:
         """Wait for the turn. If this is cancelled, the turn is not taken."""
-        if self._held or self._waiting:
-            task = trio.lowlevel.current_task()
-            self._waiting.append(task)
-
-            def abort(_raise: object) -> trio.lowlevel.Abort:
-                self._waiting.remove(task)
-                return trio.lowlevel.Abort.SUCCEEDED
-
-            await trio.lowlevel.wait_task_rescheduled(abort)
-        self._held = True
+        payer = self._payer()
+        try:
+            await self._turns.take(payer)
+        except trio.Cancelled:
+            if not self._turns.running:
+                self.on_free()
+            raise
+        self._holder = payer
         self.began_s = trio.current_time()
-        self.ends_ns = time.perf_counter_ns() + WORK_NS
+        self._began_ns = time.perf_counter_ns()
+        self.ends_ns = self._began_ns + WORK_NS
 
     def leave(self) -> None:
         """End the turn."""
         self._pass_on()
-        if not self._held:
+        if not self._turns.running:
             self.on_free()
 
     def _pass_on(self) -> None:
-        """Give the turn to the one who has waited longest, if there is one: nobody may enter before."""
-        self._held = bool(self._waiting)
-        if self._held:
-            trio.lowlevel.reschedule(self._waiting.popleft())
+        """Give the turn to who is next, if there is anybody: nobody may enter before."""
+        self._turns.leave(self._holder, (time.perf_counter_ns() - self._began_ns) / 1e9)
 
     @property
     def is_used_up(self) -> bool:

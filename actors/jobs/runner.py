@@ -152,7 +152,7 @@ class Jobs:
             return
         job = self.running[id] = Job(self._system, owner, id, doc)
         application = owner.id if owner.kind == "application" else None
-        work.begin(Work("job", doc["name"], application, f"job {id.hex()}"))
+        work.begin(Work("job", doc["name"], application, f"job {id.hex()}", payer=owner.id))
         unfinished = True
         try:
             end = await self._run_kind(job, self.queue.kinds.get(doc["name"]))

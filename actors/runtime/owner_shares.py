@@ -90,6 +90,10 @@ class OwnerShares:
         account = self._accounts.get(owner)
         return 0 if account is None else account.running
 
+    def has_place(self, owner: Hashable) -> bool:
+        """Whether a place is free for an owner."""
+        return self.running_of(owner) * self.leaves < self._free
+
     # Using a place.
 
     @asynccontextmanager

@@ -15,6 +15,7 @@ from typing import NamedTuple
 class Work(NamedTuple):
     """Some work. `kind` is one of `KINDS`, `name` an operation, or what else says what is done.
 
+    `payer` is the user or organization who is charged for it if it is for no application (`records/owners.py`).
     `bearer` is the token with which it was asked for, as its kind and id. `detail` is called after a long turn, for
     what is known only then; it returns plain words, or an empty text.
     """
@@ -24,6 +25,7 @@ class Work(NamedTuple):
     application: bytes | None = None
     bearer: str | None = None
     detail: Callable[[], str] | None = None
+    payer: bytes | None = None
 
 
 KINDS = ("call", "link", "run", "job", "commit", "other")

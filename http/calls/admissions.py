@@ -39,12 +39,13 @@ class Admission(NamedTuple):
 
 def work_of(route: Route, principal: Principal | None, ids: dict[str, Any]) -> Work:
     """What a call is, and for whom."""
-    application, bearer = ids.get("application"), None
+    application, payer, bearer = ids.get("application"), ids.get("org"), None
     if principal is not None:
         application = application or principal.application_id
+        payer = payer or principal.user_id
         id = principal.device_id or principal.token_id or principal.user_id or principal.application_id
         bearer = principal.kind if id is None else f"{principal.kind} {id.hex()}"
-    return Work("call", route.operation, application, bearer)
+    return Work("call", route.operation, application, bearer, payer=payer)
 
 
 class CallTemplate:

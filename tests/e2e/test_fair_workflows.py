@@ -9,8 +9,10 @@ from tests.e2e.sse_client import until
 from trunkline.actors.engine.runner import FlowRunner
 from trunkline.actors.records.owners import Owners
 from trunkline.actors.scripts.pool import ScriptPool
+from trunkline.actors.triggers.queue import TriggerQueue
 
 LOOP = {"type": "RawFunctionNode", "config": {"script": "for (;;) {}"}}
+DELAY = {"type": "DelayNode", "config": {"delay": 59}}
 SHORT = {"type": "RawFunctionNode", "config": {"script": "payload.data.a = 1"}}
 
 
@@ -41,3 +43,18 @@ async def test_the_owner_of_an_application_follows_its_transfer_and_its_deletion
         assert owners.of(application).hex() == quiet.id
         await quiet.call("DELETE", path)
         assert owners.of(application) == application
+
+
+async def test_delays_of_many_applications_leave_places_for_another_owner(start_server: Any) -> None:
+    """Runs that wait have half of the places, and the first run of somebody else begins meanwhile."""
+    async with start_server(limits={"flow_runs_max": 16}) as server:
+        greedy, quiet = await neighbours(server)
+        runner, queue = server.system.component(FlowRunner), server.system.component(TriggerQueue)
+        flow = await quiet.flow(quiet.applications[0], SHORT)
+        for application in greedy.applications:
+            await greedy.press(await greedy.flow(application, DELAY))
+        await until(lambda: runner.running == 8)
+        assert queue.waiting == len(greedy.applications) - 8
+        await quiet.press(flow)
+        await quiet.ended(flow)
+        assert (runner.running, queue.waiting) == (8, len(greedy.applications) - 8)

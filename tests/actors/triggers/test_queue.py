@@ -46,6 +46,45 @@ def test_applications_and_their_workflows_take_turns() -> None:
     assert queue.waiting == 0
 
 
+def owned(application: bytes) -> bytes:
+    """The owner of an application is its first letter."""
+    return application[:1]
+
+
+def test_owners_take_turns_whatever_the_number_of_their_applications() -> None:
+    queue = TriggerQueue(Limits(), ManualClock(), owned)
+    for name in ("a1", "a2", "a3", "b1"):
+        add(queue, name, "f", "1", "2")
+    begun = [each.split("/")[0] for each in shown(taken(queue))]
+    assert begun == ["a1", "b1", "a2", "b1", "a3", "a1", "a2", "a3"]
+
+
+def test_an_owner_has_half_of_the_places_for_runs() -> None:
+    queue = TriggerQueue(Limits(flow_runs_max=8), ManualClock(), owned)
+    for name in ("a1", "a2", "a3"):
+        add(queue, name, "f", "1", "2", "3", "4")
+    begun = taken(queue)
+    assert len(begun) == 4
+    add(queue, "b1", "f", "1", "2", "3")
+    assert shown(taken(queue)) == ["b1/f/1", "b1/f/2"]
+    queue.done(begun[0])
+    assert [each.application[:1] for each in taken(queue)] == [b"b"]
+
+
+def test_a_full_queue_drops_what_waits_of_the_owner_with_the_most() -> None:
+    queue = TriggerQueue(Limits(trigger_queue_length_max=10), ManualClock(), owned)
+    for name, count in (("a1", 2), ("a2", 5), ("a3", 3)):
+        add(queue, name, "f", *map(str, range(count)))
+    add(queue, "b1", "f", "1", "2", "3")
+    assert [each.application.strip() for each in queue.dropped] == [b"a2"] * 3
+    assert queue.waiting == 10
+    assert "The queue of the server is full (10 triggers)" in queue.dropped[0].reason
+    add(queue, "a3", "f", "9")
+    assert queue.dropped[-1].application.strip() == b"a3"
+    assert queue.is_half_full(id_of("a1"))
+    assert not queue.is_half_full(id_of("c1"))
+
+
 def test_a_trigger_id_has_one_run_at_a_time_in_the_order_of_the_causes() -> None:
     queue = queue_of()
     add(queue, "a", "f", "1", "1", "2")
