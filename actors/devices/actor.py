@@ -25,6 +25,7 @@ from trunkline.actors.devices.link_messages import Columns, ReportFrame, report_
 from trunkline.actors.devices.messages import (
     FireInactivity,
     SendBacklog,
+    SendKnownState,
     SendState,
     StateOrStates,
     StateReport,
@@ -98,6 +99,15 @@ class Device(DeviceConnection):
     def on_send_backlog(self, message: SendBacklog) -> None:
         """Store states of the past, all or none. See `SendBacklog` for what does not hear of them."""
         self.on_send_state(message, is_backlog=True)
+
+    def on_send_known_state(self, message: SendKnownState) -> tuple[list[str], list[str]]:
+        """Store the states without what this device has no attribute for. See `SendKnownState`."""
+        reports = message.body if isinstance(message.body, list) else [message.body]
+        kept, undeclared, empty = self.attributes.without_unknown(reports)
+        if kept:
+            body = kept if isinstance(message.body, list) else kept[0]
+            self.on_send_state(SendState(body=body, origin=message.origin))
+        return sorted(undeclared), sorted(empty)
 
     def on_send_state(self, message: SendState, *, is_backlog: bool = False) -> None:
         """Store the states, all or none, and publish them to the state streams."""

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from trunkline.actors.devices.coercion import COERCE
-from trunkline.actors.devices.messages import AttributePatch
+from trunkline.actors.devices.messages import AttributePatch, StateReport
 from trunkline.actors.devices.terms import Attribute
 from trunkline.actors.values.errors import Invalid, NotFound
 from trunkline.actors.values.timestamps import iso
@@ -83,6 +83,23 @@ class Attributes:
         if not point:
             raise Invalid("data: is empty; report at least one declared attribute.")
         return point
+
+    def without_unknown(self, reports: list[StateReport]) -> tuple[list[StateReport], set[str], set[str]]:
+        """Return the reports without what is not declared or null; the names of both. Empty ones are left out."""
+        types, undeclared, empty = self._types, set[str](), set[str]()
+        kept: list[StateReport] = []
+        for report in reports:
+            unknown = [name for name, value in report.data.items() if value is None or name not in types]
+            if report.data and not unknown:
+                kept.append(report)
+                continue
+            for name in unknown:
+                (empty if name in types else undeclared).add(name)
+            if len(unknown) < len(report.data):
+                left_out = set(unknown)
+                data = {name: value for name, value in report.data.items() if name not in left_out}
+                kept.append(msgspec.structs.replace(report, data=data))
+        return kept, undeclared, empty
 
     def declared(self, name: str) -> tuple[int, str]:
         """Return the number and the data type of an attribute. Raises `Invalid`."""

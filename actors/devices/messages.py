@@ -293,6 +293,14 @@ class SendState(Message, frozen=True):
     origin: Origin | None = None
 
 
+class SendKnownState(SendState, frozen=True):
+    """Store what a workflow reports, without attributes that the device does not declare and without nulls.
+
+    States without any value are left out. Answers the names that were left out, sorted: those that are not declared,
+    and those whose value is null.
+    """
+
+
 class SendBacklog(SendState, frozen=True):
     """Store states of the past, which the device could not send before; in a turn of the backlog lane (`backlog.py`).
 

@@ -179,9 +179,13 @@ async def dry_run(definition: Doc, body: FlowTest, run: Run) -> Doc:
             }
             for each in run.debugged
         ],
+        "notes": [
+            {**named(run, program_number, index), "message": message, "count": count}
+            for (program_number, index, message), count in run.notes.items()
+        ],
         "problems": [
             {**named(run, 0, each.node), "message": each.message}
-            for each in program.problems
+            for each in (*program.problems, *program.ignored)
             if program.nodes[each.node].id not in body.stubs
         ],
     }

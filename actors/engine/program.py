@@ -1,7 +1,8 @@
 """Programs: the definition of a workflow, compiled once.
 
 A program never fails to compile. A node of an unknown type, or with a configuration that cannot be used, fails the
-run that reaches it; `problems` tells of it before.
+run that reaches it; `problems` tells of it before. `ignored` tells of settings that no node reads; the record of each
+run that comes by says so as well.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.nodes import NODE_TYPES
 from trunkline.actors.engine.tools import Unusable
+from trunkline.actors.engine.unknown_settings import unknown_settings
 from trunkline.actors.engine.visit import Node, NodeStep, Problem, Program, Visit
 from trunkline.actors.flows.definition import never_due
 
@@ -22,11 +24,15 @@ def compile_program(definition: dict[str, Any]) -> Program:
     parts: list[dict[str, Any]] = definition.get("nodes", [])
     indexes = {part["id"]: index for index, part in enumerate(parts) if part.get("id")}
     problems: list[Problem] = []
+    ignored: list[Problem] = []
     nodes: list[Node] = []
     for index, part in enumerate(parts):
         step, problem = _step_of(part)
         if problem is not None and part["type"] not in _NEVER_RUN:
             problems.append(Problem(index, problem))
+        elif unknown := unknown_settings(part["type"], part.get("config") or {}):
+            ignored += [Problem(index, message) for message in unknown]
+            step = _noting(step, unknown)
         outputs = _followers(part, indexes)
         label = part.get("meta", {}).get("label")
         nodes.append(
@@ -43,11 +49,11 @@ def compile_program(definition: dict[str, Any]) -> Program:
         tuple(after for output in _followers(trigger, indexes) for after in output)
         for trigger in definition.get("triggers", [])
     )
-    return Program(tuple(nodes), starts, tuple(problems))
+    return Program(tuple(nodes), starts, tuple(problems), tuple(ignored))
 
 
 def problems_of(definition: dict[str, Any]) -> list[dict[str, Any]]:
-    """The nodes that cannot run and the triggers that never fire, for workflows that run here.
+    """The nodes that cannot run or ignore some settings, and the triggers that never fire, of workflows that run here.
 
     Those of edge and embedded devices run elsewhere.
     """
@@ -56,7 +62,9 @@ def problems_of(definition: dict[str, Any]) -> list[dict[str, Any]]:
     program = compile_program(definition)
     problems = [
         {"nodeId": node.id, "nodeType": node.type, "nodeLabel": node.label, "message": message}
-        for node, message in ((program.nodes[index], message) for index, message in program.problems)
+        for node, message in (
+            (program.nodes[index], message) for index, message in (*program.problems, *program.ignored)
+        )
     ]
     for position, message in never_due(definition):
         trigger = definition["triggers"][position]
@@ -86,6 +94,15 @@ def _step_of(part: dict[str, Any]) -> tuple[NodeStep, str | None]:
         return prepare(part.get("config") or {}), None
     except Unusable as unusable:
         return _failing("ValidationError", str(unusable)), str(unusable)
+
+
+def _noting(step: NodeStep, messages: list[str]) -> NodeStep:
+    def run(visit: Visit) -> Any:
+        for message in messages:
+            visit.note(message)
+        return step(visit)
+
+    return run
 
 
 def _failing(name: str, message: str) -> NodeStep:

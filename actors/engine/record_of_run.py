@@ -51,6 +51,9 @@ def run_record(
         if left < 0:
             break
         debug.append([position(each.program, each.node), each.level, each.message, each.value])
+    notes = [
+        [position(program, index), message, count] for (program, index, message), count in run.notes.items()
+    ]
     error = None
     if failed is not None:
         at = position(failed.program, failed.node)
@@ -70,6 +73,7 @@ def run_record(
         nodes=nodes,
         path=path,
         debug=debug,
+        notes=notes,
         error=error,
         device=record.cause.device,
         replays=record.cause.replays,

@@ -33,8 +33,15 @@ class TestDebug(_AtNode, frozen=True, kw_only=True):
     value: Any
 
 
+class TestNote(_AtNode, frozen=True, kw_only=True):
+    """Something that a node ignored, and how often."""
+
+    message: str
+    count: int
+
+
 class TestProblem(_AtNode, frozen=True, kw_only=True):
-    """Why a node cannot run, whether it was reached or not."""
+    """Why a node cannot run, or what it ignores, whether it was reached or not."""
 
     message: str
 
@@ -51,5 +58,6 @@ class TestResult(View, frozen=True, kw_only=True):
 
     steps: list[TestStep]
     debug: list[TestDebug]
+    notes: list[TestNote]
     problems: list[TestProblem]
     error: TestError | UnsetType = UNSET

@@ -24,6 +24,9 @@ PATH_MAX: Final = 1_000
 """Steps of a run that are kept."""
 PROGRAM_SHIFT: Final = 20
 """A definition has fewer nodes than 2**20; the number of the program stands above them."""
+NOTES_MAX: Final = 100
+"""Different notes that a run keeps; a note that is made again is counted."""
+NOTE_CHARS_MAX: Final = 300
 DEBUG_MESSAGES_MAX: Final = 1_000
 """Messages of debug nodes that a run keeps."""
 
@@ -41,7 +44,7 @@ class Node(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Why a node cannot run."""
+    """Why a node cannot run, or what it ignores."""
 
     node: int
     message: str
@@ -53,6 +56,7 @@ class Program(NamedTuple):
     nodes: tuple[Node, ...]
     starts: tuple[tuple[int, ...], ...]
     problems: tuple[Problem, ...]
+    ignored: tuple[Problem, ...] = ()
     flow: str = ""
     """The id of the workflow or the custom node that it is the definition of."""
 
@@ -131,6 +135,8 @@ class Run:
     path: list[Step] = field(default_factory=list)
     """The first `PATH_MAX` steps."""
     debugged: list[Debugged] = field(default_factory=list)
+    notes: dict[tuple[int, int, str], int] = field(default_factory=dict)
+    """How often a node, by program and index, has ignored something, by the sentence that says what."""
     _random: Random | None = None
     snapshots: list[Any] | None = None
     """The payload after each step, in a dry run."""
@@ -232,6 +238,12 @@ class Visit:
         debugged = self.run.debugged
         if len(debugged) < DEBUG_MESSAGES_MAX:
             debugged.append(Debugged(self.node, level, message, value, self.program))
+
+    def note(self, message: str) -> None:
+        """Note in the record of the run that the node ignores something of its settings or its payload."""
+        notes, key = self.run.notes, (self.program, self.node, message[:NOTE_CHARS_MAX])
+        if key in notes or len(notes) < NOTES_MAX:
+            notes[key] = notes.get(key, 0) + 1
 
     def put(self, path: Any, value: Any) -> None:
         """Set a value in the payload; `path` None is a node without a result path."""

@@ -65,7 +65,7 @@ _IN_DEFINITION = frozenset({"triggers", "nodes"})
 
 
 FindProblems = Callable[[Doc], list[Doc]]
-"""The nodes of a definition that cannot run here, as `NodeProblem`s."""
+"""The nodes of a definition that cannot run here or ignore something, as `NodeProblem`s."""
 
 
 def _with_problems(find: FindProblems, shown: Doc) -> Doc:

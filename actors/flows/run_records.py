@@ -27,9 +27,10 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A run that has ended. Times in ms, `took_us` in microseconds.
 
     `nodes` are id, type and label of each visited node, and `path` has three numbers for each of the first steps: the
-    position in `nodes`, the output, and the time in us. `debug` has position, level, message and value of each message.
-    `error` is the position of the node (-1 for none), name and message. `trigger` is the compressed record of the
-    trigger, with which the run can be repeated. `dropped` counts triggers that were not run.
+    position in `nodes`, the output, and the time in us. `debug` has position, level, message and value of each message,
+    and `notes` position, message and count of what nodes ignored. `error` is the position of the node (-1 for none),
+    name and message. `trigger` is the compressed record of the trigger, with which the run can be repeated. `dropped`
+    counts triggers that were not run.
     """
 
     outcome: Outcome
@@ -46,6 +47,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     nodes: list[list[str]] = []
     path: list[int] = []
     debug: list[list[Any]] = []
+    notes: list[list[Any]] = []
     error: list[Any] | None = None
     device: bytes | None = None
     replays: int | None = None

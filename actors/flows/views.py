@@ -106,7 +106,7 @@ class Palette(View, frozen=True):
 
 
 class NodeProblem(View, frozen=True):
-    """Why a node fails each run that reaches it, or why a trigger never fires."""
+    """Why a node fails each run that reaches it, what it ignores, or why a trigger never fires."""
 
     node_id: str
     node_type: str

@@ -78,6 +78,13 @@ class RunDebug(RunNode, frozen=True, kw_only=True):
     value: Any
 
 
+class RunNote(RunNode, frozen=True, kw_only=True):
+    """Something that a node ignored, and how often."""
+
+    message: str
+    count: int
+
+
 class RunFailure(RunNode, frozen=True, kw_only=True):
     """Why a run has failed."""
 
@@ -104,6 +111,7 @@ class RunSummary(View, frozen=True, kw_only=True):
     dropped: int | None = None
     device_id: Id | None = None
     replay_of: Id | None = None
+    note_count: int | None = None
     error: RunFailure | None = None
 
 
@@ -112,6 +120,7 @@ class RunView(RunSummary, frozen=True, kw_only=True):
 
     path: list[RunStep]
     debug: list[RunDebug]
+    notes: list[RunNote]
     payload: dict[str, Any] | None = None
 
 

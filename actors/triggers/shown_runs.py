@@ -38,6 +38,8 @@ def summary_of_run(number: int, record: RunRecord) -> Doc:
             "steps": record.steps,
             "canReplay": record.trigger is not None,
         }
+    if record.notes:
+        shown["noteCount"] = len(record.notes)
     if record.device is not None:
         shown["deviceId"] = record.device.hex()
     if record.replays is not None:
@@ -58,6 +60,9 @@ def shown_run(number: int, record: RunRecord) -> Doc:
     shown["debug"] = [
         {**_node(record, at), "level": level, "message": message, "value": without_secrets(value)}
         for at, level, message, value in record.debug
+    ]
+    shown["notes"] = [
+        {**_node(record, at), "message": message, "count": count} for at, message, count in record.notes
     ]
     if record.trigger is not None:
         cause = decode_trigger(unpacked(record.trigger)).cause

@@ -33,6 +33,28 @@ async def create(server: Server, **fields: Any) -> str:
     return f"{flows}/{(await server.call('POST', flows, body, status=201))['id']}"
 
 
+async def test_a_run_and_a_dry_run_show_what_they_ignored(server: Server) -> None:
+    nodes = [{**NODES[0], "config": {**NODES[0]["config"], "expresion": "1"}}, *NODES[1:]]
+    flow = await create(server, nodes=nodes)
+    (problem,) = (await server.call("GET", flow))["problems"]
+    assert problem["nodeId"] == "c"
+    assert problem["message"].endswith("so it is ignored (did you mean expression?).")
+    await press(server, flow, {})
+    (run,) = await listed(server, flow)
+    assert run["noteCount"] == 1
+    note = {
+        "nodeId": "c",
+        "nodeType": "ConditionalNode",
+        "nodeLabel": "",
+        "message": problem["message"],
+        "count": 1,
+    }
+    assert (await server.call("GET", f"{flow}/runs/{run['id']}"))["notes"] == [note]
+    dry = await server.call("POST", f"{flow}/test", {"data": {}})
+    assert dry["notes"] == [note]
+    assert [each["message"] for each in dry["problems"]] == [problem["message"]]
+
+
 async def press(server: Server, flow: str, payload: Json, **more: Any) -> None:
     """Press the button, and wait until its run has ended."""
     await server.call("POST", f"{flow}/virtualButton", {"key": "go", "payload": payload, **more})

@@ -6,8 +6,9 @@
 it has its own, or an array of these. States without a time have that of the payload, of now, or of `timeSourcePath`.
 `metaTemplate` and `flowVersionTemplate` are for states without a `meta` and a `flowVersion`.
 
-As in the API, a state with a value that does not fit its attribute is refused as a whole. `resultPath` gets
-`{"success": true}` or the error; without it an error fails the run.
+Values of attributes that the device does not declare are ignored, and so are nulls and blank fields; the record of the
+run says so. If nothing is left, nothing is reported. As in the API, a state with another value that does not fit its
+attribute is refused as a whole. `resultPath` gets `{"success": true}` or the error; without it an error fails the run.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from trunkline.actors.devices.messages import SendState, StateOrStates
+from trunkline.actors.devices.messages import SendKnownState, StateOrStates
 from trunkline.actors.engine.bodies import body_of, id_of, json_reader, with_error
 from trunkline.actors.engine.tools import (
     Config,
@@ -35,6 +36,8 @@ from trunkline.actors.formulas.values import UNDEFINED
 from trunkline.actors.runtime.ref import Ref
 
 TYPE: Final = "DeviceChangeStateNode"
+NAMES_NOTED_MAX: Final = 20
+"""Names of attributes that one visit notes."""
 
 _Read = Callable[[Visit], Any]
 _PAYLOAD_TIME: Final = compile_path("time")
@@ -52,7 +55,14 @@ def prepare(config: Config) -> NodeStep:
         )
         body = body_of(StateOrStates, states, _FIELDS[_method(config)])
         ref = Ref("device", visit.world.application, id)
-        await visit.ask(ref, SendState(body=body, origin=visit.world.origin))
+        if not any(each.data for each in (body if isinstance(body, list) else [body])):
+            visit.note(f"config.{_FIELDS[_method(config)]}: gives no values, so nothing is reported.")
+            return {"success": True}
+        undeclared, empty = await visit.ask(ref, SendKnownState(body=body, origin=visit.world.origin))
+        for name in undeclared[:NAMES_NOTED_MAX]:
+            visit.note(f"{name}: the device declares no such attribute, so its values are ignored.")
+        for name in empty[:NAMES_NOTED_MAX]:
+            visit.note(f"{name}: is null, which is no value, so it is not reported.")
         return {"success": True}
 
     return lambda visit: with_error(visit, result, send(visit))
@@ -95,7 +105,11 @@ def _values(config: Config) -> _Read:
         values = {
             name(visit).strip(): template.value(visit.payload, visit.run.now_ms) for name, template in fields
         }
-        return {name: value for name, value in values.items() if value not in (UNDEFINED, None, "")}
+        given = {name: value for name, value in values.items() if value not in (UNDEFINED, None, "")}
+        if len(given) < len(values):
+            for name in [name for name in values if name not in given][:NAMES_NOTED_MAX]:
+                visit.note(f"config.attrInfos: the value of {name} is blank, so it is not reported.")
+        return given
 
     return read
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.actors.engine.run_house import node_runs
+from tests.actors.engine.flow_cases import node
+from tests.actors.engine.run_house import button, create_flow, node_runs, run_again, run_one, told
 from tests.actors.house import START_MS, House, at, running_house
+from trunkline.actors.engine.visit import NOTES_MAX
 
 Json = dict[str, Any]
 
@@ -98,10 +100,74 @@ async def test_the_device_may_stand_at_a_path_and_the_time_be_now(tmp_path: Path
 
 
 @pytest.mark.parametrize(
+    ("given", "data", "states", "notes"),
+    [
+        (
+            FROM_PATH,
+            {"given": {"a": 1, "z": 2, "b": None}},
+            [{"time": at(0), "data": {"a": 1}}],
+            {"z: the device declares no such attribute": 1, "b: is null": 1},
+        ),
+        (
+            FROM_PATH,
+            {"given": [{"time": at(-5), "data": {"z": 1}}, {"data": {"b": 2, "z": 3}}, {"data": {}}]},
+            [{"time": at(0), "data": {"b": 2}}],
+            {"z: the device declares no such attribute": 1},
+        ),
+        (FROM_PATH, {"given": {"z": 1}}, [], {"z: the device declares no such attribute": 1}),
+        (FROM_PATH, {"given": {}}, [], {"config.attrPayloadPath: gives no values": 1}),
+        (
+            {"attrInfos": [{"key": "a", "valueTemplate": "{{data.typo}}"}]},
+            {},
+            [],
+            {"config.attrInfos: the value of a is blank": 1, "config.attrInfos: gives no values": 1},
+        ),
+    ],
+)
+async def test_what_the_device_has_no_attribute_for_is_ignored_and_noted(
+    tmp_path: Path, given: Json, data: Json, states: list[Json], notes: dict[str, int]
+) -> None:
+    async with running_house(tmp_path / "d") as house:
+        device = await house.device()
+        run = await run_one(house, "DeviceChangeStateNode", config(device, **given), data)
+        assert told(run)["data"]["result"] == {"success": True}
+        assert await house.states(device) == states
+        noted = {message: count for at, message, count in run.notes if run.nodes[at][0] == "n"}
+        assert len(noted) == len(notes)
+        for begin, count in notes.items():
+            assert [each for message, each in noted.items() if message.startswith(begin)] == [count]
+
+
+async def test_a_run_notes_the_same_thing_once_and_counts_it(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "d") as house:
+        device = await house.device()
+        given = {f"z{number}": 1 for number in range(NOTES_MAX + 50)}
+        nodes = [
+            node(
+                "l",
+                "LoopNode",
+                {"loopSourcePath": "data.items", "currentItemPath": "working.item"},
+                ["s"],
+            ),
+            node(
+                "s",
+                "DeviceChangeStateNode",
+                config(device, attrDataMethod="payloadPath", attrPayloadPath="working.item.value"),
+            ),
+        ]
+        nodes[0]["outputIds"] = [[], ["s"]]
+        flow = await create_flow(house, [button(["l"])], nodes)
+        run = await run_again(house, flow, {"items": [{"a": 1, "z": 2}, {"a": 2, "z": 3}]})
+        assert [each[2] for each in run.notes] == [2]
+        names = [{name: 1} for name in given]
+        run = await run_again(house, flow, {"items": names})
+        assert (run.outcome, len(run.notes)) == ("completed", NOTES_MAX)
+
+
+@pytest.mark.parametrize(
     ("given", "data", "type", "part"),
     [
         ({}, {"given": {"a": "x"}}, "Validation", "data.a: "),
-        ({}, {"given": {"z": 1}}, "Validation", "declares no such attribute"),
         ({}, {"given": 5}, "Validation", "config.attrDataMethod: gives 5, not an object"),
         (
             {"deviceId": "nobody"},

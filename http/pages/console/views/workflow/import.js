@@ -78,7 +78,7 @@ function Imported({ app, result, close }) {
   const problems = result.flows.reduce((total, each) => total + (each.problems?.length || 0), 0);
   return html`<div class="stack">
     <${Notice} tone=${problems ? "warn" : "good"}>${plural(result.flows.length, "workflow")} and ${plural(result.flowVersions.length, "version")} were imported.
-      ${problems ? ` ${plural(problems, "part")} of them cannot run on this server.` : ""}</${Notice}>
+      ${problems ? ` ${plural(problems, "part")} of them cannot run on this server as they are meant.` : ""}</${Notice}>
     ${result.flows.map((flow) => html`<div><a href=${link("/applications", app, "workflows", flow.id)} onClick=${() => close()}>${flow.name}</a>
       ${flow.problems?.length > 0 && html`<ul>${flow.problems.map((each) => html`<li>${each.nodeLabel || each.nodeId || each.nodeType}: ${each.message}</li>`)}</ul>`}</div>`)}
     <div class="buttons"><button class="primary" onClick=${() => close(true)}>Close</button></div>

@@ -14,7 +14,7 @@ import { PartPanel } from "./part.js";
 import { replayRun } from "./replay.js";
 import { Outcome } from "./runs.js";
 import { marksOf, partsOf, typeText } from "./shape.js";
-import { Debug, ErrorText, Steps } from "./steps.js";
+import { Debug, ErrorText, Ignored, Steps } from "./steps.js";
 
 const ENDED_MAX = 500;
 
@@ -66,6 +66,7 @@ function Shown({ app, flow, run, source }) {
         ${run.payload ? html`<${Json} value=${run.payload} />` : html`<p class="quiet">It is not kept.</p>`}
         <p class="quiet">The payload after each step is not recorded. ${run.canReplay && html`<a href=${dry}>Try without effects</a> shows it.`}</p></${Card}>
     </div>
+    <${Ignored} notes=${run.notes} href=${(key) => here({ node: key })} />
     <${Debug} messages=${run.debug} />`;
 }
 

@@ -38,6 +38,14 @@ export function Steps({ path, definition, error, href, current, title = "Path" }
   </${Card}>`;
 }
 
+// What nodes ignored: [{nodeId, nodeLabel, nodeType, message, count}].
+export function Ignored({ notes, href }) {
+  if (!notes?.length) return null;
+  return html`<${Card} title="Ignored"><div class="stack">
+    ${notes.map((each) => html`<div><${Badge} tone="warn">${each.count} ×</${Badge}> <b>${href && each.nodeId ? html`<a href=${href(each.nodeId)}>${each.nodeLabel || each.nodeId}</a>` : each.nodeLabel || each.nodeId || typeText(each.nodeType)}</b> ${each.message}</div>`)}
+  </div></${Card}>`;
+}
+
 export function Debug({ messages }) {
   if (!messages.length) return null;
   return html`<${Card} title="Messages of debug nodes"><div class="stack">

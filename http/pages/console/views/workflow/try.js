@@ -12,7 +12,7 @@ import { Diff } from "./diff.js";
 import { draftOf } from "./draft.js";
 import { Graph } from "./graph.js";
 import { definitionOf, marksOf, partsOf, triggerText, typeText } from "./shape.js";
-import { Debug, ErrorText, Steps } from "./steps.js";
+import { Debug, ErrorText, Ignored, Steps } from "./steps.js";
 
 // The address may name the run whose payload is taken (`from`), and the version; `draft` stands for a text that is not
 // saved.
@@ -112,7 +112,7 @@ function Result({ app, flow, version, result, trigger }) {
   const text = (value) => exactJson(value, 2);
   return html`
     ${result.error ? html`<${ErrorText} error=${result.error} />` : html`<${Notice} tone="good">The run completed.</${Notice}>`}
-    ${result.problems.map((each) => html`<${Notice} tone="warn">${each.nodeLabel || each.nodeId} cannot run: ${each.message}</${Notice}>`)}
+    ${result.problems.map((each) => html`<${Notice} tone="warn">${each.nodeLabel || each.nodeId}: ${each.message}</${Notice}>`)}
     <${Graph} definition=${version} arrange=${query.arrange} selected=${step?.nodeId} marks=${marks} label="The path of the dry run."
       href=${(key) => (first(key) >= 0 ? here({ step: first(key) }) : version.version ? link("/applications", app, "workflows", flow, { version: version.version, node: key }) : link("/applications", app, "workflows", flow, "edit", { node: key }))} />
     <div class="columns">
@@ -123,5 +123,6 @@ function Result({ app, flow, version, result, trigger }) {
           ${step?.payload !== undefined && before?.payload !== undefined && html`<details><summary>Changed by this step</summary><${Diff} before=${text(before.payload)} after=${text(step.payload)} label="Lines that the step changed" /></details>`}
         </div></${Card}>
     </div>
+    <${Ignored} notes=${result.notes} />
     <${Debug} messages=${result.debug} />`;
 }

@@ -1,0 +1,66 @@
+"""Settings that no node reads: they are ignored, and the workflow and its runs say so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.actors.engine.flow_cases import node
+from tests.actors.engine.run_house import button, create_flow, run_again
+from tests.actors.house import running_house
+from trunkline.actors.engine.program import problems_of
+from trunkline.actors.engine.unknown_settings import TOLD_MAX, unknown_settings
+
+MATH = {"statements": [{"expression": "1 + 1", "resultPath": "data.a"}]}
+
+
+@pytest.mark.parametrize(
+    ("type", "config", "told"),
+    [
+        ("MathNode", MATH, []),
+        ("MathNode", {**MATH, "statments": [1]}, ["config.statments: ", "(did you mean statements?)"]),
+        (
+            "MathNode",
+            {"statements": [{"expresion": "1", "resultPath": "data.a"}]},
+            ["config.statements[0].expresion: ", "(did you mean expression?)"],
+        ),
+        ("MathNode", {**MATH, "zzz": "", "yyy": None, "xxx": [], "www": False}, []),
+        ("DataTableInsertRowNode", {"rowFeilds": [{"a": 1}]}, ["(did you mean rowFields?)"]),
+        ("SwitchNode", {"switchTemplate": "a", "cases": [{"caseTemplate": "a", "caseLabel": "A"}]}, []),
+        ("LoopCapNode", {"loopNodeId": "a"}, []),
+        ("UpdateDeviceNode", {"idTemplate": "a"}, []),
+        ("AnnotationNode", {"anything": 1}, []),
+        ("ModbusReadNode", {"anything": 1}, []),
+    ],
+)
+def test_what_no_node_reads_is_told_of(type: str, config: dict[str, Any], told: list[str]) -> None:
+    found = unknown_settings(type, config)
+    assert len(found) == bool(told)
+    for part in told:
+        assert part in found[0]
+    assert all(f"is no setting of {type}, so it is ignored" in each for each in found)
+
+
+def test_few_of_many_are_told_of() -> None:
+    rows = [{f"x{number}": 1} for number in range(50)]
+    assert len(unknown_settings("MathNode", {"statements": rows})) == TOLD_MAX
+
+
+def test_a_workflow_names_what_it_ignores() -> None:
+    definition = {"triggers": [], "nodes": [node("m", "MathNode", {**MATH, "resultPth": "data.x"})]}
+    (problem,) = problems_of(definition)
+    assert (problem["nodeId"], problem["nodeType"]) == ("m", "MathNode")
+    assert problem["message"].startswith("config.resultPth: is no setting of MathNode, so it is ignored")
+
+
+async def test_each_run_notes_it(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "d") as house:
+        nodes = [node("m", "MathNode", {**MATH, "resultPth": "x"}, ["d"]), node("d", "DebugNode")]
+        flow = await create_flow(house, [button(["m"])], nodes)
+        run = await run_again(house, flow)
+        assert (run.outcome, run.debug[0][3]["data"]) == ("completed", {"a": 2})
+        ((at, message, count),) = run.notes
+        assert (run.nodes[at][0], count) == ("m", 1)
+        assert message.startswith("config.resultPth: ")
