@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from trunkline.actors.query.conditions import shown
+from trunkline.actors.query.problems import shown
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.terms import Scalar
 

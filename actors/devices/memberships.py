@@ -5,13 +5,13 @@ A device belongs to a group by its id, by a tag, or by the query of the group, a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, Final
 
 from trunkline.actors.accounts.reach import has_tag
 from trunkline.actors.devices.kind import EXPERIENCE_GROUP
+from trunkline.actors.query.text import parse_query
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.page import Match
@@ -64,7 +64,7 @@ class Memberships:
             if group["deviceTags"]:
                 found.append((id, _by_tags(group["deviceTags"])))
             if group.get("deviceQueryJson"):
-                match = self._compile(json.loads(group["deviceQueryJson"]))
+                match = self._compile(parse_query(group["deviceQueryJson"], "deviceQueryJson"))
                 found.append((id, match or (lambda _device: True)))
         return found
 

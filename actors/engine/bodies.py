@@ -1,7 +1,7 @@
 """Bodies of messages, made of what the configuration and the payload of a node give.
 
-Each sentence names the field of the configuration. The empty `$or` and `$and` of exported workflows mean "all" at the
-top of a query that finds what is to be read. Elsewhere they are refused, as by the API.
+Each sentence names the field of the configuration. A query that finds what is to be read may have the empty arrays of
+an editor (`query/text.py`). Elsewhere they are refused, as by the API.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from trunkline.actors.engine.tools import (
 from trunkline.actors.engine.visit import Visit, refused
 from trunkline.actors.formulas.errors import EvaluationError
 from trunkline.actors.formulas.values import UNDEFINED
+from trunkline.actors.query.text import as_edited
 from trunkline.actors.values.errors import Crashed, DomainError, Overloaded, StorageFull
 from trunkline.actors.values.ids import is_id
 
@@ -65,7 +66,8 @@ def query_reader(
             raise refused(f"config.{name}: gives {shortened(query)}, not a query, which is an object.")
         if not empty_is_all:
             return query
-        return {key: value for key, value in query.items() if key not in ("$or", "$and") or value != []}
+        edited: dict[str, Any] = as_edited(query)
+        return edited
 
     return read
 

@@ -29,6 +29,7 @@ from trunkline.actors.experience.terms import TagMap
 from trunkline.actors.query.compile import compile_query
 from trunkline.actors.query.fields import ID, IDS, TAGS, TEXT, TIME, Fields
 from trunkline.actors.query.schema import query_over
+from trunkline.actors.query.text import as_edited, parse_query
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.listing import index_range
@@ -167,7 +168,7 @@ def _check_query(text: str) -> None:
         raise Invalid(
             "deviceQueryJson: is not JSON; give the text of an advanced query of devices."
         ) from None
-    compiled = compile_query(query, DEVICE_FIELDS, at="deviceQueryJson")
+    compiled = compile_query(as_edited(query), DEVICE_FIELDS, at="deviceQueryJson")
     if circular := MEMBERSHIPS & compiled.fields:
         raise Invalid(f"deviceQueryJson: {min(circular)} depends on the devices of groups; leave it out.")
 
@@ -212,7 +213,8 @@ def _count_devices(scene: Scene, groups: list[Doc]) -> int:
     scene.reading.check_time(is_long=scans_application(scene.snapshot, scene.application))
     ids = {id for group in groups for id in group["deviceIds"]}
     tags = [tag for group in groups for tag in group["deviceTags"]]
-    queries = [json.loads(group["deviceQueryJson"]) for group in groups if group.get("deviceQueryJson")]
+    texts = [group["deviceQueryJson"] for group in groups if group.get("deviceQueryJson")]
+    queries = [parse_query(text, "deviceQueryJson") for text in texts]
     filters = [device_filter(scene.snapshot, scene.application, query).match for query in queries]
     matches = [match or (lambda _doc: True) for match in filters]
     return sum(

@@ -16,21 +16,22 @@ The rules are those of document databases, so that a query means what its author
 3. Missing is null. `$eq: null` matches both, and so do `$gte: null` and `$lte: null`; `$gt` and `$lt` of null
    match nothing.
 4. `$ne` and `$nin` are exactly "not `$eq`" and "not `$in`": they match missing fields and other types.
-5. Values of different types are never equal: 1 is 1.0, but neither true nor "1". The range operators compare
-   numbers with numbers, texts with texts (by code point), false with true, and match nothing across types.
+5. Values of different types are never equal: 1 is 1.0, but neither true nor "1". A field that holds numbers only is
+   compared with the number in a text ("7"), one of booleans with "true" and "false" as these. The range operators
+   compare numbers with numbers, texts with texts (by code point), false with true, and match nothing across types.
 6. `$startsWith`, `$endsWith` and `$contains` match texts only. `$ci: true` ignores case (Unicode
    case folding) of texts in these and in `$eq`, `$ne`, `$in` and `$nin`; the range operators ignore `$ci`.
 7. A field of many values (kinds `ids`, `values`) matches an operator if any of its elements does, `$ne` and
    `$nin` if none is equal. Two operators may be matched by two different elements. An empty list is null:
    callers cannot distinguish it from a missing one.
 8. Identifiers are compared as lower-case hex, regardless of the case in the query.
-9. Times are compared as timestamps: with ISO text, `{"$date": text}`, or milliseconds since the epoch (never
-   relative to now: a compiled query has no clock). Text operators see the ISO text that the API shows.
+9. Times are compared as timestamps: with ISO text, `{"$date": text}`, or milliseconds since the epoch, also as
+   text (never relative to now: a compiled query has no clock). Text operators see the ISO text that the API shows.
 10. Tags: null means "no tags". `{floor: "1"}` means a tag `floor` with the value `1`, and is the same as
-    `{$tagKey: "floor", $tagValue: "1"}`; several keys of a map must all match. A text or `$in` requires one
-    tag that matches the key and the value given in this form. Null and `$nin` forbid tags: among the tags that
-    match the other side, there must be none at all (null), or none with one of these (`$nin`). So
-    `{floor: null}` means "has no tag floor", and `{floor: {$nin: ["1"]}}` also matches devices without that
+    `{$tagKey: "floor", $tagValue: "1"}` (a blank one of the two means any); several keys of a map must all match.
+    A text or `$in` requires one tag that matches the key and the value given in this form. Null and `$nin` forbid
+    tags: among the tags that match the other side, there must be none at all (null), or none with one of these
+    (`$nin`). So `{floor: null}` means "has no tag floor", and `{floor: {$nin: ["1"]}}` also matches devices without that
     tag, as in rule 4. If both sides forbid, each applies independently. `{$ne: ...}` is "not".
 
 11. Parts (the triggers and the nodes of a workflow): null means "no parts", `{type: "timer"}` a part of this
@@ -49,21 +50,10 @@ from typing import Final
 
 from trunkline.actors.query import bounds as query_bounds
 from trunkline.actors.query.bounds import Bounds
-from trunkline.actors.query.conditions import (
-    ITEMS_MAX,
-    TAG_CHARS_MAX,
-    Budget,
-    Doc,
-    Matches,
-    Predicate,
-    QueryError,
-    all_of,
-    compile_condition,
-    shown,
-    shown_key,
-)
+from trunkline.actors.query.conditions import Doc, Matches, Predicate, all_of, compile_condition
 from trunkline.actors.query.fields import Field
 from trunkline.actors.query.parts import compile_parts
+from trunkline.actors.query.problems import ITEMS_MAX, TAG_CHARS_MAX, Budget, QueryError, shown, shown_key
 from trunkline.actors.query.tags import compile_tags
 from trunkline.actors.values.names import did_you_mean, listed
 

@@ -9,27 +9,22 @@ of an operand, whether case is ignored) is decided during compilation, so that a
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from trunkline.actors.query import bounds as query_bounds
 from trunkline.actors.query.bounds import Bounds
 from trunkline.actors.query.fields import Field
-from trunkline.actors.values.errors import Invalid
+from trunkline.actors.query.operands import read_items, reader_of
+from trunkline.actors.query.problems import Budget, QueryError, shown, shown_key
 from trunkline.actors.values.names import did_you_mean, either, listed
-from trunkline.actors.values.timestamps import TimestampError, iso, parse_iso
+from trunkline.actors.values.timestamps import iso
 from trunkline.store import keys
 
 Doc = Mapping[str, Any]
 Matches = Callable[[Doc], bool]
 Test = Callable[[Any], bool]
 """Whether one value, or one element of a list, matches an operand."""
-
-
-ITEMS_MAX: Final = 100
-TAG_CHARS_MAX: Final = 255
-"""The limits of the API: items of an array, characters of a key or a value of a tag."""
 
 
 class Predicate(NamedTuple):
@@ -39,40 +34,11 @@ class Predicate(NamedTuple):
     bounds: Mapping[str, Bounds] = {}
 
 
-class QueryError(Invalid, ValueError):
-    """A query that cannot be compiled: the `path` inside it, and the `problem` with the accepted forms."""
-
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"{path or 'query'}: {problem}.")
-        self.path = path or "query"
-        self.problem = problem
-
-
-class Budget:
-    """The limits of one query, and how many conditions it may still have."""
-
-    __slots__ = ("_conditions_max", "_left", "items_max", "tag_chars_max")
-
-    def __init__(self, conditions_max: int, *, items_max: int, tag_chars_max: int) -> None:
-        self.items_max = items_max
-        self.tag_chars_max = tag_chars_max
-        self._conditions_max = conditions_max
-        self._left = conditions_max
-
-    def spend(self, conditions: int, path: str) -> None:
-        """Count conditions, before they are compiled. Raises QueryError above the limit."""
-        self._left -= conditions
-        if self._left < 0:
-            raise QueryError(
-                path, f"the query grows too large here; give at most {self._conditions_max} conditions"
-            )
-
-
 def compile_condition(name: str, field: Field, condition: object, path: str, budget: Budget) -> Predicate:
     """Compile the condition of the field `name`, of any kind but tags: a literal, or an object of operators."""
     if not isinstance(condition, dict) or (field.kind == "time" and "$date" in condition):
         budget.spend(1, path)
-        return _predicate(name, field, "$eq", _reader(field)(condition, path), ci=False)
+        return _predicate(name, field, "$eq", reader_of(field)(condition, path), ci=False)
     return _compile_operators(name, field, condition, path, budget)
 
 
@@ -138,7 +104,7 @@ def _compile_operators(
 
 def _read_operand(field: Field, key: str, operand: object, path: str, budget: Budget) -> Any:
     """Validate the operand of an operator, and return it in the form that documents use."""
-    read = _reader(field)
+    read = reader_of(field)
     if key in ("$in", "$nin"):
         return read_items(operand, read, path, budget)
     if key in TEXT_OPERATORS:
@@ -304,91 +270,3 @@ def all_of(parts: list[Predicate]) -> Predicate:
         return True
 
     return Predicate(matches, query_bounds.intersect_fields(part.bounds for part in parts))
-
-
-# -- operands ------------------------------------------------------------------------------------------------
-
-_HEX_24 = re.compile(r"[0-9A-Fa-f]{24}")
-
-
-def _read_value(operand: object, path: str) -> Any:
-    if operand is None or isinstance(operand, str | int | float):
-        return operand
-    raise QueryError(path, f"{shown(operand)} cannot be compared; give a string, number, boolean or null")
-
-
-def _read_id(operand: object, path: str) -> Any:
-    if operand is None:
-        return None
-    if isinstance(operand, str) and _HEX_24.fullmatch(operand):
-        return operand.lower()
-    raise QueryError(path, f"{shown(operand)} is not an identifier; give 24 hex digits or null")
-
-
-def _read_time(operand: object, path: str) -> Any:
-    text = operand
-    if isinstance(operand, dict) and operand.keys() == {"$date"}:
-        text, path = operand["$date"], f"{path}.$date"
-    elif operand is None or (isinstance(operand, int | float) and not isinstance(operand, bool)):
-        return operand
-    if isinstance(text, str):
-        try:
-            return parse_iso(text)
-        except TimestampError as error:
-            raise QueryError(path, error.problem) from None
-    raise QueryError(
-        path,
-        f"{shown(text)} is not a time; give an ISO 8601 text such as 2024-05-01T12:00:00.000Z, "
-        "milliseconds since 1970, or null",
-    )
-
-
-def _read_value_or_id(operand: object, path: str) -> Any:
-    value = _read_value(operand, path)
-    return value.lower() if isinstance(value, str) else value
-
-
-def _reader(field: Field) -> Callable[[object, str], Any]:
-    """Return the function that validates an operand of this field; it takes the operand and its path."""
-    if field.kind in ("id", "ids"):
-        return _read_id
-    if field.kind == "time":
-        return _read_time
-    return _read_value_or_id if field.holds == "id" else _read_value
-
-
-def read_items(operand: object, read: Callable[[object, str], Any], path: str, budget: Budget) -> list[Any]:
-    """Validate the array of `$in` or `$nin`, each item with `read`, which takes the item and its path."""
-    if not isinstance(operand, list):
-        raise QueryError(
-            path, f"{shown(operand)} is not an array; give an array of at most {budget.items_max}"
-        )
-    if len(operand) > budget.items_max:
-        raise QueryError(path, f"these are {len(operand)} items; give at most {budget.items_max}")
-    for index, item in enumerate(operand):
-        if item is None:
-            raise QueryError(f"{path}[{index}]", 'null cannot be listed; ask for it with {"$eq": null}')
-    return [read(item, f"{path}[{index}]") for index, item in enumerate(operand)]
-
-
-# -- sentences -----------------------------------------------------------------------------------------------
-
-
-def shown(value: object) -> str:
-    """Return the given value, shortened for a message."""
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, dict):
-        return "an object" if value else "an empty object"
-    if isinstance(value, list):
-        return "an array"
-    if isinstance(value, int) and value.bit_length() > 1024:
-        return "a number of over 300 digits"
-    text = repr(value[:60] if isinstance(value, str) else value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def shown_key(key: object) -> str:
-    """Return a key for a path, shortened: a caller may send one of any length."""
-    text = str(key)
-    return text if len(text) <= 60 else text[:57] + "..."

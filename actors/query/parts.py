@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from trunkline.actors.query.conditions import Budget, Doc, Predicate, QueryError, shown, shown_key
+from trunkline.actors.query.conditions import Doc, Predicate
+from trunkline.actors.query.problems import Budget, QueryError, shown, shown_key
 
 PART_CHARS_MAX: Final = 255
 CONFIG_CHARS_MAX: Final = 1024

@@ -12,15 +12,10 @@ from typing import Any, Final
 
 from msgspec import Meta
 
-from trunkline.actors.query.conditions import (
-    ID_OPERATORS,
-    ITEMS_MAX,
-    OPERATORS,
-    TAG_CHARS_MAX,
-    TEXT_OPERATORS,
-)
+from trunkline.actors.query.conditions import ID_OPERATORS, OPERATORS, TEXT_OPERATORS
 from trunkline.actors.query.fields import Fields
 from trunkline.actors.query.parts import CONFIG_CHARS_MAX, PART_CHARS_MAX
+from trunkline.actors.query.problems import ITEMS_MAX, TAG_CHARS_MAX
 
 Schema = dict[str, Any]
 

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trunkline.actors.query.conditions import Budget, Doc, Predicate, QueryError, all_of, read_items, shown
+from trunkline.actors.query.conditions import Doc, Predicate, all_of
+from trunkline.actors.query.operands import read_items
+from trunkline.actors.query.problems import Budget, QueryError, shown
 
 _TAG_FORMS = (
     'give null, {"$tagKey": ..., "$tagValue": ...}, a map of tag key to tag value such as {"floor": "1"}, '
@@ -58,8 +60,11 @@ def _compile_tag_form(name: str, form: object, path: str, budget: Budget) -> Pre
                 raise QueryError(
                     path, f"{shown(key)} cannot stand beside $tagKey and $tagValue; {_TAG_FORMS}"
                 )
+        # No tag has a blank side, so an editor that writes one beside the other means any.
+        blank = [key for key in form if form[key] == ""]
+        named = form.keys() - blank if len(blank) == 1 and len(form) == 2 else form.keys()
         sides = [
-            _read_side(form[key], f"{path}.{key}", budget) if key in form else _Side()
+            _read_side(form[key], f"{path}.{key}", budget) if key in named else _Side()
             for key in ("$tagKey", "$tagValue")
         ]
         return _tag_pair(name, *sides)

@@ -1,13 +1,20 @@
-"""Advanced queries that are JSON text within a body, as in the blocks of dashboards and in the inputs of notebooks."""
+"""Advanced queries that people made in an editor: JSON text within a body, and the templates of nodes.
+
+An editor leaves an empty array where somebody has chosen no condition yet. The API refuses such a query; here it means
+what editors say: without conditions "all" and "any" match everything, and "none" matches nothing.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.nesting import check_nesting
+
+NOTHING: Final[Any] = {"id": {"$in": []}}
+"""The query that nothing matches. Every resource has an id."""
 
 
 def parse_query(text: str, at: str) -> Any:
@@ -21,4 +28,13 @@ def parse_query(text: str, at: str) -> Any:
     check_nesting(query, at)
     if not isinstance(query, dict | list):
         raise Invalid(f"{at}: is not an advanced query, which is a JSON object.")
-    return query
+    return as_edited(query)
+
+
+def as_edited(query: Any) -> Any:
+    """The query without the empty arrays that an editor has left at its top."""
+    if not isinstance(query, dict):
+        return query
+    if query.get("$nor") == []:
+        return NOTHING
+    return {key: value for key, value in query.items() if key not in ("$and", "$or") or value != []}

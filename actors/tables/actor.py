@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from trunkline.actors.query.conditions import shown
+from trunkline.actors.query.problems import shown
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.revision import WithEtag, check_match, check_revision

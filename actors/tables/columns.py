@@ -29,8 +29,8 @@ from typing import Any, Final
 
 import msgspec
 
-from trunkline.actors.query.conditions import shown
 from trunkline.actors.query.fields import Field
+from trunkline.actors.query.problems import shown
 from trunkline.actors.tables.messages import ROW_FIELDS, Column
 from trunkline.actors.values.errors import Invalid, NotFound
 from trunkline.actors.values.names import did_you_mean

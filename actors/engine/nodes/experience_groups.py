@@ -49,6 +49,7 @@ from trunkline.actors.engine.tools import (
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
 from trunkline.actors.experience.groups import GROUPS
 from trunkline.actors.experience.kind import GROUP
+from trunkline.actors.query.text import NOTHING
 from trunkline.actors.records import records
 from trunkline.actors.values.errors import NotFound
 from trunkline.actors.values.ids import is_id
@@ -168,7 +169,7 @@ def _devices(config: Config) -> Callable[[Visit], str | None] | None:
 
     def read(visit: Visit) -> str | None:
         found = query(visit)
-        return None if found == {"$nor": []} else json.dumps(found)
+        return None if found == NOTHING else json.dumps(found)
 
     return read
 

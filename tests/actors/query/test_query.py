@@ -19,7 +19,7 @@ from trunkline.actors.query.compile import (
     compile_glob,
     compile_query,
 )
-from trunkline.actors.query.conditions import ITEMS_MAX, TAG_CHARS_MAX
+from trunkline.actors.query.problems import ITEMS_MAX, TAG_CHARS_MAX
 from trunkline.actors.values.errors import Invalid
 from trunkline.limits.table import Limits
 
