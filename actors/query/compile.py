@@ -31,8 +31,8 @@ The rules are those of document databases, so that a query means what its author
     `{$tagKey: "floor", $tagValue: "1"}` (a blank one of the two means any); several keys of a map must all match.
     A text or `$in` requires one tag that matches the key and the value given in this form. Null and `$nin` forbid
     tags: among the tags that match the other side, there must be none at all (null), or none with one of these
-    (`$nin`). So `{floor: null}` means "has no tag floor", and `{floor: {$nin: ["1"]}}` also matches devices without that
-    tag, as in rule 4. If both sides forbid, each applies independently. `{$ne: ...}` is "not".
+    (`$nin`). So `{floor: null}` means "has no tag floor", and `{floor: {$nin: ["1"]}}` also matches devices
+    without that tag, as in rule 4. If both sides forbid, each applies independently. `{$ne: ...}` is "not".
 
 11. Parts (the triggers and the nodes of a workflow): null means "no parts", `{type: "timer"}` a part of this
     type. With `key` and `config` one part must have all of it; values of `config` are compared as in rule 5.
