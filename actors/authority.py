@@ -27,6 +27,7 @@ from trunkline.actors.plain.certificates import CERTIFICATE
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION, USER
+from trunkline.actors.records.mandate import Mandate
 from trunkline.actors.records.messages import Creator
 from trunkline.actors.records.revision import Found
 from trunkline.actors.runtime.revocations import Bearer
@@ -69,6 +70,8 @@ class Principal(Bearer):
     name: str = ""
     author: Creator | None = None
     """The creator of what it creates, if that is neither the user nor the API token: a workflow."""
+    mandate: Mandate | None = None
+    """What is stored of it with what acts later in its name; made at the first use."""
     key: Mapping[str, Any] = field(default_factory=dict)
     accesses: dict[bytes, Access] = field(default_factory=dict)
     """What is known about applications and organizations. The tokens of an application and of its devices have every
@@ -107,10 +110,13 @@ class Principal(Bearer):
         """The creator that is stored in records that this principal creates."""
         if self.author is not None:
             return self.author
+        if self.mandate is None:
+            self.mandate = _mandate(self)
+        mandates = (self.mandate,)
         if self.token_id is not None:
-            return Creator(self.token_id.hex(), "apiToken", self.name)
+            return Creator(self.token_id.hex(), "apiToken", self.name, mandates)
         assert self.user_id is not None
-        return Creator(self.user_id.hex(), "user", self.name)
+        return Creator(self.user_id.hex(), "user", self.name, mandates)
 
     @property
     def origin(self) -> Origin | None:
@@ -135,7 +141,7 @@ def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str
     subject = bytes.fromhex(claims["sub"])
     token_id = bytes.fromhex(claims["jti"]) if "jti" in claims else None
     if claims["typ"] == "user":
-        user = _live(records.find(snapshot, USER, ROOT, subject))
+        user = live(records.find(snapshot, USER, ROOT, subject))
         session = session_of(claims, user, is_api_token=token_id is not None)
         if not is_valid(snapshot, subject, user, session):
             raise Unauthorized(NO_LONGER_VALID)
@@ -151,7 +157,7 @@ def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str
             name=name,
         )
     if claims["typ"] == "application":
-        _live(records.find(snapshot, APPLICATION, ROOT, subject))
+        live(records.find(snapshot, APPLICATION, ROOT, subject))
         name = _check_api_token(snapshot, subject, token_id, "")
         return Principal(
             kind="application",
@@ -162,16 +168,16 @@ def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str
             name=name,
         )
     application_id = bytes.fromhex(claims["app"])
-    _live(records.find(snapshot, APPLICATION, ROOT, application_id))
-    device = _live(records.find(snapshot, DEVICE, application_id, subject))
+    live(records.find(snapshot, APPLICATION, ROOT, application_id))
+    device = live(records.find(snapshot, DEVICE, application_id, subject))
     if "certificate" in claims:
         key_id = bytes.fromhex(claims["certificate"])
-        key = _live(records.find(snapshot, CERTIFICATE, application_id, key_id))
+        key = live(records.find(snapshot, CERTIFICATE, application_id, key_id))
         if key["certificateInfo"]["fingerprint"] != claims["fingerprint"]:
             raise Unauthorized(NO_LONGER_VALID)
     else:
         key_id = bytes.fromhex(claims["key"])
-        key = _live(records.find(snapshot, APPLICATION_KEY, application_id, key_id))
+        key = live(records.find(snapshot, APPLICATION_KEY, application_id, key_id))
     if key["status"] != "active" or not key_admits(key, device | {"id": subject.hex()}):
         raise Unauthorized(NO_LONGER_VALID)
     principal = Principal(
@@ -186,33 +192,21 @@ def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str
     return principal
 
 
-def stored_bearer(principal: Principal) -> dict[str, str]:
-    """What a job stores of its caller, to act later with the caller's authority of then."""
-    ids = {
-        "userId": principal.user_id,
-        "applicationId": principal.application_id,
-        "tokenId": principal.token_id,
-    }
-    return {name: id.hex() for name, id in ids.items() if id is not None}
+# Acting later.
 
 
-def bearer_of(snapshot: Snapshot, stored: Mapping[str, str]) -> Principal:
-    """The caller of a job as it is now, without scopes. Raises `Unauthorized` if a record behind it is gone."""
-    ids = {name: bytes.fromhex(id) for name, id in stored.items()}
-    user_id, application_id, token_id = (ids.get(name) for name in ("userId", "applicationId", "tokenId"))
-    name = ""
-    if user_id is not None:
-        name = _live(records.find(snapshot, USER, ROOT, user_id))["email"]
-    owner = user_id or application_id
-    assert owner is not None
-    return Principal(
-        kind="user" if user_id is not None else "application",
-        scopes=frozenset(),
-        expires_ms=None,
-        user_id=user_id,
-        application_id=application_id,
-        token_id=token_id,
-        name=_check_api_token(snapshot, owner, token_id, name),
+def _mandate(principal: Principal) -> Mandate:
+    """What is stored of a caller with what acts later in the caller's name."""
+    ids = (principal.user_id, principal.application_id, principal.token_id)
+    user, application, token = (None if id is None else id.hex() for id in ids)
+    session = principal.session
+    return Mandate(
+        name=principal.name,
+        scopes=tuple(sorted(principal.scopes)),
+        user=user,
+        application=application,
+        token=token,
+        session=None if session is None or token is None else (session.generation, session.since_ms),
     )
 
 
@@ -257,7 +251,8 @@ def find_user(snapshot: Snapshot, email: str) -> bytes | None:
     return snapshot.get(keys.UNIQUE, email_key(email))
 
 
-def _live(found: Found | None) -> Doc:
+def live(found: Found | None) -> Doc:
+    """The document of a record that a token depends on. Raises `Unauthorized` if there is none."""
     if found is None:
         raise Unauthorized(NO_LONGER_VALID)
     return found.doc
@@ -270,7 +265,7 @@ def _check_api_token(snapshot: Snapshot, owner: bytes, token_id: bytes | None, n
     """
     if token_id is None:
         return name
-    token = _live(records.find(snapshot, API_TOKEN, owner, token_id))
+    token = live(records.find(snapshot, API_TOKEN, owner, token_id))
     if token["status"] != "active":
         raise Unauthorized(NO_LONGER_VALID)
     return str(token["name"])

@@ -25,6 +25,7 @@ from trunkline.actors.accounts.two_factor import ResetTwoFactor
 from trunkline.actors.applications.messages import DeleteApplication
 from trunkline.actors.archives.archives import Archives
 from trunkline.actors.archives.schedule import run_schedule
+from trunkline.actors.author_rights import rights_of
 from trunkline.actors.authority import find_user
 from trunkline.actors.bundles.import_jobs import Imports
 from trunkline.actors.catalogue import ACTORS, JOB_KINDS, KINDS, RESOURCES, UPLOADS
@@ -56,6 +57,7 @@ from trunkline.actors.jobs.notifications import Notifier
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.jobs.results import Results
 from trunkline.actors.jobs.runner import Jobs
+from trunkline.actors.organizations.mandates import Authors
 from trunkline.actors.organizations.membership import MEMBER, check_other_admin, memberships
 from trunkline.actors.organizations.messages import RemoveMember
 from trunkline.actors.outgoing.http_calls import get_public
@@ -203,6 +205,7 @@ def add_parts(system: System, settings: Settings) -> None:
     owners = Owners(system)
     system.add_component(owners)
     system.add_component(Share(owners.of_work))
+    system.add_component(Authors(system, rights_of))
     system.add_component(ScriptPool(system.limits))
     system.add_component(TriggerQueue(system.limits, system.clock, owners.of))
     system.add_component(Replies())

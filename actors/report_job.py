@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from trunkline.actors import authority
+from trunkline.actors.author_rights import author_of
 from trunkline.actors.dashboards.block_data import application_of
 from trunkline.actors.dashboards.context import resolve_context
 from trunkline.actors.dashboards.holder import Holder, find_holder
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 async def send_report(job: Job) -> Doc:
-    """Make the mail of a report. Input: the options (`report_options`), and `caller`, whose authority it has."""
+    """Make the mail of a report. Input: the options (`report_options`)."""
     limits = job.system.limits
     report, subject = await job.read(lambda snapshot: _collect(snapshot, job, limits))
     pictures = await draw(report, limits)
@@ -63,19 +64,21 @@ def _mail(report: Report, subject: str, pictures: list[bytes | None], bytes_max:
 def _collect(snapshot: Snapshot, job: Job, limits: Limits) -> tuple[Report, str]:
     """Read everything that a report shows; also its subject."""
     options: dict[str, Any] = job.input
-    caller = authority.bearer_of(snapshot, options["caller"])
     holder = find_holder(snapshot, job.owner.id)
     found = None if holder is None else records.find(snapshot, DASHBOARD, holder.id, job.resource)
     if found is None or holder is None:
         raise missing(DASHBOARD, job.resource)
-    _check_reach(snapshot, caller, holder, found.id)
+    callers = _callers(snapshot, job)
+    for caller in callers:
+        _check_reach(snapshot, caller, holder, found.id)
     doc = found.doc
     context = resolve_context(snapshot, holder, doc, options["ctx"])
     reading = Reading(snapshot, limits, in_loop=False)
     dashboard: Doc = {name: doc[name] for name in ("name", "duration", "resolution") if name in doc}
 
     def check(application: bytes) -> None:
-        _check_application(snapshot, caller, application)
+        for caller in callers:
+            _check_application(snapshot, caller, application)
 
     bounds = Bounds(limits.report_rows_max, limits.report_lines_max, limits.report_line_points_max)
     sections: list[Section] = []
@@ -104,6 +107,17 @@ def _collect(snapshot: Snapshot, job: Job, limits: Limits) -> tuple[Report, str]
         theme=options["theme"] or doc.get("defaultTheme", "light"),
     )
     return report, options["subject"] or f"Report: {doc['name']}"
+
+
+def _callers(snapshot: Snapshot, job: Job) -> list[authority.Principal]:
+    """In whose name it is made; without mandates, of its application."""
+    if job.by.mandates:
+        return [author_of(snapshot, each) for each in job.by.mandates]
+    return [
+        authority.Principal(
+            kind="application", scopes=frozenset(), expires_ms=None, application_id=job.owner.id
+        )
+    ]
 
 
 def _check_reach(snapshot: Snapshot, caller: authority.Principal, holder: Holder, dashboard: bytes) -> None:

@@ -138,8 +138,9 @@ class AuditPage(Page, frozen=True):
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One call that changed something, or that tried to.
 
-    Ids are in hexadecimal. Bodies and parameters contain no secrets. `previous` are the values before the call of the
-    fields that the call changed, as they were read just before it.
+    Ids are in hexadecimal. The author is who the actor, a workflow, acted for. Bodies and parameters contain no
+    secrets. `previous` are the values before the call of the fields that the call changed, as they were read just
+    before it.
     """
 
     primary_target_id: str | None = None
@@ -151,6 +152,9 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     actor_id: str
     actor_type: ActorType
     actor_name: str
+    on_behalf_of_id: str | None = None
+    on_behalf_of_type: ActorType | None = None
+    on_behalf_of_name: str | None = None
     ip_address: str
     request_id: str | None = None
     request_resource: str
@@ -209,6 +213,9 @@ class AuditLogView(View, frozen=True, kw_only=True):
     request_path_params: dict[str, Any]
     request_query_params: dict[str, Any]
     response_status: int
+    on_behalf_of_id: Id | None = None
+    on_behalf_of_type: ActorType | None = None
+    on_behalf_of_name: str | None = None
     request_id: str | None = None
     request_body: dict[str, Any] | None = None
     previous: dict[str, Any] | None = None

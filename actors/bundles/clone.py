@@ -21,10 +21,10 @@ from trunkline.actors.bundles.reader import Bundle
 from trunkline.actors.bundles.writer import write_bundle
 from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.results import Results
+from trunkline.actors.organizations.roles import Level
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION
-from trunkline.actors.records.messages import Creator
 from trunkline.actors.values.errors import Crashed
 from trunkline.actors.values.ids import ROOT
 
@@ -41,9 +41,10 @@ async def clone_application(job: Job) -> Doc:
     `applicationId` of the clone and the numbers of `resources` by name. Raises `InvalidParts` if it cannot be cloned;
     then nothing was changed.
     """
-    target = Target(new_application(job.id), is_new=True, job=(job.owner.id, job.id), by=creator_of(job))
+    target = Target(new_application(job.id), is_new=True, job=(job.owner.id, job.id), by=job.by)
     if _is_published(job, target.application):
         return {"applicationId": target.application.hex()}
+    job.check(bytes.fromhex(job.input["applicationId"]), Level.READ)
     with closing(await _bundle_file(job)) as file:
         bundle = await job.read(lambda _: Bundle(file, job.system.limits))
         counts = await import_source(job, bundle, target, check_only=job.input["dryRun"])
@@ -72,11 +73,6 @@ async def import_source(
 def new_application(job: bytes) -> bytes:
     """The id of the application that a job makes: the same in each attempt."""
     return job[:4] + hashlib.sha256(job + b"application").digest()[:8]
-
-
-def creator_of(job: Job) -> Creator:
-    """Who requested a job."""
-    return Creator(job.by_id, job.by_type, job.by_name)  # type: ignore[arg-type]
 
 
 def _is_published(job: Job, application: bytes) -> bool:

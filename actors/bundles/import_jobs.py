@@ -16,7 +16,7 @@ import httpx
 import trio
 
 from trunkline.actors.bundles.checking import Checked, check_bundle
-from trunkline.actors.bundles.clone import creator_of, new_application
+from trunkline.actors.bundles.clone import new_application
 from trunkline.actors.bundles.creation import create_from, publish
 from trunkline.actors.bundles.export import ZIP
 from trunkline.actors.bundles.import_files import open_bundle
@@ -115,7 +115,7 @@ def _target(job: Job, application: bytes, *, is_new: bool) -> Target:
         application=application,
         is_new=is_new,
         job=(job.owner.id, job.id),
-        by=creator_of(job),
+        by=job.by,
         include=None if include is None else frozenset(include),
         conflict=job.input.get("conflictBehavior", "create"),
     )

@@ -19,7 +19,7 @@ START_S: Final = 10.0
 class ApiCall(NamedTuple):
     """A call. `params` are the values of the path, the query and the body by their names.
 
-    Without a `token` the caller is the workflow `by`, with all rights in its application.
+    Without a `token` the caller is the workflow `by`, with the rights of its authors in its application.
     """
 
     operation: str

@@ -27,7 +27,9 @@ from trunkline.actors.flows.kind import DEVELOP, FLOW
 from trunkline.actors.flows.versions import find_version, no_version
 from trunkline.actors.formulas.errors import FormulaError
 from trunkline.actors.formulas.paths import Path, compile_path
+from trunkline.actors.organizations.mandates import Authors
 from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.messages import Creator
 from trunkline.actors.records.owners import Owners
 from trunkline.actors.records.resource import missing
 from trunkline.actors.runtime.actor import Actor
@@ -77,6 +79,7 @@ class TestFlow(Message, frozen=True):
     __test__: ClassVar[bool] = False  # this is no test case
     flow: bytes
     body: DraftTest
+    by: Creator
 
 
 class FlowTester(Actor):
@@ -113,7 +116,9 @@ class FlowTester(Actor):
         owner = self.system.component(Owners).of(application)
         run = new_run(body, self.system.clock.wall_ms(), owner, identity, pool, limits)
         run.share = self.system.component(Share)
-        run.opened_world = DryWorld(self.system, application, flow, record["name"])
+        run.authors.append(message.by.mandates)
+        run.judge = self.system.component(Authors).judge(application)
+        run.opened_world = DryWorld(self.system, application, flow, record["name"], run.authors)
         run.find_program = partial(self.system.component(Programs).custom_node, application)
         return await dry_run(definition, body, run)
 

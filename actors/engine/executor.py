@@ -141,7 +141,11 @@ class _Walker:
         if number is None:
             number = len(run.programs)
             run.programs.append(node.program)
-        return await self._within(node.program, number, node.program.starts[node.start], payload)
+        run.authors.append(node.program.mandates)
+        try:
+            return await self._within(node.program, number, node.program.starts[node.start], payload)
+        finally:
+            run.authors.pop()
 
     async def _within(
         self, program: Program, number: int, starts: tuple[int, ...], payload: Any

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.node_rights import guarded
 from trunkline.actors.engine.nodes import NODE_TYPES
 from trunkline.actors.engine.tools import Unusable
 from trunkline.actors.engine.unknown_settings import unknown_settings
@@ -91,7 +92,8 @@ def _step_of(part: dict[str, Any]) -> tuple[NodeStep, str | None]:
         message = f"Nodes of the type {part['type']} do not run on this server."
         return _failing("UnsupportedNode", message), message
     try:
-        return prepare(part.get("config") or {}), None
+        config = part.get("config") or {}
+        return guarded(part["type"], config, prepare(config)), None
     except Unusable as unusable:
         return _failing("ValidationError", str(unusable)), str(unusable)
 

@@ -12,10 +12,12 @@ from trunkline.actors.engine.program import compile_program
 from trunkline.actors.engine.visit import CustomNode, FindProgram, Program
 from trunkline.actors.flows.changes import FlowChanges
 from trunkline.actors.flows.definition import trigger_at
-from trunkline.actors.flows.kind import CLASSES, DEFAULT, FLOW
+from trunkline.actors.flows.kind import AUTHORS, CLASSES, DEFAULT, FLOW
 from trunkline.actors.flows.versions import find_version
 from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.mandate import mandates_of
 from trunkline.actors.runtime.host import Host
+from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.codec import decode
 
@@ -94,6 +96,7 @@ class Programs:
             return None
         stored = get(keys.FLOWS, keys.flow_definition_key(application, flow, version.id))
         definition: Doc = {} if stored is None else decode(stored)
+        saved = record if version.id == ROOT else version.doc
         identity = {
             "applicationId": application.hex(),
             "flowId": flow.hex(),
@@ -110,7 +113,7 @@ class Programs:
             definition.get("triggers", []),
             decoded_globals(definition.get("globals", [])),
             definition.get("customNodeConfig") or {},
-            compile_program(definition)._replace(flow=flow.hex()),
+            compile_program(definition)._replace(flow=flow.hex(), mandates=mandates_of(saved.get(AUTHORS))),
             identity,
             partial(self.custom_node, application),
         )

@@ -13,6 +13,7 @@ from trunkline.actors.triggers.intake import TriggerRecord
 from trunkline.actors.triggers.queue import Queued
 
 DEBUG_BYTES_MAX: Final = 64 * 1024
+_NODES_TOLD: Final = 3
 
 
 def run_record(
@@ -79,3 +80,9 @@ def run_record(
         replays=record.cause.replays,
         trigger=packed(raw) if len(raw) <= payload_bytes_max else None,
     )
+
+
+def last_nodes(run: Run) -> str:
+    """The types of the last nodes that a run has visited: one of them took the time."""
+    nodes = (run.programs[number].nodes[index] for number, index, _, _ in run.path[-_NODES_TOLD:])
+    return ", ".join(node.type for node in nodes)

@@ -23,12 +23,14 @@ from trunkline.actors.engine.error_runs import error_cause, error_watchers, faul
 from trunkline.actors.engine.errors import RunFailed
 from trunkline.actors.engine.executor import execute
 from trunkline.actors.engine.programs import CompiledFlow, Programs
-from trunkline.actors.engine.record_of_run import run_record
+from trunkline.actors.engine.record_of_run import last_nodes, run_record
 from trunkline.actors.engine.share import Share
 from trunkline.actors.engine.told import Told
 from trunkline.actors.engine.visit import Bounds, Run
 from trunkline.actors.engine.world import RunWorld
 from trunkline.actors.flows.run_records import RUN_TOPIC, RunRecord, packed
+from trunkline.actors.organizations.mandates import Authors
+from trunkline.actors.records.mandate import Mandates
 from trunkline.actors.records.owners import Owners
 from trunkline.actors.runtime import work
 from trunkline.actors.runtime.ref import Ref
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
 
 _DROPS_TOLD_S: Final = 5.0
-_NODES_TOLD: Final = 3
 
 _log = structlog.get_logger("trunkline.flows")
 
@@ -62,6 +63,7 @@ class FlowRunner:
         self._pool = system.component(ScriptPool)
         self._owners = system.component(Owners)
         self._share = system.component(Share)
+        self._authors = system.component(Authors)
         self._ends = Ends(system, self._queue)
         self._idle = trio.lowlevel.ParkingLot()
         self._woken = False
@@ -176,6 +178,7 @@ class FlowRunner:
         began_ms = self._system.clock.wall_ms()
         if entry.attempts and not self._begin_again(entry, record, raw, compiled, began_ms):
             return
+        authors = [compiled.program.mandates]
         run = Run(
             self._bounds,
             entry.queued_ms,
@@ -183,14 +186,16 @@ class FlowRunner:
             partial(self._pool.call, owner=self._owners.of(entry.application)),
             compiled.identity,
             [compiled.program],
-            open_world=partial(self._open_world, entry, record, compiled),
+            open_world=partial(self._open_world, entry, record, compiled, authors),
             find_program=compiled.find_program,
             application_globals=application[1],
             share=self._share,
             deadline_s=self._share.began_s + self._system.limits.run_deadline_s,
+            judge=self._authors.judge(entry.application),
+            authors=authors,
         )
         failed: RunFailed | None = None
-        work.begin(Work("run", compiled.name, entry.application, detail=partial(_node_of, run)))
+        work.begin(Work("run", compiled.name, entry.application, detail=partial(last_nodes, run)))
         began_ns = time.perf_counter_ns()
         try:
             await execute(compiled.program, at, self._told.payload(record, compiled, application), run)
@@ -207,7 +212,9 @@ class FlowRunner:
         elif self._leftover:
             self._forget_markers(entry.number)
 
-    def _open_world(self, entry: Queued, record: TriggerRecord, compiled: CompiledFlow) -> RunWorld:
+    def _open_world(
+        self, entry: Queued, record: TriggerRecord, compiled: CompiledFlow, authors: list[Mandates]
+    ) -> RunWorld:
         return RunWorld(
             self._system,
             entry.application,
@@ -218,6 +225,7 @@ class FlowRunner:
             trigger=record.cause.trigger_id,
             done=dict(self._leftover.pop(entry.number, [])),
             flush=self._ends.flush,
+            authors=authors,
         )
 
     def _begin_again(
@@ -387,9 +395,3 @@ class FlowRunner:
                 self.runs += count
                 counts = {"runs": count, "paths": count}
                 self._ends.count(application, flow, compiled.version_id, now_ms, counts)
-
-
-def _node_of(run: Run) -> str:
-    """The types of the last nodes that a run has visited: one of them took the time."""
-    nodes = (run.programs[number].nodes[index] for number, index, _, _ in run.path[-_NODES_TOLD:])
-    return ", ".join(node.type for node in nodes)

@@ -16,6 +16,7 @@ from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.share import Share
 from trunkline.actors.engine.world import World
 from trunkline.actors.formulas.values import UNDEFINED
+from trunkline.actors.records.mandate import Mandates
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.scripts.pool import ScriptResult
 from trunkline.actors.values.structs import Message
@@ -59,6 +60,8 @@ class Program(NamedTuple):
     ignored: tuple[Problem, ...] = ()
     flow: str = ""
     """The id of the workflow or the custom node that it is the definition of."""
+    mandates: Mandates = ()
+    """In whose name it is run."""
 
 
 class Bounds(NamedTuple):
@@ -108,6 +111,13 @@ class CallScript(Protocol):
         """Raises `ScriptError`."""
 
 
+Asked = tuple[tuple[str, str], ...]
+"""Operations that a node performs, each with its access."""
+
+Judge = Callable[[Mandates, Asked], None]
+"""Raises `Forbidden` unless the authors may perform operations in the application of a run."""
+
+
 @dataclass(slots=True)
 class Run:
     """One run. Its clock and its random numbers are given, so that a second run of the same kind decides alike."""
@@ -137,6 +147,10 @@ class Run:
     debugged: list[Debugged] = field(default_factory=list)
     notes: dict[tuple[int, int, str], int] = field(default_factory=dict)
     """How often a node, by program and index, has ignored something, by the sentence that says what."""
+    judge: Judge | None = None
+    """Judges what the authors may do; without one, they may do everything."""
+    authors: list[Mandates] = field(default_factory=list)
+    """In whose name the node is visited: the authors of the workflow, then those of the custom nodes that it is in."""
     _random: Random | None = None
     snapshots: list[Any] | None = None
     """The payload after each step, in a dry run."""
@@ -147,6 +161,13 @@ class Run:
         if self.opened_world is None and self.open_world is not None:
             self.opened_world = self.open_world()
         return self.opened_world
+
+    def check(self, asked: Asked) -> None:
+        """Raise `Forbidden` unless all authors may perform these operations now."""
+        if self.judge is not None:
+            for mandates in self.authors:
+                if mandates:
+                    self.judge(mandates, asked)
 
     @property
     def random(self) -> Random:

@@ -10,13 +10,14 @@ and the random numbers of a run are those of its trigger. An effect outside happ
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 import trio
 
 from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.records.mandate import Mandates
 from trunkline.actors.records.messages import Creator
 from trunkline.actors.records.placement import Home, home_of_actor
 from trunkline.actors.runtime.actor import Actor
@@ -89,8 +90,17 @@ class World(Protocol):
 class _Reads:
     """The part of a world that only reads."""
 
-    def __init__(self, system: Host, application: bytes, flow: bytes, name: str, hops: int) -> None:
+    def __init__(
+        self,
+        system: Host,
+        application: bytes,
+        flow: bytes,
+        name: str,
+        hops: int,
+        authors: Sequence[Mandates],
+    ) -> None:
         self.system = system
+        self._authors = authors
         self.application = application
         self.flow = flow
         self._name = name
@@ -98,7 +108,8 @@ class _Reads:
 
     @property
     def creator(self) -> Creator:
-        return Creator(self.flow.hex(), "flow", self._name)
+        mandates = tuple(dict.fromkeys(each for mandates in self._authors for each in mandates))
+        return Creator(self.flow.hex(), "flow", self._name, mandates)
 
     @property
     def origin(self) -> Origin:
@@ -117,8 +128,10 @@ class DryWorld(_Reads):
     has_changed = False
     trigger = ""
 
-    def __init__(self, system: Host, application: bytes, flow: bytes, name: str) -> None:
-        super().__init__(system, application, flow, name, 0)
+    def __init__(
+        self, system: Host, application: bytes, flow: bytes, name: str, authors: Sequence[Mandates] = ()
+    ) -> None:
+        super().__init__(system, application, flow, name, 0, authors)
 
     async def ask(self, place: int, ref: Ref, message: Message) -> Any:  # noqa: ARG002
         raise _dry(f"changes a {ref.kind}")
@@ -151,8 +164,9 @@ class RunWorld(_Reads):
         trigger: str,
         done: dict[bytes, bytes],
         flush: Callable[[], None],
+        authors: Sequence[Mandates] = (),
     ) -> None:
-        super().__init__(system, application, flow, name, hops + 1)
+        super().__init__(system, application, flow, name, hops + 1, authors)
         self.markers = list(done)
         """The keys of the markers, which are removed at the end of the run."""
         self.trigger = trigger

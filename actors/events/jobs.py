@@ -28,7 +28,6 @@ from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
-from trunkline.actors.records.messages import Creator
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.structs import Message
@@ -52,10 +51,11 @@ async def patch_events(job: Job) -> Doc:
     body = msgspec.convert(job.input["body"], EventPatch)
     tags = job.input.get("tags", {})
     origin = msgspec.convert(job.input.get("origin"), Origin | None)
-    by = Creator(job.by_id, job.by_type, job.by_name)  # type: ignore[arg-type]
 
     def message(ids: list[bytes]) -> Message:
-        return PatchSomeEvents(job=job.id, ids=ids, choice=choice, body=body, by=by, tags=tags, origin=origin)
+        return PatchSomeEvents(
+            job=job.id, ids=ids, choice=choice, body=body, by=job.by, tags=tags, origin=origin
+        )
 
     return {"changed": await _process(job, choice, message)}
 

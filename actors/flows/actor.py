@@ -5,6 +5,9 @@ sums; definitions are read when they are needed, because a workflow that nobody 
 
 The editable state is called `develop`: its triggers, nodes and globals belong to the workflow itself. A version has a
 record of its own and never changes, but for its notes and whether it is enabled.
+
+A definition is run in the name of who wrote it, enabled it or made it the default version, whoever was the last. Who
+changes only a name does not answer for what the nodes do.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from trunkline.actors.flows.definition import (
     trigger_keys,
     used_custom_nodes,
 )
-from trunkline.actors.flows.kind import CLASSES, FLOW, FLOW_VERSION, RESERVED, TRIGGER_KEYS, USED
+from trunkline.actors.flows.kind import AUTHORS, CLASSES, FLOW, FLOW_VERSION, RESERVED, TRIGGER_KEYS, USED
 from trunkline.actors.flows.messages import (
     CreateFlow,
     CreateFlowVersion,
@@ -47,6 +50,7 @@ from trunkline.actors.flows.versions import (
 from trunkline.actors.flows.views import VersionsDeleted
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.mandate import stored_mandates
 from trunkline.actors.records.messages import Creator
 from trunkline.actors.records.revision import check_match
 from trunkline.actors.values.errors import Invalid, NotFound, PayloadTooLarge
@@ -108,6 +112,10 @@ class Flow(FlowStorage):
             new[USED] = self._count_uses(before, definition)
         running = self._running_triggers(new)
         now_ms = records.next_update_ms(self.system.clock.wall_ms(), self.doc)
+        if changed or named.get("enabled"):
+            new[AUTHORS] = stored_mandates(message.by.mandates)
+        if named.get("defaultVersionId") is not None:
+            self._adopt(bytes.fromhex(named["defaultVersionId"]), message.by)
         self._write({**new, TRIGGER_KEYS: running, "lastUpdated": now_ms, **_by("lastUpdated", message.by)})
         if not message.is_import and (
             "triggers" in changed or named.get("enabled") or "defaultVersionId" in named
@@ -137,6 +145,7 @@ class Flow(FlowStorage):
                 **_by("created", by),
                 **_by("lastUpdated", by),
                 **fields,
+                AUTHORS: stored_mandates(by.mandates),
                 TRIGGER_KEYS: self._running_triggers(fields),
                 USED: self._count_uses({}, definition),
             }
@@ -226,6 +235,8 @@ class Flow(FlowStorage):
         now_ms = records.next_update_ms(self.system.clock.wall_ms(), found.doc)
         new = records.apply_patch(found.doc, msgspec.to_builtins(message.body))
         new |= {"lastUpdated": now_ms, **_by("lastUpdated", message.by)}
+        if message.body.enabled is True:
+            new[AUTHORS] = stored_mandates(message.by.mandates)
         records.write(self, FLOW_VERSION, self.ref.parent, found.id, found.doc, new)
         if message.body.enabled is True and found.id.hex() == self.doc.get("defaultVersionId"):
             self._check_times()
@@ -272,6 +283,7 @@ class Flow(FlowStorage):
             **_by("lastUpdated", by),
             "flowId": self.ref.id.hex(),
             **fields,
+            AUTHORS: stored_mandates(by.mandates),
             TRIGGER_KEYS: trigger_keys(definition),
         }
         records.write(self, FLOW_VERSION, self.ref.parent, id, None if old is None else old.doc, doc)
@@ -280,6 +292,13 @@ class Flow(FlowStorage):
             name = keys.flow_version_key(self.ref.parent, self.ref.id, fields["version"])
             self.put(keys.FLOWS, name, encode(id))
             self.add_sums(versions=1)
+
+    def _adopt(self, id: bytes, by: Creator) -> None:
+        """Stage that a version is run in the name of who makes it the default version."""
+        found = version_by_id(self.system.journal.get, self.ref.parent, self.ref.id, id)
+        if found is not None and found.id != ROOT:
+            new = {**found.doc, AUTHORS: stored_mandates(by.mandates)}
+            records.write(self, FLOW_VERSION, self.ref.parent, found.id, found.doc, new)
 
     def _erase_versions(self, versions: Iterable[VersionFound]) -> None:
         application, flow = self.ref.parent, self.ref.id

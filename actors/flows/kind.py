@@ -22,6 +22,8 @@ RESERVED: Final = (DEVELOP, DEFAULT)
 CLASSES: Final = frozenset({"cloud", "experience"})
 """The classes of workflows that run here; those of the others run on devices, or within other workflows."""
 
+AUTHORS: Final = "authors"
+"""The field of a record in whose name its definition is run (`records/mandate.py`): of a workflow for `develop`."""
 TRIGGER_KEYS: Final = "triggerKeys"
 """The field of a record with `[type, key]` of each trigger: of a version its own, of a workflow those that run."""
 

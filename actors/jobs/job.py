@@ -39,7 +39,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from trunkline.actors.jobs.messages import QueueJob, ResourceType, SaveProgress
 from trunkline.actors.jobs.results import Fill, Results
+from trunkline.actors.organizations.mandates import Authors
+from trunkline.actors.organizations.roles import Level
 from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.mandate import mandates_of
+from trunkline.actors.records.messages import Creator
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import NotFound
 from trunkline.actors.values.ids import parse_id
@@ -73,7 +77,7 @@ class JobKind(NamedTuple):
 
 
 class Job:
-    """A run of a job. The `by_` attributes describe who requested it, `attempt` counts from 1."""
+    """A run of a job. `by` requested it, with `level` at its owner; `attempt` counts from 1."""
 
     def __init__(self, system: System, owner: Ref, id: bytes, doc: Doc) -> None:
         self.system = system
@@ -82,9 +86,13 @@ class Job:
         self.resource = bytes.fromhex(doc["resourceId"])
         self.input: Doc = doc["input"]
         self.note: Doc = doc.get("note", {})
-        self.by_id: str = doc["requestedById"]
-        self.by_type: str = doc["requestedByType"]
-        self.by_name: str = doc.get("requestedByName", "")
+        self.by = Creator(
+            doc["requestedById"],
+            doc["requestedByType"],
+            doc.get("requestedByName", ""),
+            mandates_of(doc.get("authors")),
+        )
+        self.level = Level(doc.get("level", Level.WRITE))
         self.attempt: int = doc["attempts"]
         self.queued_ms: int = doc["runQueuedAt"]
         self.completed: int = doc["progress"]["completed"] if self.note else 0
@@ -94,6 +102,10 @@ class Job:
     def application(self) -> bytes:
         """The application that owns the job."""
         return self.owner.id
+
+    def check(self, place: bytes, level: Level) -> None:
+        """Raise `Forbidden` unless who requested it still has a level in an application or an organization."""
+        self.system.component(Authors).check_level(place, self.by.mandates, level)
 
     async def read(self, query: Callable[[Snapshot], T]) -> T:
         """Run a long read on its own snapshot in a worker thread. Cancelled at its next 256 entries."""

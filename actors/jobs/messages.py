@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.accounts.messages import Email
+from trunkline.actors.organizations.roles import Level
 from trunkline.actors.query.fields import ID, TEXT, TIME, Fields
 from trunkline.actors.query.schema import query_over
 from trunkline.actors.records.messages import Creator
@@ -135,6 +136,8 @@ class QueueJob(Message, frozen=True):
     end is reported to `email`, by default the address of `user` or else of the application's owner, and to
     `callback_url`, if given. `result_to`: the result is a mail, which is sent to these addresses, and nobody else gets
     a mail. `id` is that of the job, if something was stored for it already.
+
+    The job acts in the name of the authors of `by`: each attempt needs that they still have `level` at its owner.
     """
 
     operation: str
@@ -147,6 +150,7 @@ class QueueJob(Message, frozen=True):
     data: bytes | None = None
     result_to: list[str] | None = None
     id: bytes | None = None
+    level: int = Level.WRITE
 
 
 class BeginJob(Message, frozen=True):

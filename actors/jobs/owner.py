@@ -31,6 +31,7 @@ from trunkline.actors.outgoing.mail_head import check_address
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION, USER
+from trunkline.actors.records.mandate import stored_mandates
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.values.errors import Overloaded, TooManyRequests
 from trunkline.actors.values.ids import ROOT
@@ -80,6 +81,8 @@ class JobOwner(Actor):
             "requestedById": message.by.id,
             "requestedByType": message.by.type,
             "requestedByName": message.by.name,
+            "authors": stored_mandates(message.by.mandates),
+            "level": int(message.level),
             "resourceType": kind.resource_type,
             "resourceId": message.resource.hex(),
             "attempts": 0,

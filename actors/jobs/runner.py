@@ -191,6 +191,7 @@ class Jobs:
 
     async def _attempt(self, job: Job, kind: JobKind) -> Outcome:
         try:
+            job.check(job.owner.id, job.level)
             return Outcome("completed", output=await kind.run(job))
         except _PASSING as refusal:
             return Outcome("failed", error=_error(refusal.type, refusal.message), retry=True)

@@ -10,15 +10,17 @@ from typing import Any, Literal
 
 import msgspec
 
+from trunkline.actors.records.mandate import Mandates
 from trunkline.actors.values.structs import Message
 
 
 class Creator(msgspec.Struct, frozen=True):
-    """Who created or changed a record."""
+    """Who created or changed a record, and in whose name that record acts later, if it does."""
 
     id: str
     type: Literal["flow", "user", "apiToken", "system"]
     name: str = ""
+    mandates: Mandates = ()
 
 
 class CreateRecord(Message, frozen=True):

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from trunkline.actors.applications.messages import ApplicationPost, CreateApplication, NoteTemplate
-from trunkline.actors.bundles.clone import creator_of, import_source, new_application
+from trunkline.actors.bundles.clone import import_source, new_application
 from trunkline.actors.bundles.creation import publish
 from trunkline.actors.bundles.plan import Target
 from trunkline.actors.jobs.job import Job, JobKind
@@ -59,7 +59,7 @@ async def _apply(job: Job, application: bytes) -> dict[str, int]:
         found = records.find(snapshot, APPLICATION, ROOT, application)
     present = () if found is None else found.doc.get("globals", ())
     bundle = catalogue.bundle(id, without={each["key"] for each in present})
-    by = creator_of(job)
+    by = job.by
     target = Target(application, is_new=False, job=(job.owner.id, job.id), by=by)
     counts = await import_source(job, bundle, target)
     await job.ask(ref, NoteTemplate(template=id, readme=catalogue.readme(id), by=by))

@@ -158,11 +158,18 @@ def _secondary_target(call: Call) -> tuple[SecondaryTarget | None, str | None]:
 
 
 def _actor(principal: Principal) -> dict[str, Any]:
-    """Who made the call: a workflow, an API token, or else the user or the device."""
+    """Who made the call: a workflow with its author, an API token, or else the user or the device."""
     type: ActorType
     if principal.author is not None:
         author = principal.author
-        return {"actor_type": "Flow", "actor_id": author.id, "actor_name": author.name[:1024]}
+        actor = {"actor_type": "Flow", "actor_id": author.id, "actor_name": author.name[:1024]}
+        for mandate in author.mandates[:1]:
+            actor |= {
+                "on_behalf_of_type": mandate.type,
+                "on_behalf_of_id": mandate.id,
+                "on_behalf_of_name": mandate.name[:1024],
+            }
+        return actor
     if principal.token_id is not None:
         type, id = "ApiToken", principal.token_id
     elif principal.user_id is not None:

@@ -15,10 +15,11 @@ import jwt
 
 from trunkline.actors import authority
 from trunkline.actors.accounts.reach import filters_by_tags
+from trunkline.actors.accounts.scopes import USER_AREAS
 from trunkline.actors.authority import Principal
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.errors import Forbidden, Invalid, Unauthorized
-from trunkline.http.calls.route import USER_AREAS, Route
+from trunkline.http.calls.route import Route
 
 ALGORITHM = "HS256"
 TOKEN_CHARS_MAX = 8192

@@ -24,6 +24,7 @@ import trio
 
 from trunkline.actors import readers
 from trunkline.actors.accounts.login_throttle import LoginThrottle
+from trunkline.actors.accounts.scopes import USER_AREAS
 from trunkline.actors.authority import Principal
 from trunkline.actors.devices.traffic import Traffic
 from trunkline.actors.readers import LATER, read_at_once
@@ -51,7 +52,7 @@ from trunkline.http.calls.message_fields import PER_CALL_FIELDS
 from trunkline.http.calls.path_parameters import fits
 from trunkline.http.calls.public_answers import PublicAnswers
 from trunkline.http.calls.request import Headers, Request, Response
-from trunkline.http.calls.route import USER_AREAS, Route
+from trunkline.http.calls.route import Route
 from trunkline.http.calls.route_table import RouteMatch, RouteTable
 from trunkline.http.wire.fast_path import Respond
 from trunkline.http.wire.headers import Fields

@@ -1,20 +1,22 @@
 """Calls that workflows make to the operations of this server, without the network.
 
 They take the way of all calls: scopes, access, throttles, audit. Only the caller is another one: a workflow, which has
-no token, but all rights in its application. Streams, downloads, uploads in pieces and operations without a token are
-not for such calls.
+no token, but may do in its application what its authors may do now. Streams, downloads, uploads in pieces and
+operations without a token are not for such calls.
 """
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 import msgspec
 
-from trunkline.actors.authority import Principal
+from trunkline.actors.authority import Access, Principal
 from trunkline.actors.engine.api_calls import ApiAnswer, ApiCall
 from trunkline.actors.formulas.json_text import json_text
+from trunkline.actors.organizations.mandates import Authors
 from trunkline.actors.runtime.work import current_work
 from trunkline.actors.values.errors import DomainError, Forbidden, Invalid, NotFound
 from trunkline.actors.values.names import similar_names
@@ -69,12 +71,22 @@ class InternalCalls:
     def _principal(self, call: ApiCall) -> Principal:
         if call.token:
             return self._dispatcher.tokens.authenticate(f"Bearer {call.token}".encode("latin1", "replace"))
-        return Principal(
-            kind="application",
-            scopes=_SCOPES,
-            expires_ms=None,
-            application_id=call.application,
-            author=call.by,
+        authors, application = self._dispatcher.system.component(Authors), call.application
+        found = [authors.rights(application, each) for each in call.by.mandates]
+        scopes = reduce(self._common, (each.scopes for each in found), _SCOPES)
+        principal = Principal(
+            kind="application", scopes=scopes, expires_ms=None, application_id=application, author=call.by
+        )
+        if found:
+            level = min(each.level for each in found)
+            principal.accesses[application] = Access(level, application)
+        return principal
+
+    def _common(self, some: frozenset[str], others: frozenset[str]) -> frozenset[str]:
+        """The scopes that both have."""
+        covers = self._dispatcher.tokens.covers
+        return frozenset(
+            scope for own, other in ((some, others), (others, some)) for scope in own if covers(other, scope)
         )
 
     def _route(self, operation: str) -> Route:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
+from trunkline.actors.accounts.scopes import USER_AREAS, Area, scopes_of
 from trunkline.actors.organizations.roles import Level, level_of
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
     from trunkline.http.calls.request import Response
 
 AccessLevel = Literal["none", "read", "write"]
-Area = Literal["application", "user", "organization", "public"]
-"""What operations are about. Those of users and of organizations are for the tokens of users only."""
-
-USER_AREAS: Final = frozenset({"user", "organization"})
 DeviceAccess = Literal["no", "read", "self", "any"]
 LatencyClass = Literal["state", "backlog", "command", "write", "read", "stream", "public", "none"]
 """The classes of operations by which the times of calls are counted. "backlog" are calls that wait in the backlog lane,
@@ -269,16 +266,7 @@ def _scopes_of(route: Route) -> list[str]:
     """The scopes, of which a token needs one (specification, Authentication, rule 6)."""
     if route.access == "none":
         return []
-    resource = route.scope.split(".")[0]
-    families = ["all.Application", "all.Organization", "all.User"]
-    if route.area in USER_AREAS:
-        families = families[2:] if route.area == "user" else families[1:]
-    scopes = list(families)
-    if route.access == "read":
-        scopes += [f"{family}.read" for family in families]
-    if route.cli:
-        scopes += [f"{family}.cli" for family in families if family != "all.Organization"]
-    scopes += [f"{resource}.*", route.scope]
+    scopes = scopes_of(route.scope, route.access, area=route.area, cli=route.cli)
     if route.device != "no":
         scopes.append("all.Device")
         if route.access == "read":

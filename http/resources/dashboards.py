@@ -139,7 +139,7 @@ async def send_report(call: Call) -> Response:
     return await queue_job(
         call,
         held.found.id,
-        {**options, "caller": authority.stored_bearer(call.principal)},
+        options,
         callback_url=body.callback_url,
         result_to=body.to_email or [],
         owner=(kind.operation, Ref(kind.owner, ROOT, held.holder.id)),

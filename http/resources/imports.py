@@ -42,7 +42,7 @@ from trunkline.http.calls.form_data import FormData
 from trunkline.http.calls.invalid_input import invalid
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import APP_PATH, Route
-from trunkline.http.resources.jobs import job_output, queued
+from trunkline.http.resources.jobs import job_level, job_output, queued
 
 T = TypeVar("T", bound=NewApplicationOptions)
 
@@ -251,6 +251,7 @@ async def _import(
         resource=resource,
         input=input,
         by=call.principal.creator,
+        level=job_level(call, owner),
         user=call.principal.user_id,
         email=fields.email or None,
         callback_url=options.callback_url or None,

@@ -19,7 +19,9 @@ from trunkline.actors.jobs.messages import (
 )
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.jobs.results import Results
+from trunkline.actors.organizations.roles import Level
 from trunkline.actors.records import records
+from trunkline.actors.report_job import USER_REPORT
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import (
     Crashed,
@@ -67,6 +69,7 @@ async def queue_job(
         resource=resource,
         input=input,
         by=call.principal.creator,
+        level=job_level(call, ref),
         user=call.principal.user_id,
         email=email or None,
         callback_url=callback_url or None,
@@ -75,6 +78,17 @@ async def queue_job(
     )
     answer = await call.service.system.ask(ref, message)
     return queued(call, answer.value)
+
+
+def job_level(call: Call, owner: Ref) -> Level:
+    """What the caller must still be allowed at the owner of a job when the job is done.
+
+    The jobs of users and organizations make applications for them. But the report of a dashboard reads with the roles
+    of its caller, which it finds out itself.
+    """
+    if owner.kind == "application":
+        return call.route.level
+    return Level.MEMBER if call.route.operation == USER_REPORT.operation else Level.MANAGE
 
 
 async def do_small_job(
@@ -99,6 +113,7 @@ async def do_small_job(
         resource=resource,
         input=input,
         by=call.principal.creator,
+        level=job_level(call, ref),
         user=call.principal.user_id,
         email=email or None,
         callback_url=callback_url or None,

@@ -2,9 +2,9 @@
 
 The operation is `resource` and `action`, such as `devices` and `get`. `params` are the values of its path, its query
 and its body by their names, as templates (`string`), templates of JSON (`json`) or payload paths (`path`); one value
-that is neither of the path nor of the query is the body. The caller is the workflow, with all rights in its
-application, which is the `applicationId` unless another is given. With `apiTokenTemplate` the caller is the bearer of
-the token, and the application is that of `applicationIdTemplate`.
+that is neither of the path nor of the query is the body. The caller is the workflow, which may do in its application
+what its author may do now; that is the `applicationId` unless another is given. With `apiTokenTemplate` the caller is
+the bearer of the token, and the application is that of `applicationIdTemplate`.
 
 An error has `type`, `statusCode` and `message`; none ends the run. Limits and throttles are those of the API. A change
 is made at least once: a run that is repeated after a crash calls the operation again.

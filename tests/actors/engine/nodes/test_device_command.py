@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.actors.engine.flow_cases import node
-from tests.actors.engine.run_house import button, create_flow, node_runs
+from tests.actors.engine.run_house import BY, button, create_flow, node_runs
 from tests.actors.house import House, at, running_house
 from trunkline.actors.engine import dry_run
 from trunkline.limits.table import Limits
@@ -116,7 +116,7 @@ async def test_a_dry_run_sends_nothing(tmp_path: Path) -> None:
         device = await house.device()
         config = {"nameTemplate": "go", "sendToDeviceIds": [device.hex()]}
         flow = await create_flow(house, [button(["n"])], [node("n", TYPE, config)])
-        message = dry_run.TestFlow(flow=flow.id, body=dry_run.DraftTest())
+        message = dry_run.TestFlow(flow=flow.id, body=dry_run.DraftTest(), by=BY)
         shown = await house.system.ask(dry_run.tester_ref(house.application, flow.id), message)
         assert shown.value["error"]["name"] == "NotInDryRun"
         assert await house.commands(device) == []

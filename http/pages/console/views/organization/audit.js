@@ -103,7 +103,7 @@ function Entry({ org, id }) {
     <${Loaded} data=${data}>${(value) => html`
       <${Card} title=${`${value.requestResource}.${value.requestAction}`}><${Facts} rows=${[
         ["When", html`<${Time} at=${value.creationDate} />`],
-        ["By", `${value.actorName} (${value.actorType})`],
+        ["By", `${value.actorName} (${value.actorType})${value.onBehalfOfName ? `, for ${value.onBehalfOfName}` : ""}`],
         ["From", value.ipAddress],
         ["Target", targetOf(value)],
         ["Status", html`<${Status} status=${value.responseStatus} />`],
