@@ -6,23 +6,34 @@ from msgspec import UNSET
 
 from trunkline.actors.devices.attributes import shown_attribute
 from trunkline.actors.devices.messages import Connected, Disconnected
+from trunkline.actors.devices.reads import attributes_as_object, tags_as_object
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.timestamps import iso
 
-_FIELDS = ("name", "description", "deviceClass", "parentId", "gatewayId", "tags")
+_FIELDS = ("name", "description", "deviceClass", "parentId", "gatewayId")
 
 
 def told_device(id: bytes, doc: Doc) -> Doc:
-    """What every run is told of a device."""
+    """What every run is told of a device: its tags are an object by key, its attributes one by name."""
+    attributes = attributes_as_object([shown_attribute(each) for each in doc["attributes"]])
+    return {**_told(id, doc), "tags": tags_as_object(doc["tags"]), "attributes": attributes}
+
+
+def _told(id: bytes, doc: Doc) -> Doc:
     shown = {name: doc[name] for name in _FIELDS if doc.get(name) is not None}
     times = {name: iso(doc[name]) for name in ("creationDate", "lastUpdated")}
     return {"id": id.hex(), "deviceId": id.hex(), **shown, **times}
 
 
 def told_new_device(application: bytes, id: bytes, doc: Doc) -> Doc:
-    """What a run is told of a device that is created."""
+    """What a run is told of a device that is created: the whole device, as the API shows it."""
     attributes = [shown_attribute(each) for each in doc["attributes"]]
-    return {**told_device(id, doc), "applicationId": application.hex(), "attributes": attributes}
+    return {
+        **_told(id, doc),
+        "applicationId": application.hex(),
+        "tags": doc["tags"],
+        "attributes": attributes,
+    }
 
 
 def told_connection(status: Connected | Disconnected, connected_ms: int | None) -> Doc:

@@ -139,7 +139,7 @@ _SERIES: Final = (
     _texts("deviceIds"), _rows("deviceTags", *_TAG), _path("deviceIdsPath"), _long("queryTemplate"),
     _template("expUserTemplate"), _template("expGroupIdTemplate"), _template("parentIdTemplate"), _texts("attribute"),
     _number("duration"), _template("end"), _template("aggregation"),
-    _rows("aggregationOptions", _template("key"), _template("valueTemplate")), _flag("perDeviceResults"), _RESULT,
+    _rows("aggregationOptions", *_KEY_AND_VALUE), _flag("perDeviceResults"), _RESULT,
     *_ERRORS,
 )  # fmt: skip
 _BODY: Final = (

@@ -72,8 +72,5 @@ def _name_and_globals(_id: bytes, doc: Doc) -> tuple[str, Doc]:
 
 def _told_of(id: bytes, doc: Doc) -> bytes:
     """The fields of the payload about a device, encoded."""
-    tags: dict[str, list[str]] = {}
-    for tag in doc["tags"]:
-        tags.setdefault(tag["key"], []).append(tag["value"])
-    told = {"device": told_device(id, doc), "deviceName": doc["name"], "deviceTags": tags}
-    return msgspec.msgpack.encode(told)
+    device = told_device(id, doc)
+    return msgspec.msgpack.encode({"device": device, "deviceName": doc["name"], "deviceTags": device["tags"]})

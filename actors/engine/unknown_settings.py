@@ -19,6 +19,8 @@ _ROWS_MAX: Final = 100
 _BLANK: Final[tuple[Any, ...]] = (None, "", False, [], {})
 
 _UNSHOWN: Final[dict[str, frozenset[str]]] = {
+    "GaugeNode": frozenset({"key"}),
+    "TimeSeriesNode": frozenset({"key"}),
     "DeviceDeleteWorkflowNode": frozenset({"idTemplate"}),
     "LoopCapNode": frozenset({"loopNodeId"}),
     "SwitchNode": frozenset({"caseLabel"}),

@@ -51,10 +51,9 @@ class Rows:
     Raises `Invalid` for a CSV that cannot be used as a whole, `PayloadTooLarge` for one with too many lines.
     """
 
-    __slots__ = ("_columns", "_recipe", "_template", "header", "lines")
+    __slots__ = ("_columns", "_template", "header", "lines")
 
     def __init__(self, recipe: Doc, body: BulkCreate, limits: Limits) -> None:
-        self._recipe = recipe
         self.header, self.lines = _table(body, limits.recipe_rows_max)
         self._columns = _columns(self.header, body)
         fields = device_fields(recipe)
@@ -89,7 +88,8 @@ class Rows:
                 case _:
                     tags[column] = _short(column, text, _NAME_CHARS_MAX)
         if tags:
-            kept = [Tag(**tag) for tag in self._recipe["tags"] if tag["key"] not in tags]
+            own = self._template.tags or ()
+            kept = [tag for tag in own if tag.key not in tags]
             changes["tags"] = [*kept, *(Tag(key=key, value=value) for key, value in tags.items())]
             if len(changes["tags"]) > _TAGS_MAX:
                 raise Invalid(
@@ -98,9 +98,16 @@ class Rows:
         return msgspec.structs.replace(self._template, **changes)
 
 
+RECIPE_TAG: Final = "DeviceRecipe"
+"""The key of the tag that names the recipe of a device; it may be changed and removed as any other."""
+
+
 def device_fields(recipe: Doc) -> Doc:
-    """What a recipe gives its devices, with the names of a body."""
+    """What a recipe gives its devices, with the names of a body: also a tag that names the recipe."""
     fields = {name: recipe[name] for name in _RECIPE_FIELDS if recipe.get(name) is not None}
+    tags = recipe.get("tags") or []
+    if len(tags) < _TAGS_MAX and all(tag["key"] != RECIPE_TAG for tag in tags):
+        fields["tags"] = [*tags, {"key": RECIPE_TAG, "value": recipe["name"]}]
     fields["name"] = recipe.get("deviceName") or recipe["name"]
     if recipe.get("deviceDescription"):
         fields["description"] = recipe["deviceDescription"]

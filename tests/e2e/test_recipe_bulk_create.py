@@ -68,8 +68,9 @@ async def test_each_line_is_a_device_with_its_own_fields(server: Server) -> None
     assert [device["name"] for device in devices] == ["north", "meter", 'a, "b"', "last"]
     assert [device["description"] for device in devices] == ["first", *["of the device"] * 3]
     kind, floor = RECIPE["tags"][2], {"key": "floor", "value": "1"}
-    assert devices[0]["tags"] == [kind, floor, {"key": "room", "value": "hall"}]
-    assert devices[1]["tags"] == RECIPE["tags"]
+    named = {"key": "DeviceRecipe", "value": "thermometer"}
+    assert devices[0]["tags"] == [kind, named, floor, {"key": "room", "value": "hall"}]
+    assert devices[1]["tags"] == [*RECIPE["tags"], named]
     assert devices[3]["tags"][-1] == {"key": "room", "value": "=1+1"}
     for device in devices:
         assert (device["attributes"], device["keepDuplicates"]) == (RECIPE["attributes"], True)

@@ -2,7 +2,8 @@
 
 What a device gets comes from the JSON of `deviceJsonTemplate` (`dataMethod` `jsonTemplate`), from an object at
 `devicePayloadPath` (`payloadPath`), or from templates (`individualFields`), of which blank ones set nothing. A new
-device may begin with the recipe `recipeIdTemplate`, whose fields are replaced by those that the node gives.
+device may begin with the recipe `recipeIdTemplate`, whose fields are replaced by those that the node gives, of its
+tags and attributes those of the same key or name; it has the tag `DeviceRecipe` with the name of the recipe.
 
 With `individualFields` an update changes only the tags and the attributes that it names: a tag replaces all of its
 key, and an entry without `valueTemplate` removes them; an attribute that is not declared is added, and an entry without
@@ -74,13 +75,24 @@ def _create(config: Config) -> NodeStep:
             fields |= {"attributes": attributes} if attributes else {}
         if recipe is not None:
             opened = OpenRecipe(application=visit.world.application, device_recipe=recipe(visit))
-            fields = {**device_fields(await visit.read(opened)), **fields}
+            fields = _over_recipe(device_fields(await visit.read(opened)), fields)
         body = body_of(DevicePost, fields, _field(config))
         message = CreateDevice(body=body, origin=visit.world.origin)
         made = await visit.ask(_ref(visit, visit.new_id()), message)
         return await show(visit, made["id"])
 
     return lambda visit: with_error(visit, result, create(visit))
+
+
+def _over_recipe(recipe: _Fields, given: _Fields) -> _Fields:
+    """The fields of a recipe under those that are given: of tags and attributes, under those of the same name."""
+    fields = {**recipe, **given}
+    for list_name, name in (("tags", "key"), ("attributes", "name")):
+        own, base = given.get(list_name), recipe.get(list_name)
+        if base and isinstance(own, list) and all(isinstance(each, dict) for each in own):
+            names = [each.get(name) for each in own]
+            fields[list_name] = [*(each for each in base if each[name] not in names), *own]
+    return fields
 
 
 def _update(config: Config) -> NodeStep:

@@ -4,7 +4,8 @@ The devices are those of `deviceIdsPath` (an id or an array of ids), or of `devi
 `findMethod` those of a query (`query`, `queryTemplate`), of a user (`expUser`, `expUserTemplate`) or a group
 (`expGroupId`, `expGroupIdTemplate`) of the experience, or of a parent (`parentId`, `parentIdTemplate`). Ids of no
 device are left out. `attribute` is a name or a list of names. `duration` and `resolution` are milliseconds, `end` is a
-time, without it now. `aggregation` is one of the API; `TIMEATVALUE` looks for the `value` of `aggregationOptions`.
+time, without it now. `aggregation` is one of the API; `TIMEATVALUE` looks for the `value` of `aggregationOptions`, which
+has rows of `keyTemplate` (exports) or `key` (public documentation), and `valueTemplate`.
 
 The devices are taken together, as if one had reported all, or each by itself with `perDeviceResults`. A gauge gives
 `{"time", "value"}`: with a duration the aggregation of the range, without one that of the newest values of the
@@ -191,7 +192,10 @@ def _asked(config: Config, default: str) -> _Ask:
     end, duration = text_reader(config, "end"), number_reader(config, "duration")
     resolution, aggregation = number_reader(config, "resolution"), text_reader(config, "aggregation")
     options = [
-        (text_reader(each, "key"), template_of(each, "valueTemplate"))
+        (
+            text_reader(each, "keyTemplate" if each.get("keyTemplate") else "key"),
+            template_of(each, "valueTemplate"),
+        )
         for each in list_of(config, "aggregationOptions")
     ]
 

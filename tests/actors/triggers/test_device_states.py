@@ -54,7 +54,10 @@ async def test_a_state_is_told_with_its_device(tmp_path: Path) -> None:
         assert payload["meta"] == {"from": "gateway"}
         assert (payload["triggerId"], payload["triggerType"]) == (device.hex(), "deviceId")
         assert (payload["deviceName"], payload["deviceTags"]) == ("pump", {"floor": ["2", "3"]})
-        assert payload["device"]["id"] == device.hex()
+        told_device = payload["device"]
+        assert told_device["id"] == device.hex()
+        assert told_device["tags"] == {"floor": ["2", "3"]}
+        assert told_device["attributes"]["a"] == {"dataType": "number"}
         assert (payload["relayId"], payload["relayType"]) == ("ab" * 12, "user")
         assert not {"original", "flowVersion"} & payload.keys()
         assert waiting_triggers(house) == []

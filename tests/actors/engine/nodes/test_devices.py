@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import trio
 
@@ -105,10 +106,44 @@ async def test_what_the_node_gives_replaces_what_the_recipe_gives(tmp_path: Path
             "gateway",
             "told",
         )
+        assert device["tags"] == [{"key": "DeviceRecipe", "value": "recipe"}]
         device = await result(house, CREATE, config, {**data, "name": "own"})
         assert (device["name"], device["deviceClass"]) == ("own", "gateway")
         missing = await result(house, CREATE, {**config, "recipeIdTemplate": "0" * 24})
         assert missing["error"]["type"] == "NotFound"
+
+
+@pytest.mark.parametrize("method", ["individualFields", "jsonTemplate"])
+async def test_tags_and_attributes_of_the_recipe_stay_under_those_of_the_node(
+    tmp_path: Path, method: str
+) -> None:
+    async with running_house(tmp_path / "d") as house:
+        recipe = msgspec.convert(
+            {
+                "name": "pumps",
+                "tags": [{"key": "kind", "value": "pump"}, {"key": "site", "value": "0"}],
+                "attributes": [{"name": "a", "dataType": "number"}, {"name": "b", "dataType": "string"}],
+            },
+            RecipePost,
+        )
+        by = Creator(ROOT.hex(), "user", "Ada")
+        message = CreateRecord(resource=RECIPES.name, body=recipe, by=by)
+        made = await house.system.ask(Ref("application", ROOT, house.application), message)
+        given = {
+            "individualFields": {
+                "nameTemplate": "own",
+                "deviceTags": [{"keyTemplate": "site", "valueTemplate": "7"}],
+                "deviceAttributes": [{"nameTemplate": "b", "dataTypeTemplate": "boolean"}],
+            },
+            "jsonTemplate": {
+                "deviceJsonTemplate": '{"name": "own", "tags": [{"key": "site", "value": "7"}], '
+                '"attributes": [{"name": "b", "dataType": "boolean"}]}'
+            },
+        }[method]
+        config = {"dataMethod": method, "recipeIdTemplate": made.value.id.hex(), "tagsAsObject": True}
+        device = await result(house, CREATE, {**config, **given, "attributesAsObject": True})
+        assert device["tags"] == {"kind": ["pump"], "site": ["7"], "DeviceRecipe": ["pumps"]}
+        assert device["attributes"] == {"a": {"dataType": "number"}, "b": {"dataType": "boolean"}}
 
 
 async def test_what_is_refused_is_at_the_result_path_and_fails_the_run_without_one(tmp_path: Path) -> None:

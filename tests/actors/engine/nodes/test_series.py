@@ -103,9 +103,11 @@ async def test_a_gauge_adds_the_times_at_a_value(tmp_path: Path) -> None:
             "attribute": ["on"],
             "duration": 2 * MINUTE,
             "aggregation": "TIMEATVALUE",
-            "aggregationOptions": [{"key": "value", "valueTemplate": "true"}],
+            "aggregationOptions": [{"keyTemplate": "value", "valueTemplate": "true"}],
         }
         assert (await result(house, "GaugeNode", config))["value"] == 3 * MINUTE
+        documented = {**config, "aggregationOptions": [{"key": "value", "valueTemplate": "true"}]}
+        assert (await result(house, "GaugeNode", documented))["value"] == 3 * MINUTE
         each = await result(house, "GaugeNode", {**config, "perDeviceResults": True})
         assert [each[id]["value"] for id in ids] == [2 * MINUTE, MINUTE]
         ran = await node_runs(house, "GaugeNode", {**config, "duration": None})
