@@ -78,6 +78,9 @@ async def test_a_workflow_calls_operations_in_its_own_name(server: Server) -> No
         server, application, api("devices", "get", filterField="name", filter="p*", perPage=1)
     )
     assert [each["id"] for each in found["result"]["items"]] == [device["id"]]
+    by_path = api("devices", "get", filterField="name", filter="{{data.names}}")
+    found = await answer(server, application, by_path, {"names": ["pump"]})
+    assert [each["id"] for each in found["result"]["items"]] == [device["id"]]
     patch = api("device", "patch", deviceId="{{data.id}}", device={"description": "new"})
     assert (await answer(server, application, patch, device))["result"]["description"] == "new"
     flow = await answer(server, application, api("dashboards", "get"))

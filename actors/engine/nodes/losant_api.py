@@ -30,7 +30,7 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit
-from trunkline.actors.formulas.values import UNDEFINED
+from trunkline.actors.formulas.values import UNDEFINED, Undefined, to_text
 
 TYPE: Final = "LosantApiNode"
 PARAMS_MAX: Final = 100
@@ -85,7 +85,12 @@ def _value(row: Config) -> Callable[[Visit], Any]:
         return lambda _visit: UNDEFINED
     if kind == "json":
         return json_reader(row, "value")
-    return lambda visit: template.value(visit.payload, visit.run.now_ms)
+    return lambda visit: _text(template.value(visit.payload, visit.run.now_ms))
+
+
+def _text(value: Any) -> Any:
+    """The text of what a template gives: an array of one name is the name. Objects, which have no text, stay so."""
+    return UNDEFINED if value is None else value if isinstance(value, dict | Undefined) else to_text(value)
 
 
 def _needed(config: Config, name: str) -> str:

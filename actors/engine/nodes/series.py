@@ -4,8 +4,8 @@ The devices are those of `deviceIdsPath` (an id or an array of ids), or of `devi
 `findMethod` those of a query (`query`, `queryTemplate`), of a user (`expUser`, `expUserTemplate`) or a group
 (`expGroupId`, `expGroupIdTemplate`) of the experience, or of a parent (`parentId`, `parentIdTemplate`). Ids of no
 device are left out. `attribute` is a name or a list of names. `duration` and `resolution` are milliseconds, `end` is a
-time, without it now. `aggregation` is one of the API; `TIMEATVALUE` looks for the `value` of `aggregationOptions`, which
-has rows of `keyTemplate` (exports) or `key` (public documentation), and `valueTemplate`.
+time, without it now. `aggregation` is one of the API; `TIMEATVALUE` looks for the `value` of `aggregationOptions`, rows
+of `keyTemplate` (as exports have it) or `key` (as the public documentation does) and `valueTemplate`.
 
 The devices are taken together, as if one had reported all, or each by itself with `perDeviceResults`. A gauge gives
 `{"time", "value"}`: with a duration the aggregation of the range, without one that of the newest values of the

@@ -129,7 +129,7 @@ async def test_tags_and_attributes_of_the_recipe_stay_under_those_of_the_node(
         by = Creator(ROOT.hex(), "user", "Ada")
         message = CreateRecord(resource=RECIPES.name, body=recipe, by=by)
         made = await house.system.ask(Ref("application", ROOT, house.application), message)
-        given = {
+        given: Json = {
             "individualFields": {
                 "nameTemplate": "own",
                 "deviceTags": [{"keyTemplate": "site", "valueTemplate": "7"}],
