@@ -19,7 +19,18 @@ CHARACTERS_A_STEP: Final = 32
 class Run:
     """One evaluation: what was written and what is left of its bounds."""
 
-    __slots__ = ("arguments", "characters_left", "host", "now_ms", "pieces", "root", "steps_left", "within")
+    __slots__ = (
+        "arguments",
+        "characters_left",
+        "host",
+        "now_ms",
+        "partials",
+        "partials_deep",
+        "pieces",
+        "root",
+        "steps_left",
+        "within",
+    )
 
     def __init__(self, root: Any, text_length_max: int, now_ms: int | None) -> None:
         self.root = root
@@ -33,6 +44,9 @@ class Run:
         """What the helpers of a dialect work with."""
         self.arguments: Any = UNDEFINED
         """The value of `@args`."""
+        self.partials: dict[str, Any] = {}
+        """What partials are known at this place, by name."""
+        self.partials_deep = 0
 
     def write(self, text: str) -> None:
         self.characters_left -= len(text)

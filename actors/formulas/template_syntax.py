@@ -1,24 +1,25 @@
 """The syntax of templates: from the text of a template to a tree of statements.
 
-The language is Handlebars 4.7 without partials, decorators and raw blocks, which are refused by name. Blocks and
-subexpressions nest at most `NESTING_MAX` levels, so the recursion over the tree is bounded, here and wherever it is
-compiled. The white space around statements is removed by `template_whitespace`.
+The language is Handlebars 4.7 without raw blocks and without decorators other than `inline`, which are refused by name.
+Partials are those that a template defines itself. Blocks and subexpressions nest at most `NESTING_MAX` levels, so the
+recursion over the tree is bounded, here and wherever it is compiled. The white space around statements is removed by
+`template_whitespace`.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from trunkline.actors.formulas.errors import FormulaError
+from trunkline.actors.formulas.template_opened import Opened, joined
 from trunkline.actors.formulas.template_tree import (
-    Block,
     Call,
     Comment,
     Content,
     Literal,
     Output,
+    Partial,
     Program,
     Reference,
     Strip,
@@ -49,17 +50,6 @@ _COMMENT_END: Final = re.compile(r"--~?\}\}")
 _WORDS: Final = {"true": True, "false": False, "null": None, "undefined": UNDEFINED}
 
 
-@dataclass(slots=True)
-class _Opened:
-    """A block whose end was not read yet. `programs` grows by one with each else."""
-
-    call: Call
-    strip: Strip
-    inverted: bool
-    links: list[tuple[Call | None, Strip]]
-    programs: list[Program]
-
-
 def parse(text: str) -> Program:
     """Return the tree of a template. Raises `FormulaError` with line and column."""
     return _Parser(text).parse()
@@ -80,7 +70,7 @@ class _Parser:
         self.at = 0
         self.nesting = 0
         self.root = Program()
-        self.opened: list[_Opened] = []
+        self.opened: list[Opened] = []
 
     def parse(self) -> Program:
         text = self.text
@@ -139,9 +129,8 @@ class _Parser:
         elif text.find("}}", start) < 0:
             self._fail(start, "the braces are not closed.")
         elif self._take("#"):
-            if text[self.at : self.at + 1] in ("*", ">"):
-                self._fail(start, "decorators and partials are not served in a template.")
-            self._open_block(strip, inverted=False)
+            mark = "*" if self._take("*") else ">" if self._take(">") else ""
+            self._open_block(strip, inverted=False, mark=mark)
         elif self._take("/"):
             self._close_block(start, strip)
         elif self._take("^"):
@@ -153,8 +142,10 @@ class _Parser:
         elif (found := _ELSE.match(text, self.at)) is not None:
             self.at = found.end()
             self._else(start, strip)
-        elif text[self.at : self.at + 1] in (">", "*"):
-            self._fail(start, "decorators and partials are not served in a template.")
+        elif self._take(">"):
+            self._partial(strip)
+        elif self._take("*"):
+            self._fail(start, "the only decorator is the block {{#*inline ...}}.")
         else:
             raw = self._take("{")
             escaped = not (raw or self._take("&"))
@@ -193,11 +184,27 @@ class _Parser:
         self._program().body.append(Comment(strip))
         self.at = found.end()
 
-    def _open_block(self, strip: Strip, inverted: bool) -> None:
+    def _partial(self, strip: Strip) -> None:
+        """A partial: its name, which may be computed, its context, and named values."""
+        self._skip_space()
+        start = self.at
+        name = self._argument(0)
+        place = name.name if isinstance(name, Call) else name
+        call = self._arguments(Call(place, [], {}, start), 0)
+        if len(call.arguments) > 1:
+            self._fail(start, "a partial takes one context at most.")
+        strip.close = self._closing("")
+        self._program().body.append(Partial(name, call, strip))
+
+    def _open_block(self, strip: Strip, inverted: bool, mark: str = "") -> None:
         call, parameters = self._block_head()
+        if mark == "*" and (_name(call) != "inline" or len(call.arguments) != 1 or parameters):
+            self._fail(call.at, 'the only decorator is {{#*inline "name"}}.')
+        if mark == ">" and (len(call.arguments) > 1 or parameters):
+            self._fail(call.at, "a partial takes one context at most, and no block parameters.")
         strip.close = self._closing("")
         program = Program(parameters=parameters)
-        self.opened.append(_Opened(call, strip, inverted, [], [program]))
+        self.opened.append(Opened(call, strip, inverted, [], [program], mark))
         self._nest(call.at)
 
     def _nest(self, at: int) -> None:
@@ -228,6 +235,8 @@ class _Parser:
         block = self.opened[-1]
         if block.links and block.links[-1][0] is None:
             self._fail(start, f"the block {_name(block.call)} has an else already.")
+        if block.mark:
+            self._fail(start, f"the block {_name(block.call)} has no else.")
         if self.text.startswith(("}}", "~}}"), self.at):
             strip.close = self._closing("")
             block.links.append((None, strip))
@@ -252,13 +261,15 @@ class _Parser:
         if written != _name(block.call):
             self._fail(start, f"the block {_name(block.call)} is closed by {written}.")
         self.nesting -= 1 + sum(call is not None for call, _ in block.links)
-        self._program().body.append(_joined(block, strip))
+        self._program().body.append(joined(block, strip))
 
     def _call(self, level: int = 0) -> Call:
         """A name, its arguments and its named arguments. `level` counts the parentheses around it."""
         self._skip_space()
         name = self._simple()
-        call = Call(name, [], {}, name.at)
+        return self._arguments(Call(name, [], {}, name.at), level)
+
+    def _arguments(self, call: Call, level: int) -> Call:
         while True:
             self._skip_space()
             found = _TOKEN.match(self.text, self.at)
@@ -352,30 +363,6 @@ class _Parser:
         if found.lastgroup == "bracketed":
             return re.sub(r"\\([\\\]])", r"\1", found[0])[1:-1]
         return found[0]
-
-
-def _joined(block: _Opened, end: Strip) -> Block:
-    """The block of all its parts. Each `else if` is a block within the else of the one before it.
-
-    A block within takes the closing braces of the next part as its own end, as the white space rules of Handlebars
-    have it: of the first one it is the end of the whole block, of a later one its own opening.
-    """
-    programs = block.programs
-    other: Program | None = None
-    for position in range(len(block.links) - 1, -1, -1):
-        call, strip = block.links[position]
-        here = programs[position + 1]
-        if call is None:
-            other = here
-            continue
-        after = block.links[position + 1][1] if position + 1 < len(block.links) else Strip()
-        close = end if position == 0 else strip
-        other = Program([Block(call, here, other, strip, after, close)], chained=True)
-    other_strip = block.links[0][1] if block.links else Strip()
-    main: Program | None = programs[0]
-    if block.inverted:
-        main, other = other, main
-    return Block(block.call, main, other, block.strip, other_strip, end)
 
 
 def _written(name: Literal | Reference) -> str:

@@ -73,8 +73,21 @@ class Output:
 
 
 @dataclass(slots=True)
+class Partial:
+    """A statement that writes a partial. `indent` stands before each of its lines; `name` may be computed."""
+
+    name: Literal | Reference | Call
+    call: Call
+    strip: Strip
+    indent: str = ""
+
+
+@dataclass(slots=True)
 class Block:
-    """A block. `main` is None in an inverted one without an else; `chained` is one made by `else if`."""
+    """A block. `main` is None in an inverted one without an else; `chained` is one made by `else if`.
+
+    `mark` is `*` for one that defines a partial, and `>` for one that writes a partial or, without it, itself.
+    """
 
     call: Call
     main: Program | None
@@ -82,12 +95,13 @@ class Block:
     open_strip: Strip
     other_strip: Strip
     close_strip: Strip
+    mark: str = ""
 
 
 @dataclass(slots=True)
 class Program:
     """Statements in a row. `chained` says that the only statement is the block of an `else if`."""
 
-    body: list[Content | Comment | Output | Block] = field(default_factory=list)
+    body: list[Content | Comment | Output | Partial | Block] = field(default_factory=list)
     parameters: list[str] = field(default_factory=list)
     chained: bool = False

@@ -1,8 +1,8 @@
 """The white space around the statements of a template, removed by the rules of Handlebars.
 
-`~` at the braces removes all white space on that side. Comments, and the tags that open, close and divide a block,
-vanish with their line where they stand alone on it; a tag that writes a value does not. The work is linear: no pattern
-is searched for in the text.
+`~` at the braces removes all white space on that side. Comments, partials, and the tags that open, close and divide a
+block, vanish with their line where they stand alone on it; a tag that writes a value does not. The work is linear: no
+pattern is searched for in the text.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from trunkline.actors.formulas.template_tree import Block, Comment, Content, Output, Program, Strip
+from trunkline.actors.formulas.template_tree import Block, Comment, Content, Output, Partial, Program, Strip
 from trunkline.actors.formulas.values import WHITE_SPACE
 
 
@@ -39,6 +39,8 @@ def remove_white_space(program: Program, root: bool = True) -> None:
             _cut_end(body, position - 1, everything=True)
         if edges.alone and free_before and free_after:
             _cut_start(body, position + 1)
+            if isinstance(statement, Partial):
+                statement.indent = _indentation(body, position - 1)
             _cut_end(body, position - 1)
         if isinstance(statement, Block):
             if edges.opening and free_before:
@@ -53,9 +55,15 @@ def remove_white_space(program: Program, root: bool = True) -> None:
 def _edges(statement: Any) -> _Edges | None:
     if isinstance(statement, Block):
         return _block_edges(statement)
-    if isinstance(statement, Comment):
+    if isinstance(statement, Comment | Partial):
         return _Edges(statement.strip, alone=True)
     return _Edges(statement.strip) if isinstance(statement, Output) else None
+
+
+def _indentation(body: list[Any], position: int) -> str:
+    content = _content(body, position)
+    text = content.value if content is not None else ""
+    return text[len(text.rstrip(" \t")) :]
 
 
 def _first(block: Block) -> Program:

@@ -29,6 +29,7 @@ from trunkline.actors.formulas.template_blocks import (
     write_with,
 )
 from trunkline.actors.formulas.template_functions import CONDITIONS, HELPERS, NOT_SERVED, Dialect, Helper
+from trunkline.actors.formulas.template_partials import Inlines, with_inlines, write_partial
 from trunkline.actors.formulas.template_run import (
     CHARACTERS_A_STEP,
     Evaluate,
@@ -47,6 +48,7 @@ from trunkline.actors.formulas.template_tree import (
     Content,
     Literal,
     Output,
+    Partial,
     Program,
     Reference,
 )
@@ -206,6 +208,32 @@ class _Compiler:
         self.parameters: list[list[str]] = []
 
     def program(self, program: Program | None) -> Write:
+        inlines = self._inlines(program)
+        write = self._body(program)
+        return with_inlines(inlines, write) if inlines else write
+
+    def _inlines(self, program: Program | None) -> Inlines:
+        """The partials that a program defines, wherever they stand in it."""
+        return [
+            (self._value(each.call.arguments[0]), self.program(each.main))
+            for each in (program.body if program is not None else ())
+            if isinstance(each, Block) and each.mark == "*"
+        ]
+
+    def _partial(self, name: Evaluate, call: Call, indent: str, block: Program | None) -> Write:
+        context = self._value(call.arguments[0]) if call.arguments else None
+        named = {key: self._value(each) for key, each in call.named.items()}
+        content = None if block is None else (self._inlines(block), self._body(block))
+        return write_partial(name, context, named, indent, content)
+
+    def _name_of(self, node: Literal | Reference | Call) -> Evaluate:
+        """The name of a partial: as it is written, or what a helper gives."""
+        if isinstance(node, Call):
+            return self._value(node)
+        text = _text_of(node)
+        return lambda _: text
+
+    def _body(self, program: Program | None) -> Write:
         writers = [self._statement(each) for each in program.body] if program is not None else []
         writes = tuple(each for each in writers if each is not None)
         if len(writes) == 1:
@@ -246,6 +274,11 @@ class _Compiler:
             return _content(statement.value) if statement.value else None
         if isinstance(statement, Output):
             return self._output(statement)
+        if isinstance(statement, Partial):
+            return self._partial(self._name_of(statement.name), statement.call, statement.indent, None)
+        if isinstance(statement, Block) and statement.mark:
+            call, main = statement.call, statement.main or Program()
+            return None if statement.mark == "*" else self._partial(self._name_of(call.name), call, "", main)
         return self._block(statement) if isinstance(statement, Block) else None
 
     def _output(self, output: Output) -> Write:

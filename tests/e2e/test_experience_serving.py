@@ -161,6 +161,11 @@ async def test_a_page_lies_in_its_layout(exp: Experience) -> None:
     at = browser(exp)
     assert (await at.get("/")).text == "<title>&lt;Hello&gt;</title>[house home]"
     assert (await at.get("/style.css")).headers["content-type"] == "text/css; charset=utf-8"
+    own = "{{#*inline 'item'}}<li>{{name}}{{#if last}}.{{/if}}</li>{{/inline}}<ul>{{> item application last=true}}</ul>"
+    await exp.patch(f"views/{view}", body=own)
+    assert (await at.get("/")).text == "<title>home</title><ul><li>house.</li></ul>"
+    await exp.patch(f"views/{view}", body="{{> nowhere}}")
+    assert error(await at.get("/")) == "The page home: There is no partial nowhere."
     await exp.patch(f"views/{view}", body="{{#if}}")
     broken = await at.get("/")
     assert broken.status_code == 500
