@@ -255,12 +255,13 @@ class ImportFlows(Message, frozen=True):
 
 
 class PressButton(Message, frozen=True):
-    """Press a virtual button of the workflow `flow`."""
+    """Press a virtual button of the workflow `flow`. `must_run`: refuse a press that would start nothing."""
 
     throttle: ClassVar[str | None] = "virtual_button"
     flow: bytes
     body: ButtonPress
     origin: Origin | None = None
+    must_run: bool = False
 
 
 # Messages of reads.

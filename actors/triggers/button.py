@@ -54,9 +54,10 @@ class VirtualButton(Actor):
     def on_press_button(self, message: PressButton) -> str | None:
         """Check and count a press; the answer is the id of the run, None if nothing is to run.
 
-        Raises `NotFound` for the workflow, `Invalid` for the version or the button.
+        Raises `NotFound` for the workflow, `Invalid` for the version or the button, or if nothing is to run and
+        something must.
         """
-        return press(self, message.flow, message.body, message.origin)
+        return press(self, message.flow, message.body, message.origin, must_run=message.must_run)
 
 
 class Button(NamedTuple):
@@ -91,15 +92,35 @@ def find_button(get: Get, application: bytes, flow: bytes, body: ButtonPress) ->
     return Button(record, version, definition, position)
 
 
-def press(actor: Actor, flow: bytes, body: ButtonPress, origin: Origin | None) -> str | None:
+def _why_nothing_runs(button: Button) -> str | None:
+    """Why a press starts nothing, in a sentence; None if it starts a run."""
+    flow_class = button.record["flowClass"]
+    if flow_class == "customNode":
+        return "key: a custom node runs in the workflows that use it, so a press starts nothing; press one of theirs."
+    if flow_class not in CLASSES:
+        return f"key: {flow_class} workflows run on devices, so a press starts nothing here."
+    if not button.record["enabled"]:
+        return "enabled: this workflow is disabled, so a press starts nothing; enable it first."
+    if not button.version.doc.get("enabled", True):
+        return f"flowVersion: version {button.version.name!r} is disabled, so a press starts nothing; enable it first."
+    return None
+
+
+def press(
+    actor: Actor, flow: bytes, body: ButtonPress, origin: Origin | None, *, must_run: bool = False
+) -> str | None:
     """Check, count and stage a press in the turn of an actor of the application, as `on_press_button` does."""
     application = actor.ref.parent
     check_nesting(body.payload, "payload")
     check_nesting(body.meta, "meta")
-    record, version, definition, position = find_button(actor.system.journal.get, application, flow, body)
+    button = find_button(actor.system.journal.get, application, flow, body)
+    record, _, definition, position = button
+    why_not = _why_nothing_runs(button)
+    if why_not is not None and must_run:
+        raise Invalid(why_not)
     now_ms = actor.system.clock.wall_ms()
     actor.add(keys.COUNTS, keys.app_counts_key(application, now_ms // HOUR_MS), {"virtualButton": 1})
-    if not record["enabled"] or not version.doc.get("enabled", True) or record["flowClass"] not in CLASSES:
+    if why_not is not None:
         return None
     named = None if body.flow_version is UNSET else body.flow_version
     watcher = watcher_of(flow, position, definition, record["flowClass"], named)

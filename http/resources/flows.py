@@ -128,12 +128,14 @@ async def delete_versions(call: Call) -> Response:
 async def press_button(call: Call) -> Response:
     """Press a virtual button. The button and the version are checked and the press is counted.
 
-    The run is stored with the press, and begins soon.
+    The run is stored with the press, and begins soon. A press that would start nothing is refused: of a workflow or a
+    version that is disabled, and of one that does not run on this server.
     """
     service = call.service
     service.system.check_load()
     ref = button_ref(call.application, call.ids["flow"], call.body.key)
-    answer = await service.system.ask(ref, service.message(call, PressButton))
+    message = msgspec.structs.replace(service.message(call, PressButton), must_run=True)
+    answer = await service.system.ask(ref, message)
     headers = [JSON]
     if answer.verdict is not None:
         headers += rate_limit("virtual_button", answer.verdict)

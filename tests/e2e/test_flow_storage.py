@@ -138,5 +138,15 @@ async def test_a_press_is_checked_throttled_by_button_and_counted(start_server: 
             await server.call("POST", press, body, status=400)
         await server.call("POST", f"{flows}/{other['id']}/virtualButton", button, status=400)
         await server.call("POST", f"{flows}/{'0' * 24}/virtualButton", button, status=404)
+        for fields, reason in (
+            ({"enabled": False}, "enabled: this workflow is disabled"),
+            ({"flowClass": "customNode"}, "key: a custom node runs in the workflows that use it"),
+            ({"flowClass": "edge"}, "key: edge workflows run on devices"),
+        ):
+            idle = await make(server, flows, triggers=[BUTTON | {"outputIds": []}], **fields)
+            refused = await server.call(
+                "POST", f"{flows}/{idle['id']}/virtualButton", {"key": f"{idle['id']}-press"}, status=400
+            )
+            assert refused["message"].startswith(reason)
         counts = await server.call("GET", f"{application}/payloadCounts")
         assert sum(counts["virtualButton"].values()) == 3

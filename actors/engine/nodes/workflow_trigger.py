@@ -81,6 +81,10 @@ def _press(config: Config) -> _Work:
         flow, body = target(visit)
         ref = button_ref(visit.world.application, flow, body.key)
         run = await visit.ask(ref, PressButton(flow=flow, body=body, origin=visit.world.origin))
+        if run is None:
+            visit.note(
+                f"The workflow {flow.hex()} is disabled or does not run here, so the press starts nothing."
+            )
         return _told(flow, body, run)
 
     return press

@@ -129,7 +129,7 @@ async def test_tags_and_attributes_of_the_recipe_stay_under_those_of_the_node(
         by = Creator(ROOT.hex(), "user", "Ada")
         message = CreateRecord(resource=RECIPES.name, body=recipe, by=by)
         made = await house.system.ask(Ref("application", ROOT, house.application), message)
-        given: Json = {
+        ways: dict[str, Json] = {
             "individualFields": {
                 "nameTemplate": "own",
                 "deviceTags": [{"keyTemplate": "site", "valueTemplate": "7"}],
@@ -139,7 +139,8 @@ async def test_tags_and_attributes_of_the_recipe_stay_under_those_of_the_node(
                 "deviceJsonTemplate": '{"name": "own", "tags": [{"key": "site", "value": "7"}], '
                 '"attributes": [{"name": "b", "dataType": "boolean"}]}'
             },
-        }[method]
+        }
+        given = ways[method]
         config = {"dataMethod": method, "recipeIdTemplate": made.value.id.hex(), "tagsAsObject": True}
         device = await result(house, CREATE, {**config, **given, "attributesAsObject": True})
         assert device["tags"] == {"kind": ["pump"], "site": ["7"], "DeviceRecipe": ["pumps"]}
