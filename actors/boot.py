@@ -204,6 +204,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(Settler(system.store, encoded_after, system.limits.arrival_settle_s))
     owners = Owners(system)
     system.add_component(owners)
+    system.payer = owners.of_work
     system.add_component(Share(owners.of_work))
     system.add_component(Authors(system, rights_of))
     system.add_component(ScriptPool(system.limits))

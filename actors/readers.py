@@ -74,19 +74,21 @@ from trunkline.actors.overview.fleet import count_fleet
 from trunkline.actors.overview.messages import CountFleet, GetOverview, ListSilentDevices
 from trunkline.actors.overview.reads import get_overview, list_silent_devices
 from trunkline.actors.plain.credential_links import GetLinkedResources, get_linked_resources
+from trunkline.actors.query.price import looked_at
 from trunkline.actors.recipes import bulk_create
 from trunkline.actors.recipes.messages import OpenRecipe
 from trunkline.actors.records import resource
 from trunkline.actors.records.messages import GetRecord, ListRecords
+from trunkline.actors.records.read_time import Inline, ReadTime
 from trunkline.actors.records.reading import Reading, TakesLong
 from trunkline.actors.tables import pages as rows
 from trunkline.actors.tables import reads as tables
 from trunkline.actors.tables.messages import GetDataTable, GetRow, ListDataTables, ListRows, SelectRows
 from trunkline.actors.triggers import run_reads
 from trunkline.actors.triggers.run_messages import ChooseRun, ChooseRuns, GetMissedRuns, GetRun, ListRuns
-from trunkline.actors.values.errors import Crashed, Overloaded
+from trunkline.actors.values.errors import Crashed
 from trunkline.actors.values.structs import Message
-from trunkline.store.errors import ReadQueueFull, StoreError
+from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
     from trunkline.actors.runtime.actor import Actor
@@ -219,17 +221,23 @@ READERS: Final[Mapping[type[Message], Reader]] = {
 
 
 async def read(system: System, message: Message) -> Any:
-    """Answer a read message. Raises the reader's `DomainError`, `Overloaded` if too many reads wait."""
+    """Answer a read message. Raises the reader's `DomainError`, `Overloaded` if too many reads wait.
+
+    A read that takes too long raises as `ReadTime.check`.
+    """
     value = read_at_once(system, message)
     if value is not LATER:
         return value
     reader, limits = READERS[type(message)], system.limits
+    read_time = ReadTime(limits, message)
+
+    def answer(snapshot: Snapshot) -> Any:
+        read_time.begin()
+        with looked_at(read_time.check):
+            return reader(Reading(snapshot, limits, in_loop=False, system=system), message)
+
     try:
-        return await system.read(
-            lambda snapshot: reader(Reading(snapshot, limits, in_loop=False, system=system), message)
-        )
-    except ReadQueueFull as full:
-        raise Overloaded(f"{full} Try again in a second.") from full
+        return await system.read(answer, on_step=read_time.check)
     except StoreError as broken:
         raise _broken(message, broken) from broken
 
@@ -238,7 +246,7 @@ def read_at_once(system: System, message: Message) -> Any:
     """Answer a read message without waiting; `LATER` if the read is long. Raises the reader's `DomainError`."""
     reader = READERS[type(message)]
     try:
-        with system.store.snapshot() as snapshot:
+        with looked_at(Inline().check), system.store.snapshot() as snapshot:
             return reader(Reading(snapshot, system.limits, in_loop=True, system=system), message)
     except TakesLong:
         return LATER

@@ -1144,9 +1144,20 @@ class Limits:
         3600.0, "seconds", "What devices reported is settled after this time also if it is little."
     )
     read_threads_max: int = _bound(
-        4, "threads", "Long reads share the GIL with the event loop; more slow it down."
+        4, "threads", "Half of them for one owner. They share the GIL with the event loop; more slow it down."
     )
-    read_queue_length_max: int = _bound(64, "reads", "Waiting long reads; above it 503.")
+    read_queue_length_max: int = _bound(
+        64, "reads", "Waiting long reads. If it is full, one of the owner with the most is refused: 503."
+    )
+    read_cpu_s: float = _bound(
+        10,
+        "seconds",
+        "Time that a read computes: 2 million rows, or 100,000 with 100 conditions. Then 400.",
+        "read",
+    )
+    read_wall_s: float = _bound(
+        60, "seconds", "The same with the time that it waits for the disk and for others. Then 503.", "read"
+    )
     reseal_records_max: int = _bound(
         500, "records", "One commit of a rotation of the encryption keys: a few milliseconds."
     )

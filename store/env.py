@@ -192,23 +192,29 @@ class Store:
         """The committed state of this moment, for short reads. In the event loop, close it before any `await`."""
         return Snapshot(self.memory_map)
 
-    async def read(self, query: Callable[[Snapshot], T]) -> T:
+    async def read(self, query: Callable[[Snapshot], T], *, on_step: Callable[[], None] | None = None) -> T:
         """Run `query` in a worker thread on a snapshot of its own, and return its result.
 
         Raises ReadQueueFull at once if too many reads wait. If the caller is cancelled, the read ends after at
-        most 256 more entries of a scan, and only then the caller returns.
+        most 256 more entries of a scan, and only then the caller returns. After as many `on_step` is called, in the
+        thread; it may raise to end the read.
         """
         if self._reads >= self._reads_max:
             raise ReadQueueFull(f"{self._reads} long reads run or wait, which is the bound of this server.")
         self._reads += 1
         try:
-            return await trio.to_thread.run_sync(self._read, query, limiter=self._limiter)
+            return await trio.to_thread.run_sync(self._read, query, on_step, limiter=self._limiter)
         finally:
             self._reads -= 1
 
-    def _read(self, query: Callable[[Snapshot], T]) -> T:
+    def _read(self, query: Callable[[Snapshot], T], on_step: Callable[[], None] | None) -> T:
+        def step() -> None:
+            trio.from_thread.check_cancelled()
+            if on_step is not None:
+                on_step()
+
         trio.from_thread.check_cancelled()
-        with Snapshot(self.memory_map, wait=True, on_step=trio.from_thread.check_cancelled) as snapshot:
+        with Snapshot(self.memory_map, wait=True, on_step=step) as snapshot:
             return query(snapshot)
 
     @property

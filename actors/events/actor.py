@@ -42,13 +42,12 @@ from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.revision import check_match
 from trunkline.actors.runtime.actor import Actor
-from trunkline.actors.values.errors import ChangeTooLarge, Invalid, NotFound, Overloaded, PayloadTooLarge
+from trunkline.actors.values.errors import ChangeTooLarge, Invalid, NotFound, PayloadTooLarge
 from trunkline.actors.values.nesting import check_nesting
 from trunkline.actors.values.structs import Created
 from trunkline.actors.values.timestamps import HOUR_MS, iso, parse_report_time
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
-from trunkline.store.errors import ReadQueueFull
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -157,12 +156,7 @@ class EventLog(Actor):
         """
         most = self.system.limits.changed_events_max
         filter = event_filter(self.ref.id, choice)
-        try:
-            ids = await self.system.read(
-                partial(matching, application=self.ref.id, choice=choice, most=most + 1)
-            )
-        except ReadQueueFull as full:
-            raise Overloaded(f"{full} Try again in a second.") from full
+        ids = await self.system.read(partial(matching, application=self.ref.id, choice=choice, most=most + 1))
         if len(ids) > most:
             raise ChangeTooLarge(f"More than {most} events match, which is the bound of one change.")
         return list(self._still_matching(ids, filter))

@@ -53,6 +53,7 @@ from trunkline.actors.query.bounds import Bounds
 from trunkline.actors.query.conditions import Doc, Matches, Predicate, all_of, compile_condition
 from trunkline.actors.query.fields import Field
 from trunkline.actors.query.parts import compile_parts
+from trunkline.actors.query.price import spend
 from trunkline.actors.query.problems import ITEMS_MAX, TAG_CHARS_MAX, Budget, QueryError, shown, shown_key
 from trunkline.actors.query.tags import compile_tags
 from trunkline.actors.values.names import did_you_mean, listed
@@ -155,7 +156,17 @@ def compile_query(
         return _any_of(parts) if key == "$or" else _none_of(parts)
 
     whole = compile_object(query, at, 0)
-    return Query(whole.matches, frozenset(used), whole.bounds)
+    return Query(_priced(whole.matches, budget.price), frozenset(used), whole.bounds)
+
+
+def _priced(matches: Matches, price: int) -> Matches:
+    """The same, paid for with each document."""
+
+    def matches_for_price(doc: Doc) -> bool:
+        spend(price)
+        return matches(doc)
+
+    return matches_for_price
 
 
 def compile_glob(pattern: str) -> Callable[[str], bool]:

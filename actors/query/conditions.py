@@ -16,6 +16,7 @@ from trunkline.actors.query import bounds as query_bounds
 from trunkline.actors.query.bounds import Bounds
 from trunkline.actors.query.fields import Field
 from trunkline.actors.query.operands import read_items, reader_of
+from trunkline.actors.query.price import FOLDED_PRICE, TEXT_PRICE
 from trunkline.actors.query.problems import Budget, QueryError, shown, shown_key
 from trunkline.actors.values.names import did_you_mean, either, listed
 from trunkline.actors.values.timestamps import iso
@@ -95,6 +96,8 @@ def _compile_operators(
     if not operators:
         raise QueryError(path, f"there is nothing to compare with; give at least one of {listed(OPERATORS)}")
     budget.spend(len(operators), path)
+    searches = sum(key in TEXT_OPERATORS for key in operators)
+    budget.price += TEXT_PRICE * searches + (FOLDED_PRICE * len(operators) if ci else 0)
     parts = []
     for key, operand in operators.items():
         read = _read_operand(field, key, operand, f"{path}.{key}", budget)

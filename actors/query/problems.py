@@ -23,17 +23,20 @@ class QueryError(Invalid, ValueError):
 class Budget:
     """The limits of one query, and how many conditions it may still have."""
 
-    __slots__ = ("_conditions_max", "_left", "items_max", "tag_chars_max")
+    __slots__ = ("_conditions_max", "_left", "items_max", "price", "tag_chars_max")
 
     def __init__(self, conditions_max: int, *, items_max: int, tag_chars_max: int) -> None:
         self.items_max = items_max
         self.tag_chars_max = tag_chars_max
         self._conditions_max = conditions_max
         self._left = conditions_max
+        self.price = 0
+        """What it costs to match one document (`query/price.py`)."""
 
     def spend(self, conditions: int, path: str) -> None:
         """Count conditions, before they are compiled. Raises QueryError above the limit."""
         self._left -= conditions
+        self.price += conditions
         if self._left < 0:
             raise QueryError(
                 path, f"the query grows too large here; give at most {self._conditions_max} conditions"

@@ -52,7 +52,7 @@ class Host(Protocol):
         """Remove every active actor of a deleted application from memory and end its streams."""
         ...
 
-    async def read(self, query: Callable[[Snapshot], T]) -> T:
+    async def read(self, query: Callable[[Snapshot], T], *, on_step: Callable[[], None] | None = None) -> T:
         """Run a long read on its own snapshot in a worker thread."""
         ...
 

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import trio
 
 from trunkline.actors.runtime.actor import Actor, Stamp
 from trunkline.actors.runtime.mailbox import Mailbox, QueuedMessage
+from trunkline.actors.runtime.owner_shares import OwnerShares
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.registry import Registry
 from trunkline.actors.runtime.revocations import Revocations
@@ -105,6 +106,9 @@ class System:
         self.ids = IdFactory(random_bytes)
         self.streams = Streams(limits)
         self.revocations = Revocations()
+        self.payer: Callable[[], Hashable] = lambda: None
+        """Who is charged for what the task works on."""
+        self.reads = OwnerShares("reads", limits.read_threads_max, limits.read_queue_length_max, leaves=1)
         self.check_batch: Callable[[Ref, Batch], None] | None = None
         self.forgotten: list[Callable[[bytes], None]] = []
         """Called with the id of each application that is deleted."""
@@ -322,9 +326,14 @@ class System:
         shared.hold(mailbox)
         return mailbox
 
-    async def read(self, query: Callable[[Snapshot], T]) -> T:
-        """Run a long read on its own snapshot in a worker thread."""
-        return await self.store.read(query)
+    async def read(self, query: Callable[[Snapshot], T], *, on_step: Callable[[], None] | None = None) -> T:
+        """Run a long read on its own snapshot in a worker thread, charged to `payer`.
+
+        `on_step` is called at times while the snapshot is scanned, and may raise to end the read. Raises `Overloaded`
+        if too many reads wait.
+        """
+        async with self.reads.place(self.payer()):
+            return await self.store.read(query, on_step=on_step)
 
     def _open(self, ref: Ref, message: Message) -> Mailbox:
         """Activate an actor and register its mailbox. Nothing is registered if the actor does not exist."""

@@ -19,7 +19,6 @@ from trunkline.actors.tables.plan import make_plan
 from trunkline.actors.tables.rows import RowQuery
 from trunkline.actors.values.errors import Overloaded
 from trunkline.store import keys
-from trunkline.store.errors import ReadQueueFull
 
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
@@ -37,10 +36,7 @@ async def oldest_match(
     epoch = system.journal.epoch
     search = partial(_search, ref=ref, raw=raw, changes=changes, query=query)
     while system.journal.epoch == epoch:
-        try:
-            is_current, found = await system.read(search)
-        except ReadQueueFull as full:
-            raise Overloaded(f"{full} Try again in a second.") from full
+        is_current, found = await system.read(search)
         if is_current:
             return found
         await trio.sleep(_PAUSE_S)

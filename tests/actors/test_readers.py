@@ -95,7 +95,7 @@ async def test_long_reads_are_bounded(tmp_path: Path, nursery: trio.Nursery) -> 
                 for _ in range(3):
                     readers_in_line.start_soon(system.read, lambda _snapshot: release.wait(30))
                 await trio.testing.wait_all_tasks_blocked()
-                with pytest.raises(Overloaded, match="which is the bound") as refusal:
+                with pytest.raises(Overloaded, match="2 reads of this owner wait already") as refusal:
                     await readers.read(system, count)
                 assert refusal.value.retry_after_s == 1.0
                 # Writes and short reads go on.

@@ -250,7 +250,7 @@ def count_searches(house: House) -> Any:
         number += 1
         return await read(query)
 
-    house.system.read = counted  # type: ignore[method-assign]
+    house.system.read = counted  # type: ignore[method-assign,assignment]
     return lambda: number
 
 
