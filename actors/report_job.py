@@ -16,6 +16,7 @@ import trio
 from trunkline.actors import authority
 from trunkline.actors.author_rights import author_of
 from trunkline.actors.dashboards.block_data import application_of
+from trunkline.actors.dashboards.checks import applications_named
 from trunkline.actors.dashboards.context import resolve_context
 from trunkline.actors.dashboards.holder import Holder, find_holder
 from trunkline.actors.dashboards.kind import DASHBOARD
@@ -28,7 +29,7 @@ from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.records.resource import missing
-from trunkline.actors.values.errors import Forbidden
+from trunkline.actors.values.errors import DomainError, Forbidden
 
 if TYPE_CHECKING:
     from trunkline.actors.jobs.results import Write
@@ -72,7 +73,8 @@ def _collect(snapshot: Snapshot, job: Job, limits: Limits) -> tuple[Report, str]
     for caller in callers:
         _check_reach(snapshot, caller, holder, found.id)
     doc = found.doc
-    context = resolve_context(snapshot, holder, doc, options["ctx"])
+    refused = _refused(snapshot, callers, doc)
+    context = resolve_context(snapshot, holder, doc, options["ctx"], refused)
     reading = Reading(snapshot, limits, in_loop=False)
     dashboard: Doc = {name: doc[name] for name in ("name", "duration", "resolution") if name in doc}
 
@@ -118,6 +120,18 @@ def _callers(snapshot: Snapshot, job: Job) -> list[authority.Principal]:
             kind="application", scopes=frozenset(), expires_ms=None, application_id=job.owner.id
         )
     ]
+
+
+def _refused(snapshot: Snapshot, callers: list[authority.Principal], doc: Doc) -> set[bytes]:
+    """The applications of the dashboard that one of the callers does not reach."""
+    refused = set()
+    for application in applications_named(doc):
+        try:
+            for caller in callers:
+                _check_application(snapshot, caller, application)
+        except DomainError:
+            refused.add(application)
+    return refused
 
 
 def _check_reach(snapshot: Snapshot, caller: authority.Principal, holder: Holder, dashboard: bytes) -> None:

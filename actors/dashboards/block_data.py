@@ -51,7 +51,7 @@ def read_blocks(reading: Reading, message: ReadBlocks) -> dict[int, msgspec.Raw]
     reading.check_time(is_long=True)
     limits, doc = reading.limits, message.doc
     end_s = monotonic() + limits.dashboard_data_s
-    context = resolve_context(reading.snapshot, message.holder, doc, message.ctx)
+    context = resolve_context(reading.snapshot, message.holder, doc, message.ctx, message.refusals)
     narrow = replace(limits, time_series_values_max=limits.dashboard_block_values_max)
     narrow_reading = Reading(reading.snapshot, narrow, in_loop=False, system=reading.system)
     dashboard = {name: doc[name] for name in ("name", "duration", "resolution") if name in doc}

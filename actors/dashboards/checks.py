@@ -101,6 +101,12 @@ def _references(blocks: list[Doc], holder: Holder) -> Iterator[tuple[str, Kind, 
                 yield at, kind, parent, bytes.fromhex(value)
 
 
+def applications_named(doc: Doc) -> set[bytes]:
+    """The applications that the blocks and the parameters of a dashboard name."""
+    parts = (part for name in ("blocks", "contextConfiguration") for part in doc.get(name) or ())
+    return {bytes.fromhex(part["applicationId"]) for part in parts if "applicationId" in part}
+
+
 def _fields(node: Any, at: str, name: str = "") -> Iterator[tuple[str, str, str]]:
     """Yield place, name and value of every text within a configuration."""
     if isinstance(node, str):

@@ -6,7 +6,7 @@ what else the configuration demands is checked only where `validationEnabled` sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from trunkline.actors.accounts.reach import has_tag
@@ -35,12 +35,21 @@ class InvalidContext(Invalid):
         self.ctx = ctx
 
 
-def resolve_context(snapshot: Snapshot, holder: Holder, doc: Doc, given: Mapping[str, Any]) -> Context:
-    """The value of each parameter of a dashboard. Values of other names are left out. Raises `InvalidContext`."""
+def resolve_context(
+    snapshot: Snapshot,
+    holder: Holder,
+    doc: Doc,
+    given: Mapping[str, Any],
+    refused: Collection[bytes] = (),
+) -> Context:
+    """The value of each parameter of a dashboard. Values of other names are left out. Raises `InvalidContext`.
+
+    Of the applications in `refused` nothing may be shown to the reader.
+    """
     found: Context = {}
     for parameter in doc["contextConfiguration"]:
         name = parameter["name"]
-        scene = _Scene(snapshot, holder, parameter)
+        scene = _Scene(snapshot, holder, parameter, refused)
         try:
             found[name] = scene.check(given.get(name, parameter["defaultValue"]))
         except Invalid as refusal:
@@ -51,7 +60,10 @@ def resolve_context(snapshot: Snapshot, holder: Holder, doc: Doc, given: Mapping
 class _Scene:
     """One parameter, and what its value is checked against."""
 
-    def __init__(self, snapshot: Snapshot, holder: Holder, parameter: Doc) -> None:
+    def __init__(
+        self, snapshot: Snapshot, holder: Holder, parameter: Doc, refused: Collection[bytes]
+    ) -> None:
+        self.refused = refused
         self.snapshot = snapshot
         self.holder = holder
         self.config: Doc = parameter.get("validationConfig", {})
@@ -73,6 +85,8 @@ class _Scene:
             raise Invalid("the parameter names no application; give its applicationId.")
         if not reaches(self.snapshot, self.holder, id):
             raise Invalid(f"the owner of the dashboard does not reach the application {id.hex()}.")
+        if id in self.refused:
+            raise Invalid(f"the application {id.hex()} may not be shown here.")
         return id
 
     def record(self, kind: Kind, value: Any) -> Doc:

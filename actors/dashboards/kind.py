@@ -7,3 +7,9 @@ from typing import Final
 from trunkline.actors.records.kind import Kind
 
 DASHBOARD: Final = Kind(name="dashboard", noun="dashboard", home="owner", counted_as="dashCount")
+
+AUTHORS: Final = "authors"
+"""The field of a record in whose name it is shown to readers without a token (`records/mandate.py`)."""
+
+SHOWING: Final = frozenset({"blocks", "contextConfiguration", "public"})
+"""The fields by which a dashboard shows something; who last wrote one of them is its author."""

@@ -301,12 +301,16 @@ class ContextRefusal(View, frozen=True):
 
 
 class ValidateContext(Message, frozen=True):
-    """Check `ctx`, the values of the parameters of a dashboard. `first` as in `FindDashboard`."""
+    """Check `ctx`, the values of the parameters of a dashboard. `first` as in `FindDashboard`.
+
+    `refused` are applications that may not be shown to the caller.
+    """
 
     dashboard: bytes
     first: bytes | None
     ctx: dict[str, Any]
     query: ContextQuery
+    refused: frozenset[bytes] = frozenset()
 
 
 class SendReport(_Delivery, frozen=True):

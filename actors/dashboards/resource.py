@@ -10,7 +10,7 @@ import msgspec
 from trunkline.actors.accounts.passwords import hash_password
 from trunkline.actors.dashboards.checks import check_blocks, check_parameters
 from trunkline.actors.dashboards.holder import Holder, HolderKind
-from trunkline.actors.dashboards.kind import DASHBOARD
+from trunkline.actors.dashboards.kind import AUTHORS, DASHBOARD, SHOWING
 from trunkline.actors.dashboards.messages import (
     DashboardPage,
     DashboardPatch,
@@ -21,6 +21,7 @@ from trunkline.actors.dashboards.messages import (
     OwnedDashboardView,
 )
 from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.mandate import stored_mandates
 from trunkline.actors.records.resource import Change, Ids, Resource
 from trunkline.actors.values.errors import Invalid
 
@@ -37,6 +38,8 @@ def _check(change: Change) -> None:
     new, named = change.new, change.named
     for field in ("blocks", "reportConfigs", "contextConfiguration"):
         new.setdefault(field, [])
+    if change.old is None or SHOWING & named.keys():
+        new[AUTHORS] = stored_mandates(change.by.mandates)
     if "password" in named:
         new.pop("password", None)
         new.pop("passwordHash", None)
@@ -61,7 +64,7 @@ DASHBOARDS: Final = Resource(
     patch=DashboardPatch,
     page=DashboardPage,
     view=DashboardView,
-    hidden=frozenset({"passwordHash"}),
+    hidden=frozenset({"passwordHash", AUTHORS}),
     check=_check,
     prepare=_hash,
     derive=_protected,

@@ -101,7 +101,7 @@ class Experience(RecordParent):
             "lastUpdated": now_ms,
             **by_fields("lastUpdated", message.by),
         }
-        change = Change(self, self.ref.id, now_ms, shown.doc, new, named)
+        change = Change(self, self.ref.id, now_ms, shown.doc, new, named, message.by)
         assert VERSIONS.check is not None
         VERSIONS.check(change)
         records.write(

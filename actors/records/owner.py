@@ -51,7 +51,9 @@ class RecordParent(Actor):
             **given,
             **message.more,
         }
-        change = Change(self, id, now_ms, None, new, named, is_import=message.import_id is not None)
+        change = Change(
+            self, id, now_ms, None, new, named, message.by, is_import=message.import_id is not None
+        )
         if resource.check is not None:
             resource.check(change)
         resource.seal(self._keyring, id, change.new)
@@ -73,7 +75,7 @@ class RecordParent(Actor):
         named = resource.stored(message.body)
         now_ms = records.next_update_ms(self.system.clock.wall_ms(), old)
         new = resource.changed(old, named) | {"lastUpdated": now_ms, **by_fields("lastUpdated", message.by)}
-        change = Change(self, message.record, now_ms, old, new, named)
+        change = Change(self, message.record, now_ms, old, new, named, message.by)
         if resource.check is not None:
             resource.check(change)
         resource.seal(self._keyring, message.record, change.new)

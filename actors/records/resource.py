@@ -23,7 +23,7 @@ from trunkline.actors.query.compile import compile_query
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.listing import Listing, read_page
-from trunkline.actors.records.messages import GetRecord, ListRecords
+from trunkline.actors.records.messages import Creator, GetRecord, ListRecords
 from trunkline.actors.records.page import all_of, envelope, glob_match
 from trunkline.actors.records.reading import Reading
 from trunkline.actors.records.revision import Found
@@ -47,8 +47,8 @@ class Change:
     """A record that is about to be created (`old` is None) or changed.
 
     `new` is the document that will be stored; a check may change it. `named` are the fields that the call contains.
-    `shown_once` is sent to the caller in this answer and stored nowhere. `is_import`: the record comes from another
-    application, so what it names may be missing here.
+    `by` makes the change. `shown_once` is sent to the caller in this answer and stored nowhere. `is_import`: the record
+    comes from another application, so what it names may be missing here.
     """
 
     owner: Actor
@@ -57,6 +57,7 @@ class Change:
     old: Doc | None
     new: Doc
     named: Doc
+    by: Creator
     shown_once: dict[str, str] = field(default_factory=dict)
     is_import: bool = False
 

@@ -11,21 +11,18 @@ import hashlib
 import msgspec
 from msgspec import UNSET
 
-from trunkline.actors.dashboards.block_data import application_of
 from trunkline.actors.dashboards.block_messages import BlockQuery, DashboardData, ReadBlocks
-from trunkline.actors.dashboards.holder import reaches
 from trunkline.actors.dashboards.messages import DashboardPassword
 from trunkline.actors.dashboards.reads import Held
-from trunkline.actors.organizations.roles import Level
 from trunkline.actors.records.kind import Doc
-from trunkline.actors.values.errors import DomainError, Forbidden, Invalid
+from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.timestamps import iso, resolve_range
-from trunkline.http.calls.access import check_access
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.public_answers import Answer
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import APP_PATH, Route
+from trunkline.http.resources.dashboard_rights import refusals
 from trunkline.http.resources.dashboards import (
     DASHBOARD_PATH,
     PASSWORD_ERRORS,
@@ -86,7 +83,7 @@ async def _read_blocks(call: Call, held: Held, body: BlockQuery, positions: tupl
         doc=held.found.doc,
         positions=positions,
         ctx={} if body.ctx is UNSET else msgspec.to_builtins(body.ctx),
-        refusals=_refusals(call, held),
+        refusals=refusals(call, held),
         range={name: value for name, value in given.items() if value is not UNSET},
         time_ms=time_ms,
         with_ids=not call.is_anonymous,
@@ -109,7 +106,7 @@ async def _public_answer(call: Call, held: Held, body: BlockQuery, positions: tu
                 f"ctx.{name}: needs a token, because its parameter has no validationEnabled; leave it out."
             )
     body = BlockQuery(ctx={name: value for name, value in (body.ctx or {}).items() if name in known})
-    refused = sorted(id.hex() for id in _refusals(call, held))
+    refused = sorted(id.hex() for id in refusals(call, held))
     asked = msgspec.json.encode([held.found.revision, refused, positions, body.ctx], order="sorted")
     service = call.service
     return await service.public_answers.get(
@@ -119,25 +116,6 @@ async def _public_answer(call: Call, held: Held, body: BlockQuery, positions: tu
         service.system.clock.monotonic_s,
         lambda: _read_blocks(call, held, body, positions),
     )
-
-
-def _refusals(call: Call, held: Held) -> dict[bytes, DomainError]:
-    """The applications of the blocks that the caller does not reach; without a token, that the owner does not reach."""
-    found: dict[bytes, DomainError] = {}
-    for id in {application_of(held.holder, block) for block in held.found.doc["blocks"]} - {None}:
-        assert id is not None
-        if not call.is_anonymous:
-            try:
-                check_access(call, "application", id, Level.READ)
-            except DomainError as refusal:
-                found[id] = refusal
-            continue
-        with call.service.system.store.snapshot() as snapshot:
-            if not reaches(snapshot, held.holder, id):
-                found[id] = Forbidden(
-                    "The owner of the dashboard does not reach the application of this block."
-                )
-    return found
 
 
 ROUTES = (

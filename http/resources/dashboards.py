@@ -47,6 +47,7 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import APP_PATH, LinkTemplates, Route
+from trunkline.http.resources.dashboard_rights import check_writer, refusals
 from trunkline.http.resources.jobs import queue_job
 
 DASHBOARDS_PATH = "/dashboards"
@@ -72,6 +73,7 @@ async def create_dashboard(call: Call) -> Response:
     elif body.org_id is not UNSET:
         holder = Holder("org", bytes.fromhex(body.org_id))
         check_access(call, "org", holder.id, Level.MANAGE)
+    check_writer(call, holder, msgspec.to_builtins(body), {})
     record = DashboardPost(**{name: getattr(body, name) for name in DashboardPost.__struct_fields__})
     message = CreateRecord(resource=holder.resource, body=record, by=call.principal.creator)
     answer = await call.service.system.ask(holder.ref, message)
@@ -87,6 +89,7 @@ async def get_dashboard(call: Call) -> Response:
 async def patch_dashboard(call: Call) -> Response:
     """Change a dashboard."""
     held = await find_reached(call)
+    check_writer(call, held.holder, msgspec.to_builtins(call.body), held.found.doc)
     message = PatchRecord(
         resource=held.holder.resource,
         record=held.found.id,
@@ -116,7 +119,11 @@ async def validate_context(call: Call) -> Response:
     if query.end is not None:
         resolve_range(call.now_ms, end=query.end)
     message = ValidateContext(
-        dashboard=held.found.id, first=held.holder.id, ctx=msgspec.to_builtins(call.body), query=query
+        dashboard=held.found.id,
+        first=held.holder.id,
+        ctx=msgspec.to_builtins(call.body),
+        query=query,
+        refused=frozenset(refusals(call, held)),
     )
     shown = await call.service.read_message(message)
     return json_response(call, 200 if "success" in shown else 400, shown)
@@ -134,7 +141,7 @@ async def send_report(call: Call) -> Response:
     held = await (find_in_application(call) if "application" in call.ids else find_reached(call))
     options = await trio.to_thread.run_sync(report_options, body, call.now_ms)
     with call.service.system.store.snapshot() as snapshot:
-        resolve_context(snapshot, held.holder, held.found.doc, options["ctx"])
+        resolve_context(snapshot, held.holder, held.found.doc, options["ctx"], refusals(call, held))
     kind = APPLICATION_REPORT if held.holder.kind == "application" else USER_REPORT
     return await queue_job(
         call,
