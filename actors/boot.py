@@ -48,6 +48,7 @@ from trunkline.actors.engine.runner import FlowRunner
 from trunkline.actors.engine.share import Share
 from trunkline.actors.engine.world import ReadCalls
 from trunkline.actors.experience.counts import RequestCounts
+from trunkline.actors.experience.domain_names import DomainNames
 from trunkline.actors.experience.sites import Sites
 from trunkline.actors.experience.tokens import ExperienceTokens
 from trunkline.actors.flows.changes import FlowChanges
@@ -241,6 +242,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(ApplicationLogIns(system.limits, system.clock))
     system.add_component(ExperienceTokens(secret))
     system.add_component(Sites(system, settings.experience_suffix))
+    system.add_component(DomainNames(settings))
     system.add_component(RequestCounts(system))
     system.add_component(Contents(system, Signatures(secret)))
     system.add_component(Uploads(system, UPLOADS))

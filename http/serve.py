@@ -29,6 +29,7 @@ from trunkline.actors import boot
 from trunkline.actors.contents.contents import Contents
 from trunkline.actors.devices.backlog import BacklogLane
 from trunkline.actors.engine.api_calls import ApiCalls
+from trunkline.actors.experience.domain_names import DomainNames
 from trunkline.actors.experience.sites import Sites
 from trunkline.actors.jobs.results import Results
 from trunkline.actors.runtime.loop_watch import LoopWatch
@@ -163,7 +164,9 @@ async def _listen(
         dispatcher, pages, trust_forwarded_for=settings.trust_forwarded_for, connections=lambda: connections
     )
     system = dispatcher.system
-    hosts = ExperienceHosts(system.component(Sites), settings.experience_suffix, settings.public_url)
+    hosts = ExperienceHosts(
+        system.component(Sites), settings.experience_suffix, system.component(DomainNames).own_host
+    )
     fast_path = None
     if settings.hot_rows:
         fast_path = FastPath(

@@ -39,6 +39,7 @@ _SERVICE_VARIABLE: Final = re.compile(
 _SERVICE_URL: Final = re.compile(r"(tcp|udp|sctp)://", re.ASCII)
 _ORIGIN: Final = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d{1,5})?", re.ASCII)
 _HOST_NAME: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*", re.ASCII)
+_DOMAIN_ENTRY: Final = re.compile(r"(\*|(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*)(=[0-9a-f]{24})?", re.ASCII)
 _BUCKET: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_.-]+)*/?", re.ASCII)
 _HIDDEN: Final = "***"
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
@@ -158,6 +159,12 @@ class Settings:
         "localhost",
         "What follows the slug of an experience in the name of its host: farm.localhost for the slug farm.",
     )
+    experience_domains: str | None = _setting(
+        None,
+        "The names that may be domains of experiences, separated by spaces: www.example.com, *.example.com for all "
+        "names below one, * for all (needs public_url); with =ID behind it only for the application with this id. "
+        "Default: none.",
+    )
     public_url: str | None = _setting(
         None,
         "The URL by which clients reach this server, for links in mails; default: the address it listens on.",
@@ -220,12 +227,7 @@ class Settings:
             raise SettingsError(
                 "public_url", f"is {self.public_url!r}", "give a URL such as https://devices.example.com"
             )
-        if _HOST_NAME.fullmatch(self.experience_suffix) is None:
-            raise SettingsError(
-                "experience_suffix",
-                f"is {self.experience_suffix!r}",
-                "give the name of a host in lower case, such as pages.example.com",
-            )
+        _check_experience_hosts(self)
         if self.s3_endpoint is not None and not self.s3_endpoint.startswith(("http://", "https://")):
             raise SettingsError(
                 "s3_endpoint", f"is {self.s3_endpoint!r}", "give a URL such as https://storage.example.com"
@@ -249,6 +251,35 @@ class Settings:
                 )
         if self.ca_certs is not None and self.certfile is None:
             raise SettingsError("certfile", "is not set although ca_certs is", "set it and keyfile")
+
+
+def _check_experience_hosts(settings: Settings) -> None:
+    """The hosts of experiences must not be those of the API."""
+    if _HOST_NAME.fullmatch(settings.experience_suffix) is None:
+        raise SettingsError(
+            "experience_suffix",
+            f"is {settings.experience_suffix!r}",
+            "give the name of a host in lower case, such as pages.example.com",
+        )
+    if settings.experience_suffix != "localhost" and settings.public_url is None:
+        raise SettingsError(
+            "public_url",
+            "is not set although experience_suffix is",
+            "set it, so that no slug takes the name of this server",
+        )
+    for entry in (settings.experience_domains or "").split():
+        if _DOMAIN_ENTRY.fullmatch(entry) is None:
+            raise SettingsError(
+                "experience_domains",
+                f"has {entry!r}",
+                "give names in lower case such as www.example.com, *.example.com or www.example.com=ID",
+            )
+        if entry.partition("=")[0] == "*" and settings.public_url is None:
+            raise SettingsError(
+                "public_url",
+                f"is not set although experience_domains has {entry!r}",
+                "set it, so that nobody takes the name of this server",
+            )
 
 
 def _keeps_secrets(url: str) -> bool:

@@ -1,6 +1,7 @@
 """Domains of an experience: under which names it is reached, with which certificate, and which version serves.
 
-A name is unique in the server, so that a request finds its application by it.
+A name is unique in the server, so that a request finds its application by it. Which names there may be is up to the
+operator (`domain_names.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.experience.content import DEVELOP_NAME, check_number, check_version, staged
+from trunkline.actors.experience.domain_names import DomainNames
 from trunkline.actors.experience.kind import DOMAIN
 from trunkline.actors.experience.resource import ExperienceResource
 from trunkline.actors.experience.tls import check_certificate, check_key, key_fingerprint
@@ -87,6 +89,8 @@ def _check(change: Change) -> None:
             raise Invalid(
                 f"domainName: {new['domainName']!r} is not the name of a domain; write it as www.example.com."
             )
+        if change.old is None or change.old["domainName"] != new["domainName"]:
+            owner.system.component(DomainNames).check(new["domainName"], owner.ref.id)
     if named.get("version") is not None:
         check_version(staged(owner), owner.ref.id, new["version"])
     _check_tls(change)

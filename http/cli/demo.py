@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Set
 from typing import TYPE_CHECKING
 
@@ -9,9 +10,10 @@ import trio
 
 from trunkline.actors import boot
 from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
-from trunkline.bench.demo_records import ensure_records
+from trunkline.bench.demo_records import DOMAIN, ensure_records
 from trunkline.bench.errors import BenchError
 from trunkline.http.terminal import announce, failure_message, warn
+from trunkline.limits.settings import Settings
 
 if TYPE_CHECKING:
     from trunkline.http.serve import RunningServer
@@ -21,6 +23,13 @@ DEMO_PAUSE_S, DEMO_PAUSE_MAX_S = 1, 60
 DEMO_TOKEN_SCOPES = frozenset({"all.Device.read", "device.sendCommand"})
 """The scopes of the token that is printed with the example calls of the demo."""
 DEMO_TOKEN_TTL_S = 86_400
+
+
+def demo_settings(settings: Settings) -> Settings:
+    """The settings, in which the demo may have its domain."""
+    if settings.experience_domains is not None:
+        return settings
+    return dataclasses.replace(settings, experience_domains=DOMAIN["domainName"])
 
 
 async def run_demo_on(server: RunningServer) -> None:

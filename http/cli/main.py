@@ -28,7 +28,7 @@ from trunkline.bench.cli import demo as bench_demo
 from trunkline.bench.cli import link as bench_link
 from trunkline.http import control_socket
 from trunkline.http.cli.archive import archive_app
-from trunkline.http.cli.demo import log_in_hint, run_demo_on
+from trunkline.http.cli.demo import demo_settings, log_in_hint, run_demo_on
 from trunkline.http.cli.flow import flow_app
 from trunkline.http.terminal import ERR, OUT, announce, failure_message, warn
 from trunkline.http.version import VERSION
@@ -185,10 +185,10 @@ def serve_command(
     """Serve a data directory until SIGTERM. On a first start the first user is created."""
     from trunkline.http.serve import configure_logging, serve
 
-    tls = {"certfile": certfile, "keyfile": keyfile, "ca_certs": ca_certs}
-    settings = _settings(
-        config, limits, data_dir=data, host=host, port=port, engine=engine, blobs=blobs, **tls
-    )
+    more = {"certfile": certfile, "keyfile": keyfile, "ca_certs": ca_certs, "engine": engine, "blobs": blobs}
+    settings = _settings(config, limits, data_dir=data, host=host, port=port, **more)
+    if demo:
+        settings = demo_settings(settings)
     configure_logging(settings)
     if ignored := service_variables(os.environ):
         structlog.get_logger("trunkline.serve").warning(

@@ -8,7 +8,6 @@ So a host belongs either to one experience or to the API: an experience never an
 from __future__ import annotations
 
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import trio
 
@@ -25,12 +24,12 @@ _ON_PATH: Final = "/x/"
 
 
 class ExperienceHosts:
-    """Which hosts belong to an experience. `suffix` follows the slug in the names of hosts."""
+    """Which hosts belong to an experience. `suffix` follows the slug in the names of hosts; `own` is never one."""
 
-    def __init__(self, sites: Sites, suffix: str, public_url: str | None) -> None:
+    def __init__(self, sites: Sites, suffix: str, own: str | None) -> None:
         self._sites = sites
         self._suffix = f".{suffix}"
-        self._own_host = None if public_url is None else urlsplit(public_url).hostname
+        self._own_host = own
 
     def has(self, host: bytes) -> bool:
         """Whether a host, as the header has it, belongs to an experience."""

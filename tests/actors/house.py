@@ -163,7 +163,9 @@ async def running_house(
     """A system on `data_dir`, without throttles unless `limits` has them."""
     clock = ManualClock()
     given_limits = Limits.off() if limits is None else limits
-    settings = Settings(data_dir=str(data_dir), limits=given_limits, **settings_given)
+    settings = Settings(
+        data_dir=str(data_dir), limits=given_limits, **{"experience_domains": "*.example", **settings_given}
+    )
     with boot.opened(settings, clock) as system:
         hold_placement(system)
         async with boot.running(system):

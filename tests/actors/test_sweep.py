@@ -94,7 +94,8 @@ def check(system: System) -> None:
 async def opened(path: Path, **settings: Any) -> AsyncIterator[House]:
     """A system on what `path` holds, in which nobody sweeps but the test. Its house is still to be built."""
     clock = ManualClock()
-    with boot.opened(Settings(data_dir=str(path), limits=Limits.off(), **settings), clock) as system:
+    chosen = Settings(data_dir=str(path), limits=Limits.off(), experience_domains="*.example", **settings)
+    with boot.opened(chosen, clock) as system:
         async with trio.open_nursery() as nursery:
             await nursery.start(system.run)
             yield House(system, clock, ROOT)

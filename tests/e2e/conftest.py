@@ -24,6 +24,8 @@ from trunkline.actors.values.clock import SystemClock
 from trunkline.http.serve import serve
 from trunkline.limits.settings import Settings
 
+DOMAINS = "*.example *.example.com"
+"""The names that experiences may have as domains."""
 EMAIL = "owner@example.com"
 PASSWORD = "Correct-horse-7"
 ENGINE = os.environ.get("TRUNKLINE_ENGINE", "fast")
@@ -154,7 +156,7 @@ async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Serve
         port=0,
         admin_email=EMAIL,
         admin_password=PASSWORD,
-        **{"engine": ENGINE, "log_level": "error", **settings},
+        **{"engine": ENGINE, "log_level": "error", "experience_domains": DOMAINS, **settings},
     )
     chosen = dataclasses.replace(chosen, limits=chosen.limits.override({**PATIENT, **limits}))
     stopping = trio.Event()

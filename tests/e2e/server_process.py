@@ -18,7 +18,7 @@ from typing import Any
 
 import trio
 
-from tests.e2e.conftest import EMAIL, ENGINE, PASSWORD, Server
+from tests.e2e.conftest import DOMAINS, EMAIL, ENGINE, PASSWORD, Server
 from tests.patience import PATIENCE_S
 
 CLI = ("-m", "trunkline.http.cli.main")
@@ -29,7 +29,12 @@ LISTENING = re.compile(r" at (https?://\S+) ")
 def environment(more: Mapping[str, str]) -> dict[str, str]:
     """This process's environment without the variables that configure the server, and `more`."""
     inherited = {name: text for name, text in os.environ.items() if not name.startswith("TRUNKLINE_")}
-    return {**inherited, "TRUNKLINE_ENGINE": ENGINE, **more}
+    return {
+        **inherited,
+        "TRUNKLINE_ENGINE": ENGINE,
+        "TRUNKLINE_EXPERIENCE_DOMAINS": DOMAINS,
+        **more,
+    }
 
 
 class ServerProcess(Server):

@@ -188,7 +188,10 @@ async def test_a_connection_gets_the_certificate_of_its_domain(
     async with start_server(**of_server, public_url="https://api.farm.example") as server:
         exp = await new_experience(server)
         made = await exp.make("domains", domainName=HOST, **issued(authority, HOST))
-        await exp.make("domains", domainName="api.farm.example", **issued(authority, "api.farm.example"))
+        body = {"domainName": "api.farm.example", **issued(authority, "api.farm.example")}
+        assert (await exp.refused("POST", "domains", body)).startswith(
+            "domainName: api.farm.example is a name of"
+        )
 
         async def request(
             http2: bool, context: ssl.SSLContext = trusting, name: str = HOST
@@ -213,3 +216,41 @@ async def test_a_connection_gets_the_certificate_of_its_domain(
         assert (await request(False, strange)).status_code == 404
         await exp.patch(f"domains/{made['id']}", **issued(authority, HOST))
         assert (await request(True)).status_code == 404
+
+
+async def test_only_names_that_the_operator_permits_are_domains(start_server: Any) -> None:
+    """Nobody else knows by which names the API is called, so a stranger could take one of them with a certificate."""
+    async with start_server(experience_domains=None) as server:
+        exp = await new_experience(server)
+        for name in ("api.example.com", "www.farm.example"):
+            said = await exp.refused("POST", "domains", {"domainName": name})
+            assert said.startswith(f"domainName: {name} is not among the names that the operator")
+        one, other = exp.application.split("/")[2], await new_experience(server)
+    listed = f"shop.example *.farm.example={one}"
+    async with start_server(experience_domains=listed, public_url="http://api.farm.example") as server:
+        exp, other = (Experience(server, each.application) for each in (exp, other))
+        for name in ("a.farm.example", "b.c.farm.example", "SHOP.example"):
+            await exp.make("domains", domainName=name)
+        for name in ("api.farm.example", "farm.example", "xfarm.example", "x.shop.example"):
+            assert (await exp.refused("POST", "domains", {"domainName": name})).startswith(
+                f"domainName: {name} is"
+            )
+        for name in ("farm.localhost", "a.b.localhost"):
+            assert "localhost" in await exp.refused("POST", "domains", {"domainName": name})
+        assert "is not among" in await other.refused("POST", "domains", {"domainName": "d.farm.example"})
+        (made, *_) = (await exp.get("domains"))["items"]
+        assert "is not among" in await exp.refused(
+            "PATCH", f"domains/{made['id']}", {"domainName": "x.example"}
+        )
+        # What is stored stays and can be changed, also when the list does not have it any more.
+    async with start_server(experience_domains=None) as server:
+        exp = Experience(server, exp.application)
+        await exp.patch(f"domains/{made['id']}", domainName=made["domainName"], version=None)
+
+
+async def test_the_suffix_is_for_slugs(start_server: Any) -> None:
+    more = {"experience_suffix": "pages.example", "public_url": "https://api.pages.example"}
+    async with start_server(**more) as server:
+        exp = await new_experience(server)
+        said = await exp.refused("POST", "domains", {"domainName": "victim.pages.example"})
+        assert said.startswith("domainName: names that end with .pages.example are those of slugs")

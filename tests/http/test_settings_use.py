@@ -54,6 +54,7 @@ SHOWN_ELSEWHERE = {
     "codehost_url": "test_codehost.py",
     "cors_origins": "test_cors.py",
     "encryption_keys_file": "test_cli.py",
+    "experience_domains": "test_experience_addresses.py",
     "experience_suffix": "test_experience_serving.py",
     "http2_prior_knowledge": "test_http2.py",
     "keyfile": "test_tls.py",

@@ -70,6 +70,8 @@ def test_every_setting_can_come_from_the_environment(name: str) -> None:
         ("blobs_access_key", "blobs_secret_key"),
     )
     environ = {f"TRUNKLINE_{other.upper()}": "x" for group in together if name in group for other in group}
+    if name == "experience_suffix":
+        environ["TRUNKLINE_PUBLIC_URL"] = "https://devices.example.com"
     if name == "smtp_password_file":
         environ["TRUNKLINE_SMTP_USER"] = "x"
     settings = load(None, {**environ, f"TRUNKLINE_{name.upper()}": text})
@@ -118,6 +120,25 @@ def test_switches_read_the_usual_words(text: str, value: bool) -> None:
         ("smtp_password = 'x'", {}, {}, "smtp_user is not set although there is a password; set it or"),
         ('smtp_from = "a@b\\nBcc: x"', {}, {}, "smtp_from is 'a@b"),
         ("public_url = 'devices.example.com'", {}, {}, "public_url is 'devices.example.com'; give a URL"),
+        (
+            "experience_domains = 'WWW.example.com'",
+            {},
+            {},
+            "experience_domains has 'WWW.example.com'; give names",
+        ),
+        ("experience_domains = 'a.example=7'", {}, {}, "experience_domains has 'a.example=7'; give names"),
+        (
+            "experience_domains = '*'",
+            {},
+            {},
+            "public_url is not set although experience_domains has '*'; set it",
+        ),
+        (
+            "experience_suffix = 'pages.example'",
+            {},
+            {},
+            "public_url is not set although experience_suffix is; set",
+        ),
         ("port = 70000", {"TRUNKLINE_PORT": "1"}, {}, "port is 70000; give at most 65535"),
     ],
 )
