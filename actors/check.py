@@ -28,6 +28,7 @@ from trunkline.actors.jobs.results import result_problems
 from trunkline.actors.records import records
 from trunkline.actors.records.kept_answers import answer_problems
 from trunkline.actors.tables.check import row_problems
+from trunkline.actors.triggers.intake import trigger_problems
 from trunkline.store import backup
 from trunkline.store.blobs import Blobs
 from trunkline.store.contents_location import FOLDER, location_of
@@ -104,6 +105,7 @@ def verify(
         yield from row_problems(snapshot)
         yield from tree_problems(snapshot)
         yield from answer_problems(snapshot)
+        yield from trigger_problems(snapshot)
         yield from _seal_problems(snapshot, keys_file or path / FILE)
         if (path / RESULTS).is_dir():  # a backup has none
             yield from result_problems(snapshot, Blobs(path / RESULTS))

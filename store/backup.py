@@ -60,7 +60,8 @@ PROBLEMS_MAX: Final = 1000
 
 _PIECE_BYTES: Final = 1 << 20
 _GROWTH_BYTES: Final = 1 << 30  # room in a reader's map for what a running server adds while we open
-_NOT_CBOR: Final = frozenset({keys.INDEXES, keys.UNIQUE, keys.CELLS})
+_NOT_CBOR: Final = frozenset({keys.INDEXES, keys.UNIQUE, keys.CELLS, keys.TRIGGERS})
+"""Databases with values of other forms: whoever writes triggers checks them."""
 _TIMELINE: Final = frozenset({keys.ARRIVALS, keys.SEGMENTS, keys.RUNS})
 
 

@@ -6,7 +6,8 @@ comes. After the commit it is in the queue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -132,6 +133,28 @@ def stored_triggers(snapshot: Snapshot) -> list[tuple[bytes, bytes]]:
         if raw is not None:
             found.append((key, raw))
     return found
+
+
+def trigger_problems(snapshot: Snapshot) -> Iterator[str]:
+    """What is wrong with triggers and markers, which have forms of their own."""
+    for view in snapshot.keys(keys.TRIGGERS, b"", None):
+        key = bytes(view)
+        with suppress(StoreDamaged):  # a wrong checksum is told by the check of the store
+            raw = snapshot.get(keys.TRIGGERS, key)
+            if raw is None:
+                continue
+            try:
+                _check_form(key, raw)
+            except (ValueError, IndexError) as error:  # msgspec's errors are ValueErrors
+                yield f"{keys.TRIGGERS} {key.hex()}: the value is no trigger: {error}"
+
+
+def _check_form(key: bytes, raw: bytes) -> None:
+    """Raise `ValueError` unless a value is what its key says: a trigger, or the marker of what a run has done."""
+    if len(key) > keys.TRIGGER_KEY_BYTES:
+        decode(raw)
+    else:
+        decode_trigger(raw)
 
 
 def record_for(application: bytes, watcher: Watcher, cause: Cause) -> TriggerRecord:

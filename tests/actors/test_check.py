@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import trio
 
+from tests.actors.engine.flow_cases import node
+from tests.actors.engine.run_house import button, create_flow, press, waiting_triggers
 from tests.actors.house import running_house
+from tests.patience import PATIENCE_S
 from trunkline.actors import boot
 from trunkline.store import codec, keys, pages
 from trunkline.store.batch import Batch
@@ -55,6 +59,33 @@ async def test_a_sound_directory_has_no_problem(data: Path) -> None:
 async def test_a_directory_in_use_is_checked(tmp_path: Path) -> None:
     async with running_house(tmp_path / "data"):
         assert boot.check(tmp_path / "data").problems == []
+
+
+async def test_triggers_that_wait_are_checked_in_their_own_forms(tmp_path: Path) -> None:
+    """Workflows wait in the store as MessagePack, as CBOR (for large integers), and with markers of what they did."""
+    path = tmp_path / "data"
+    async with running_house(path) as house:
+        stored = {"keyName": "k", "valueType": "json", "value": "[1]"}
+        nodes = [node("s", "StoreValueNode", stored, ["d"]), node("d", "DelayNode", {"delay": 59})]
+        flow = await create_flow(house, [button(["s"])], nodes)
+        for payload in ({"n": 1}, {"n": 2**70}):
+            await press(house, flow, payload)
+        with trio.fail_after(PATIENCE_S):
+            while len(waiting_triggers(house)) < 3:  # two triggers and the marker of the first run
+                await trio.lowlevel.checkpoint()
+        assert boot.check(path).problems == []
+    # After a stop they wait for the next start.
+    with Store.open(path) as store:
+        with store.snapshot() as snapshot:
+            waiting = {bytes(key): len(key) for key in snapshot.keys(keys.TRIGGERS, b"", None)}
+        assert sorted(waiting.values()).count(keys.TRIGGER_KEY_BYTES) == 2
+        assert boot.check(path).problems == []
+        batch = Batch()
+        for key in waiting:
+            batch.put(keys.TRIGGERS, key, b"\xc1")  # a byte that neither form has
+        store.journal.submit(batch)
+    problems = boot.check(path).problems
+    assert sorted(each.split(" ")[1].rstrip(":") for each in problems) == sorted(key.hex() for key in waiting)
 
 
 async def test_a_page_that_ends_the_process_is_told(data: Path) -> None:
