@@ -20,6 +20,7 @@ pytestmark = [
 
 BLOCKS = "document.querySelectorAll('.opblock')"
 GROUPS = "document.querySelectorAll('.opblock-tag')"
+LISTED = "[...document.querySelectorAll('#operations li')]"
 FIELDS = """Object.fromEntries([...block.querySelectorAll("tr[data-param-name]")].map(
     (row) => [row.dataset.paramName, (row.querySelector("input, select, textarea") || {}).value]))"""
 VISIBLE = """[...block.querySelectorAll("tr[data-param-name]")].filter(
@@ -62,14 +63,18 @@ async def test_the_page_of_the_api_can_be_used_as_it_stands(tmp_path: Path) -> N
                 await page.until(f"{BLOCKS}.length === {count}")
                 await page.run(f"{GROUPS}[{position}].click()")
                 await page.until(f"{BLOCKS}.length === 0")
-            needed = [
-                list(groups).index(name) for name in ("Log in", "Devices", "States, commands and streams")
-            ]
-            for position in needed:
-                await page.run(f"{GROUPS}[{position}].click()")
-            await page.until(f"{BLOCKS}.length === {sum(list(groups.values())[each] for each in needed)}")
+            for name in ("Log in", "States, commands and streams"):
+                await page.run(f"{GROUPS}[{list(groups).index(name)}].click()")
 
-            await page.run(block("devices.get", OPEN))
+            # The browser finds each operation in the list below the groups, and a click there opens it.
+            listed = await page.run(f"{LISTED}.map((each) => each.textContent)")
+            assert len(listed) == len(TABLE.routes)
+            assert any("devices.get GET /applications/{applicationId}/devices" in each for each in listed)
+            await page.run(
+                f"{LISTED}.find((each) => each.textContent.includes(' devices.get ')).firstChild.click()"
+            )
+            needed = ("Log in", "Devices", "States, commands and streams")
+            await page.until(f"{BLOCKS}.length === {sum(groups[each] for each in needed)}")
             await page.until(block("devices.get", 'block.querySelector("tr[data-param-name]") && true'))
             fields = await page.run(block("devices.get", FIELDS))
             assert fields["applicationId"] == application["id"]

@@ -23,6 +23,9 @@ async def test_the_tutorial_works_as_it_stands(tmp_path: Path, checkout: Path) -
     text = (checkout / "docs" / "tutorial.md").read_text("utf-8")
     program = "\n\n".join(re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S))
     (start,) = re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S)
+    (port,) = re.findall(r"--port (\d+)", start)
+    assert port != "8080"  # the demo of the README may still use that
+    assert f'"http://127.0.0.1:{port}"' in program
     owner = dict(re.findall(r"(TRUNKLINE_\w+)='?([^\s']+)", start))
     async with started(tmp_path / "data", env=owner) as server:
         assert await server.listens(), server.log

@@ -1,7 +1,8 @@
 "use strict";
 
-// The page of the API. Four things differ from what Swagger UI does by itself:
+// The page of the API. Five things differ from what Swagger UI does by itself:
 // - Only the groups are shown at first, and no list of types: Swagger UI shows more than about 120 operations badly.
+// - All operations are listed below the groups, because the browser does not find what Swagger UI has not drawn.
 // - A log-in on this page is used for the other calls.
 // - The events of a stream are shown as they come. Swagger UI waits for the end of a body, and a stream has none; so
 //   its request is made here, and Swagger UI gets what had come when the reader stopped it.
@@ -51,8 +52,8 @@ async function fetchStream(url, request) {
   return new Response(text, { status: answer.status, headers: answer.headers });
 }
 
-function jsonParametersAsText(document) {
-  for (const item of Object.values(document.paths)) {
+function jsonParametersAsText(api) {
+  for (const item of Object.values(api.paths)) {
     for (const operation of Object.values(item)) {
       for (const parameter of operation.parameters) {
         if (!parameter.content) continue;
@@ -62,12 +63,54 @@ function jsonParametersAsText(document) {
       }
     }
   }
-  return document;
+  return api;
 }
 
-function show(document) {
+function element(name, ...children) {
+  const made = document.createElement(name);
+  made.append(...children);
+  return made;
+}
+
+function listOperations(api, open) {
+  const groups = new Map(api.tags.map((tag) => [tag.name, element("ul")]));
+  for (const [path, item] of Object.entries(api.paths)) {
+    for (const [method, { operationId, summary, tags }] of Object.entries(item)) {
+      const link = element("a", summary);
+      link.href = `#/${encodeURIComponent(tags[0])}/${encodeURIComponent(operationId)}`;
+      link.onclick = (event) => {
+        event.preventDefault();
+        open(tags[0], operationId);
+      };
+      const call = element("code", `${method.toUpperCase()} ${path}`);
+      groups.get(tags[0]).append(element("li", link, ` ${operationId} `, element("br"), call));
+    }
+  }
+  const columns = element("div");
+  for (const [name, list] of groups) {
+    if (list.children.length) columns.append(element("h3", name), list);
+  }
+  const section = document.getElementById("operations");
+  section.append(columns);
+  section.hidden = false;
+}
+
+function openOperation(ui, tag, operation) {
+  const { layoutActions } = ui.getSystem();
+  layoutActions.show(["operations-tag", tag], true);
+  layoutActions.show(["operations", tag, operation], true);
+  const shown = () => [...document.querySelectorAll(".opblock")].find((block) => block.id.replaceAll("\\", "").endsWith(`-${operation}`));
+  const scroll = (left) => {
+    const block = shown();
+    if (block) block.scrollIntoView();
+    else if (left) requestAnimationFrame(() => scroll(left - 1));
+  };
+  scroll(120);
+}
+
+function show(api) {
   const ui = SwaggerUIBundle({
-    spec: jsonParametersAsText(document),
+    spec: jsonParametersAsText(api),
     dom_id: "#api",
     deepLinking: true,
     docExpansion: "none",
@@ -85,6 +128,7 @@ function show(document) {
       return answer;
     },
   });
+  listOperations(api, (tag, operation) => openOperation(ui, tag, operation));
 }
 
 fetch("/openapi.json").then((answer) => answer.json()).then(show);
