@@ -24,7 +24,8 @@ PARTS: Final = ("triggers", "nodes", "globals", "minimumAgentVersion", "customNo
 """The fields of a definition."""
 
 _LISTS: Final = ("triggers", "nodes", "globals")
-_EDGE_SECONDS_MIN: Final = 0.1
+_SECONDS_MIN: Final = {"edge": 0.1, "embedded": 0.001}
+"""The least interval of timers by the class of the workflow; of those that run on this server it is 1."""
 _CUSTOM_NODE: Final = "CustomNodeExecuteNode"
 
 
@@ -70,7 +71,7 @@ def check_definition(definition: Doc, flow_class: str, limits: Limits, *, at: st
 
 def _check_time(trigger: Doc, flow_class: str, place: str) -> None:
     try:
-        schedule_of(trigger.get("config", {}), seconds_min=_EDGE_SECONDS_MIN if flow_class == "edge" else 1)
+        schedule_of(trigger.get("config", {}), seconds_min=_SECONDS_MIN.get(flow_class, 1))
     except Invalid as refusal:
         raise Invalid(f"{place}.config.{refusal.message}") from None
 

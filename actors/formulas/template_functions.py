@@ -84,6 +84,12 @@ class Dialect(NamedTuple):
     blocks: Mapping[str, Callable[[Evaluate, Write], Write]]
 
 
+def _gps_distance(one: Any, other: Any) -> Any:
+    """The metres between two places; false if one is no place, so that a condition can ask."""
+    distance = geometry.distance_m(one, other)
+    return False if math.isnan(distance) else distance
+
+
 def _add(one: Any, other: Any) -> float:
     return float(to_number(one)) + float(to_number(other))
 
@@ -336,7 +342,7 @@ HELPERS: Final[dict[str, Helper]] = {
     "formatDate": Helper(dates.format_date, 1, 2, _TIME_OPTIONS),
     "formatDateRelative": Helper(_format_date_relative, 1, 2, frozenset({"locale"}), of_run=True),
     "formatGps": Helper(geometry.format_gps, 1, 3),
-    "gpsDistance": Helper(geometry.distance_m, 2, 2),
+    "gpsDistance": Helper(_gps_distance, 2, 2),
     "gpsIsPointInside": Helper(geometry.is_point_inside, 2, 2, whole=True),
     "gt": Helper(operators.greater, 2, 2),
     "gte": Helper(operators.greater_or_equal, 2, 2),

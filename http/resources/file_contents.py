@@ -75,8 +75,8 @@ async def receive_content(call: Call, tree: TreeName) -> None:
 async def download_public(call: Call) -> Response:
     """Download a public file by its path. No token is needed.
 
-    Ranges are served (`Range`, `If-Range`). Files that a browser might run are sent to be saved. The query string means
-    nothing, so a page may change it to get around a cache.
+    Ranges are served (`Range`, `If-Range`). Files that a browser might run are sent to be saved. Pages of all origins
+    may read it. The query string means nothing, so a page may change it to get around a cache.
     """
     file: ShownFile = await call.service.read_message(
         FindFile(tree="file", application=call.application, path=call.ids["filePath"])
@@ -84,7 +84,9 @@ async def download_public(call: Call) -> Response:
     found = file.content
     assert found is not None
     link = Link(call.application, found.content, found.stored, found.name, found.type, 0)
-    return await serve(call, link, "public, max-age=0, must-revalidate")
+    answer = await serve(call, link, "public, max-age=0, must-revalidate")
+    answer.headers.append((b"access-control-allow-origin", b"*"))
+    return answer
 
 
 PUBLIC_DOWNLOAD: Final = Route(

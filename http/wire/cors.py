@@ -53,7 +53,7 @@ class CrossOrigin:
             return
 
         async def send_with_headers(message: dict[str, Any]) -> None:
-            if message["type"] == "http.response.start":
+            if message["type"] == "http.response.start" and not _is_for_all(message["headers"]):
                 message = {**message, "headers": [*message["headers"], *added]}
             await send(message)
 
@@ -70,6 +70,11 @@ class CrossOrigin:
             # A cache must not give this response to a page of an allowed origin.
             return [(b"vary", b"Origin")]
         return [*allowed, (b"access-control-expose-headers", _RESPONSE_HEADERS)]
+
+
+def _is_for_all(headers: Fields) -> bool:
+    """Whether a response is for pages of all origins by itself, as public files are."""
+    return any(name == b"access-control-allow-origin" for name, _ in headers)
 
 
 async def _send_preflight(send: Any, added: Fields) -> None:

@@ -57,6 +57,24 @@ async def test_every_response_to_an_allowed_page_can_be_read(start_server: Start
         assert "access-control-allow-origin" not in answer.headers
 
 
+async def test_pages_of_all_origins_read_public_files_whatever_is_allowed(start_server: StartServer) -> None:
+    for settings in ({}, {"cors_origins": PAGE}, {"cors_origins": "*"}):
+        async with start_server(**settings) as server, server.client() as client:
+            application = await server.application()
+            form = {"file": ("a.json", b"{}", "application/json")}
+            made = await client.post(
+                f"{application}/files", json={"name": "a.json", "type": "file", "fileSize": 2}
+            )
+            id = made.json()["id"]
+            done = await client.post(f"{application}/file/{id}/upload", files=form)
+            assert done.is_success, done.text
+            url = f"/files/{application.rpartition('/')[2]}/a.json"
+            for origin in (PAGE, OTHER):
+                answer = await client.get(url, headers={"Origin": origin})
+                assert (answer.status_code, answer.content) == (200, b"{}")
+                assert answer.headers.get_list("access-control-allow-origin") == ["*"]
+
+
 async def test_all_origins_may_be_allowed_and_none_are_by_default(start_server: StartServer) -> None:
     for settings, expected in (({"cors_origins": "*"}, "*"), ({}, None)):
         async with start_server(**settings) as server, server.client() as client:

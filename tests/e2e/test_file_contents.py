@@ -230,6 +230,7 @@ async def test_a_public_file_is_read_at_its_path_by_anybody(public: Files) -> No
     assert answer.headers["content-disposition"].startswith("attachment")
     assert answer.headers["content-security-policy"] == "sandbox; default-src 'none'"
     assert answer.headers["cache-control"] == "public, max-age=0, must-revalidate"
+    assert answer.headers["access-control-allow-origin"] == "*"
     assert (await read(public, file["url"], range="bytes=0-7")).content == html[:8]
     async with public.server.client("") as client:
         head = await client.head(file["url"])

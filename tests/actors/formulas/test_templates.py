@@ -116,6 +116,8 @@ def test_tells_distances_of_time_as_the_original() -> None:
         ("{{currentDateTime 'YYYY-MM-DD'}} {{currentDateTime 'x'}}", f"2024-11-07 {NOW_MS}"),
         ("{{formatDateRelative time}} {{formatDateRelative time '2024-02-29'}}", "8 months ago in 13 hours"),
         ("{{floor (gpsDistance data.place '40.1,-84.5')}}", "111195"),
+        ("{{gpsDistance data.place 'nowhere'}} {{gpsDistance data.nothing data.place}}", "false false"),
+        ("{{#if (gpsDistance data.place '')}}y{{else}}n{{/if}}", "n"),
         ("{{gpsIsPointInside data.place (array '38,-85' '40,-85' '40,-84' '38,-84')}}", "true"),
         ("{{gpsIsPointInside '41,-84.5' (array '38,-85' '40,-85' '40,-84' '38,-84')}}", "false"),
         ("{{formatGps data.place 'decimal' 2}} {{formatGps 'no place'}}", "39.10,-84.50 no place"),

@@ -223,6 +223,7 @@ async def test_a_refused_definition_says_what_is_wrong(tmp_path: Path) -> None:
         with pytest.raises(Invalid, match=r"^triggers\[0\]\.config\.seconds: 0\.1 is not possible"):
             await timed(house, timer(seconds=0.1))
         await timed(house, timer(seconds=0.1), flowClass="edge")
+        await timed(house, timer(seconds=0.05), flowClass="embedded")
         assert house.system.component(DueTimes).first_ms is None
 
 
