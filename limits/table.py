@@ -193,10 +193,12 @@ class Limits:
     uploads_max: int = _bound(
         32,
         "uploads",
-        "Uploads by a form at a time: each has some MiB in memory and a file open; above it 503.",
+        "Uploads at a time: each has some MiB in memory and a file open; half of them for one owner. Then 503.",
     )
     file_downloads_max: int = _bound(
-        64, "downloads", "Downloads of files at a time: each keeps a file open; above it 503."
+        256,
+        "downloads",
+        "Each keeps a file open; half of them for files of one owner, a quarter for one address. Then 503.",
     )
     form_fields_bytes_max: int = _bound(
         128 * KIB,
@@ -931,7 +933,11 @@ class Limits:
     import_wait_s: float = _bound(
         15, "seconds", "A call waits so long for its import, or for the check of a large one.", "call"
     )
-    downloads_max: int = _bound(64, "downloads", "Each keeps a file open; above it 503.")
+    downloads_max: int = _bound(
+        64,
+        "downloads",
+        "Results of jobs; each keeps a file open. Half for one owner, a quarter for one address. Then 503.",
+    )
     gate_retry_s: float = _bound(5, "seconds", "Retry-After of a closed gate; most jobs take seconds.")
     integration_connections_max: int = _bound(
         200, "connections", "Each has a task and up to a message in memory; others wait.", "server"

@@ -17,6 +17,7 @@ never removes one that is being kept.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import AsyncIterable, Callable, Iterator
 from contextlib import contextmanager
@@ -28,7 +29,9 @@ import trio
 
 from trunkline.actors.contents.named import PIECE_BYTES, applications, counted_bytes, name_of
 from trunkline.actors.contents.signatures import Link, Policy, Signatures
+from trunkline.actors.records.owners import Owners
 from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.runtime.owner_shares import OwnerShares
 from trunkline.actors.runtime.turns import as_domain_error
 from trunkline.actors.values.errors import Gone, PayloadTooLarge, StorageFull
 from trunkline.actors.values.ids import ROOT
@@ -56,7 +59,7 @@ class Contents:
     def __init__(self, system: System, signatures: Signatures) -> None:
         self._system = system
         self._store = system.store.contents
-        self._threads = trio.CapacityLimiter(system.limits.file_threads_max)
+        self._threads = OwnerShares("pieces of files", system.limits.file_threads_max, sys.maxsize, leaves=1)
         self._in_use: Counter[bytes] = Counter()
         """Contents that are being uploaded, by the key of their marker."""
         self._removing: frozenset[bytes] = frozenset()
@@ -211,10 +214,18 @@ class Contents:
             )
         return self._system.limits.files_bytes_max - used - self.writing_bytes
 
-    async def in_thread(self, call: Callable[[], T]) -> T:
-        """Run a call of the object store in a worker thread. Raises DomainError for its failures."""
+    async def in_thread(self, call: Callable[[], T], application: bytes | None = None) -> T:
+        """Run a call of the object store in a worker thread. Raises DomainError for its failures.
+
+        It is charged to the owner of the application, or else to whom the task works for.
+        """
         try:
-            return await trio.to_thread.run_sync(call, limiter=self._threads)
+            payer = (
+                self._system.payer()
+                if application is None
+                else self._system.component(Owners).of(application)
+            )
+            return await self._threads.in_thread(payer, call)
         except StoreError as failure:
             _log.error("contents cannot be read or written", reason=str(failure))
             raise as_domain_error(failure) from failure
@@ -254,7 +265,7 @@ class Contents:
                     remove()
             return allowed
 
-        return await trio.to_thread.run_sync(run, limiter=self._threads)
+        return await self._threads.in_thread(self._system.payer(), run)
 
     def _remove_contents(self, markers: list[bytes]) -> None:
         for marker in markers:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 from trunkline.actors.contents.contents import Contents
 from trunkline.actors.contents.named import name_of
 from trunkline.actors.contents.signatures import Link
-from trunkline.actors.values.errors import Gone, Overloaded
+from trunkline.actors.contents.slots import Slot, Slots
+from trunkline.actors.values.errors import Gone
 
 if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
@@ -26,31 +27,33 @@ class Downloads:
     def __init__(self, system: System) -> None:
         self._system = system
         self.contents = system.component(Contents)
-        self.running = 0
-        """The number of downloads that are under way."""
+        self._slots = Slots(system, "downloads", system.limits.file_downloads_max)
 
-    async def open(self, link: Link) -> Download:
-        """Open the content of a link.
+    @property
+    def running(self) -> int:
+        """The number of downloads that are under way."""
+        return self._slots.taken
+
+    async def open(self, link: Link, address: str | None = None) -> Download:
+        """Open the content of a link, for a client with this network address if there is one.
 
         Raises Gone if it was removed, Overloaded at the limit of downloads or if the object store cannot be reached,
         Crashed if the content is damaged.
         """
-        if self.running >= self._system.limits.file_downloads_max:
-            raise Overloaded(f"{self.running} downloads are under way, which is the bound of this server.")
-        self.running += 1
+        slot = self._slots.take(link.application, address)
         try:
             name = name_of(link.application, link.content)
             store = self._system.store.contents
-            content = await self.contents.in_thread(lambda: store.open(name, link.stored))
+            content = await self.contents.in_thread(lambda: store.open(name, link.stored), link.application)
         except BaseException:
-            self.running -= 1
+            slot.free()
             raise
         if content is None:
-            self.running -= 1
+            slot.free()
             raise Gone(
                 "The file was changed or deleted after this link was made; read it again for a new one."
             )
-        return Download(self, content)
+        return Download(self, link.application, content, slot)
 
 
 class Download:
@@ -59,8 +62,10 @@ class Download:
     A whole one is compared with its hash before its last piece is returned.
     """
 
-    def __init__(self, downloads: Downloads, content: Content) -> None:
+    def __init__(self, downloads: Downloads, application: bytes, content: Content, slot: Slot) -> None:
         self._downloads = downloads
+        self._application = application
+        self._slot = slot
         self._content: Content | None = content
         self._left_bytes = content.size_bytes
 
@@ -75,7 +80,7 @@ class Download:
         content, size = self._content, min(PIECE_BYTES, self._left_bytes)
         if content is None or not size:
             return None
-        piece = await self._downloads.contents.in_thread(lambda: content.read(size))
+        piece = await self._downloads.contents.in_thread(lambda: content.read(size), self._application)
         self._left_bytes -= len(piece)
         return piece
 
@@ -84,4 +89,4 @@ class Download:
         if self._content is not None:
             self._content.close()
             self._content = None
-            self._downloads.running -= 1
+            self._slot.free()

@@ -20,11 +20,12 @@ import trio
 from trunkline.actors.contents.contents import ContentDraft, Contents
 from trunkline.actors.contents.messages import CompleteUpload
 from trunkline.actors.contents.signatures import Policy
+from trunkline.actors.contents.slots import Slots
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Kind
 from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.errors import Gone, Invalid, NotFound, Overloaded
+from trunkline.actors.values.errors import Gone, Invalid, NotFound
 from trunkline.actors.values.ids import ROOT
 from trunkline.store.object_store import HashOnly, Stored
 
@@ -49,8 +50,12 @@ class Uploads:
         self.owners = owners
         self.locks: dict[bytes, trio.Lock] = {}
         """Locks of the contents whose uploads have all bytes."""
-        self.running = 0
+        self._slots = Slots(system, "uploads", system.limits.uploads_max)
+
+    @property
+    def running(self) -> int:
         """The number of uploads that are under way."""
+        return self._slots.taken
 
     def begin(self, policy: Policy) -> Upload:
         """Begin the upload that a form permits. Use it as an async context manager.
@@ -58,26 +63,19 @@ class Uploads:
         Raises NotFound if the application is gone, Gone if the file has another content by now, StorageFull if the
         application has no room for it, Overloaded at the limit of uploads.
         """
-        self.check_slot()
         complete = self.complete(policy)
         if complete is None:
             self.contents.check_room(policy.application, policy.size_bytes)
         return Upload(self, policy, complete)
 
-    def check_slot(self) -> None:
-        """Raise Overloaded at the limit of uploads."""
-        if self.running >= self.system.limits.uploads_max:
-            raise Overloaded(f"{self.running} uploads are under way, which is the bound of this server.")
-
     @contextmanager
-    def slot(self) -> Iterator[None]:
-        """Meanwhile an upload is under way. Raises Overloaded at the limit of uploads."""
-        self.check_slot()
-        self.running += 1
+    def slot(self, application: bytes) -> Iterator[None]:
+        """Meanwhile an upload to an application is under way. Raises Overloaded if its owner has its share."""
+        slot = self._slots.take(application)
         try:
             yield
         finally:
-            self.running -= 1
+            slot.free()
 
     def complete(self, policy: Policy) -> Stored | None:
         """What is stored of a content already; None while it is reserved. Raises NotFound or Gone."""
@@ -117,7 +115,7 @@ class Upload:
 
     async def __aenter__(self) -> Upload:
         async with AsyncExitStack() as held:
-            held.enter_context(self._uploads.slot())
+            held.enter_context(self._uploads.slot(self._policy.application))
             held.enter_context(self._reservation)
             await held.enter_async_context(self._draft)
             self._held = held.pop_all()

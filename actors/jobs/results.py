@@ -22,6 +22,7 @@ import jwt
 import structlog
 import trio
 
+from trunkline.actors.contents.slots import Slot, Slots
 from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import ENDED
 from trunkline.actors.records import records
@@ -30,7 +31,6 @@ from trunkline.actors.values.errors import (
     Crashed,
     Forbidden,
     NotFound,
-    Overloaded,
     PayloadTooLarge,
     StorageFull,
 )
@@ -68,8 +68,7 @@ class Results:
         self._system = system
         self._key: bytes | None = None
         self.base_url = ""
-        self.downloads = 0
-        """The number of open downloads."""
+        self._slots = Slots(system, "downloads", system.limits.downloads_max)
         self.received: set[str] = set()
         """The names of files that are stored before their job is queued, until it is."""
 
@@ -136,8 +135,13 @@ class Results:
         with content:
             return content.read()
 
-    def open(self, token: str) -> Download:
-        """Open the result for the token of a link.
+    @property
+    def downloads(self) -> int:
+        """The number of open downloads."""
+        return self._slots.taken
+
+    def open(self, token: str, address: str) -> Download:
+        """Open the result for the token of a link, for a client with this network address.
 
         Raises Forbidden for a link that this server did not sign, NotFound for one that has expired or whose result
         was removed, Overloaded at the limit of open downloads.
@@ -158,8 +162,6 @@ class Results:
             ) from None
         if system.clock.wall_ms() >= claims["exp"] * 1000:
             raise NotFound(_GONE)
-        if self.downloads >= system.limits.downloads_max:
-            raise Overloaded(f"{self.downloads} downloads are under way, which is the bound of this server.")
         with system.store.snapshot() as snapshot:
             file = file_of(snapshot, name[:ID_BYTES], name[ID_BYTES:])
         try:
@@ -169,7 +171,12 @@ class Results:
             raise Crashed("The file cannot be read; the fault is logged.") from failure
         if file is None or content is None:
             raise NotFound(_GONE)
-        return Download(self, file, content)
+        try:
+            slot = self._slots.take(name[:ID_BYTES], address)
+        except BaseException:
+            content.close()
+            raise
+        return Download(slot, file, content)
 
     def _signing_key(self) -> bytes:
         if self._key is None:
@@ -203,15 +210,14 @@ class Download:
     announced number of bytes has the correct file.
     """
 
-    def __init__(self, results: Results, file: Doc, content: Content) -> None:
+    def __init__(self, slot: Slot, file: Doc, content: Content) -> None:
         self.file_name: str = file["name"]
         self.content_type: str = file["contentType"]
         self.size_bytes: int = file["size"]
         self.sha256: str = file["sha256"]
-        self._results = results
+        self._slot = slot
         self._content: Content | None = content
         self._left = self.size_bytes
-        results.downloads += 1
 
     @property
     def digest(self) -> str:
@@ -234,7 +240,7 @@ class Download:
         if self._content is not None:
             self._content.close()
             self._content = None
-            self._results.downloads -= 1
+            self._slot.free()
 
 
 def name_of(application: bytes, id: bytes) -> str:

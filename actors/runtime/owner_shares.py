@@ -56,13 +56,15 @@ class _Account:
 class OwnerShares:
     """`places` may be used at a time, and at most `waiting_max` calls wait for one.
 
-    `what` names in the plural what is done, for sentences. For each place that an owner has, `leaves` places stay free
-    for others: with 1 an owner gets at most half of the places, so a new owner finds one however long the others keep
-    theirs; with 0 one owner may use all places while nobody else waits.
+    `what` and `whose` say in the plural what is done and by whom, for sentences. For each place that an owner has,
+    `leaves` places stay free for others: with 1 an owner gets at most half of the places, so a new owner finds one
+    however long the others keep theirs; with 0 one owner may use all places while nobody else waits.
     """
 
-    def __init__(self, what: str, places: int, waiting_max: int = 0, *, leaves: int = 0) -> None:
-        self.what = what
+    def __init__(
+        self, what: str, places: int, waiting_max: int = 0, *, leaves: int = 0, whose: str = "of this owner"
+    ) -> None:
+        self.what = f"{what} {whose}"
         self.places = places
         self.waiting_max = waiting_max
         self.leaves = leaves
@@ -215,7 +217,7 @@ class OwnerShares:
     def _refusal(self, own: int, verb: str) -> Overloaded:
         self.refused += 1
         return Overloaded(
-            f"{own} {self.what} of this owner {verb} already; there is no room for more now. Try again later."
+            f"{own} {self.what} {verb} already; there is no room for more now. Try again later."
         )
 
     # Accounts.

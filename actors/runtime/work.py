@@ -57,3 +57,11 @@ def end() -> None:
     """The work of the task is over, but the turn is not: it counts for this work, and nothing keeps it longer."""
     noted.work = current_work.get()
     current_work.set(None)
+
+
+def is_for(application: bytes) -> None:
+    """The work of the task turns out to be for this application, who pays for it from now on."""
+    work = current_work.get()
+    current_work.set(
+        Work("other", "", application) if work is None else work._replace(application=application)
+    )

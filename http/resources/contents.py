@@ -14,6 +14,7 @@ from trunkline.actors.contents.contents import Contents
 from trunkline.actors.contents.downloads import Downloads
 from trunkline.actors.contents.signatures import CONTENTS_PATH, UPLOADS_PATH, Link
 from trunkline.actors.contents.uploads import Uploads
+from trunkline.actors.runtime import work
 from trunkline.actors.values.structs import Query
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
@@ -66,6 +67,7 @@ async def upload(call: Call) -> Response:
     form = FormData(call)
     file = await form.expect_file("file")
     policy = system.component(Contents).signatures.read_form(form.fields, call.now_ms)
+    work.is_for(policy.application)
     form.check_size(policy.size_bytes)
     async with system.component(Uploads).begin(policy) as uploading:
         async for piece in file:
@@ -101,7 +103,7 @@ async def serve(call: Call, link: Link, caching: str = "private, max-age=0, must
             416, f"Range: the file has {size_bytes} bytes, and none of this range."
         )
         return Response(416, [*headers, (b"content-range", b"bytes */%d" % size_bytes)], body)
-    found = await system.component(Downloads).open(link)
+    found = await system.component(Downloads).open(link, request.address)
     if part is None:
         return Response(200, [*headers, (b"content-length", b"%d" % size_bytes)], stream=found)
     found.narrow(part.first, part.length)

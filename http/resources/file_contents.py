@@ -55,7 +55,7 @@ async def receive_content(call: Call, tree: TreeName) -> None:
     for name in form.fields:
         raise Invalid(f"{name[:100]}: is no field of this form; send only {tree}.")
     system.check_load()
-    with system.component(Uploads).slot():
+    with system.component(Uploads).slot(application):
         reserve = ReserveContent(tree=tree, file=id, if_match=call.if_match)
         content: bytes = (await system.ask(files, reserve)).value
         with contents.in_use(application, content):

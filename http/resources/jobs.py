@@ -189,7 +189,7 @@ async def download(call: Call) -> Response:
 
     The last bytes are sent only if the hash of the whole file is correct, so a complete download is correct.
     """
-    found = call.service.system.component(Results).open(call.query.token)
+    found = call.service.system.component(Results).open(call.query.token, call.request.address)
     headers = [
         (b"content-type", found.content_type.encode()),
         (b"content-length", b"%d" % found.size_bytes),

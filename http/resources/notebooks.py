@@ -155,7 +155,7 @@ async def upload(call: Call) -> Response:
     if not 0 < len(file_name) <= _FILE_NAME_CHARS_MAX:
         raise Invalid(f"jupyterFile: its file name must have 1 to {_FILE_NAME_CHARS_MAX} characters.")
     system.check_load()
-    with system.component(Uploads).slot():
+    with system.component(Uploads).slot(application):
         content = system.ids.new(call.now_ms)
         await contents.reserve_now(application, content, call.now_ms + _RESERVED_MS)
         with contents.in_use(application, content):
