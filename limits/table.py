@@ -298,6 +298,12 @@ class Limits:
         "The size of 500 events with short comments and histories, plus a reserve.",
         "call",
     )
+    flow_parts_max: int = _bound(
+        1_000,
+        "triggers, nodes or globals",
+        "Each is checked when it is saved, and a turn of the loop takes at most 5 ms.",
+        "workflow",
+    )
     flow_bytes_max: int = _bound(
         2 * MIB,
         "bytes",
@@ -608,6 +614,12 @@ class Limits:
     # Requests and connections.
     body_bytes_max: int = _bound(
         MIB, "bytes", "A body is kept in memory completely; 1 MiB is 10,000 small states.", "request"
+    )
+    body_values_max: int = _bound(
+        100_000,
+        "values",
+        "Values of the JSON of a body: decoding 100,000 takes 15 ms of a thread, and no other Python runs meanwhile.",
+        "request",
     )
     header_bytes_max: int = _bound(
         32 * KIB, "bytes", "Request line and headers: 8 KiB token, 8 KiB query, plus a reserve.", "request"

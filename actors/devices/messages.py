@@ -9,7 +9,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.devices.terms import Attribute, Attributes, DataType, DeviceQuery, SystemAttribute
+from trunkline.actors.devices.terms import (
+    Attribute,
+    Attributes,
+    AttributeTags,
+    DataType,
+    DeviceQuery,
+    SystemAttribute,
+)
 from trunkline.actors.records.page import Page
 from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.structs import FORM, Body, Message, Query
@@ -137,7 +144,7 @@ class AttributePatch(Body, frozen=True):
     name: Key | UnsetType = UNSET
     content_type: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
     description: Description | UnsetType = UNSET
-    attribute_tags: dict[Key, Annotated[str, Meta(min_length=1, max_length=255)]] | UnsetType = UNSET
+    attribute_tags: AttributeTags | UnsetType = UNSET
     system: SystemAttribute | UnsetType = UNSET
 
 

@@ -69,6 +69,10 @@ class SystemAttribute(Body, frozen=True):
     )
 
 
+AttributeTags = Annotated[dict[Key, Annotated[str, Meta(min_length=1, max_length=255)]], Meta(max_length=100)]
+"""As many as a device may have."""
+
+
 class Attribute(Body, frozen=True):
     """A declared attribute of a device: only declared attributes are accepted in its state."""
 
@@ -76,9 +80,7 @@ class Attribute(Body, frozen=True):
     data_type: DataType
     content_type: Annotated[str, Meta(max_length=64)] | msgspec.UnsetType = msgspec.UNSET
     description: Description | msgspec.UnsetType = msgspec.UNSET
-    attribute_tags: dict[Key, Annotated[str, Meta(min_length=1, max_length=255)]] | msgspec.UnsetType = (
-        msgspec.UNSET
-    )
+    attribute_tags: AttributeTags | msgspec.UnsetType = msgspec.UNSET
     system: SystemAttribute | msgspec.UnsetType = msgspec.UNSET
 
 

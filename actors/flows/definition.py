@@ -39,6 +39,10 @@ def check_definition(definition: Doc, flow_class: str, limits: Limits, *, at: st
     """Raise `Invalid` for the first part that is not acceptable; the sentence begins with its place, after `at`."""
     nodes: list[Doc] = definition.get("nodes", [])
     triggers: list[Doc] = definition.get("triggers", [])
+    for name in _LISTS:
+        count, most = len(definition.get(name, [])), limits.flow_parts_max
+        if count > most:
+            raise Invalid(f"{at}{name}: has {count} items; at most {most} are allowed.")
     for name in ("triggers", "nodes"):
         for position, part in enumerate(definition.get(name, [])):
             place = f"{at}{name}[{position}]"

@@ -27,6 +27,7 @@ from trunkline.actors.values.errors import DomainError, Overloaded, TooManyReque
 from trunkline.actors.values.ids import ROOT
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.errors import error_response
+from trunkline.http.calls.json_body import is_long_work
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import Route
 from trunkline.http.wire.request_context import current_request
@@ -34,6 +35,7 @@ from trunkline.http.wire.request_context import current_request
 Json = dict[str, Any]
 
 HIDDEN: Final = "***"
+_OMITTED: Final = "omitted"
 SECRET: Final = re.compile(r"password|secret|token|passphrase|privatekey|sslkey|credential|code$|hash$", re.I)
 _SECONDARY_TARGETS: Final = frozenset(get_args(SecondaryTarget))
 
@@ -89,7 +91,8 @@ async def _add(call: Call, owner: _Owner, before: Json | None, status: int, show
     bytes_max = call.service.system.limits.audit_body_bytes_max
     sent = _sent(call)
     is_record = "_type" in shown and "items" not in shown
-    if isinstance(sent, dict) and (is_record or status >= 400):
+    is_omitted = isinstance(sent, dict) and sent.keys() == {_OMITTED}
+    if isinstance(sent, dict) and not is_omitted and (is_record or status >= 400):
         sent = _visible(sent, shown if is_record else {})
     changed = {
         name: value
@@ -204,9 +207,12 @@ def _object(value: Any) -> Json | None:
 
 
 def _sent(call: Call) -> Any:
-    """The body of a call as it was sent; None without one, and the number of items of an array."""
+    """The body of a call as it was sent; None without one, the number of items of an array, and its length if it has
+    so many values that decoding it again would hold the loop."""
     if not call.request.body:
         return None
+    if is_long_work(call.request.body):
+        return {_OMITTED: f"{len(call.request.body)} bytes"}
     try:
         sent = msgspec.json.decode(call.request.body)
     except msgspec.DecodeError:
@@ -232,7 +238,7 @@ def _kept(value: Any, bytes_max: int) -> Json | None:
         return None
     kept: Json = _without_secrets(value)
     size = len(msgspec.json.encode(kept))
-    return kept if size <= bytes_max else {"omitted": f"{size} bytes"}
+    return kept if size <= bytes_max else {_OMITTED: f"{size} bytes"}
 
 
 def _without_secrets(value: Any) -> Any:

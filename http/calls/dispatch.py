@@ -45,7 +45,7 @@ from trunkline.http.calls.call_statistics import CallStatistics
 from trunkline.http.calls.entity_tag import tag_matches
 from trunkline.http.calls.errors import JSON, MethodNotAllowed, error_response, rate_limit
 from trunkline.http.calls.idempotency import IdempotentCalls
-from trunkline.http.calls.json_body import check, decode
+from trunkline.http.calls.json_body import check, decode, decode_beside, is_long_work
 from trunkline.http.calls.links import add_links
 from trunkline.http.calls.login_failures import LoginFailures
 from trunkline.http.calls.message_fields import PER_CALL_FIELDS
@@ -145,7 +145,7 @@ class Dispatcher:
         if call.is_backlog:
             assert route.backlog_handler is not None
             return await route.backlog_handler(call)
-        self._parse_body(call)
+        await self._parse_body(call)
         if route.prepare is not None:
             call.body = await route.prepare(call.body)
         if route.handler is not None:
@@ -224,6 +224,8 @@ class Dispatcher:
                 system.check_load()
                 decoded = None
                 if route.decoder is not None and (body or not route.optional_body):
+                    if is_long_work(body):
+                        return False
                     decoded = decode(route.decoder, body)
                     if route.bulk and type(decoded) is list:
                         return False
@@ -352,7 +354,7 @@ class Dispatcher:
         if not call.route.free_query:
             call.query, call.with_links = call.route.parser.parse(call.request.query)
 
-    def _parse_body(self, call: Call) -> None:
+    async def _parse_body(self, call: Call) -> None:
         """Decode the body. Raises `DomainError` if it is not valid."""
         route = call.route
         if route.streams_body:
@@ -360,10 +362,15 @@ class Dispatcher:
             assert stream is not None
             bytes_max = getattr(limits, route.body_limit) + limits.form_fields_bytes_max
             stream.limit(bytes_max, route.body_advice)
-        if route.decoder is not None and (call.request.body or not route.optional_body):
-            if call.request.body:
+        body = call.request.body
+        if route.decoder is not None and (body or not route.optional_body):
+            if body:
                 check(call.request, self.system.limits.body_bytes_max)
-            call.body = decode(route.decoder, call.request.body)
+            if is_long_work(body):
+                values_max = self.system.limits.body_values_max
+                call.body = await decode_beside(route.decoder, body, values_max)
+            else:
+                call.body = decode(route.decoder, body)
 
     def message(self, call: Call, message: type[Message]) -> Message:
         """A message whose fields are filled from the call. `message` is one of the messages of the route."""
