@@ -42,6 +42,7 @@ from trunkline.actors.devices.links import Links
 from trunkline.actors.devices.state_feed import StateFeed
 from trunkline.actors.devices.traffic import Traffic
 from trunkline.actors.engine.api_calls import ApiCalls
+from trunkline.actors.engine.branch_memory import BranchMemory
 from trunkline.actors.engine.flow_mails import FlowMails
 from trunkline.actors.engine.programs import Programs
 from trunkline.actors.engine.runner import FlowRunner
@@ -225,6 +226,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(BacklogLane(system.limits, system.clock, partial(holds_backlog, system)))
     system.add_component(Programs(system))
     system.add_component(ReadCalls(partial(read, system)))
+    system.add_component(BranchMemory())
     system.add_component(FlowRunner(system))
     system.add_component(FlowMails(system.limits))
     system.add_component(ApiCalls())

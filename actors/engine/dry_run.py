@@ -7,18 +7,21 @@ seed that the caller gives, so the same call has the same result.
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 import trio
 from msgspec import UNSET, Meta, UnsetType
 
+from trunkline.actors.engine.branch_memory import BranchMemory
 from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.errors import RunFailed
 from trunkline.actors.engine.executor import execute
+from trunkline.actors.engine.heavy_work import in_thread, is_large
 from trunkline.actors.engine.program import compile_program
 from trunkline.actors.engine.programs import Programs, decoded_globals
 from trunkline.actors.engine.share import Share
+from trunkline.actors.engine.snapshots import BYTES_MAX, SNAPSHOTS_MAX, Snapshots
 from trunkline.actors.engine.visit import Bounds, NodeStep, Program, Run, Visit
 from trunkline.actors.engine.world import DryWorld
 from trunkline.actors.flows.bodies import Definition
@@ -43,9 +46,6 @@ from trunkline.actors.values.timestamps import iso, parse_report_time
 from trunkline.limits.table import Limits
 from trunkline.store import keys
 from trunkline.store.codec import decode
-
-STEPS_SHOWN_MAX: Final = 200
-"""Steps of which an answer shows the payload; of the others it shows the path."""
 
 
 class Stub(Body, frozen=True):
@@ -119,6 +119,7 @@ class FlowTester(Actor):
         run.authors.append(message.by.mandates)
         run.judge = self.system.component(Authors).judge(application)
         run.opened_world = DryWorld(self.system, application, flow, record["name"], run.authors)
+        run.memory = self.system.component(BranchMemory)
         run.find_program = partial(self.system.component(Programs).custom_node, application)
         return await dry_run(definition, body, run)
 
@@ -137,21 +138,21 @@ def new_run(
     if body.time is not UNSET:
         now_ms = parse_report_time(body.time, now_ms, field="time")
     bounds = Bounds(limits.run_steps_max, limits.run_loop_items_max, limits.run_payload_bytes_max)
-    run = Run(bounds, now_ms, body.seed, partial(pool.call, owner=owner), identity, [])
+    run = Run(bounds, now_ms, body.seed, partial(pool.call, owner=owner), identity, [], owner=owner)
     run.deadline_s = trio.current_time() + limits.run_deadline_s
     return run
 
 
 async def dry_run(definition: Doc, body: FlowTest, run: Run) -> Doc:
     """Run a definition; return the path, the debug messages, the last payload, and the error if it failed."""
-    check_nesting(body.data, "data")
-    check_nesting(body.payload, "payload")
+    is_long = is_large(body.data) or is_large(body.payload)
+    given = await in_thread(_given, body) if is_long else _given(body)
     program = compile_program(definition)
     trigger = _trigger(definition, body.trigger)
     program = _with_stubs(program, body.stubs)
     run.programs.append(program)
-    run.snapshots = []
-    payload = _first_payload(definition, trigger, body, run)
+    run.snapshots = Snapshots()
+    payload = _first_payload(definition, trigger, given, run)
     error: RunFailed | None = None
     await run.share.enter()
     try:
@@ -165,11 +166,7 @@ async def dry_run(definition: Doc, body: FlowTest, run: Run) -> Doc:
             **named(run, program_number, index),
             "output": output,
             "tookUs": took_us,
-            **(
-                {"payload": run.snapshots[at]}
-                if at < STEPS_SHOWN_MAX and run.snapshots[at] is not None
-                else {}
-            ),
+            **run.snapshots.shown(at),
         }
         for at, (program_number, index, output, took_us) in enumerate(run.path)
     ]
@@ -194,6 +191,11 @@ async def dry_run(definition: Doc, body: FlowTest, run: Run) -> Doc:
             if program.nodes[each.node].id not in body.stubs
         ],
     }
+    if run.snapshots.left_out:
+        shown["leftOut"] = (
+            f"The payload is not shown after {run.snapshots.left_out} steps: an answer has the first "
+            f"{SNAPSHOTS_MAX}, up to {BYTES_MAX} bytes in all."
+        )
     if error is not None:
         shown["error"] = {
             **named(run, error.program, error.node),
@@ -224,17 +226,24 @@ def _trigger(definition: Doc, named: str | UnsetType) -> int:
     )
 
 
-def _first_payload(definition: Doc, trigger: int, body: FlowTest, run: Run) -> Doc:
+def _given(body: FlowTest) -> tuple[Any, Doc]:
+    """Copies of the data and of the rest of the payload that the caller gives."""
+    check_nesting(body.data, "data")
+    check_nesting(body.payload, "payload")
+    return copied(body.data), copied(body.payload)
+
+
+def _first_payload(definition: Doc, trigger: int, given: tuple[Any, Doc], run: Run) -> Doc:
     """The payload that the first nodes get: what every run has, then what the caller gives."""
     of: Doc = definition["triggers"][trigger]
     return {
         "time": iso(run.now_ms),
-        "data": copied(body.data),
+        "data": given[0],
         **run.identity,
         "triggerId": of.get("key", ""),
         "triggerType": of["type"],
         "globals": decoded_globals(definition.get("globals", [])),
-        **copied(body.payload),
+        **given[1],
     }
 
 

@@ -1,8 +1,11 @@
 """The executor: visits the nodes of a program, in depth first order.
 
 Owns the order, the bounds on a run, and when the turn is left to others (`share.py`). A branch gets a copy of the
-payload where an output leads to several nodes; along a chain the payload is shared. Branches never merge. The first
-error ends the run, with all its branches.
+payload where an output leads to several nodes, when it begins; the last of them keeps the payload itself, as what
+follows along a chain does. Branches never merge. The first error ends the run, with all its branches.
+
+What a visit computes is charged to its budget (`formulas/price.py`). What does not fit into the event loop is computed
+in a thread, and the visit begins again with the value. So a node computes first, and then acts.
 
 Loops and custom nodes run a part of a program within a node, by `Visit.walk`: its depth is bounded.
 """
@@ -15,10 +18,19 @@ from typing import Any, Final
 
 import trio
 
+from trunkline.actors.engine.branch_memory import Waiting, WaitingOfRun, waiting_bytes
 from trunkline.actors.engine.copies import copied, size_of
 from trunkline.actors.engine.errors import NodeError, RunFailed
-from trunkline.actors.engine.visit import PATH_MAX, Capped, CustomNode, Program, Run, Visit
+from trunkline.actors.engine.heavy_work import (
+    compute,
+    in_thread,
+    is_large,
+)
+from trunkline.actors.engine.snapshots import Snapshots
+from trunkline.actors.engine.visit import PATH_MAX, Capped, CustomNode, NodeStep, Program, Run, Visit
+from trunkline.actors.formulas import price
 from trunkline.actors.formulas.errors import EvaluationError
+from trunkline.actors.formulas.price import Budget, TakesLong
 from trunkline.actors.values.errors import DomainError
 
 DEPTH_MAX: Final = 16
@@ -27,32 +39,53 @@ SIZE_STEPS: Final = 16
 """The size of the payload is looked at after so many steps."""
 
 
-def execute(program: Program, trigger: int, payload: Any, run: Run) -> Awaitable[object]:
+async def execute(program: Program, trigger: int, payload: Any, run: Run) -> None:
     """Run what follows the trigger with this index. The caller has the turn of `run.share`. Raises `RunFailed`."""
-    return _Walker(program, 0, run, 0).walk(program.starts[trigger], payload)
+    waiting = WaitingOfRun(run.memory, run.owner)
+    try:
+        await _Walker(program, 0, run, 0, waiting).walk(program.starts[trigger], payload)
+    finally:
+        waiting.end()
+
+
+_Branch = tuple[int, Any, Waiting | None]
+"""A node to visit and its payload, or what it shares with branches that begin later."""
 
 
 class _Walker:
     """Walks through one program in one run, while the run has the turn (`share.py`)."""
 
-    __slots__ = ("_depth", "_number", "_program", "_run")
+    __slots__ = ("_budget", "_depth", "_number", "_program", "_run", "_waiting")
 
-    def __init__(self, program: Program, number: int, run: Run, depth: int) -> None:
+    def __init__(self, program: Program, number: int, run: Run, depth: int, waiting: WaitingOfRun) -> None:
         self._program = program
         self._number = number
         self._run = run
         self._depth = depth
+        self._waiting = waiting
+        self._budget = Budget(run.owner)
 
     async def walk(self, starts: tuple[int, ...], payload: Any) -> Capped | None:
         """Visit the nodes at `starts` and all that follow; return how the pass of a loop ended."""
+        around = price.enter(self._budget)
+        try:
+            return await self._walk(starts, payload)
+        finally:
+            price.leave(around)
+
+    async def _walk(self, starts: tuple[int, ...], payload: Any) -> Capped | None:
         run, nodes, number, path = self._run, self._program.nodes, self._number, self._run.path
-        steps_max, share = run.bounds.steps, run.share
+        steps_max, share, budget = run.bounds.steps, run.share, self._budget
         capped: Capped | None = None
         visit = Visit(run, number, self._depth, self._inner, self._call)
-        stack = _branches(starts, payload)
+        stack: list[_Branch] = []
+        if starts:
+            await self._follow(stack, starts, payload, starts[0])
         now_ns = time.perf_counter_ns()
         while stack:
-            index, visit.payload = stack.pop()
+            index, visit.payload, waiting = stack.pop()
+            if waiting is not None:
+                visit.payload = await self._own(waiting)
             _, _, _, step, outputs, _ = nodes[index]
             at = run.steps
             if at >= steps_max:
@@ -63,37 +96,33 @@ class _Walker:
             is_kept = at < PATH_MAX
             if is_kept:
                 path.append((number, index, 0, 0))
-                if run.snapshots is not None:
-                    run.snapshots.append(None)
             began_ns = now_ns
+            budget.begin()
+            visit.progress = None
             try:
-                output = step(visit)
-                if type(output) is not int:
-                    output = await self._outside(output)
-                if not run.steps % SIZE_STEPS:
-                    self._check_size(visit.payload)
-            except NodeError as error:
-                raise RunFailed(number, index, error, visit.payload) from None
-            except EvaluationError as error:
-                raise RunFailed(
-                    number, index, NodeError("EvaluationError", str(error)), visit.payload
-                ) from None
-            except DomainError as refusal:
-                raise RunFailed(
-                    number, index, NodeError(refusal.type, refusal.message), visit.payload
-                ) from None
+                try:
+                    output = step(visit)
+                    if type(output) is not int:
+                        output = await self._outside(output)
+                except TakesLong as long:
+                    output = await self._begin_again(step, visit, long)
+                if visit.has_grown or not run.steps % SIZE_STEPS:
+                    visit.has_grown = False
+                    await self._check_size(visit.payload)
+            except (NodeError, EvaluationError, DomainError) as error:
+                raise RunFailed(number, index, _as_node_error(error), visit.payload) from None
             now_ns = time.perf_counter_ns()
             if is_kept:
                 path[at] = (number, index, output, (now_ns - began_ns) // 1000)
                 if run.snapshots is not None:
-                    run.snapshots[at] = copied(visit.payload)
+                    await self._snapshot(run.snapshots, at, visit.payload)
             if visit.capped is not None:
                 capped, visit.capped = visit.capped, None
             followers = outputs[output] if 0 <= output < len(outputs) else ()
             if len(followers) == 1:
-                stack.append((followers[0], visit.payload))
+                stack.append((followers[0], visit.payload, None))
             elif followers:
-                stack += _branches(followers, visit.payload)
+                await self._follow(stack, followers, visit.payload, index)
             else:
                 run.paths_completed += 1
             if now_ns > share.ends_ns:
@@ -101,7 +130,45 @@ class _Walker:
                 now_ns = time.perf_counter_ns()
         return capped
 
-    async def _outside(self, step: Awaitable[int]) -> int:
+    async def _begin_again(self, step: NodeStep, visit: Visit, long: TakesLong) -> int:
+        """Make a visit whose work is too long for the event loop: each part that is, is computed in a thread."""
+        while True:
+            await self._outside(compute(self._budget, long))
+            try:
+                output = step(visit)
+                return output if type(output) is int else await self._outside(output)
+            except TakesLong as next:
+                long = next
+
+    async def _follow(self, stack: list[_Branch], starts: tuple[int, ...], payload: Any, node: int) -> None:
+        """Have some nodes visited, the last one last."""
+        if len(starts) == 1:
+            stack.append((starts[0], payload, None))
+            return
+        try:
+            if is_large(payload):
+                size = await self._outside(in_thread(waiting_bytes, payload))
+            else:
+                size = waiting_bytes(payload)
+            waiting = self._waiting.add(payload, len(starts), size)
+        except NodeError as error:
+            raise RunFailed(self._number, node, error, payload) from None
+        stack += [(index, None, waiting) for index in reversed(starts)]
+
+    async def _own(self, waiting: Waiting) -> Any:
+        """The payload of a branch that begins."""
+        if not self._waiting.begin(waiting):
+            return waiting.payload
+        payload = waiting.payload
+        return await self._outside(in_thread(copied, payload)) if is_large(payload) else copied(payload)
+
+    async def _snapshot(self, snapshots: Snapshots, at: int, payload: Any) -> None:
+        if is_large(payload):
+            await self._outside(in_thread(snapshots.keep, at, payload))
+        else:
+            snapshots.keep(at, payload)
+
+    async def _outside(self, step: Awaitable[Any]) -> Any:
         """Wait for a step without the turn, at most until the deadline of the run."""
         run = self._run
         run.has_waited = True
@@ -155,22 +222,25 @@ class _Walker:
             raise NodeError("TooDeep", f"At most {DEPTH_MAX} loops and custom nodes stand within each other.")
         await self._run.share.enter()
         try:
-            return await _Walker(program, number, self._run, self._depth + 1).walk(starts, payload)
+            return await _Walker(program, number, self._run, self._depth + 1, self._waiting).walk(
+                starts, payload
+            )
         finally:
             self._run.share.leave()
 
-    def _check_size(self, payload: Any) -> None:
+    async def _check_size(self, payload: Any) -> None:
         most = self._run.bounds.payload_bytes
-        if size_of(payload, most) > most:
+        if is_large(payload) and await self._outside(in_thread(size_of, payload, most)) > most:
             raise NodeError("PayloadTooLarge", f"The payload has more than {most} bytes as JSON.")
+
+
+def _as_node_error(error: NodeError | EvaluationError | DomainError) -> NodeError:
+    if isinstance(error, NodeError):
+        return error
+    if isinstance(error, DomainError):
+        return NodeError(error.type, error.message)
+    return NodeError("EvaluationError", str(error))
 
 
 def _too_late() -> NodeError:
     return NodeError("RunTimeout", "The run has reached its deadline.")
-
-
-def _branches(starts: tuple[int, ...], payload: Any) -> list[tuple[int, Any]]:
-    """The nodes to visit, the last first, each with a payload of its own."""
-    if len(starts) == 1:
-        return [(starts[0], payload)]
-    return [(index, copied(payload)) for index in reversed(starts)]

@@ -1,38 +1,62 @@
 """Work that grows with the payload: the bounds on what a node makes, and threads for what takes longer.
 
 A node whose work may take more than a few milliseconds does it in a thread, so that the event loop serves others
-meanwhile. The run waits for the thread, so nothing else touches its payload.
+meanwhile. The run waits for the thread, so nothing else touches its payload. Threads are shared by owner: they share
+the interpreter with the event loop, so more of them would not be faster. What the work costs is charged to the visit
+(`formulas/price.py`), also in the thread, where it is looked at times whether the run still goes on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import trio
 
-from trunkline.actors.engine.copies import size_of
+from trunkline.actors.engine.copies import copied, size_of
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.visit import Visit
+from trunkline.actors.formulas import price
+from trunkline.actors.formulas.price import Budget, TakesLong
+from trunkline.actors.runtime.owner_shares import OwnerShares
 
 INLINE_ITEMS_MAX: Final = 1_000
 """Items that a node goes through without a thread."""
 INLINE_BYTES_MAX: Final = 65_536
 """About the bytes as JSON of what a node copies without a thread."""
 THREADS_MAX: Final = 2
-"""Threads of nodes at one time. They share the interpreter with the event loop, so more would not be faster."""
+"""Threads of nodes at one time, half of them of one owner."""
+THREADS_WAITING_MAX: Final = 1_024
+"""Computations that wait for a thread; there are fewer runs."""
 
-_THREADS: trio.lowlevel.RunVar[trio.CapacityLimiter] = trio.lowlevel.RunVar("node_threads")
+_THREADS: trio.lowlevel.RunVar[OwnerShares] = trio.lowlevel.RunVar("node_threads")
 
 
 async def in_thread(work: Callable[..., Any], *arguments: Any) -> Any:
     """Do the work in a thread, and return or raise what it does. Long work calls `give_up_if_cancelled` at times."""
+    budget = price.current() or Budget()
+    return await _threads().in_thread(
+        budget.owner, partial(budget.in_thread, partial(work, *arguments), give_up_if_cancelled)
+    )
+
+
+async def compute(budget: Budget, long: TakesLong) -> None:
+    """Compute in a thread what did not fit into the event loop. Then the work that needs it can be begun again."""
+    assert long.work is not None
+    await _threads().in_thread(
+        budget.owner, partial(budget.compute_in_thread, long.work, give_up_if_cancelled)
+    )
+    budget.again()
+
+
+def _threads() -> OwnerShares:
     try:
-        limiter = _THREADS.get()
+        return _THREADS.get()
     except LookupError:
-        limiter = trio.CapacityLimiter(THREADS_MAX)
-        _THREADS.set(limiter)
-    return await trio.to_thread.run_sync(work, *arguments, limiter=limiter)
+        threads = OwnerShares("computations of workflows", THREADS_MAX, THREADS_WAITING_MAX, leaves=1)
+        _THREADS.set(threads)
+        return threads
 
 
 def give_up_if_cancelled() -> None:
@@ -44,8 +68,27 @@ def give_up_if_cancelled() -> None:
 
 
 def is_large(value: Any) -> bool:
-    """Whether copying a value takes more than a few milliseconds, or makes a payload much larger."""
+    """Whether copying a value takes more than a millisecond, or makes a payload much larger."""
     return isinstance(value, list | dict) and size_of(value, INLINE_BYTES_MAX) > INLINE_BYTES_MAX
+
+
+def copy_of(value: Any) -> Any:
+    """A deep copy of a value, in the price of the visit. For nodes that have changed nothing yet."""
+    return price.long_work(copied, value) if is_large(value) else copied(value)
+
+
+async def copied_value(value: Any) -> Any:
+    """The same for what waits anyway."""
+    return await in_thread(copied, value) if is_large(value) else copied(value)
+
+
+async def size_in_bytes(value: Any, most: int) -> int:
+    """About the bytes of a value as JSON; the count ends as soon as it is above `most`."""
+    size = size_of(value, INLINE_BYTES_MAX)
+    if size <= INLINE_BYTES_MAX:
+        return size
+    counted: int = await in_thread(size_of, value, most)
+    return counted
 
 
 def check_items(visit: Visit, count: int, field: str) -> None:
@@ -55,8 +98,19 @@ def check_items(visit: Visit, count: int, field: str) -> None:
         raise NodeError("TooManyItems", f"{field}: {count} items; an array has at most {most} here.")
 
 
-def check_payload(visit: Visit) -> None:
-    """Refuse a payload over the bound. For nodes that have put something large there, before the next one does."""
+def check_sum(visit: Visit, value: Any, replaced: Any) -> None:
+    """Refuse a value with which the payload would be over the bound. For nodes that put several."""
     most = visit.run.bounds.payload_bytes
-    if size_of(visit.payload, most) > most:
+    if size_of([visit.payload, value], INLINE_BYTES_MAX) <= INLINE_BYTES_MAX:
+        return
+    if price.long_work(_size_with, visit.payload, value, replaced, 2 * most) > most:
         raise NodeError("PayloadTooLarge", f"The payload has more than {most} bytes as JSON.")
+
+
+def _size_with(payload: Any, value: Any, replaced: Any, most: int) -> int:
+    return size_of([payload, value], most) - size_of(replaced, most)
+
+
+def check_payload(visit: Visit) -> None:
+    """Have a payload refused that is over the bound, at the end of the visit. For nodes that put something large."""
+    visit.has_grown = True

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from trunkline.actors.engine.copies import size_of
 from trunkline.actors.engine.errors import RunFailed
 from trunkline.actors.engine.programs import CompiledFlow
 from trunkline.actors.engine.visit import Run
@@ -12,7 +11,6 @@ from trunkline.actors.flows.run_records import Outcome, RunRecord, packed
 from trunkline.actors.triggers.intake import TriggerRecord
 from trunkline.actors.triggers.queue import Queued
 
-DEBUG_BYTES_MAX: Final = 64 * 1024
 _NODES_TOLD: Final = 3
 
 
@@ -45,13 +43,9 @@ def run_record(
         for program, index, output, step_us in run.path
         for number in (position(program, index), output, step_us)
     ]
-    debug: list[list[Any]] = []
-    left = DEBUG_BYTES_MAX
-    for each in run.debugged:
-        left -= size_of(each.value, left) + len(each.message)
-        if left < 0:
-            break
-        debug.append([position(each.program, each.node), each.level, each.message, each.value])
+    debug = [
+        [position(each.program, each.node), each.level, each.message, each.value] for each in run.debugged
+    ]
     notes = [
         [position(program, index), message, count] for (program, index, message), count in run.notes.items()
     ]

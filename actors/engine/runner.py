@@ -18,6 +18,7 @@ import msgspec
 import structlog
 import trio
 
+from trunkline.actors.engine.branch_memory import BranchMemory
 from trunkline.actors.engine.ends import Ends
 from trunkline.actors.engine.error_runs import error_cause, error_watchers, fault_of
 from trunkline.actors.engine.errors import RunFailed
@@ -193,6 +194,8 @@ class FlowRunner:
             deadline_s=self._share.began_s + self._system.limits.run_deadline_s,
             judge=self._authors.judge(entry.application),
             authors=authors,
+            owner=self._owners.of(entry.application),
+            memory=self._system.component(BranchMemory),
         )
         failed: RunFailed | None = None
         work.begin(Work("run", compiled.name, entry.application, detail=partial(last_nodes, run)))

@@ -7,11 +7,12 @@ other nodes from running: it fails the run that reaches the node, with a sentenc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from reprlib import Repr
 from typing import Any, Final, TypeVar
 
 from trunkline.actors.engine.visit import Visit, refused
+from trunkline.actors.formulas import price
 from trunkline.actors.formulas.errors import FormulaError
 from trunkline.actors.formulas.expressions import compile_expression
 from trunkline.actors.formulas.paths import Path, compile_path
@@ -91,6 +92,16 @@ def needed_text_reader(config: Config, name: str) -> Callable[[Visit], str]:
     """The same for a field that a node cannot do without."""
     needed_template(config, name)
     return text_reader(config, name)
+
+
+def remaining(visit: Visit, parts: Sequence[T]) -> Iterator[T]:
+    """The parts of the work of a node, one after the other: one that is done is not done again (`Visit.progress`)."""
+    budget = price.current()
+    for at in range(visit.progress or 0, len(parts)):
+        yield parts[at]
+        visit.progress = at + 1
+        if budget is not None:
+            budget.keep()
 
 
 def expression_of(config: Config, name: str) -> Callable[[Any], Any]:

@@ -60,4 +60,5 @@ class TestResult(View, frozen=True, kw_only=True):
     debug: list[TestDebug]
     notes: list[TestNote]
     problems: list[TestProblem]
+    left_out: str | UnsetType = UNSET
     error: TestError | UnsetType = UNSET

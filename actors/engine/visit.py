@@ -12,8 +12,11 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, NamedTuple, Protocol
 
+from trunkline.actors.engine.branch_memory import BranchMemory
+from trunkline.actors.engine.copies import copied, size_of
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.share import Share
+from trunkline.actors.engine.snapshots import Snapshots
 from trunkline.actors.engine.world import World
 from trunkline.actors.formulas.values import UNDEFINED
 from trunkline.actors.records.mandate import Mandates
@@ -30,6 +33,8 @@ NOTES_MAX: Final = 100
 NOTE_CHARS_MAX: Final = 300
 DEBUG_MESSAGES_MAX: Final = 1_000
 """Messages of debug nodes that a run keeps."""
+DEBUG_BYTES_MAX: Final = 64 * 1024
+"""About the bytes as JSON of what they tell."""
 
 
 class Node(NamedTuple):
@@ -152,8 +157,13 @@ class Run:
     authors: list[Mandates] = field(default_factory=list)
     """In whose name the node is visited: the authors of the workflow, then those of the custom nodes that it is in."""
     _random: Random | None = None
-    snapshots: list[Any] | None = None
+    snapshots: Snapshots | None = None
     """The payload after each step, in a dry run."""
+    owner: bytes = b""
+    """Who is charged for what the run uses of the server."""
+    memory: BranchMemory = field(default_factory=BranchMemory)
+    """Counts the payloads of branches that wait."""
+    debug_bytes_left: int = DEBUG_BYTES_MAX
 
     @property
     def world(self) -> World | None:
@@ -195,7 +205,18 @@ class Visit:
     The visits of one walk are the same object, one after the other.
     """
 
-    __slots__ = ("call", "capped", "depth", "node", "payload", "program", "run", "walk")
+    __slots__ = (
+        "call",
+        "capped",
+        "depth",
+        "has_grown",
+        "node",
+        "payload",
+        "program",
+        "progress",
+        "run",
+        "walk",
+    )
 
     def __init__(self, run: Run, program: int, depth: int, walk: Walk, call: CallProgram) -> None:
         self.run = run
@@ -209,6 +230,10 @@ class Visit:
         """How many loops and custom nodes are around it."""
         self.node = -1
         self.capped: Capped | None = None
+        self.has_grown = False
+        """Whether the node has put something large into the payload, whose size is to be looked at."""
+        self.progress: Any = None
+        """What a node has done already that is not to be done again if its work is begun anew, in terms of the node."""
 
     @property
     def world(self) -> World:
@@ -255,10 +280,14 @@ class Visit:
         return (self.run.now_ms // 1000 & 0xFFFFFFFF).to_bytes(4, "big") + digest
 
     def tell(self, level: str, message: str, value: Any) -> None:
-        """Tell who watches the workflow. Messages beyond the bound are dropped."""
-        debugged = self.run.debugged
-        if len(debugged) < DEBUG_MESSAGES_MAX:
-            debugged.append(Debugged(self.node, level, message, value, self.program))
+        """Tell who watches the workflow. From the first message on that is beyond the bounds they are dropped."""
+        run = self.run
+        if len(run.debugged) >= DEBUG_MESSAGES_MAX or run.debug_bytes_left < 0:
+            return
+        run.debug_bytes_left -= size_of(value, run.debug_bytes_left) + len(message)
+        if run.debug_bytes_left >= 0:
+            value = value if self.is_last else copied(value)
+            run.debugged.append(Debugged(self.node, level, message, value, self.program))
 
     def note(self, message: str) -> None:
         """Note in the record of the run that the node ignores something of its settings or its payload."""

@@ -13,6 +13,7 @@ from trunkline.actors.devices.selection import device_filter
 from trunkline.actors.experience.content import find, looks_like_id
 from trunkline.actors.experience.tokens import LoggedIn
 from trunkline.actors.formulas.errors import EvaluationError, FormulaError
+from trunkline.actors.formulas.price import TakesLong, inline
 from trunkline.actors.formulas.templates import compile_template
 from trunkline.actors.formulas.values import UNDEFINED, to_text
 from trunkline.actors.records.kind import Doc
@@ -46,11 +47,11 @@ def judge(endpoint: Doc, caller: LoggedIn | None) -> Verdict:
 
 
 def device_of(endpoint: Doc, context: Any) -> bytes | None:
-    """The id that the template of an endpoint gives for a request; None if it gives none."""
+    """The id that the template of an endpoint gives for a request; None if it gives none, or takes long for it."""
     try:
         template = compile_template(endpoint.get("deviceIdTemplate") or "", _TEMPLATE_CHARS_MAX)
-        value = template.value(context)
-    except (FormulaError, EvaluationError):
+        value = inline(template.value, context)
+    except (FormulaError, EvaluationError, TakesLong):
         return None
     text = "" if value is None or value is UNDEFINED else to_text(value).strip()
     return bytes.fromhex(text) if looks_like_id(text) else None

@@ -7,8 +7,8 @@ is a place that `{{#fillSection "name"}}` fills from a page or a component, wher
 `{{file "path"}}` is the address of a public file. `{{element ...}}` stands for a dashboard, which this server does not
 draw in pages: a sentence says so.
 
-A rendering is bounded by its text, its steps and the depth of its components. It needs no store, so that a long one can
-run in a thread.
+A rendering is bounded by its text and the depth of its components, and its work is charged (`formulas/price.py`). It
+needs no store, so that a long one can run in a thread.
 """
 
 from __future__ import annotations
@@ -25,18 +25,11 @@ from trunkline.actors.formulas.template_run import Evaluate, Run, Scope, Write
 from trunkline.actors.formulas.templates import Template, compile_template
 from trunkline.actors.formulas.values import UNDEFINED, to_text, truth
 
-STEPS_AT_ONCE: Final = 5_000
-"""Steps of a rendering on the event loop: some milliseconds. One that needs more is begun again in a thread."""
-
 _NO_DASHBOARD: Final = "<p>This server does not show dashboards in pages of experiences.</p>"
 
 
 class RenderingError(Exception):
     """A view cannot be rendered. The sentence names it."""
-
-
-class TooLong(Exception):
-    """The rendering takes more steps than it was given."""
 
 
 class View:
@@ -64,7 +57,6 @@ class RenderBounds(NamedTuple):
 
     text_chars: int
     component_depth: int
-    steps: int
 
 
 class _Rendering:
@@ -123,13 +115,12 @@ def render(
     now_ms: int,
     files_url: str,
 ) -> str:
-    """The text of a page in its layout. Raises `RenderingError`, and `TooLong` over the bound of steps.
+    """The text of a page in its layout. Raises `RenderingError`.
 
     `files_url` is the address of the public files of the application.
     """
     rendering = _Rendering(components, bounds.component_depth, page, files_url)
     run = Run(context, bounds.text_chars, now_ms)
-    run.steps_left = bounds.steps
     run.host = rendering
     try:
         for view in (page, layout):
@@ -140,8 +131,6 @@ def render(
                 rendering.page = run.captured(lambda: write(Scope(run, context, None)))  # noqa: B023 - called at once
         return rendering.filled(rendering.page, bounds.text_chars)
     except (FormulaError, EvaluationError) as error:
-        if run.steps_left < 0:
-            raise TooLong from None
         raise RenderingError(f"The {rendering.view.kind} {rendering.view.name}: {error}") from None
 
 

@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from babel import Locale, UnknownLocaleError
 
 from trunkline.actors.formulas.errors import EvaluationError
+from trunkline.actors.formulas.price import spend
 from trunkline.actors.formulas.values import UNDEFINED, to_text
 
 FORMAT_CHARS_MAX: Final = 1024
@@ -105,6 +106,7 @@ def format_date(value: Any, form: Any = UNDEFINED, *, tz: Any = UNDEFINED, local
 
 def written_date(local: datetime, form: str, language: str = "en") -> str:
     """Write a date of a zone in a format."""
+    spend(len(form) // 8)
     return "".join([part(local) for part in _compile(form, language)])
 
 

@@ -33,6 +33,7 @@ from trunkline.actors.formulas.expression_terms import (
 )
 from trunkline.actors.formulas.expression_tokens import END, Token, text_literal, tokens_of
 from trunkline.actors.formulas.paths import Path, compile_path
+from trunkline.actors.formulas.price import computed
 from trunkline.actors.formulas.values import UNDEFINED, to_number, whole_as_int
 
 EXPRESSION_CHARS_MAX: Final = 32_767
@@ -55,7 +56,8 @@ def compile_expression(text: str, variable: Callable[[str], Evaluate] | None = N
             f"An expression has at most {EXPRESSION_CHARS_MAX} characters; this one has {len(text)}."
         )
     term = _Reader(tokens_of(text), variable or _path_variable).whole()
-    return _with_whole_numbers(term.evaluate) if term.computes else term.evaluate
+    evaluate = _with_whole_numbers(term.evaluate) if term.computes else term.evaluate
+    return lambda payload: computed(evaluate, payload)
 
 
 def _with_whole_numbers(evaluate: Evaluate) -> Evaluate:

@@ -10,6 +10,7 @@ import re
 from typing import Any, Final
 
 from trunkline.actors.formulas.errors import EvaluationError
+from trunkline.actors.formulas.price import spend
 from trunkline.actors.formulas.values import UNDEFINED, to_number, to_text
 
 EARTH_RADIUS_M: Final = 6_371_008.8
@@ -95,6 +96,7 @@ def is_point_inside(value: Any, corners: Any) -> bool:
     place = parse_place(value)
     if place is None or not isinstance(corners, list):
         return False
+    spend(4 * len(corners))
     polygon = [each for each in map(parse_place, corners) if each is not None]
     latitude, longitude = place
     inside = False

@@ -11,12 +11,20 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from trunkline.actors.formulas.errors import EvaluationError
+from trunkline.actors.formulas.long_texts import PIECE_CHARS, in_pieces, joined
+from trunkline.actors.formulas.price import spend
 from trunkline.actors.formulas.values import TEXT_CHARS_MAX, UNDEFINED, to_text
 
 INDENT_MAX: Final = 10
 """Characters of a level of indentation, as in JavaScript."""
 
-_quoted: Final = json.encoder.encode_basestring
+_quoted_piece: Final = json.encoder.encode_basestring
+
+
+def _quoted(text: str) -> str:
+    if len(text) <= PIECE_CHARS:
+        return _quoted_piece(text)
+    return f'"{in_pieces(lambda piece: _quoted_piece(piece)[1:-1], text)}"'
 
 
 def json_text(value: Any, spacer: Any = UNDEFINED) -> Any:
@@ -33,6 +41,7 @@ def json_text(value: Any, spacer: Any = UNDEFINED) -> Any:
     opened: list[tuple[Iterator[Any], str]] = []
     written, inner = _start(value)
     while True:
+        spend(1)
         left -= len(written)
         if left < 0:
             raise EvaluationError(f"The JSON text is longer than {TEXT_CHARS_MAX} characters.")
@@ -51,7 +60,7 @@ def json_text(value: Any, spacer: Any = UNDEFINED) -> Any:
             pieces.append(end if first else _line(indent, len(opened)) + end)
             first = False
         if not opened:
-            return "".join(pieces)
+            return joined(pieces)
         separator = "" if first else ","
         written = separator + _line(indent, len(opened))
         if end == "}":

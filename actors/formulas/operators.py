@@ -14,9 +14,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from trunkline.actors.formulas.errors import EvaluationError
+from trunkline.actors.formulas.long_texts import contains
+from trunkline.actors.formulas.price import spend
 from trunkline.actors.formulas.values import (
     ARRAY_CHARS_MAX,
     EXACT_INTEGER_MAX,
+    ITEMS_AT_ONCE,
     UNDEFINED,
     compare,
     length_of,
@@ -201,18 +204,28 @@ def _length(value: Any = UNDEFINED, *_: Any) -> Any:
 def _includes(collection: Any = UNDEFINED, wanted: Any = UNDEFINED, *_: Any) -> bool:
     """Whether an array has an item (NaN is like NaN), or a text contains a text. All else contains nothing."""
     if isinstance(collection, str):
-        return text(wanted) in collection
+        return contains(collection, text(wanted))
     if not isinstance(collection, list):
         return False
     if len(collection) > INCLUDES_ITEMS_MAX:
         raise EvaluationError(f"includes takes arrays of at most {INCLUDES_ITEMS_MAX} items.")
+    return has_item(collection, wanted)
+
+
+def has_item(items: list[Any], wanted: Any) -> bool:
+    """Whether an array has an item; NaN is like NaN."""
     if isinstance(wanted, float) and math.isnan(wanted):
-        return any(isinstance(item, float) and math.isnan(item) for item in collection)
+        found: Callable[[Any], bool] = lambda item: isinstance(item, float) and math.isnan(item)  # noqa: E731
+    else:
+        found = lambda item: strict_equal(item, wanted)  # noqa: E731
     # Python finds texts and exact numbers faster, but for it 1 is true.
     quick = isinstance(wanted, str) or (isinstance(wanted, int | float) and abs(wanted) < EXACT_INTEGER_MAX)
-    if quick and wanted not in collection:
-        return False
-    return any(strict_equal(item, wanted) for item in collection)
+    for start in range(0, len(items), ITEMS_AT_ONCE):
+        part = items[start : start + ITEMS_AT_ONCE]
+        spend(len(part))
+        if not (quick and wanted not in part) and any(map(found, part)):
+            return True
+    return False
 
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {

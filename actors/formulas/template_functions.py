@@ -1,19 +1,19 @@
 """The helpers of templates, one table: name, function, number of arguments.
 
+A helper charges what it does with the items and the characters of its arguments (`price.py`): a step an item.
+
 Arithmetic and comparison follow JavaScript, as all of `values` does. A helper that a template calls as `{{#name ...}}`
 stands in `CONDITIONS`. What `format` and the dates do stands in files of their own.
 """
 
 from __future__ import annotations
 
-import base64
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote, unquote
 
 import msgspec
 import re2
@@ -22,10 +22,22 @@ from trunkline.actors.formulas import dates, geometry, operators
 from trunkline.actors.formulas.byte_texts import from_base64
 from trunkline.actors.formulas.errors import EvaluationError, FormulaError
 from trunkline.actors.formulas.json_text import json_text
+from trunkline.actors.formulas.json_values import json_value
+from trunkline.actors.formulas.long_texts import in_pieces, joined, lowered, stripped, to_base64, uppered
 from trunkline.actors.formulas.number_formats import format_number
 from trunkline.actors.formulas.paths import Path, compile_path
+from trunkline.actors.formulas.price import spend
 from trunkline.actors.formulas.template_run import Evaluate, Scope, Write
+from trunkline.actors.formulas.uri_texts import (
+    COMPONENT,
+    WHOLE_URI,
+    decode_uri,
+    decode_uri_component,
+    encode_uri,
+    query_string_encode,
+)
 from trunkline.actors.formulas.values import (
+    ITEMS_AT_ONCE,
     TEXT_CHARS_MAX,
     UNDEFINED,
     WHITE_SPACE,
@@ -51,9 +63,6 @@ PATTERN_WORK_A_STEP: Final = 512
 PATTERNS_KEPT: Final = 64
 PATHS_KEPT: Final = 256
 
-_COMPONENT: Final = "-_.!~*'()"
-_WHOLE_URI: Final = _COMPONENT + ";,/?:@&=+$#"
-_BROKEN_CODE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 _TIME_OPTIONS: Final = frozenset({"tz", "locale"})
 
 
@@ -112,16 +121,26 @@ def _written(value: Any) -> str:
 
 
 def _title_case(value: Any) -> str:
-    pieces = []
     before = " "
-    for character in _written(value):
-        pieces.append(character.upper() if before.isspace() else character.lower())
-        before = character
-    return "".join(pieces)
+
+    def changed(piece: str) -> str:
+        nonlocal before
+        spend(len(piece) // 4)
+        characters = []
+        for character in piece:
+            characters.append(character.upper() if before.isspace() else character.lower())
+            before = character
+        return "".join(characters)
+
+    return in_pieces(changed, _written(value), ITEMS_AT_ONCE)
 
 
 def _substring(value: Any, start: Any, end: Any = UNDEFINED) -> str:
     text = _written(value)
+    if text.isascii():
+        first = _clamped(start, len(text))
+        last = len(text) if end is UNDEFINED else _clamped(end, len(text))
+        return text[min(first, last) : max(first, last)]
     units = text.encode("utf-16-le", "surrogatepass")
     length = len(units) // 2
     one = _clamped(start, length)
@@ -143,11 +162,12 @@ def _join(value: Any, separator: Any = ",") -> str:
     pieces: list[str] = []
     left = TEXT_CHARS_MAX
     for item in value:
+        spend(1)
         pieces.append(_written(item))
         left -= len(pieces[-1])
         if left < 0:
             raise EvaluationError(f"The joined text is longer than {TEXT_CHARS_MAX} characters.")
-    return between.join(pieces)
+    return joined(pieces, between)
 
 
 def _length(value: Any) -> int:
@@ -163,53 +183,11 @@ def _default_to(value: Any, default: Any) -> Any:
 
 
 def _encode_base64(value: Any) -> str:
-    return base64.b64encode(_written(value).encode("utf-8", "replace")).decode("ascii")
+    return to_base64(_written(value).encode("utf-8", "replace"))
 
 
 def _decode_base64(value: Any) -> str:
     return from_base64(_written(value)).decode("utf-8", "replace")
-
-
-def _encode_uri(safe: str) -> Callable[[Any], str]:
-    return lambda value: quote(to_text(value), safe=safe, errors="replace")
-
-
-def _decode_uri_component(value: Any) -> str:
-    return _unquoted(to_text(value), "decodeURIComponent")
-
-
-def _decode_uri(value: Any) -> str:
-    """Decode all but what stands for a reserved character: `%2F` stays."""
-    text = to_text(value)
-    for mark in ";/?:@&=+$,#":
-        code = f"%{ord(mark):02X}"
-        text = text.replace(code, f"%25{code[1:]}").replace(code.lower(), f"%25{code[1:].lower()}")
-    return _unquoted(text, "decodeURI")
-
-
-def _unquoted(text: str, name: str) -> str:
-    try:
-        decoded = unquote(text, errors="strict")
-    except UnicodeDecodeError:
-        raise EvaluationError(f"{name}: the text is not encoded as a URI.") from None
-    if _BROKEN_CODE.search(text) is not None:
-        raise EvaluationError(f"{name}: the text is not encoded as a URI.")
-    return decoded
-
-
-def _query_string_encode(value: Any) -> str:
-    """A query string as of Node's `querystring`: an item of an array is a field of its own, an object is empty."""
-    if not isinstance(value, dict):
-        return ""
-    encode = _encode_uri(_COMPONENT)
-    fields = []
-    for key, item in value.items():
-        for each in item if isinstance(item, list) else [item]:
-            plain = isinstance(each, str | int | float) and not (
-                isinstance(each, float) and not math.isfinite(each)
-            )
-            fields.append(f"{encode(key)}={encode(each) if plain else ''}")
-    return "&".join(fields)
 
 
 def _json_encode(value: Any, spacer: Any = UNDEFINED) -> Any:
@@ -218,7 +196,7 @@ def _json_encode(value: Any, spacer: Any = UNDEFINED) -> Any:
 
 def _json_decode(value: Any) -> Any:
     try:
-        return msgspec.json.decode(to_text(value))
+        return json_value(to_text(value))
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return UNDEFINED
 
@@ -235,7 +213,10 @@ def _merge(*objects: Any) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for each in objects:
         if isinstance(each, dict):
-            merged |= each
+            items = iter(each.items())
+            for _ in range(0, len(each), ITEMS_AT_ONCE):
+                spend(ITEMS_AT_ONCE // 4)
+                merged.update(islice(items, ITEMS_AT_ONCE))
     return merged
 
 
@@ -252,8 +233,10 @@ def _last(value: Any) -> Any:
 
 
 def _index_by_key(items: Any, wanted: Any, key: Any = "key") -> int:
-    get = _path(to_text(key)).get
+    path = _path(to_text(key))
+    get, price = path.get, 1 + len(path.keys) // 4
     for index, item in enumerate(items if isinstance(items, list) else ()):
+        spend(price)
         if strict_equal(get(item), wanted):
             return index
     return -1
@@ -274,7 +257,12 @@ def _path(text: str) -> Path:
 
 def _includes(collection: Any, value: Any) -> bool:
     if isinstance(collection, dict):
-        return any(strict_equal(each, value) for each in collection.values())
+        values = iter(collection.values())
+        for _ in range(0, len(collection), ITEMS_AT_ONCE):
+            spend(ITEMS_AT_ONCE)
+            if any(strict_equal(each, value) for each in islice(values, ITEMS_AT_ONCE)):
+                return True
+        return False
     return bool(operators.FUNCTIONS["includes"](collection, value))
 
 
@@ -329,13 +317,13 @@ HELPERS: Final[dict[str, Helper]] = {
     "ceil": Helper(_whole(operators.FUNCTIONS["ceil"])),
     "currentDateTime": Helper(_current_date_time, 0, 1, _TIME_OPTIONS, of_run=True),
     "decodeBase64": Helper(_decode_base64),
-    "decodeURI": Helper(_decode_uri),
-    "decodeURIComponent": Helper(_decode_uri_component),
+    "decodeURI": Helper(decode_uri),
+    "decodeURIComponent": Helper(decode_uri_component),
     "defaultTo": Helper(_default_to, 2, 2, whole=True),
     "divide": Helper(_whole(operators.divide), 2, 2),
     "encodeBase64": Helper(_encode_base64),
-    "encodeURI": Helper(_encode_uri(_WHOLE_URI)),
-    "encodeURIComponent": Helper(_encode_uri(_COMPONENT)),
+    "encodeURI": Helper(encode_uri(WHOLE_URI)),
+    "encodeURIComponent": Helper(encode_uri(COMPONENT)),
     "eq": Helper(strict_equal, 2, 2, whole=True),
     "floor": Helper(_whole(operators.FUNCTIONS["floor"])),
     "format": Helper(_format, 1, 2, whole=True),
@@ -354,7 +342,7 @@ HELPERS: Final[dict[str, Helper]] = {
     "last": Helper(_last, whole=True),
     "length": Helper(_length, whole=True),
     "lookup": Helper(_lookup, 2, 2, whole=True),
-    "lower": Helper(lambda value: _written(value).lower()),
+    "lower": Helper(lambda value: lowered(_written(value))),
     "lt": Helper(operators.less, 2, 2),
     "lte": Helper(operators.less_or_equal, 2, 2),
     "match": Helper(_match, 2, 2, of_run=True),
@@ -364,14 +352,14 @@ HELPERS: Final[dict[str, Helper]] = {
     "multiply": Helper(_whole(operators.multiply), 2, 2),
     "ne": Helper(operators.strictly_unequal, 2, 2, whole=True),
     "obj": Helper(_obj, 0, 0, None, whole=True),
-    "queryStringEncode": Helper(_query_string_encode, whole=True),
+    "queryStringEncode": Helper(query_string_encode, whole=True),
     "scaleLinear": Helper(_scale_linear, 5, 5),
     "substring": Helper(_substring, 2, 3),
     "subtract": Helper(_whole(operators.subtract), 2, 2),
     "titleCase": Helper(_title_case),
-    "trim": Helper(lambda value: _written(value).strip(WHITE_SPACE)),
+    "trim": Helper(lambda value: stripped(_written(value), WHITE_SPACE)),
     "typeof": Helper(type_of, whole=True),
-    "upper": Helper(lambda value: _written(value).upper()),
+    "upper": Helper(lambda value: uppered(_written(value))),
     "valueByKey": Helper(_value_by_key, 2, 4, whole=True),
 }
 

@@ -1,19 +1,18 @@
-"""One evaluation of a template: its bounds, what it has written, and what names mean at a place."""
+"""One evaluation of a template: its bounds, what it has written, and what names mean at a place.
+
+Its work is charged to the budget of the work at hand (`price.py`), without one to a budget of its own.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from trunkline.actors.formulas.errors import EvaluationError
+from trunkline.actors.formulas.long_texts import joined
+from trunkline.actors.formulas.price import Budget, current
 from trunkline.actors.formulas.values import UNDEFINED, strict_equal
-
-STEPS_MAX: Final = 1_000_000
-"""Steps of one evaluation: one or two seconds of work."""
-
-CHARACTERS_A_STEP: Final = 32
-"""Characters or items that a helper may take or make for one step."""
 
 
 class Run:
@@ -21,6 +20,7 @@ class Run:
 
     __slots__ = (
         "arguments",
+        "budget",
         "characters_left",
         "host",
         "now_ms",
@@ -28,7 +28,6 @@ class Run:
         "partials_deep",
         "pieces",
         "root",
-        "steps_left",
         "within",
     )
 
@@ -36,7 +35,7 @@ class Run:
         self.root = root
         self.pieces: list[str] = []
         self.characters_left = text_length_max
-        self.steps_left = STEPS_MAX
+        self.budget = current() or Budget()
         self.now_ms = now_ms
         # Whether this evaluates a text that a helper took from a payload.
         self.within = False
@@ -59,14 +58,15 @@ class Run:
         outer, self.pieces = self.pieces, []
         try:
             write()
-            return "".join(self.pieces)
+            return joined(self.pieces)
         finally:
             self.pieces = outer
 
     def spend(self, steps: int) -> None:
-        self.steps_left -= steps
-        if self.steps_left < 0:
-            raise EvaluationError(f"The template takes more than {STEPS_MAX} steps.")
+        budget = self.budget
+        budget.left -= steps
+        if budget.left < 0:
+            budget.used_up()
 
     def clock(self) -> int:
         """The time of this run in milliseconds: the same at each call."""

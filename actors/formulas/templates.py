@@ -4,8 +4,8 @@
 `template_functions`, the blocks in `template_blocks`. A template makes a text, JSON, or a value: a template that is one
 `{{path}}` keeps the type.
 
-One evaluation is bounded: by the length of what it writes, and by its work, counted in steps. A step is a statement, an
-item of a loop, or `CHARACTERS_A_STEP` characters or items that a helper takes or makes.
+One evaluation is bounded: by the length of what it writes, and by its work, which is charged (`price.py`). A statement,
+an item of a loop and a call of a helper are a step; what a helper does with items and characters it charges itself.
 
 The file is long because the compiler is one class, whose methods call each other.
 """
@@ -20,7 +20,10 @@ import msgspec
 
 from trunkline.actors.formulas.errors import EvaluationError, FormulaError
 from trunkline.actors.formulas.expressions import compile_expression
+from trunkline.actors.formulas.json_values import json_value
+from trunkline.actors.formulas.long_texts import escaped, joined
 from trunkline.actors.formulas.paths import Path
+from trunkline.actors.formulas.price import CHARACTERS_A_STEP, computed
 from trunkline.actors.formulas.template_blocks import (
     write_each,
     write_if,
@@ -31,7 +34,6 @@ from trunkline.actors.formulas.template_blocks import (
 from trunkline.actors.formulas.template_functions import CONDITIONS, HELPERS, NOT_SERVED, Dialect, Helper
 from trunkline.actors.formulas.template_partials import Inlines, with_inlines, write_partial
 from trunkline.actors.formulas.template_run import (
-    CHARACTERS_A_STEP,
     Evaluate,
     Run,
     Scope,
@@ -61,10 +63,6 @@ INNER_TEXTS_KEPT: Final = 64
 INNER_TEXT_CHARS_MAX: Final = 32_767
 """Characters of such a text."""
 
-_ESCAPES: Final = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;", "`": "&#x60;", "=": "&#x3D;"}
-)
-_NOT_ESCAPED: Final = frozenset(map(chr, _ESCAPES)).isdisjoint
 PLAIN_PARTS_MAX: Final = 1_000
 """Texts and paths of a template without helpers and blocks; one of more is evaluated as those with helpers are."""
 _BUILT_IN_BLOCKS: Final = ("if", "unless", "each", "with")
@@ -95,9 +93,8 @@ class Template:
 
     def text(self, payload: Any, now_ms: int | None = None) -> str:
         """Return the text for a payload. Raises `EvaluationError` over a bound."""
-        if self.plain is not None:
-            return self.plain(payload)
-        return self.text_of(Scope(Run(payload, self.text_length_max, now_ms), payload, None))
+        text: str = computed(self._text, payload, now_ms)
+        return text
 
     def value(self, payload: Any, now_ms: int | None = None) -> Any:
         """Return the value of a template that is one path, UNDEFINED if there is none; the text of all others."""
@@ -105,19 +102,31 @@ class Template:
             return self.path(payload)
         if self.bare is None:
             return self.text(payload, now_ms)
-        return self.bare(Scope(Run(payload, self.text_length_max, now_ms), payload, None))
+        return computed(self._bare, payload, now_ms)
 
     def json(self, payload: Any, now_ms: int | None = None) -> Any:
         """Return the value of the text as JSON. Raises `EvaluationError` if it is none."""
         try:
-            return msgspec.json.decode(self.text(payload, now_ms))
+            return computed(self._json, payload, now_ms)
         except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
             raise EvaluationError(f"The text of the template is no JSON: {error}.") from None
 
     def text_of(self, scope: Scope) -> str:
         """Return the text for a new scope, within the bounds of its run."""
         self.write(scope)
-        return "".join(scope.run.pieces)
+        return joined(scope.run.pieces)
+
+    def _text(self, payload: Any, now_ms: int | None) -> str:
+        if self.plain is not None:
+            return self.plain(payload)
+        return self.text_of(Scope(Run(payload, self.text_length_max, now_ms), payload, None))
+
+    def _bare(self, payload: Any, now_ms: int | None) -> Any:
+        assert self.bare is not None
+        return self.bare(Scope(Run(payload, self.text_length_max, now_ms), payload, None))
+
+    def _json(self, payload: Any, now_ms: int | None) -> Any:
+        return json_value(self._text(payload, now_ms))
 
 
 def compile_template(
@@ -158,19 +167,19 @@ def _plain(program: Program, compiler: _Compiler, text_length_max: int) -> Calla
     def text_of(payload: Any) -> str:
         pieces: list[str] = []
         left = text_length_max
-        for piece, get, escaped in parts:
+        for piece, get, is_escaped in parts:
             if get is not None:
                 value = get(payload)
                 if is_nothing(value):
                     continue
                 piece = to_text(value)
-                if escaped and not _NOT_ESCAPED(piece):
-                    piece = piece.translate(_ESCAPES)
+                if is_escaped:
+                    piece = escaped(piece)
             left -= len(piece)
             if left < 0:
                 raise too_long()
             pieces.append(piece)
-        return "".join(pieces)
+        return joined(pieces)
 
     return text_of
 
@@ -296,7 +305,7 @@ class _Compiler:
         def write(scope: Scope) -> None:
             value = evaluate(scope)
             if not is_nothing(value):
-                scope.run.write(to_text(value).translate(_ESCAPES))
+                scope.run.write(escaped(to_text(value)))
 
         return write
 
@@ -424,18 +433,14 @@ class _Compiler:
             for position, value in enumerate(values):
                 if isinstance(value, list) and not whole:
                     value = values[position] = to_text(value)
-                if isinstance(value, str | list | dict):
+                if isinstance(value, str):
                     steps += len(value) // CHARACTERS_A_STEP
             run.spend(steps)
             if helper.of_run:
                 values.insert(0, scope)
             if named:
-                result = function(*values, **{key: each(scope) for key, each in named.items()})
-            else:
-                result = function(*values)
-            if isinstance(result, str):
-                run.spend(len(result) // CHARACTERS_A_STEP)
-            return result
+                return function(*values, **{key: each(scope) for key, each in named.items()})
+            return function(*values)
 
         return evaluate
 
@@ -461,11 +466,8 @@ def _scoped_variable(text: str) -> Evaluate:
     evaluate = _Compiler(text).value(_only_call(text))
 
     def variable(scope: Scope) -> Any:
-        value = evaluate(scope)
-        if isinstance(value, str | list):
-            # An operator may make the text of an array, whatever it nests.
-            scope.run.spend(len(to_text(value)) // CHARACTERS_A_STEP)
-        return value
+        scope.run.spend(1)
+        return evaluate(scope)
 
     return variable
 
@@ -476,12 +478,9 @@ def _within(scope: Scope, helper: str, context: Any, evaluate: Evaluate) -> Any:
     if run.within:
         raise EvaluationError(f"The helper {helper} is called within a text that a helper evaluates.")
     inner = Run(run.root if context is UNDEFINED else context, run.characters_left, run.clock())
-    inner.steps_left = run.steps_left
+    inner.budget = run.budget
     inner.within = True
-    try:
-        return evaluate(Scope(inner, inner.root, None))
-    finally:
-        run.steps_left = inner.steps_left
+    return evaluate(Scope(inner, inner.root, None))
 
 
 def _inner_text(scope: Scope, text: Any) -> str:

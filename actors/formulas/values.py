@@ -15,11 +15,17 @@ from collections.abc import Iterator
 from typing import Any, Final, Self
 
 from trunkline.actors.formulas.errors import EvaluationError
+from trunkline.actors.formulas.long_texts import joined
+from trunkline.actors.formulas.price import spend
 
 TEXT_CHARS_MAX: Final = 5 * 1024 * 1024
 """Characters of one text that an evaluation makes."""
 ARRAY_CHARS_MAX: Final = 65_536
 """Characters of an array's text where it is an operand. An operator may meet it often; a template writes it once."""
+TEXT_OF_STEP: Final = 4_096
+"""Characters for a step where a text is only copied or compared."""
+ITEMS_AT_ONCE: Final = 256
+"""Items that are charged together."""
 NUMBER_CHARS_MAX: Final = 4_096
 """Characters of a text that may be a number; a longer one is NaN. A double has some 800 digits at most."""
 NESTING_MAX: Final = 1_000
@@ -86,7 +92,7 @@ def strict_equal(one: Any, other: Any) -> bool:
     """`===`: no conversions. Arrays and objects are equal to themselves only."""
     kind = type(one)
     if kind is str:
-        return type(other) is str and bool(one == other)
+        return type(other) is str and _same_text(one, other)
     if kind is int or kind is float:
         return type(other) in _NUMBERS and double(one) == double(other)
     return one is other
@@ -104,8 +110,14 @@ def loose_equal(one: Any, other: Any) -> bool:
     elif other_kind in _CONTAINERS:
         other, other_kind = to_text(other, ARRAY_CHARS_MAX), str
     if kind is str and other_kind is str:
-        return bool(one == other)
+        return _same_text(one, other)
     return to_number(one) == to_number(other)
+
+
+def _same_text(one: str, other: str) -> bool:
+    if len(one) > TEXT_OF_STEP:
+        spend(len(one) // TEXT_OF_STEP)
+    return one == other
 
 
 def compare(one: Any, other: Any) -> int | None:
@@ -115,6 +127,8 @@ def compare(one: Any, other: Any) -> int | None:
     """
     if type(one) in _TEXTUAL and type(other) in _TEXTUAL:
         left, right = to_text(one, ARRAY_CHARS_MAX), to_text(other, ARRAY_CHARS_MAX)
+        if len(left) > TEXT_OF_STEP:
+            spend(len(left) // TEXT_OF_STEP)
         if left == right:
             return 0
         if left.isascii() and right.isascii():
@@ -201,10 +215,15 @@ def _text_of_list(items: list[Any], chars_max: int) -> str:
     """
     pieces: list[str] = []
     left = chars_max
+    uncharged = 0
     open_lists: list[Iterator[Any]] = [iter(items or [None])]
     while open_lists:
         for item in open_lists[-1]:
             left -= 1
+            uncharged += 1
+            if uncharged == ITEMS_AT_ONCE:
+                spend(uncharged)
+                uncharged = 0
             if type(item) is list:
                 # An empty list has an empty text, as null has.
                 open_lists.append(iter(item or [None]))
@@ -223,7 +242,8 @@ def _text_of_list(items: list[Any], chars_max: int) -> str:
             raise EvaluationError(f"The text of an array is longer than {chars_max} characters.")
         if len(open_lists) > NESTING_MAX:
             raise EvaluationError(f"An array nests deeper than {NESTING_MAX} levels: it has no text.")
-    return ",".join(pieces)
+    spend(uncharged)
+    return joined(pieces, ",")
 
 
 def _text_of_number(number: float) -> str:
@@ -269,9 +289,12 @@ def character_at(text: str, index: int) -> Any:
     """
     if text.isascii():
         return text[index] if index < len(text) else UNDEFINED
-    unit = _code_units(text)[2 * index : 2 * index + 2]
+    # A character has one unit at least.
+    unit = _code_units(text[: index + 1])[2 * index : 2 * index + 2]
     return unit.decode("utf-16-be", "replace") if unit else UNDEFINED
 
 
 def _code_units(text: str) -> bytes:
+    if len(text) > TEXT_OF_STEP:
+        spend(len(text) // TEXT_OF_STEP)
     return text.encode("utf-16-be", "surrogatepass")

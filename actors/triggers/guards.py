@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from trunkline.actors.formulas.errors import EvaluationError, FormulaError
 from trunkline.actors.formulas.expressions import compile_expression, path_of_variable
+from trunkline.actors.formulas.price import TakesLong, inline
 from trunkline.actors.formulas.values import truth
 from trunkline.actors.records.kind import Doc
 
@@ -60,8 +61,8 @@ def _compiled(text: str) -> Guard:
 
     def is_true(data: Any) -> bool:
         try:
-            return truth(condition({"data": data}))
-        except EvaluationError:
+            return truth(inline(condition, {"data": data}))
+        except (EvaluationError, TakesLong):
             return True
 
     return is_true

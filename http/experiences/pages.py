@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 import trio
 
 from trunkline.actors.contents.signatures import PUBLIC_PATH, Signatures
-from trunkline.actors.experience.rendering import (
-    STEPS_AT_ONCE,
-    RenderBounds,
-    RenderingError,
-    TooLong,
-    render,
-)
+from trunkline.actors.experience.rendering import RenderBounds, RenderingError, render
 from trunkline.actors.experience.replies import Page
 from trunkline.actors.experience.sites import Site, Sites
-from trunkline.actors.formulas.template_run import STEPS_MAX
+from trunkline.actors.formulas import price
+from trunkline.actors.formulas.price import TakesLong
 from trunkline.actors.formulas.values import UNDEFINED
 from trunkline.actors.records.kind import Doc
+from trunkline.actors.runtime.owner_shares import OwnerShares
 from trunkline.http.experiences.visits import Visit
 from trunkline.limits.table import Limits
 
-_IN_THREADS_MAX: Final = 2
-"""Long pages that are rendered at a time. They share the processor with everything else."""
+_THREADS_MAX: Final = 2
+"""Long pages that are rendered at a time, half of them of one owner. They share the processor with everything else."""
+_WAITING_MAX: Final = 256
+"""Long pages that wait for a thread."""
 
 _HTML: Final = "text/html; charset=utf-8"
 _SHOWN_OF_VIEW: Final = ("name", "description", "viewType", "layoutId", "viewTags")
@@ -37,11 +36,14 @@ class PageProblem(Exception):
 class Pages:
     """Renders the pages of all experiences of one system."""
 
-    def __init__(self, limits: Limits, sites: Sites, signatures: Signatures) -> None:
+    def __init__(
+        self, limits: Limits, sites: Sites, signatures: Signatures, owner_of: Callable[[bytes], bytes]
+    ) -> None:
         self._limits = limits
         self._signatures = signatures
         self._sites = sites
-        self._in_threads = trio.CapacityLimiter(_IN_THREADS_MAX)
+        self._owner_of = owner_of
+        self._threads = OwnerShares("pages", _THREADS_MAX, _WAITING_MAX, leaves=1)
 
     def context(self, visit: Visit) -> Doc:
         """What templates may name: the request, who sent it, and the version."""
@@ -75,9 +77,7 @@ class Pages:
             "layout": _shown(site, layout_id, "layout") if layout_id else None,
         }
         limits = self._limits
-        bounds = RenderBounds(
-            limits.experience_page_chars_max, limits.experience_nested_components_max, STEPS_AT_ONCE
-        )
+        bounds = RenderBounds(limits.experience_page_chars_max, limits.experience_nested_components_max)
         files_url = f"{self._signatures.base_url}{PUBLIC_PATH}/{site.application.hex()}"
         layout = site.views[layout_id] if layout_id else None
         work = partial(
@@ -86,19 +86,16 @@ class Pages:
             layout,
             site.components,
             context,
+            bounds,
             now_ms=visit.now_ms,
             files_url=files_url,
         )
         try:
             try:
-                text = work(bounds=bounds)
-            except TooLong:
-                whole = partial(work, bounds=bounds._replace(steps=STEPS_MAX))
-                text = await trio.to_thread.run_sync(whole, limiter=self._in_threads)
-        except TooLong:
-            raise PageProblem(
-                f"The page {site.views[page.id].name} takes more than {STEPS_MAX} steps."
-            ) from None
+                text = price.inline(work)
+            except TakesLong:
+                whole = partial(price.whole, work, trio.from_thread.check_cancelled)
+                text = await self._threads.in_thread(self._owner_of(site.application), whole)
         except RenderingError as error:
             raise PageProblem(str(error)) from None
         content_type = site.view_docs[page.id]["headers"].get("content-type") or _HTML

@@ -29,6 +29,7 @@ from trunkline.actors.experience.terms import VersionChoice
 from trunkline.actors.experience.tokens import ExperienceTokens, LoggedIn
 from trunkline.actors.experience.users import EXPERIENCE_USERS
 from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.owners import Owners
 from trunkline.actors.records.resource import Resource
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
@@ -80,7 +81,12 @@ class Serving:
         self._counts = system.component(RequestCounts)
         self._replies = system.component(Replies)
         self._waiting: Counter[bytes] = Counter()
-        self._pages = Pages(system.limits, self._sites, system.component(Contents).signatures)
+        self._pages = Pages(
+            system.limits,
+            self._sites,
+            system.component(Contents).signatures,
+            system.component(Owners).of,
+        )
 
     async def answer(self, request: WebRequest) -> Answer:
         """Answer a request. Raises only `trio.Cancelled`: every failure becomes an answer."""

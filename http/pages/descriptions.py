@@ -1256,6 +1256,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "TestResult.steps": "The visits of nodes, in their order",
     "TestResult.debug": "The messages of debug nodes",
     "TestResult.problems": "The nodes that cannot run, whether they were reached or not",
+    "TestResult.leftOut": "That payloads of some steps are not shown, and why; without it all are",
     "TestResult.error": "Why the run has failed; without it the run was completed",
     "TestStep.output": "The output that the node chose; -1 where the path ended",
     "TestStep.tookUs": "The time of the visit, in microseconds",

@@ -18,21 +18,21 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.heavy_work import (
     INLINE_ITEMS_MAX,
     check_items,
     check_payload,
+    copy_of,
     give_up_if_cancelled,
     in_thread,
     is_large,
 )
 from trunkline.actors.engine.json_equality import equality_key
+from trunkline.actors.engine.sorting import sort_by
 from trunkline.actors.engine.tools import (
     Config,
     Unusable,
@@ -47,7 +47,9 @@ from trunkline.actors.engine.tools import (
     text_of,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
+from trunkline.actors.formulas.json_values import json_value
 from trunkline.actors.formulas.paths import ARRAY_ITEMS_MAX, Path
+from trunkline.actors.formulas.price import computed, current
 from trunkline.actors.formulas.values import (
     UNDEFINED,
     double,
@@ -75,28 +77,24 @@ def prepare(config: dict[str, Any]) -> NodeStep:
     rules = [_rule(each) for each in listed]
 
     def work(visit: Visit) -> int:
-        found = source.get(visit.payload)
-        items, changed, grows = list(found) if isinstance(found, list | str) else [], False, False
-        if not isinstance(found, list | str):
-            visit.put(source, [])
-        for rule in rules:
-            value, index = rule.input(visit, items), rule.place(visit, items)
-            made, result = rule.operation(items, value, index)
-            grows = grows or is_large(value) or is_large(result)
-            if made is not None:
-                check_items(visit, len(made), "config.sourceArrayPath")
-                items, changed = made, True
-            if rule.output is None:
-                continue
-            if result is UNDEFINED:
-                visit.payload = rule.output.delete(visit.payload)
-            else:
-                visit.put(rule.output, copied(result))
-        if changed and destination is not None:
-            visit.put(destination, copied(items))
-        elif changed and not isinstance(found, str):
+        state: _State | None = visit.progress
+        if state is None:
+            found = source.get(visit.payload)
+            state = visit.progress = _State(found)
+            if not state.is_text and not isinstance(found, list):
+                visit.put(source, [])
+        while state.rules_done < len(rules):
+            _apply(visit, rules[state.rules_done], state)
+            state.rules_done += 1
+            budget = current()
+            if budget is not None:
+                budget.keep()
+        items = state.items
+        if state.is_changed and destination is not None:
+            visit.put(destination, copy_of(items))
+        elif state.is_changed and not state.is_text:
             visit.put(source, items)
-        if grows or (destination is not None and is_large(items)):
+        if state.grows or (destination is not None and is_large(items)):
             check_payload(visit)
         return 0
 
@@ -110,6 +108,36 @@ def prepare(config: dict[str, Any]) -> NodeStep:
         return in_thread(work, visit)
 
     return step
+
+
+class _State:
+    """What the rules that are done have made of the array."""
+
+    __slots__ = ("grows", "is_changed", "is_text", "items", "rules_done")
+
+    def __init__(self, found: Any) -> None:
+        self.is_text = isinstance(found, str)
+        self.items: Items = list(found) if isinstance(found, list | str) else []
+        self.is_changed = False
+        self.grows = False
+        self.rules_done = 0
+
+
+def _apply(visit: Visit, rule: _Rule, state: _State) -> None:
+    """Apply a rule: what can be too long for the event loop comes before what changes anything."""
+    value, index = rule.input(visit, state.items), rule.place(visit, state.items)
+    made, result = rule.operation(list(state.items), value, index)
+    put = copy_of(result) if rule.output is not None else None
+    state.grows = state.grows or is_large(value) or is_large(result)
+    if made is not None:
+        check_items(visit, len(made), "config.sourceArrayPath")
+        state.items, state.is_changed = made, True
+    if rule.output is None:
+        return
+    if result is UNDEFINED:
+        visit.payload = rule.output.delete(visit.payload)
+    else:
+        visit.put(rule.output, put)
 
 
 class _Rule(NamedTuple):
@@ -194,12 +222,12 @@ def _value(config: Config) -> Read:
     template = template_of(config, "inputTemplate")
     if template is None or "{{" not in text:
         constant = _decoded(text)
-        return lambda _visit, _items: copied(constant)
+        return lambda _visit, _items: copy_of(constant)
 
     def read(visit: Visit, _items: Items) -> Any:
         value = template.value(visit.payload, visit.run.now_ms)
         if template.bare is not None:
-            return copied(value)
+            return copy_of(value)
         return _decoded(value) if value.lstrip()[:1] in ("[", "{") else value
 
     return read
@@ -223,7 +251,7 @@ def _array(config: Config) -> Read:
 def _decoded(text: str) -> Any:
     """The value of a text that is JSON, else the text."""
     try:
-        return msgspec.json.decode(text)
+        return computed(json_value, text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return text
 
@@ -335,22 +363,6 @@ def _key_by(items: Items, values: Items, _: Any) -> tuple[None, Any]:
     return None, {to_text(value): item for item, value in zip(items, values, strict=True)}
 
 
-_RANKS: Final = {"boolean": 0, "number": 1, "string": 2, "array": 3, "object": 3, "null": 4, "undefined": 4}
-
-
-def _rank(value: Any) -> tuple[int, Any]:
-    """What values are sorted by. Texts are ordered by UTF-16 code units, as in JavaScript."""
-    rank = _RANKS[type_of(value)]
-    if rank > 2:
-        return rank, 0
-    return rank, value.encode("utf-16-be", "surrogatepass") if rank == 2 else double(value)
-
-
-def _sort_by(items: Items, values: Items, descending: bool) -> tuple[None, Items]:
-    ranked = sorted(zip(map(_rank, values), items, strict=True), key=itemgetter(0), reverse=descending)
-    return None, [item for _, item in ranked]
-
-
 def _sum(items: Items, _: Any, __: Any) -> tuple[None, Any]:
     total = sum(double(item) for item in items if type_of(item) == "number")
     return None, whole_as_int(total) if math.isfinite(total) else None
@@ -380,8 +392,8 @@ _OPERATIONS: Final[dict[str, _Kind]] = {
     "reverse": _Kind(lambda items, _, __: (items[::-1], UNDEFINED)),
     "shift": _Kind(lambda items, _, __: _remove_at(items, _, 0), output="optional"),
     "slice": _Kind(lambda items, start, end: (items[start:end], UNDEFINED), _start, place=_end),
-    "sort": _Kind(lambda items, _, order: _sort_by(items, items, order), place=_order, output="needed"),
-    "sortBy": _Kind(_sort_by, _within, _order, "needed"),
+    "sort": _Kind(lambda items, _, order: sort_by(items, items, order), place=_order, output="needed"),
+    "sortBy": _Kind(sort_by, _within, _order, "needed"),
     "sum": _Kind(_sum, output="needed"),
     "unshift": _Kind(lambda items, value, _: _insert_at(items, value, 0), _value),
 }

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.heavy_work import copied_value, copy_of
 from trunkline.actors.engine.tools import (
     Config,
     Reader,
@@ -47,7 +47,7 @@ def _execute(config: Config) -> NodeStep:
             except Unusable as unusable:
                 raise refused(f"config.fields, {name}: {unusable}") from None
         value = reader(visit)
-        return None if value is UNDEFINED else copied(value)
+        return None if value is UNDEFINED else copy_of(value)
 
     async def run(visit: Visit, found: CustomNode) -> int:
         payload = {
@@ -60,7 +60,7 @@ def _execute(config: Config) -> NodeStep:
             "globals": {**visit.run.application_globals, **found.globals},
             "triggerType": "customNodeStart",
         }
-        capped = await visit.call(found, copied(payload))
+        capped = await visit.call(found, await copied_value(payload))
         visit.put(result_path, None if capped is None or capped.value is UNDEFINED else capped.value)
         return 0 if capped is None else capped.output
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.tools import choice_of, path_of, text_reader
 from trunkline.actors.engine.visit import NodeStep, Visit
 from trunkline.actors.formulas.values import UNDEFINED
@@ -25,7 +24,7 @@ def prepare(config: dict[str, Any]) -> NodeStep:
         value = payload if path is None else path.get(payload)
         if value is UNDEFINED:
             value = None
-        visit.tell(level, message(visit), value if visit.is_last else copied(value))
+        visit.tell(level, message(visit), value)
         return 0
 
     return step

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from trunkline.actors.engine.copies import copied
+from trunkline.actors.engine.heavy_work import copy_of
 from trunkline.actors.engine.reply_parts import (
     BODY_TYPES,
     bytes_of,
@@ -39,7 +39,9 @@ from trunkline.actors.engine.tools import (
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.experience.replies import Cookie, Page, Reply, redirect_status
+from trunkline.actors.formulas.json_values import json_value
 from trunkline.actors.formulas.paths import compile_path
+from trunkline.actors.formulas.price import computed
 from trunkline.actors.formulas.values import UNDEFINED
 from trunkline.actors.triggers.replies import Replies
 
@@ -108,7 +110,7 @@ def _page(config: Config) -> Make:
         page = Page(
             id(visit).strip().lower(),
             layout(visit).strip().lower(),
-            data if data is UNDEFINED else copied(data),
+            data if data is UNDEFINED else copy_of(data),
             flow,
             version,
         )
@@ -135,6 +137,6 @@ def _redirect(config: Config) -> Make:
 def _from_json(text: str) -> Any:
     """The value of a text that is JSON, otherwise the text."""
     try:
-        return msgspec.json.decode(text)
+        return computed(json_value, text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return text

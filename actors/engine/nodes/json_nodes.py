@@ -8,6 +8,8 @@ import msgspec
 
 from trunkline.actors.engine.tools import choice_of, needed_path, path_of
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
+from trunkline.actors.formulas.json_values import json_encoded, json_value
+from trunkline.actors.formulas.price import computed
 from trunkline.actors.formulas.values import UNDEFINED
 
 
@@ -22,7 +24,7 @@ def _decode(config: dict[str, Any]) -> NodeStep:
         try:
             if not isinstance(text, str):
                 raise refused("config.source: leads to no text, so there is no JSON to decode.")
-            value = msgspec.json.decode(text)
+            value = computed(json_value, text)
         except (msgspec.DecodeError, RecursionError) as error:
             if problem_path is None:
                 raise refused(f"config.source: the text is no JSON: {error}.") from None
@@ -41,7 +43,7 @@ def _encode(config: dict[str, Any]) -> NodeStep:
     def step(visit: Visit) -> int:
         value = source.get(visit.payload)
         if value is not UNDEFINED:
-            visit.put(destination, msgspec.json.encode(value).decode())
+            visit.put(destination, computed(json_encoded, value).decode())
         return 0
 
     return step

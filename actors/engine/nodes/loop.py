@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import trio
 
-from trunkline.actors.engine.copies import copied, size_of
 from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.heavy_work import copied_value, size_in_bytes
 from trunkline.actors.engine.tools import needed_path, path_of, text_of
 from trunkline.actors.engine.visit import END, Capped, NodeStep, Prepare, Visit
 from trunkline.actors.formulas.values import UNDEFINED
@@ -34,16 +34,16 @@ def _loop(config: dict[str, Any]) -> NodeStep:
         last, most = len(items) - 1, visit.run.bounds.payload_bytes
         mapped_bytes = copied_bytes = 0
         for index, (key, value) in enumerate(items):
-            copied_bytes += size_of(visit.payload, most)
+            copied_bytes += await size_in_bytes(visit.payload, most)
             if copied_bytes > COPIED_BYTES_MAX:
                 raise NodeError(
                     "TooMuchWork", f"The passes of a loop copy at most {COPIED_BYTES_MAX} bytes in all."
                 )
-            payload = copied(visit.payload)
+            payload = await copied_value(visit.payload)
             await trio.lowlevel.checkpoint()
             if current is not None:
                 item = {
-                    "value": copied(value),
+                    "value": await copied_value(value),
                     "index": index,
                     "key": key,
                     "first": index == 0,
@@ -56,12 +56,12 @@ def _loop(config: dict[str, Any]) -> NodeStep:
             if not is_parallel:
                 visit.payload = capped.payload
             if capped.value is not UNDEFINED:
-                mapped_bytes += size_of(capped.value, most)
+                mapped_bytes += await size_in_bytes(capped.value, most)
                 if mapped_bytes > most:
                     raise NodeError(
                         "PayloadTooLarge", f"config.mapValuePath: the values have more than {most} bytes."
                     )
-                mapped.append(copied(capped.value))
+                mapped.append(await copied_value(capped.value))
             if capped.is_break:
                 break
         visit.put(mapped_path, mapped)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from trunkline.actors.engine.tools import expression_of, list_of, needed_path
+from trunkline.actors.engine.tools import expression_of, list_of, needed_path, remaining
 from trunkline.actors.engine.visit import NodeStep, Visit
 from trunkline.actors.formulas.values import UNDEFINED, to_number, whole_as_int
 
@@ -22,7 +22,7 @@ def prepare(config: dict[str, Any]) -> NodeStep:
     ]
 
     def step(visit: Visit) -> int:
-        for expression, path in statements:
+        for expression, path in remaining(visit, statements):
             value = expression(visit.payload)
             if not isinstance(value, bool):
                 number = to_number(value if value is not UNDEFINED else math.nan)

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.errors import NodeError
-from trunkline.actors.engine.heavy_work import check_payload
-from trunkline.actors.engine.tools import Config, choice_of, list_of, needed_path, template_of
+from trunkline.actors.engine.heavy_work import check_sum, copy_of
+from trunkline.actors.engine.tools import Config, choice_of, list_of, needed_path, remaining, template_of
 from trunkline.actors.engine.visit import NodeStep, Visit
 from trunkline.actors.formulas.errors import EvaluationError
 from trunkline.actors.formulas.paths import Path
@@ -26,7 +25,7 @@ def prepare(config: dict[str, Any]) -> NodeStep:
     rules = [_rule(each) for each in list_of(config, "rules")]
 
     def step(visit: Visit) -> int:
-        for rule in rules:
+        for rule in remaining(visit, rules):
             rule(visit)
         return 0
 
@@ -50,19 +49,24 @@ def _rule(rule: Config) -> Callable[[Visit], None]:
         value = source.get(visit.payload)
         if value is UNDEFINED:
             return
-        if kind == "move":
-            visit.payload = source.delete(visit.payload)
-        _put(visit, destination, value)
+        _put(visit, destination, value, removed=source if kind == "move" else None)
 
     return transfer
 
 
-def _put(visit: Visit, destination: Path, value: Any) -> None:
-    """Set a copy of a value. What is large is checked at once: some rules could double the payload again and again."""
+def _put(visit: Visit, destination: Path, value: Any, removed: Path | None = None) -> None:
+    """Set a copy of a value, which may be moved.
+
+    It is looked before whether the payload becomes too large: some rules could double it again and again.
+    """
     is_container = isinstance(value, dict | list)
-    visit.payload = destination.set(visit.payload, copied(value) if is_container else value)
-    if is_container or (isinstance(value, str) and len(value) > LARGE_TEXT):
-        check_payload(visit)
+    if is_container:
+        value = copy_of(value)
+    if removed is not None:
+        visit.payload = removed.delete(visit.payload)
+    elif is_container or (isinstance(value, str) and len(value) > LARGE_TEXT):
+        check_sum(visit, value, destination.get(visit.payload))
+    visit.payload = destination.set(visit.payload, value)
 
 
 def _set(rule: Config) -> Callable[[Visit], None]:

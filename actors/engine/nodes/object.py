@@ -17,10 +17,12 @@ import msgspec
 
 from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.errors import NodeError
-from trunkline.actors.engine.heavy_work import check_payload, in_thread, is_large
+from trunkline.actors.engine.heavy_work import check_payload, copy_of, in_thread, is_large
 from trunkline.actors.engine.tools import Config, Unusable, list_of, needed_template, path_of, text_of
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
+from trunkline.actors.formulas.json_values import json_value
 from trunkline.actors.formulas.paths import Path
+from trunkline.actors.formulas.price import computed, current
 from trunkline.actors.formulas.templates import Template
 from trunkline.actors.formulas.values import UNDEFINED, to_text, type_of
 
@@ -39,15 +41,22 @@ def prepare(config: dict[str, Any]) -> NodeStep:
     operations = [_operation(each) for each in listed]
 
     def work(visit: Visit, found: Any) -> int:
-        made = {} if found is None or found is UNDEFINED else copied(found)
-        for each in operations:
+        if visit.progress is None:
+            visit.progress = [{} if found is None or found is UNDEFINED else copied(found)]
+        # What the source was before each operation that is done, and after the last one of these.
+        made = visit.progress[-1]
+        for each in operations[len(visit.progress) - 1 :]:
             _expect(made, each.kind.source, f"config.operations: {each.name} needs", "the source is")
             given = None if each.template is None else _input(each.template, visit, each.kind.input)
             result = each.kind.run(made, given)
             if each.kind.input is not None:
                 made = result
             elif each.output is not None:
-                visit.put(each.output, copied(result))
+                visit.put(each.output, copy_of(result))
+            visit.progress.append(made)
+            budget = current()
+            if budget is not None:
+                budget.keep()
         if destination is not None:
             visit.put(destination, made)
         if is_large(made):
@@ -89,13 +98,13 @@ def _input(template: Template, visit: Visit, kind: type | None) -> Any:
     value = template.value(visit.payload, visit.run.now_ms)
     if isinstance(value, str):
         try:
-            value = msgspec.json.decode(value)
+            value = computed(json_value, value)
         except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
             raise NodeError(
                 "InvalidJsonTemplate", f"config.inputTemplate: becomes no JSON: {error}."
             ) from None
     _expect(value, kind, "config.inputTemplate: is to become", "it becomes")
-    return copied(value)
+    return copy_of(value)
 
 
 _WORDS: Final[dict[type, str]] = {dict: "an object", list: "an array"}

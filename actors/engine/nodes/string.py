@@ -13,11 +13,12 @@ import math
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.errors import NodeError
-from trunkline.actors.engine.heavy_work import check_items
+from trunkline.actors.engine.heavy_work import check_items, copy_of
 from trunkline.actors.engine.tools import Unusable, needed_path, shortened, template_of, text_of
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
+from trunkline.actors.formulas.long_texts import joined, lowered, stripped, uppered
+from trunkline.actors.formulas.price import CHARACTERS_A_STEP, computed, spend
 from trunkline.actors.formulas.templates import Template
 from trunkline.actors.formulas.values import (
     TEXT_CHARS_MAX,
@@ -50,14 +51,19 @@ def prepare(config: dict[str, Any]) -> NodeStep:
     def step(visit: Visit) -> int:
         value = UNDEFINED if source is None else source.value(visit.payload, visit.run.now_ms)
         if method is None:
-            visit.put(result, copied("" if value is UNDEFINED else value))
+            visit.put(result, copy_of("" if value is UNDEFINED else value))
             return 0
         given = ["" if each is None else _written(_value(each, visit)) for each in arguments]
         given += [""] * (len(method.takes) - len(given))
-        visit.put(result, method.run(visit, _written(value), given))
+        visit.put(result, computed(_run, method.run, visit, _written(value), given))
         return 0
 
     return step
+
+
+def _run(method: Method, visit: Visit, text: str, given: list[str]) -> Any:
+    spend((len(text) + sum(map(len, given))) // CHARACTERS_A_STEP)
+    return method(visit, text, given)
 
 
 def _arguments(config: dict[str, Any]) -> list[Template | None]:
@@ -123,7 +129,7 @@ def _to_number(_: Visit, text: str, _given: list[str]) -> Any:
 
 def _concatenated(_: Visit, text: str, given: list[str]) -> str:
     _checked(len(text) + sum(map(len, given)))
-    return "".join([text, *given])
+    return joined([text, *given])
 
 
 def _filled(characters: str, length: int) -> str:
@@ -172,11 +178,11 @@ _METHODS: Final[dict[str, _Method]] = {
     "replaceAll": _Method(lambda _, text, given: _replaced(text, given[0], given[1], -1), _REPLACE, 1),
     "replaceFirst": _Method(lambda _, text, given: _replaced(text, given[0], given[1], 1), _REPLACE, 1),
     "split": _Method(_split, ("a separator",), 1),
-    "toLower": _Method(lambda _, text, __: text.lower()),
+    "toLower": _Method(lambda _, text, __: lowered(text)),
     "toNumber": _Method(_to_number),
-    "toUpper": _Method(lambda _, text, __: text.upper()),
-    "trim": _Method(lambda _, text, __: text.strip(WHITE_SPACE)),
-    "trimEnd": _Method(lambda _, text, __: text.rstrip(WHITE_SPACE)),
-    "trimStart": _Method(lambda _, text, __: text.lstrip(WHITE_SPACE)),
+    "toUpper": _Method(lambda _, text, __: uppered(text)),
+    "trim": _Method(lambda _, text, __: stripped(text, WHITE_SPACE)),
+    "trimEnd": _Method(lambda _, text, __: stripped(text, WHITE_SPACE, start=False)),
+    "trimStart": _Method(lambda _, text, __: stripped(text, WHITE_SPACE, end=False)),
     "truncate": _Method(_truncated, ("a length", "an omission"), 1),
 }

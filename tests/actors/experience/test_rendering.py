@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from trunkline.actors.experience.rendering import RenderBounds, RenderingError, TooLong, View, render
+from trunkline.actors.experience.rendering import RenderBounds, RenderingError, View, render
+from trunkline.actors.formulas import price
 
-BOUNDS = RenderBounds(text_chars=10_000, component_depth=5, steps=1_000)
+BOUNDS = RenderBounds(text_chars=10_000, component_depth=5)
 
 
 def rendered(
@@ -85,8 +86,10 @@ def test_a_view_that_cannot_be_rendered_is_named() -> None:
 def test_text_and_steps_are_bounded() -> None:
     deep = "{{#each a}}{{#each @root.a}}{{#each @root.a}}.{{/each}}{{/each}}{{/each}}"
     many = {"a": list(range(100))}
-    with pytest.raises(TooLong):
-        rendered(deep, context=many)
+    with pytest.raises(price.TakesLong):
+        price.inline(lambda: rendered(deep, context=many))
+    deeper = deep.replace("}}.{{", "}}{{#each @root.a}}{{/each}}{{")
+    assert f"more than {price.WHOLE_STEPS} steps" in refused(deeper, context=many)
     wide = {"c": "x" * 300}
     loop = "{{#each a}}{{component 'c'}}{{/each}}"
     assert "longer than its limit" in refused(loop, components=wide, context=many)

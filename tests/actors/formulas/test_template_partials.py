@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from trunkline.actors.formulas.errors import EvaluationError
-from trunkline.actors.formulas.template_run import STEPS_MAX, Run, Scope
+from trunkline.actors.formulas.price import WHOLE_STEPS
+from trunkline.actors.formulas.template_run import Run, Scope
 from trunkline.actors.formulas.templates import compile_template
 
 DATA: dict[str, Any] = {
@@ -95,7 +96,7 @@ def test_partials_that_write_themselves_twice_are_bounded_by_steps() -> None:
     wide = compile_template(
         "{{#*inline 'a'}}{{#if (lt d 20)}}{{> a d=(add d 1)}}{{> a d=(add d 1)}}{{/if}}{{/inline}}{{> a d=0}}"
     )
-    with pytest.raises(EvaluationError, match=f"{STEPS_MAX} steps"):
+    with pytest.raises(EvaluationError, match=f"{WHOLE_STEPS} steps"):
         wide.text({})
 
 

@@ -16,8 +16,8 @@ from trunkline.actors.formulas import dates
 from trunkline.actors.formulas.errors import EvaluationError, FormulaError
 from trunkline.actors.formulas.expressions import compile_expression
 from trunkline.actors.formulas.number_formats import format_number
+from trunkline.actors.formulas.price import WHOLE_STEPS
 from trunkline.actors.formulas.template_functions import HELPERS
-from trunkline.actors.formulas.template_run import STEPS_MAX
 from trunkline.actors.formulas.template_syntax import NESTING_MAX
 from trunkline.actors.formulas.templates import compile_template, compile_variable
 from trunkline.actors.formulas.values import UNDEFINED
@@ -282,12 +282,12 @@ def test_the_length_of_a_text_is_bounded() -> None:
         "{{#each a}}{{template '{{#each a}}{{/each}}' @root}}{{/each}}",
         "{{#each a}}{{#match ../text '(?:(?:(a?){50}){10})b'}}{{/match}}{{/each}}",
         "{{#each a}}{{#match 'x' (join (array 'a' this))}}{{/match}}{{/each}}",
-        "{{#each a}}{{evalExpression '{{text}} == {{text}}' @root}}{{/each}}",
+        "{{#each a}}{{#each ../a}}{{evalExpression '{{text}} == {{text}}' @root}}{{/each}}{{/each}}",
     ],
 )
 def test_the_work_is_bounded(template: str) -> None:
-    payload = {"a": list(range(2000)), "text": "x" * 100_000}
-    with pytest.raises(EvaluationError, match=f"more than {STEPS_MAX} steps"):
+    payload = {"a": list(range(2000)), "text": "x" * 1_000_000}
+    with pytest.raises(EvaluationError, match=f"more than {WHOLE_STEPS} steps"):
         text(template, payload)
 
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.actors.engine.flow_cases import Json, flow, node, run_dry, run_node
-from trunkline.actors.engine.nodes.array import _OPERATIONS, _rank
+from trunkline.actors.engine.nodes.array import _OPERATIONS
+from trunkline.actors.engine.sorting import rank
 from trunkline.actors.engine.visit import Bounds
 
 BOUNDS = Bounds(steps=100, loop_items=10_000, payload_bytes=100_000)
@@ -248,5 +249,5 @@ JSON_VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow
 
 @given(st.lists(JSON_VALUES))
 def test_any_values_can_be_sorted(values: list[Any]) -> None:
-    ranks = [_rank(value) for value in values]
+    ranks = [rank(value) for value in values]
     assert sorted(sorted(ranks, reverse=True)) == sorted(ranks)
