@@ -18,7 +18,7 @@ import trio
 
 from trunkline.actors.accounts.application_log_ins import ApplicationLogIns
 from trunkline.actors.accounts.email_links import EmailLinks
-from trunkline.actors.accounts.messages import CreateUser, DeleteUser, SetPassword, VerifyEmail
+from trunkline.actors.accounts.messages import CreateUser, DeleteUser, SetOperator, SetPassword, VerifyEmail
 from trunkline.actors.accounts.passwords import check_new_password, use_threads
 from trunkline.actors.accounts.sso import SingleSignOn
 from trunkline.actors.accounts.two_factor import ResetTwoFactor
@@ -120,6 +120,7 @@ __all__ = [
     "rotate_encryption_key",
     "rotate_secret",
     "running",
+    "set_operator",
     "set_password",
     "users",
     "verify",
@@ -319,13 +320,24 @@ async def ensure_first_user(system: System, settings: Settings) -> FirstUser | N
 
 
 async def add_user(system: System, email: str, password: str) -> str:
-    """Create a user and return the id. Raises `Invalid` if the address is taken or the password is weak."""
+    """Create a user and return the id; the first one is an operator.
+
+    Raises `Invalid` if the address is taken or the password is weak.
+    """
     check_new_password(password)
+    is_first = not users(system)
     ref = Ref("user", ROOT, system.ids.new(system.clock.wall_ms()))
     name = email.partition("@")[0] or email
     answer = await system.ask(ref, CreateUser(email=email, password=password, first_name=name))
     created: Created = answer.value
+    if is_first:
+        await system.ask(ref, SetOperator(is_operator=True))
     return created.id.hex()
+
+
+async def set_operator(system: System, email: str, *, is_operator: bool) -> None:
+    """Make a user an operator, who may read the figures of the whole server, or end that."""
+    await system.ask(Ref("user", ROOT, _user_id(system, email)), SetOperator(is_operator=is_operator))
 
 
 async def set_password(system: System, email: str, password: str) -> None:

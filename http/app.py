@@ -1,7 +1,7 @@
 """The Quart-Trio application: it connects Quart to the dispatcher and serves the pages for operators.
 
 Quart parses a request and sends the response; the dispatcher (`calls/dispatch.py`) builds the response. The application
-also serves `/healthz`, `/readyz`, `/metrics` and the pages of `pages/site.py`, which need no token.
+also serves `/healthz`, `/readyz` and the pages of `pages/site.py`, which need no token, and `/metrics`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, RequestTim
 from werkzeug.exceptions import MethodNotAllowed as NoSuchMethod
 from werkzeug.exceptions import NotFound as NoSuchPath
 
-from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.errors import DomainError, Invalid
 from trunkline.http.calls.asgi_request import request_of
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import JSON, MethodNotAllowed, body_too_large, body_too_slow, error_response
@@ -28,6 +28,7 @@ from trunkline.http.calls.streamed_calls import StreamedCalls
 from trunkline.http.calls.upgraded_calls import UpgradedCalls
 from trunkline.http.pages import site
 from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats, exposition
+from trunkline.http.pages.metrics_access import check_reader
 from trunkline.http.pages.site import Site
 from trunkline.http.version import VERSION
 from trunkline.http.wire.asgi import Application
@@ -86,6 +87,7 @@ def create_app(
     pages: Site,
     *,
     trust_forwarded_for: bool = False,
+    metrics_for: str = "local",
     connections: Callable[[], ConnectionStats] = NoConnectionStats,
 ) -> QuartTrio:
     """The application that serves `dispatcher` and `pages`. `connections` returns the counters for the metrics."""
@@ -127,7 +129,7 @@ def create_app(
             return await dispatch(b"")
         return _quart(Response(*_http_error(error, system.limits.body_bytes_max)))
 
-    _operator_pages(app, dispatcher, connections)
+    _operator_pages(app, dispatcher, connections, metrics_for)
     asgi_app: Application = StreamedCalls(app.asgi_app, dispatcher, trust_forwarded_for=trust_forwarded_for)
     asgi_app = UpgradedCalls(ClosingStreams(asgi_app), dispatcher, trust_forwarded_for=trust_forwarded_for)
     app.asgi_app = asgi_app  # type: ignore[method-assign]
@@ -161,7 +163,7 @@ def _quart(response: Response) -> QuartResponse:
 
 
 def _operator_pages(
-    app: QuartTrio, dispatcher: Dispatcher, connections: Callable[[], ConnectionStats]
+    app: QuartTrio, dispatcher: Dispatcher, connections: Callable[[], ConnectionStats], metrics_for: str
 ) -> None:
     system = dispatcher.system
 
@@ -177,5 +179,9 @@ def _operator_pages(
 
     @app.get("/metrics")
     async def metrics() -> QuartResponse:
+        try:
+            check_reader(dispatcher, request.scope, metrics_for)
+        except DomainError as refusal:
+            return _quart(Response(*error_response(refusal)))
         text, content_type = exposition(dispatcher, connections(), VERSION)
         return _quart(Response(200, [(b"content-type", content_type.encode())], text))

@@ -53,6 +53,11 @@ async def _verify_email(system: System, email: str) -> str:
     return email
 
 
+async def _set_operator(system: System, email: str, role: str) -> str:
+    await boot.set_operator(system, email, is_operator=role == "operator")
+    return email
+
+
 async def _list_users(system: System) -> list[boot.UserLine]:
     return boot.users(system)
 
@@ -70,6 +75,7 @@ _HANDLERS: dict[str, Callable[..., Awaitable[Any]]] = {
     "user.list": _list_users,
     "user.reset-two-factor": _reset_two_factor,
     "user.verify-email": _verify_email,
+    "user.operator": _set_operator,
 }
 
 

@@ -161,7 +161,11 @@ async def _listen(
     """Run the HTTP engine until the trigger, then cancel the other tasks of the server."""
     connections: ConnectionStats = NoConnectionStats()
     quart_app = create_app(
-        dispatcher, pages, trust_forwarded_for=settings.trust_forwarded_for, connections=lambda: connections
+        dispatcher,
+        pages,
+        trust_forwarded_for=settings.trust_forwarded_for,
+        metrics_for=settings.metrics_for,
+        connections=lambda: connections,
     )
     system = dispatcher.system
     hosts = ExperienceHosts(

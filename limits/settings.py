@@ -110,6 +110,12 @@ class Settings:
         True, "Handle the most frequent calls before Quart; off sends them through it, for comparisons only."
     )
 
+    metrics_for: str = _setting(
+        "local",
+        "Who may read /metrics: operators with their tokens, with local also whoever asks from this machine, or all.",
+        choices=("operators", "local", "all"),
+    )
+
     log_level: str = _setting(
         "info", "The lowest level that is logged.", choices=("debug", "info", "warning", "error")
     )

@@ -26,6 +26,7 @@ from trunkline.actors.accounts.messages import (
     PatchMe,
     RequestVerification,
     Session,
+    SetOperator,
     SetPassword,
     VerifyCredentials,
     VerifyEmail,
@@ -235,6 +236,10 @@ class User(RecordOwner):
         if message.email != self.doc["email"]:
             raise NotFound("The user has another e-mail address by now; ask for a new link.")
         self.change({"emailVerified": True})
+
+    def on_set_operator(self, message: SetOperator) -> None:
+        """Make the user an operator, or end that."""
+        self.change({"isOperator": message.is_operator or None})
 
     def on_add_recent_item(self, message: AddRecentItem) -> None:
         """Make an item the newest of the recent items."""

@@ -226,6 +226,12 @@ class VerifyEmail(Message, frozen=True):
     email: str
 
 
+class SetOperator(Message, frozen=True):
+    """Say whether the user is an operator of the server, who may read its figures."""
+
+    is_operator: bool
+
+
 class SetPassword(Message, frozen=True):
     """Set a password without the old one (only operators may), and invalidate all earlier tokens."""
 

@@ -2,6 +2,8 @@
 
 The entry point of the program. It and `demo.py` are the only modules of `http` that import the bench. Imports
 that only one command needs are in that command: `trunkline user list` does not load a web framework.
+
+It is long because each command is a function with its options and its help.
 """
 
 from __future__ import annotations
@@ -297,6 +299,19 @@ def user_verify_email(email: str, data: DataOption = None, config: ConfigOption 
     """Mark a user's e-mail address as verified, also while a server runs."""
     _run_on_directory(_existing_directory(data, config), "user.verify-email", email=email)
     OUT.print(f"The address {email} is verified.")
+
+
+@user_app.command("operator")
+def user_operator(
+    email: str,
+    is_operator: Annotated[bool, typer.Option("--on/--off", help="Whether the user is one.")] = True,
+    data: DataOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Let a user read the figures of the whole server (/metrics), or end that, also while a server runs."""
+    directory, role = _existing_directory(data, config), "operator" if is_operator else "none"
+    _run_on_directory(directory, "user.operator", email=email, role=role)
+    OUT.print(f"{email} is {'an' if is_operator else 'no'} operator.")
 
 
 @user_app.command("list")

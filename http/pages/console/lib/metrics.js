@@ -71,7 +71,7 @@ export function useMetrics() {
       if (document.hidden || reading) return;
       reading = true;
       try {
-        const answer = await request("GET", "/metrics", { signal: inTime(abort.signal), token: false });
+        const answer = await request("GET", "/metrics", { signal: inTime(abort.signal) });
         const last = kept.at(-1);
         const next = parse(await answer.text(), Date.now());
         if (last && total(next, "process_start_time_seconds") !== total(last, "process_start_time_seconds")) kept.length = 0;

@@ -17,7 +17,7 @@ export function Server() {
   const span = lastSpan(readings, SPAN_S);
   const lead = "Everything here is of the whole server, and comes from /metrics, which Prometheus can read too. Rates and times are those of the last minute.";
   return html`<${Page} title="Server" lead=${lead}>
-    ${error && html`<${Problem} error=${{ message: `The counters cannot be read${readings.length ? ", so these are older" : ""}. ${error.message}` }} />`}
+    ${error && html`<${Problem} error=${{ message: error.status === 403 ? error.message : `The counters cannot be read${readings.length ? ", so these are older" : ""}. ${error.message}` }} />`}
     ${!span && !error && html`<p class="quiet" role="status">Reading the counters of the server.</p>`}
     ${span && html`<${Health} ...${span} /><${Rates} readings=${readings} /><${Calls} ...${span} />
       <div class="columns"><${Store} ...${span} /><${Actors} ...${span} /><${Process} ...${span} /><${Work} ...${span} /></div>`}
