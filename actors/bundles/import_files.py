@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import io
 from types import TracebackType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 import trio
 
+from trunkline.actors.bundles.folder_tree import ZipTree
+from trunkline.actors.bundles.portable import MANIFEST
 from trunkline.actors.bundles.reader import Bundle
 from trunkline.actors.jobs.results import Results, name_of
 from trunkline.actors.runtime.turns import as_domain_error
@@ -19,8 +21,15 @@ from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
+    from trunkline.limits.table import Limits
 
 _PIECE_BYTES: Final = 256 * 1024
+
+
+def folder_of(file: BinaryIO, limits: Limits) -> ZipTree | None:
+    """The template folder in a zip; None for a bundle, or what is neither. Raises `Invalid` or `PayloadTooLarge`."""
+    tree = ZipTree(file, limits)
+    return None if tree.root is None or MANIFEST in tree.names else tree
 
 
 def open_bundle(system: System, owner: bytes, id: bytes) -> io.BufferedReader | None:
@@ -85,7 +94,8 @@ class BundleUpload:
             assert file is not None
             with file:
                 try:
-                    Bundle(file, self._system.limits)
+                    if folder_of(file, self._system.limits) is None:
+                        Bundle(file, self._system.limits)
                 except BaseException:
                     results.remove(name)
                     raise

@@ -19,13 +19,14 @@ from trunkline.actors.bundles.checking import Checked, check_bundle
 from trunkline.actors.bundles.clone import new_application
 from trunkline.actors.bundles.creation import create_from, publish
 from trunkline.actors.bundles.export import ZIP
-from trunkline.actors.bundles.import_files import open_bundle
+from trunkline.actors.bundles.folder import convert_folder
+from trunkline.actors.bundles.import_files import folder_of, open_bundle
 from trunkline.actors.bundles.plan import Target
 from trunkline.actors.bundles.reader import Bundle
 from trunkline.actors.bundles.writer import write_bundle
 from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.queue import JobQueue
-from trunkline.actors.jobs.results import Results, name_of
+from trunkline.actors.jobs.results import Pauses, Results, name_of
 from trunkline.actors.organizations.membership import ORGANIZATION
 from trunkline.actors.outgoing.http_calls import Undelivered, check_url, download
 from trunkline.actors.records import records
@@ -124,7 +125,7 @@ def _target(job: Job, application: bytes, *, is_new: bool) -> Target:
 async def _import(job: Job, target: Target) -> Doc:
     system = job.system
     imports = system.component(Imports)
-    file = await _file(job)
+    file = await _of_folder(job, await _file(job))
     try:
         bundle = await trio.to_thread.run_sync(Bundle, file, system.limits)
         awaited = imports.awaited.get(job.id)
@@ -166,6 +167,25 @@ async def _file(job: Job) -> BufferedReader:
     if found is None:
         raise NotFound("The bundle is gone; import it again.")
     return found
+
+
+async def _of_folder(job: Job, file: BufferedReader) -> BufferedReader:
+    """The bundle itself, in the place of the template folder that may have been given."""
+    system = job.system
+    try:
+        tree = await trio.to_thread.run_sync(folder_of, file, system.limits)
+        if tree is None:
+            return file
+
+        def fill(_: Snapshot, write: Write) -> None:
+            convert_folder(tree, system.limits, write, system.clock.wall_ms(), Pauses())
+
+        await system.component(Results).write(job.owner.id, job.id, "import.zip", ZIP, fill)
+    except BaseException:
+        file.close()
+        raise
+    file.close()
+    return await _file(job)
 
 
 async def _export(job: Job, application: bytes) -> None:

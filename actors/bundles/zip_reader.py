@@ -44,6 +44,8 @@ class Entry(NamedTuple):
     packed_bytes: int
     size_bytes: int
     offset: int
+    written: bytes
+    """The name as it is written."""
 
 
 class ZipReader:
@@ -188,7 +190,8 @@ class ZipReader:
         used = _ENTRY.size + name_bytes + extra_bytes + comment
         if mark != b"PK\x01\x02" or used > left:
             raise wrong
-        name = _exactly(self._file, name_bytes).decode("ascii", "backslashreplace")
+        written = _exactly(self._file, name_bytes)
+        name = written.decode("utf-8", "backslashreplace")
         extra = _exactly(self._file, extra_bytes + comment)[:extra_bytes]
         shown = name[:100]
         if flags & _ENCRYPTED:
@@ -206,7 +209,7 @@ class ZipReader:
             )
         except (StopIteration, RuntimeError):
             raise wrong from None
-        return Entry(method == _DEFLATED, crc, packed, size, offset), name, used
+        return Entry(method == _DEFLATED, crc, packed, size, offset, written), name, used
 
     def _check_ratio(self, name: str, entry: Entry) -> None:
         if not entry.packed and entry.packed_bytes != entry.size_bytes:
@@ -226,7 +229,7 @@ class ZipReader:
             own = self._file.read(name_bytes)
             if (
                 mark == b"PK\x03\x04"
-                and own == name.encode("ascii", "replace")
+                and own == entry.written
                 and (method == _DEFLATED) == entry.packed
                 and not flags & _ENCRYPTED
             ):

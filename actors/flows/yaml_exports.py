@@ -11,25 +11,25 @@ The version `develop` of an experience workflow is the workflow itself.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-import yaml
-
 from trunkline.actors.flows.kind import DEVELOP
+from trunkline.actors.flows.yaml_documents import (
+    PLACEHOLDER,
+    VALUES_MAX,
+    documents,
+    made_id,
+    resources_of,
+    values,
+)
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.errors import Invalid
-from trunkline.store import keys
-
-VALUES_MAX: Final = 1_000_000
-"""Values of all documents. References within a document could make billions of a few lines."""
 
 _FLOW: Final = "Flow"
 _VERSIONS: Final = ("FlowVersion", "ExperienceFlowVersion")
-_PLACEHOLDER: Final = re.compile(r"~exportplaceholderid-[\w-]+?~")
 _OF_FLOW: Final = ("name", "description", "enabled")
 """The fields that the version `develop` has for its workflow."""
 
@@ -39,28 +39,6 @@ class Read(NamedTuple):
 
     body: Doc
     left: Counter[str]
-
-
-class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """Reads YAML 1.2 as JSON: a date is a text, and so are `yes`, `1:30` and `0x1`."""
-
-    yaml_implicit_resolvers: Final[dict[str, Any]] = {}
-
-
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:null", re.compile(r"(?:~|null|Null|NULL|)\Z"), ["~", "n", "N", ""]
-)
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z"), list("tTfF")
-)
-_Loader.add_implicit_resolver("int", re.compile(r"[-+]?[0-9]+\Z"), list("-+0123456789"))
-_Loader.add_implicit_resolver(
-    "float",
-    re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z"),
-    list("-+.0123456789"),
-)
-_Loader.add_constructor("int", lambda _loader, node: int(node.value))
-_Loader.add_constructor("float", lambda _loader, node: float(node.value))
 
 
 def read_exports(files: Mapping[str, bytes], ids: Mapping[str, str]) -> Read:
@@ -75,7 +53,7 @@ def read_exports(files: Mapping[str, bytes], ids: Mapping[str, str]) -> Read:
                     **resource,
                 }
             elif resource.get("version") == DEVELOP:
-                flows[_id(name, resource, "flowId")] = _develop(type, resource)
+                flows[_id(name, resource, "flowId")] = develop_of(type, resource)
             else:
                 _id(name, resource, "flowId")
                 versions.append(resource)
@@ -84,34 +62,21 @@ def read_exports(files: Mapping[str, bytes], ids: Mapping[str, str]) -> Read:
             shell: Doc = {each: version[each] for each in _OF_FLOW if each in version}
             flows[version["flowId"]] = {**shell, "id": version["flowId"], "flowClass": "experience"}
     body = {"flows": list(flows.values()), "flowVersions": versions}
-    if sum(1 for _ in zip(range(VALUES_MAX + 1), _values(body), strict=False)) > VALUES_MAX:
+    if sum(1 for _ in zip(range(VALUES_MAX + 1), values(body), strict=False)) > VALUES_MAX:
         raise Invalid(f"{', '.join(files)}: more than {VALUES_MAX} values.")
     made = {
-        each: _made_id(each) for each in (*flows, *(version.get("id", "") for version in versions)) if each
+        each: made_id(each) for each in (*flows, *(version.get("id", "") for version in versions)) if each
     }
     left: Counter[str] = Counter()
     return Read(_filled(body, {**made, **ids}, left), left)
 
 
 def _resources(name: str, raw: bytes) -> Iterator[tuple[str, Doc]]:
-    try:
-        documents = list(yaml.load_all(raw, Loader=_Loader))
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        place = getattr(error, "problem_mark", None)
-        where = "" if place is None else f" at line {place.line + 1}"
-        reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        raise Invalid(f"{name}: is no YAML{where}: {reason}.") from None
-    for document in documents:
-        if not isinstance(document, dict) or not isinstance(document.get("resources"), list):
-            raise Invalid(f"{name}: is no export; it has resourceType, resources and version.")
-        type, version = document.get("resourceType"), document.get("version")
+    for document in documents(name, raw):
+        type = document.get("resourceType") if isinstance(document, dict) else _FLOW
         if type != _FLOW and type not in _VERSIONS:
             raise Invalid(f"{name}: resourceType: is {type!r}; give {_FLOW}, {' or '.join(_VERSIONS)}.")
-        if version != 1:
-            raise Invalid(f"{name}: version: is {version!r}; exports are read in version 1.")
-        for resource in document["resources"]:
-            if not isinstance(resource, dict):
-                raise Invalid(f"{name}: resources: has something that is no object.")
+        for resource in resources_of(name, document):
             yield type, resource
 
 
@@ -122,32 +87,13 @@ def _id(name: str, resource: Doc, field: str) -> str:
     return id
 
 
-def _develop(type: str, version: Doc) -> Doc:
+def develop_of(type: str, version: Doc) -> Doc:
     """The workflow whose version `develop` this is."""
     left_out = ("flowId", "version", "id", "notes")
     fields = {name: value for name, value in version.items() if name not in left_out}
     if type == "ExperienceFlowVersion":
         fields["flowClass"] = "experience"
     return {**fields, "id": version["flowId"]}
-
-
-def _values(value: Any) -> Iterator[Any]:
-    """Yield a value and all within it, each as often as it stands there."""
-    waiting = [value]
-    while waiting:
-        each = waiting.pop()
-        yield each
-        if isinstance(each, dict):
-            waiting.extend(each.values())
-        elif isinstance(each, list):
-            waiting.extend(each)
-
-
-def _made_id(placeholder: str) -> str:
-    """An id for a placeholder; what is an id already stays."""
-    if not _PLACEHOLDER.fullmatch(placeholder):
-        return placeholder
-    return hashlib.blake2b(placeholder.encode(), digest_size=keys.ID_BYTES).hexdigest()
 
 
 def _filled(value: Any, ids: Mapping[str, str], left: Counter[str]) -> Any:
@@ -160,7 +106,7 @@ def _filled(value: Any, ids: Mapping[str, str], left: Counter[str]) -> Any:
                 left[match.group()] += 1
             return match.group() if id is None else id
 
-        return _PLACEHOLDER.sub(id_of, value)
+        return PLACEHOLDER.sub(id_of, value)
     if isinstance(value, dict):
         return {name: _filled(each, ids, left) for name, each in value.items()}
     return [_filled(each, ids, left) for each in value] if isinstance(value, list) else value

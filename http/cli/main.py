@@ -32,6 +32,7 @@ from trunkline.http import control_socket
 from trunkline.http.cli.archive import archive_app
 from trunkline.http.cli.demo import demo_settings, log_in_hint, run_demo_on
 from trunkline.http.cli.flow import flow_app
+from trunkline.http.cli.template import template_app
 from trunkline.http.terminal import ERR, OUT, announce, failure_message, warn
 from trunkline.http.version import VERSION
 from trunkline.limits.errors import SettingsError
@@ -48,13 +49,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 user_app = typer.Typer(help="The users of a data directory.", no_args_is_help=True)
-secret_app = typer.Typer(
-    help="The secret that signs tokens, and the keys of stored secrets.", no_args_is_help=True
-)
+secret_app = typer.Typer(help="The secret of tokens, and the keys of stored secrets.", no_args_is_help=True)
 app.add_typer(user_app, name="user")
 app.add_typer(secret_app, name="secret")
 app.add_typer(archive_app, name="archive")
 app.add_typer(flow_app, name="flow")
+app.add_typer(template_app, name="template")
 app.add_typer(bench_app, name="bench")
 
 DataOption = Annotated[

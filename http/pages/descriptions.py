@@ -415,7 +415,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "ApplicationExport.repo": "For exports to a repository, which this server does not make",
     "ApplicationExportResult.url": "Where the bundle can be downloaded until it expires; no token is needed",
     # Imports.
-    "importBundle": "The zip that an export made",
+    "importBundle": "The zip that an export made, or that of a template folder",
     "NewForm.options": "The options as JSON text",
     "IntoForm.options": "The options as JSON text",
     "NewForm.includeDevices": "`false` leaves the devices of the bundle out",
