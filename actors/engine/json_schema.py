@@ -7,7 +7,7 @@ schemas lead into each other. `$ref` leads to a place within the schema, by `#/.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
@@ -21,6 +21,12 @@ DEPTH_MAX: Final = 150
 """Schemas that lead into each other at a time; each takes up to four calls, of which Python allows 1,000."""
 PROBLEMS_MAX: Final = 100
 """Problems of one value that are told."""
+ASKED_MAX: Final = 1_000
+ASKED_CHARS_MAX: Final = 100_000
+"""Texts, and their characters, that a check asks a process of scripts about."""
+
+Asked = dict[tuple[str, str], None]
+"""Patterns and texts, in the order in which they were asked."""
 
 
 class SchemaError(ValueError):
@@ -50,8 +56,14 @@ class Schema:
 class Check:
     """One check of a value. `look` is called now and then, and may end the check by an exception."""
 
-    def __init__(self, steps: int, look: Callable[[], None]) -> None:
+    def __init__(
+        self, steps: int, look: Callable[[], None], known: Mapping[tuple[str, str], bool] | None = None
+    ) -> None:
         self.problems: list[Problem] = []
+        self.asked: Asked = {}
+        """The patterns and texts of which the check would have to know whether they match."""
+        self._known = known or {}
+        self._asked_chars = 0
         self._steps_left = steps
         self._look = look
         self._next_look = max(0, steps - _STEPS_A_LOOK)
@@ -88,6 +100,22 @@ class Check:
                 raise TooMuchWork("The check of the value by the schema takes too many steps.")
             self._next_look = max(0, self._steps_left - _STEPS_A_LOOK)
             self._look()
+
+    def ask(self, pattern: str, text: str) -> bool:
+        """Whether a text matches a pattern, as far as it is known; else it is asked, and assumed meanwhile."""
+        self.spend(1)
+        found = self._known.get((pattern, text))
+        if found is not None:
+            return found
+        if (pattern, text) not in self.asked:
+            self.asked[pattern, text] = None
+            self._asked_chars += len(text)
+            if len(self.asked) > ASKED_MAX or self._asked_chars > ASKED_CHARS_MAX:
+                raise TooMuchWork(
+                    f"Patterns with lookaround or backreferences are searched for in at most {ASKED_MAX} texts "
+                    f"of {ASKED_CHARS_MAX} characters together."
+                )
+        return True
 
     def tell(self, place: Place, message: str) -> None:
         if not self._is_told():

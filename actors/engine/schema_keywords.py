@@ -1,33 +1,19 @@
 """What the keywords of JSON schemas of draft 4 mean.
 
-Regular expressions are those of RE2, whose time is linear. Unknown keywords and formats are ignored, as the draft says.
+Regular expressions are compiled by `schema_patterns`. Unknown keywords and formats are ignored, as the draft says.
 Whole numbers such as 1.0 are integers, and values are equal as JSON is: 1 and 1.0, objects with their keys in any
 order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
-
-import re2
 
 from trunkline.actors.engine.json_equality import equality_key
 from trunkline.actors.engine.json_formats import FORMATS
 from trunkline.actors.engine.json_schema import Check, Compile, Compiler, Place, Rule, Schema, SchemaError
+from trunkline.actors.engine.schema_patterns import compiled_pattern
 from trunkline.actors.formulas.values import double, to_text, type_of
-
-PATTERN_CHARS_MAX: Final = 1_024
-PATTERNS_MAX: Final = 100
-"""Regular expressions in a schema: compiling one takes about a millisecond."""
-PATTERN_BYTES_MAX: Final = 262_144
-"""Memory of one compiled regular expression."""
-PATTERN_WORK_A_STEP: Final = 512
-"""Characters, multiplied by the size of the compiled regular expression, that are searched for one step."""
-
-
-Matches = Callable[[Check, str], bool]
-"""Whether a text has a match of a regular expression."""
 
 
 def compile_schema(source: Any) -> Schema:
@@ -142,39 +128,8 @@ def _unique_items(_: Compiler, value: Any, __: dict[str, Any]) -> Rule:
     return rule
 
 
-def _compiled_pattern(compiler: Compiler, text: Any, name: str) -> Matches:
-    if not isinstance(text, str) or len(text) > PATTERN_CHARS_MAX:
-        raise SchemaError(f"{name} is no text of at most {PATTERN_CHARS_MAX} characters.")
-    known: Matches | None = compiler.patterns.get(text)
-    if known is not None:
-        return known
-    if len(compiler.patterns) >= PATTERNS_MAX:
-        raise SchemaError(f"the schema has more than {PATTERNS_MAX} regular expressions.")
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = PATTERN_BYTES_MAX
-    try:
-        compiled = re2.compile(text, options)
-    except (re2.error, UnicodeEncodeError) as error:
-        reason = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else error
-        raise SchemaError(
-            f"{name} {text!r} is no regular expression of RE2, which has no backreferences or lookaround: {reason}."
-        ) from None
-    search, size = compiled.search, compiled.programsize
-
-    def matches(check: Check, subject: str) -> bool:
-        check.spend(1 + len(subject) * size // PATTERN_WORK_A_STEP)
-        try:
-            return search(subject) is not None
-        except UnicodeEncodeError:
-            return search(subject.encode("utf-8", "replace").decode()) is not None
-
-    compiler.patterns[text] = matches
-    return matches
-
-
 def _pattern(compiler: Compiler, value: Any, __: dict[str, Any]) -> Rule:
-    matches = _compiled_pattern(compiler, value, "pattern")
+    matches = compiled_pattern(compiler, value, "pattern")
 
     def rule(check: Check, subject: Any, place: Place) -> None:
         if isinstance(subject, str) and not matches(check, subject):
@@ -228,7 +183,7 @@ def _properties(compiler: Compiler, value: Any, _: dict[str, Any]) -> Rule:
 def _pattern_properties(compiler: Compiler, value: Any, _: dict[str, Any]) -> Rule:
     schemas = compiler.named(value, "patternProperties")
     patterns = [
-        (_compiled_pattern(compiler, text, "patternProperties"), schema) for text, schema in schemas.items()
+        (compiled_pattern(compiler, text, "patternProperties"), schema) for text, schema in schemas.items()
     ]
 
     def rule(check: Check, subject: Any, place: Place) -> None:
@@ -244,7 +199,7 @@ def _pattern_properties(compiler: Compiler, value: Any, _: dict[str, Any]) -> Ru
 def _additional_properties(compiler: Compiler, value: Any, source: dict[str, Any]) -> Rule:
     known = frozenset(compiler.named(source.get("properties", {}), "properties"))
     patterns = [
-        _compiled_pattern(compiler, text, "patternProperties")
+        compiled_pattern(compiler, text, "patternProperties")
         for text in compiler.named(source.get("patternProperties", {}), "patternProperties")
     ]
     schema = _schema_or_boolean(compiler, value, "additionalProperties")

@@ -5,7 +5,7 @@ The schema stands in `schema` as JSON, in which templates may stand, or `schema`
 will be an array of `{field, message}`, empty if the value fits; `field` is the payload path of what is wrong.
 
 A schema that cannot be used fails the run, and so does a check that takes too many steps. One that takes more than some
-milliseconds is begun again in a thread.
+milliseconds is begun again in a thread. Patterns with lookaround or backreferences are searched for in a child process.
 """
 
 from __future__ import annotations
@@ -20,14 +20,20 @@ from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import give_up_if_cancelled, in_thread
 from trunkline.actors.engine.json_schema import Check, Problem, Schema, SchemaError, TooMuchWork
 from trunkline.actors.engine.schema_keywords import compile_schema
+from trunkline.actors.engine.schema_patterns import answered
 from trunkline.actors.engine.tools import Unusable, choice_of, needed_path, needed_template, path_of, text_of
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.formulas.values import UNDEFINED
+from trunkline.actors.scripts.errors import ScriptError
+
+_Known = dict[tuple[str, str], bool]
 
 TYPE: Final = "ValidatePayloadNode"
 STEPS_INLINE_MAX: Final = 3_000
 """Steps of a check without a thread: some milliseconds."""
 STEPS_MAX: Final = 4_000_000
+ROUNDS_MAX: Final = 8
+"""Calls of a process of scripts for one visit: each time a check may come to patterns that it had not come to."""
 SCHEMA_INLINE_BYTES_MAX: Final = 512
 """About the bytes of a schema that is compiled at each visit, without a thread."""
 
@@ -37,15 +43,15 @@ def prepare(config: dict[str, Any]) -> NodeStep:
     path, errors_path = path_of(config, "toValidatePath"), path_of(config, "errorsPath")
     prefix = "" if path is None or path.text == "." else path.text
 
-    def check(schema: Schema, visit: Visit, steps: int) -> list[Problem]:
+    def check(schema: Schema, visit: Visit, steps: int, known: _Known | None = None) -> Check:
         value = visit.payload if path is None else path.get(visit.payload)
-        work = Check(steps, give_up_if_cancelled)
+        work = Check(steps, give_up_if_cancelled, known)
         work.run(schema, None if value is UNDEFINED else value, None)
-        return work.problems
+        return work
 
-    def check_at_length(given: Any, visit: Visit) -> list[Problem]:
+    def check_at_length(given: Any, visit: Visit, known: _Known) -> Check:
         try:
-            return check(fixed or _compiled(given), visit, STEPS_MAX)
+            return check(fixed or _compiled(given), visit, STEPS_MAX, known)
         except TooMuchWork as error:
             raise NodeError("TooMuchWork", f"config.schema: {error}") from None
 
@@ -55,17 +61,31 @@ def prepare(config: dict[str, Any]) -> NodeStep:
         return 0 if errors else 1
 
     async def step_in_thread(visit: Visit, given: Any) -> int:
-        return finish(visit, await in_thread(check_at_length, given, visit))
+        """Check until nothing is left to ask: what is known now may lead to other patterns."""
+        known: _Known = {}
+        for _ in range(ROUNDS_MAX):
+            work: Check = await in_thread(check_at_length, given, visit, known)
+            if not work.asked:
+                return finish(visit, work.problems)
+            try:
+                known.update(await answered(work.asked, visit.run.call_script))
+            except SchemaError as error:
+                raise refused(f"config.schema: {error}") from None
+            except ScriptError as error:
+                raise NodeError(error.name, f"config.schema: a pattern: {error.message}") from None
+        raise NodeError(
+            "TooMuchWork", "config.schema: the patterns with lookaround lead into each other too often."
+        )
 
     def step(visit: Visit) -> Any:
         given = None if source is None else source(visit)
         if fixed is None and size_of(given, SCHEMA_INLINE_BYTES_MAX) > SCHEMA_INLINE_BYTES_MAX:
             return step_in_thread(visit, given)
         try:
-            problems = check(fixed or _compiled(given), visit, STEPS_INLINE_MAX)
+            work = check(fixed or _compiled(given), visit, STEPS_INLINE_MAX)
         except TooMuchWork:
             return step_in_thread(visit, given)
-        return finish(visit, problems)
+        return step_in_thread(visit, given) if work.asked else finish(visit, work.problems)
 
     return step
 

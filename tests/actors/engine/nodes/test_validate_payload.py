@@ -79,9 +79,9 @@ WRONG: list[tuple[Json, str, str]] = [
         "config.schema: $ref 'https://x/y' does not lead",
     ),
     (
-        {"schema": '{"pattern": "(?!a)"}'},
+        {"schema": '{"pattern": "(a"}'},
         "ValidationError",
-        "config.schema: pattern '(?!a)' is no regular expression",
+        "config.schema: pattern '(a' is not a valid regular expression",
     ),
     ({"schemaType": "file"}, "ValidationError", "config.schemaType: is 'file'"),
     (
@@ -98,6 +98,48 @@ WRONG: list[tuple[Json, str, str]] = [
 async def test_wrong_configs_are_refused(config: Json, name: str, sentence: str) -> None:
     found, message = await failure(TYPE, {**CONFIG, **config}, {"body": {}, "s": {"type": "text"}})
     assert (found, sentence in message) == (name, True), message
+
+
+PASSWORD = r"^(?=.*[a-z])(?=.*[A-Z])(?=.*\d).{8,}$"
+
+
+@pytest.mark.parametrize(
+    ("schema", "fitting", "unfitting"),
+    [
+        ({"pattern": PASSWORD}, ["Greenhouse9", 5], ["greenhouse9", "Short9", ""]),
+        ({"items": {"pattern": PASSWORD}}, [["Greenhouse9"] * 3, []], [["Greenhouse9", "x"]]),
+        ({"pattern": r"^(?!admin$)\w+$"}, ["bob", "admins"], ["admin"]),
+        ({"pattern": r"(?<=\$)\d+"}, ["a $5"], ["a 5", "$"]),
+        ({"pattern": r"^(['\"]).*\1$"}, ["'a'", '"a"'], ["'a\""]),
+        ({"not": {"pattern": "^(?!a)"}}, ["abc"], ["xbc"]),
+        ({"patternProperties": {"^(?!x)": {"type": "number"}}}, [{"a": 1, "x": "b"}], [{"a": "b"}]),
+        # Which pattern is asked follows from another one.
+        ({"oneOf": [{"pattern": "^(?=a)"}, {"pattern": "^(?=.b)"}]}, ["ax", "xb"], ["ab", "xx"]),
+    ],
+)
+async def test_patterns_with_lookaround_are_those_of_javascript(
+    schema: Json, fitting: list[Any], unfitting: list[Any]
+) -> None:
+    config = {"schema": json.dumps(schema), "toValidatePath": "data.v", "errorsPath": "data.e"}
+    for output, values in ((1, fitting), (0, unfitting)):
+        for value in values:
+            shown = await run_node(TYPE, config, {"v": value})
+            assert shown.get("output") == output, (value, shown)
+            assert bool(shown["data"]["e"]) is (output == 0)
+
+
+async def test_a_pattern_that_tries_without_end_ends_the_run_only() -> None:
+    config = {"schema": json.dumps({"pattern": r"^(?=(a+)+$)(?=b)"}), "toValidatePath": "data.v"}
+    name, message = await failure(TYPE, config, {"v": "a" * 40 + "!"})
+    assert (name, "config.schema: a pattern: " in message) == ("ScriptTimeout", True), message
+
+
+async def test_patterns_with_lookaround_are_bounded() -> None:
+    config = {"schema": json.dumps({"items": {"pattern": "(?!a)b"}}), "toValidatePath": "data.v"}
+    name, message = await failure(TYPE, config, {"v": [str(number) for number in range(1_001)]})
+    assert (name, "at most 1000 texts" in message) == ("TooMuchWork", True), message
+    name, message = await failure(TYPE, {**config, "schema": r'{"pattern": "(?=("}'}, {"v": "a"})
+    assert (name, "'(?=(' is not a valid regular expression" in message) == ("ValidationError", True), message
 
 
 async def test_a_wrong_schema_is_told_before_it_is_reached() -> None:
