@@ -108,13 +108,13 @@ class _Folder:
         self._application()
         for path in sorted(self._tree.paths):
             if path.endswith((".yaml", ".yml")) and path != APPLICATION and self._folder_of(path) is None:
-                for document in documents(path, self._bytes(path)):
+                for document in documents(path, self._bytes(path), self._pause):
                     if isinstance(document, dict) and "resourceType" in document:
                         self._document(path, document)
         self.resources.finish()
 
     def _application(self) -> None:
-        found = documents(APPLICATION, self._bytes(APPLICATION))
+        found = documents(APPLICATION, self._bytes(APPLICATION), self._pause)
         if len(found) != 1 or not isinstance(found[0], dict) or found[0].get("resourceType") != "Application":
             raise Invalid(f"{APPLICATION}: has no resourceType Application; give the folder of a template.")
         [*resources] = resources_of(APPLICATION, found[0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import yaml
@@ -20,6 +20,9 @@ from trunkline.store import keys
 VALUES_MAX: Final = 1_000_000
 """Values of all documents. References within a document could make billions of a few lines."""
 
+NODES_MAX: Final = 250_000
+"""Values that are written in one file: while it is read, each takes half a kilobyte or more."""
+
 PLACEHOLDER: Final = re.compile(r"~exportplaceholderid-[\w-]+?~")
 
 
@@ -27,6 +30,19 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
     """Reads YAML 1.2 as JSON: a date is a text, and so are `yes`, `1:30` and `0x1`."""
 
     yaml_implicit_resolvers: Final[dict[str, Any]] = {}
+
+    def __init__(self, raw: bytes, pause: Callable[[], None]) -> None:
+        super().__init__(raw)
+        self._pause = pause
+        self._nodes_left = NODES_MAX
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """Count the node. This loader is not the one in C, which a deep text ends with the whole process."""
+        self._pause()
+        self._nodes_left -= 1
+        if self._nodes_left < 0:
+            raise ValueError(f"it has more than {NODES_MAX} values")
+        return super().compose_node(parent, index)
 
 
 _Loader.add_implicit_resolver(
@@ -45,10 +61,14 @@ _Loader.add_constructor("int", lambda _loader, node: int(node.value))
 _Loader.add_constructor("float", lambda _loader, node: float(node.value))
 
 
-def documents(name: str, raw: bytes) -> list[Any]:
-    """The documents of a file. Raises `Invalid`, which begins with the name."""
+def documents(name: str, raw: bytes, pause: Callable[[], None] = lambda: None) -> list[Any]:
+    """The documents of a file; `pause` is called at each value. Raises `Invalid`, which begins with the name."""
+    found = []
     try:
-        return list(yaml.load_all(raw, Loader=_Loader))
+        loader = _Loader(raw, pause)
+        while loader.check_data():
+            found.append(loader.get_data())
+        return found
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         place = getattr(error, "problem_mark", None)
         where = "" if place is None else f" at line {place.line + 1}"

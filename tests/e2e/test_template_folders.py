@@ -143,6 +143,7 @@ HOSTILE: dict[str, tuple[dict[str, str], str]] = {
         {"d.yaml": HEAD.format("Device") + "[{name: !!binary aGk=}]"},
         "JSON does not",
     ),
+    "too many values": ({"d.yaml": "a: [" + "0," * 250_001 + "0]"}, "it has more than 250000 values"),
     "no yaml": ({"d.yaml": "a: [b"}, "d.yaml: is no YAML at line"),
     "another version": ({"d.yaml": "resourceType: Device\nversion: 2\nresources: []"}, "version: is 2"),
     "no list": ({"d.yaml": HEAD.format("Device") + "5"}, "is no export"),
