@@ -22,7 +22,12 @@ from trunkline.actors.applications.messages import GetApplication, ListApplicati
 from trunkline.actors.applications.readme import GetReadme, get_readme
 from trunkline.actors.applications.search import Search, search
 from trunkline.actors.audit import reads as audit
-from trunkline.actors.audit.messages import GetAuditLog, ListAuditLogs
+from trunkline.actors.audit.messages import (
+    GetAuditLog,
+    GetOwnAuditLog,
+    ListAuditLogs,
+    ListOwnAuditLogs,
+)
 from trunkline.actors.bundles.import_logs import ListImportLogs, list_import_logs
 from trunkline.actors.catalogue import COUNTED, KINDS, RESOURCES
 from trunkline.actors.certificate_login import AdmitCertificate, admit_certificate
@@ -207,6 +212,8 @@ READERS: Final[Mapping[type[Message], Reader]] = {
     PrepareInputs: prepare_inputs,
     GetAuditLog: audit.get_audit_log,
     ListAuditLogs: audit.list_audit_logs,
+    GetOwnAuditLog: audit.get_own_audit_log,
+    ListOwnAuditLogs: audit.list_own_audit_logs,
     deployment.GetEdgeDeployment: deployments.get_edge_deployment,
     deployment.GetEmbeddedDeployment: deployments.get_embedded_deployment,
     deployment.ListEdgeDeployments: deployments.list_edge_deployments,

@@ -15,8 +15,9 @@ in memory: after a restart every owner is searched once, and what is too old is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from heapq import merge
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import structlog
@@ -43,7 +44,7 @@ from trunkline.actors.organizations.membership import ORGANIZATION
 from trunkline.actors.records import records
 from trunkline.actors.records.kept_answers import expired_answers, oldest_kept_ms, remove_expired
 from trunkline.actors.records.kind import Kind
-from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.records.kinds import APPLICATION, USER
 from trunkline.actors.records.listing import index_range
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import DomainError
@@ -272,16 +273,13 @@ def search_answers(snapshot: Snapshot, step: Step) -> Part:
 
 
 def search_audit_logs(snapshot: Snapshot, step: Step) -> Part:
-    """Search the audit logs of organizations, in the order of their ids, from the id `start` on.
+    """Search the audit logs of organizations and users, in the order of their ids, from the id `start` on.
 
     Each new entry removes old ones; this finds the old ones of logs that get no new entries.
     """
     limits = step.limits
     oldest_ms = step.now_ms - round(limits.audit_entry_keep_s * 1000)
-    prefix = keys.record_prefix(ORGANIZATION.name, ROOT)
-    organizations = snapshot.keys(keys.RECORDS, prefix + step.start, keys.prefix_end(prefix))
-    for number, key in enumerate(organizations):
-        org = bytes(key[-keys.ID_BYTES :])
+    for number, org in enumerate(_log_owners(snapshot, step.start)):
         if number >= limits.searched_devices_max:
             return Part([], org, org, NEVER_MS)
         first = next(snapshot.keys(*index_range(AUDIT_ENTRY, org, "creationDate")), None)
@@ -292,6 +290,13 @@ def search_audit_logs(snapshot: Snapshot, step: Step) -> Part:
             message = ExpireEntries(most=limits.removed_entries_max // _KEYS_PER_ENTRY)
             return Part([(Ref("auditLog", ROOT, org), message)], org, org + b"\x00", NEVER_MS)
     return Part([], None, None, NEVER_MS)
+
+
+def _log_owners(snapshot: Snapshot, start: bytes) -> Iterator[bytes]:
+    """The ids of organizations and users from the id `start` on, in their order."""
+    prefixes = [keys.record_prefix(kind.name, ROOT) for kind in (ORGANIZATION, USER)]
+    ranges = (snapshot.keys(keys.RECORDS, each + start, keys.prefix_end(each)) for each in prefixes)
+    return merge(*((bytes(key[-keys.ID_BYTES :]) for key in found) for found in ranges))
 
 
 _OF_APPLICATION: Final[tuple[Searching, ...]] = (

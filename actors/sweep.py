@@ -24,6 +24,7 @@ import structlog
 import trio
 
 from trunkline.actors.applications.messages import DeleteApplication
+from trunkline.actors.audit.messages import AUDIT_ENTRY
 from trunkline.actors.catalogue import KINDS
 from trunkline.actors.contents.contents import Contents
 from trunkline.actors.deployments.kind import EDGE_DEPLOYMENT, EMBEDDED_DEPLOYMENT
@@ -53,9 +54,11 @@ SLICE_KEYS: Final = 500
 """Keys that one slice removes (a few more are possible): a commit of about a millisecond."""
 
 _UNDER_APPLICATION: Final = tuple(
-    kind for kind in KINDS.values() if kind.home != "root" and kind is not APPLICATION
+    kind
+    for kind in KINDS.values()
+    if (kind.home != "root" or kind is AUDIT_ENTRY) and kind is not APPLICATION
 )
-"""Derived from the catalogue, so that no kind can be forgotten."""
+"""Derived from the catalogue, so that no kind can be forgotten. An audit log goes with the organization or the user."""
 
 _log = structlog.get_logger("trunkline.sweep")
 

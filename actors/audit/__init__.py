@@ -1,1 +1,1 @@
-"""The audit log of an organization: the actor and the reads."""
+"""The audit log of organizations and of persons: the actor and the reads."""

@@ -1,4 +1,4 @@
-"""The audit log: the only writer of the entries of one organization.
+"""The audit log: the only writer of the entries of one organization, or of the applications of one person.
 
 Entries are added and never changed. With each new entry, a few of those that are too old or too many are removed, so
 the log is bounded by its age and its length. A log without new entries is asked to remove those that are too old
@@ -25,15 +25,15 @@ REMOVED_PER_ENTRY: Final = 4
 
 
 class AuditLog(Actor):
-    """The audit log of one organization. `ref.parent` is `ids.ROOT`, `ref.id` the organization."""
+    """The audit log of one organization or user. `ref.parent` is `ids.ROOT`, `ref.id` the organization or the user."""
 
     kind: ClassVar[str] = "auditLog"
-    noun: ClassVar[str] = "organization"
+    noun: ClassVar[str] = "organization or user"
 
     __slots__ = ()
 
     def load(self) -> bool:
-        return True  # it exists as long as its organization
+        return True  # it exists as long as its owner
 
     def on_add_entry(self, message: AddEntry) -> Created:
         """Add an entry; the answer is its id."""

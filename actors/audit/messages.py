@@ -1,4 +1,4 @@
-"""The audit log of an organization: its kind of record, query strings, messages and answers."""
+"""The audit logs of organizations and of persons: their kind of record, query strings, messages and answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AUDIT_ENTRY: Final = Kind(
     home="root",
     indexes=("creationDate", "responseStatus", "actorName"),
 )
-"""The parent of an entry is its organization."""
+"""The parent of an entry is its organization, or the user who owns the application that it is about."""
 
 AUDIT_FIELDS: Final = Fields(
     "auditLog",
@@ -194,15 +194,32 @@ class ListAuditLogs(Message, frozen=True):
     now_ms: int
 
 
+class GetOwnAuditLog(Message, frozen=True):
+    """Read one entry about applications of a user."""
+
+    user: bytes
+    audit_log: bytes
+
+
+class ListOwnAuditLogs(Message, frozen=True):
+    """Read a page of the entries about applications of a user."""
+
+    user: bytes
+    query: AuditPage
+    now_ms: int
+
+
 # Answers.
 
 
 class AuditLogView(View, frozen=True, kw_only=True):
-    """One call that changed something in an organization, or that tried to: who, what, when and from where."""
+    """One call that changed something, or that tried to: who, what, when and from where.
+
+    It is of an organization, or else of the applications of a user.
+    """
 
     id: Id
     audit_log_id: Id
-    org_id: Id
     creation_date: IsoTime
     actor_id: Id
     actor_type: ActorType
@@ -216,6 +233,8 @@ class AuditLogView(View, frozen=True, kw_only=True):
     on_behalf_of_id: Id | None = None
     on_behalf_of_type: ActorType | None = None
     on_behalf_of_name: str | None = None
+    org_id: Id | None = None
+    user_id: Id | None = None
     request_id: str | None = None
     request_body: dict[str, Any] | None = None
     previous: dict[str, Any] | None = None

@@ -1,8 +1,8 @@
-"""Reads of the audit log of an organization. Pure reads of a snapshot."""
+"""Reads of the audit logs of organizations and of users. Pure reads of a snapshot."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -11,8 +11,11 @@ from trunkline.actors.audit.messages import (
     AUDIT_FIELDS,
     AuditLogFilter,
     AuditLogView,
+    AuditPage,
     GetAuditLog,
+    GetOwnAuditLog,
     ListAuditLogs,
+    ListOwnAuditLogs,
 )
 from trunkline.actors.query.compile import compile_query
 from trunkline.actors.records import records
@@ -28,30 +31,55 @@ _SHAPE = Shape(AuditLogView)
 
 
 def get_audit_log(reading: Reading, message: GetAuditLog) -> dict[str, Any]:
-    """One entry."""
-    found = records.find(reading.snapshot, AUDIT_ENTRY, message.org, message.audit_log)
-    if found is None:
-        raise NotFound(
-            f"There is no audit log entry {message.audit_log.hex()} here; old entries are removed."
-        )
-    return _show(message.org, found)
+    """One entry of an organization."""
+    return _entry(reading, _Log(message.org, "orgId"), message.audit_log)
+
+
+def get_own_audit_log(reading: Reading, message: GetOwnAuditLog) -> dict[str, Any]:
+    """One entry about applications of a user."""
+    return _entry(reading, _Log(message.user, "userId"), message.audit_log)
 
 
 def list_audit_logs(reading: Reading, message: ListAuditLogs) -> dict[str, Any]:
-    """A page of entries. Raises `PayloadTooLarge` if they are too large for one answer."""
-    page = message.query
-    query = compile_query(_query_of(reading, message), AUDIT_FIELDS, at="auditLogFilter")
-    paths = tuple(find_access_paths(AUDIT_ENTRY, message.org, query.bounds))
-    listing = Listing.of(page, AUDIT_ENTRY, message.org, match=query.matches, access_paths=paths)
+    """A page of entries of an organization. Raises `PayloadTooLarge` if they are too large for one answer."""
+    return _page(reading, _Log(message.org, "orgId"), message.query, message.now_ms)
+
+
+def list_own_audit_logs(reading: Reading, message: ListOwnAuditLogs) -> dict[str, Any]:
+    """A page of entries about applications of a user. Raises `PayloadTooLarge` likewise."""
+    return _page(reading, _Log(message.user, "userId"), message.query, message.now_ms)
+
+
+class _Log(NamedTuple):
+    """Whose log it is, and the field in which answers say that."""
+
+    owner: bytes
+    field: str
+
+    def show(self, found: Found) -> dict[str, Any]:
+        id = found.id.hex()
+        shown = {"id": id, "auditLogId": id, self.field: self.owner.hex(), **_SHAPE.of(found.doc)}
+        return shown | {"_etag": found.revision, "_type": AUDIT_ENTRY.name}
+
+
+def _entry(reading: Reading, log: _Log, id: bytes) -> dict[str, Any]:
+    found = records.find(reading.snapshot, AUDIT_ENTRY, log.owner, id)
+    if found is None:
+        raise NotFound(f"There is no audit log entry {id.hex()} here; old entries are removed.")
+    return log.show(found)
+
+
+def _page(reading: Reading, log: _Log, page: AuditPage, now_ms: int) -> dict[str, Any]:
+    query = compile_query(_query_of(reading, page, now_ms), AUDIT_FIELDS, at="auditLogFilter")
+    paths = tuple(find_access_paths(AUDIT_ENTRY, log.owner, query.bounds))
+    listing = Listing.of(page, AUDIT_ENTRY, log.owner, match=query.matches, access_paths=paths)
     found, total = read_page(reading, listing)
-    shown = envelope("auditLogs", [_show(message.org, each) for each in found], total, page)
-    shown["orgId"] = message.org.hex()
-    return shown
+    shown = envelope("auditLogs", [log.show(each) for each in found], total, page)
+    return shown if log.field == "userId" else {**shown, log.field: log.owner.hex()}
 
 
-def _query_of(reading: Reading, message: ListAuditLogs) -> dict[str, Any]:
+def _query_of(reading: Reading, page: AuditPage, now_ms: int) -> dict[str, Any]:
     """The time range and the filter of a page as an advanced query."""
-    page, now_ms = message.query, message.now_ms
     oldest_ms = now_ms - round(reading.limits.audit_entry_keep_s * 1000)
     start_ms = 0 if page.start is None else resolve_timestamp(page.start, now_ms, field="start")
     time = {"$gte": iso(max(start_ms, oldest_ms))}
@@ -78,9 +106,3 @@ def _condition(prefix: str, choice: msgspec.Struct) -> dict[str, Any]:
     if "id" in given:
         given["id"] = given["id"].lower()
     return {prefix + name.capitalize(): value for name, value in given.items()}
-
-
-def _show(org: bytes, found: Found) -> dict[str, Any]:
-    id = found.id.hex()
-    shown = {"id": id, "auditLogId": id, "orgId": org.hex(), **_SHAPE.of(found.doc)}
-    return shown | {"_etag": found.revision, "_type": AUDIT_ENTRY.name}

@@ -1,8 +1,9 @@
-"""The audit log of organizations: which calls get an entry, and what stands in it.
+"""The audit logs of organizations and persons: which calls get an entry, and what stands in it.
 
-An entry is made for each call of an audited operation (`Route.audited`) on what belongs to an organization, when the
-call has ended, whether it succeeded or was refused. The response leaves after the entry is on disk. A call that is
-refused before it reaches its operation (no valid token, no scope, a throttle, overload) has no entry.
+An entry is made for each call of an audited operation (`Route.audited`) on what belongs to an organization, or on an
+application that belongs to a person, when the call has ended, whether it succeeded or was refused. The response leaves
+after the entry is on disk. A call that is refused before it reaches its operation (no valid token, no scope, a
+throttle, overload) has no entry.
 
 Secrets never reach an entry. Of a body that creates or changes a record, only those values are kept that the record
 shows at the same place, as it shows them. Of the body of a refused call, only the names of its fields are kept.
@@ -41,9 +42,9 @@ _SECONDARY_TARGETS: Final = frozenset(get_args(SecondaryTarget))
 
 
 class _Owner(NamedTuple):
-    """The organization that an entry is for, and what the call is about in it."""
+    """The organization or the user that an entry is for, and what the call is about."""
 
-    org: bytes
+    owner: bytes
     type: PrimaryTarget | None
     id: str | None
     name: str | None
@@ -52,7 +53,7 @@ class _Owner(NamedTuple):
 async def execute_audited(
     call: Call, get: Route | None, execute: Callable[[], Awaitable[Response]]
 ) -> Response:
-    """Execute a call of an audited operation, and add its entry if an organization is concerned.
+    """Execute a call of an audited operation, and add its entry.
 
     `get` is the route that reads what is at the path of the call, if there is one. The call is not cancelled when its
     client leaves, because what it has changed must have an entry. Raises what `execute` raises; and, if the entry
@@ -65,8 +66,6 @@ async def execute_audited(
 
 async def _execute(call: Call, get: Route | None, execute: Callable[[], Awaitable[Response]]) -> Response:
     owner = _owner_of_path(call)
-    if owner is None and "application" in call.ids:
-        return await execute()  # the application belongs to a user
     before = await _read(call, get)
     owner = owner or _owner_of_record(before)
     try:
@@ -123,11 +122,11 @@ async def _add(call: Call, owner: _Owner, before: Json | None, status: int, show
         response_status=status,
         response_body=_kept(shown, bytes_max),
     )
-    await call.service.system.ask(Ref("auditLog", ROOT, owner.org), AddEntry(entry=entry))
+    await call.service.system.ask(Ref("auditLog", ROOT, owner.owner), AddEntry(entry=entry))
 
 
 def _owner_of_path(call: Call) -> _Owner | None:
-    """The organization that the path of a call names, itself or by its application."""
+    """The organization that the path of a call names, or the owner of the application that it names."""
     if "org" in call.ids:
         invites = "/invites" in call.route.path
         return _Owner(call.ids["org"], "OrgInvite" if invites else None, None, None)
@@ -136,17 +135,19 @@ def _owner_of_path(call: Call) -> _Owner | None:
         return None
     with call.service.system.store.snapshot() as snapshot:
         found = records.find(snapshot, APPLICATION, ROOT, application)
-    if found is None or found.doc["ownerType"] != "organization":
+    if found is None:
         return None
-    org = bytes.fromhex(found.doc["ownerId"])
-    return _Owner(org, "Application", application.hex(), found.doc["name"])
+    owner = bytes.fromhex(found.doc["ownerId"])
+    return _Owner(owner, "Application", application.hex(), found.doc["name"])
 
 
 def _owner_of_record(shown: Json | None) -> _Owner | None:
-    """The organization that owns a record: an application, or a dashboard of no application."""
-    if shown is None or shown.get("ownerType") != "organization":
+    """The owner of a record: of an application, or an organization with a dashboard of no application."""
+    if shown is None or "ownerType" not in shown:
         return None
     kind: PrimaryTarget = "Application" if shown["_type"] == "application" else "Dashboard"
+    if kind == "Dashboard" and shown["ownerType"] != "organization":
+        return None
     return _Owner(bytes.fromhex(shown["ownerId"]), kind, shown["id"], shown.get("name"))
 
 

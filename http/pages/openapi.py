@@ -147,7 +147,10 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("applicationTemplates", "applicationTemplate"),
     ),
     "Current user": ("The user of the token.", ("me",)),
-    "Audit log": ("Who changed what in an organization, and from where.", ("auditLogs", "auditLog")),
+    "Audit log": (
+        "Who changed what in an organization, or in the applications of a person, and from where.",
+        ("auditLogs", "auditLog", "userAuditLogs", "userAuditLog"),
+    ),
     "Organizations": ("Users who share applications, each with a role.", ("orgs", "org", "orgInvites")),
 }
 """The groups in the order in which one meets them: a sentence, and the operations that belong to it by their prefix."""

@@ -193,6 +193,13 @@ def deployments(of: str, device_class: str) -> Fill:
     return fill
 
 
+async def own_audit_log(server: Server, application: str) -> str:
+    """The same of an application that belongs to the user."""
+    for name in ("a", "", "b", ""):
+        await server.call("POST", f"{application}/devices", {"name": name}, status=201 if name else 400)
+    return "/me/audit-logs"
+
+
 async def audit_log(server: Server, _application: str) -> str:
     """Entries of calls that succeeded and of calls that were refused."""
     org = await server.call("POST", "/orgs", {"name": "farm"}, status=201)
@@ -277,6 +284,7 @@ FILLED: Final[Mapping[str, Fill]] = {
     # Organizations.
     "orgs.get": posted("/orgs"),
     "auditLogs.get": audit_log,
+    "userAuditLogs.get": own_audit_log,
     # Certificates and application templates.
     "applicationCertificates.get": posted(
         "certificates", lambda number: {"certificate": make_certificate(NAMES[number])}, status

@@ -17,7 +17,16 @@ from trunkline.http.routes import TABLE
 
 UNKNOWN = "0123456789abcdef01234567"
 OF_USERS = frozenset(
-    {"applicationTemplate", "applicationTemplates", "me", "orgs", "userApiToken", "userApiTokens"}
+    {
+        "applicationTemplate",
+        "applicationTemplates",
+        "me",
+        "orgs",
+        "userApiToken",
+        "userApiTokens",
+        "userAuditLog",
+        "userAuditLogs",
+    }
 )
 """Resources of the user: they accept no scope of organizations and applications."""
 OF_ORGANIZATIONS = frozenset({"applications", "auditLog", "auditLogs", "dashboard", "dashboards", "org"})

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.e2e.conftest import EMAIL, Json, Server
+from trunkline.actors import boot
 from trunkline.actors.catalogue import RESOURCES
 from trunkline.http.calls import audit
 from trunkline.http.calls.route import NOT_AUDITED
@@ -196,7 +197,40 @@ def test_every_change_is_audited_but_for_those_that_are_listed() -> None:
 
 
 def test_what_is_shown_once_is_a_secret_by_its_name() -> None:
-    shown_once = {"secret", "token"}
+    shown_once, no_secrets = {"secret", "token"}, {"authors", "filtersTopics"}
     for resource in RESOURCES.values():
-        for name in shown_once | resource.hidden:
+        for name in shown_once | resource.hidden - no_secrets:
             assert audit.SECRET.search(name), (resource.name, name)
+
+
+async def test_applications_of_a_person_have_an_audit_log_that_the_owner_reads(server: Server) -> None:
+    application = await server.application("barn")
+    id = application.rpartition("/")[2]
+    token = (await server.call("POST", f"{application}/tokens", {"name": "robot"}))["token"]
+    device = await server.call("POST", f"{application}/devices", {"name": "pump"}, token=token)
+    await server.call("POST", f"{application}/devices", {"name": ""}, token=token, status=400)
+    await server.call("DELETE", application)
+    listed = await server.call("GET", "/me/audit-logs", params={"sortDirection": "asc"})
+    found = [
+        (each["requestResource"], each["requestAction"], each["responseStatus"], each["actorType"])
+        for each in listed["items"]
+    ]
+    assert found == [
+        ("applications", "post", 201, "User"),
+        ("applicationApiTokens", "post", 201, "User"),
+        ("devices", "post", 201, "ApiToken"),
+        ("devices", "post", 400, "ApiToken"),
+        ("application", "delete", 200, "User"),
+    ]
+    entry = listed["items"][2]
+    assert (entry["primaryTargetType"], entry["primaryTargetId"]) == ("Application", id)
+    assert entry["responseBody"]["id"] == device["id"]
+    assert entry["userId"] == (await server.call("GET", "/me"))["id"]
+    assert token not in json.dumps(listed)
+    assert await server.call("GET", f"/me/audit-logs/{entry['id']}") == entry
+    wanted = json.dumps({"primaryTarget": [{"id": id}], "actor": [{"name": "robot"}]})
+    assert (await server.call("GET", "/me/audit-logs", params={"auditLogFilter": wanted}))["totalCount"] == 2
+    await boot.add_user(server.system, "eve@example.com", "Other-horse-9")
+    eve = await server.log_in("eve@example.com", "Other-horse-9")
+    assert (await server.call("GET", "/me/audit-logs", token=eve))["totalCount"] == 0
+    await server.call("GET", f"/me/audit-logs/{entry['id']}", token=eve, status=404)

@@ -55,6 +55,7 @@ COMPUTED: Final = {
     ("applicationJobLogs.get", "status"): "all jobs were completed",
     ("applications.get", "ownerId"): "one user owns them",
     ("auditLogs.get", "actorName"): "one user made the calls",
+    ("userAuditLogs.get", "actorName"): "one user made the calls",
     ("dashboards.get", "applicationId"): "they are of no application",
     ("dashboards.get", "ownerId"): "one user owns them",
     ("edgeDeployments.get", "currentVersion"): "no device has reported one",
