@@ -11,6 +11,7 @@ Memory: the YAML and the texts of views, `TEXT_BYTES_MAX` in all; rows and files
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -54,6 +55,8 @@ TEXT_BYTES_MAX: Final = 16 * 1024 * 1024
 The largest public template has 4 MB."""
 
 _DEPTH_MAX: Final = 100
+_DOMAIN: Final = "-domain~"
+_FILES_DOMAIN: Final = "~exportplaceholderid-files-domain~"
 
 
 class Converted(NamedTuple):
@@ -64,13 +67,19 @@ class Converted(NamedTuple):
 
 
 def convert_folder(
-    tree: Tree, limits: Limits, write: Write, now_ms: int, pause: Callable[[], None] = lambda: None
+    tree: Tree,
+    limits: Limits,
+    write: Write,
+    now_ms: int,
+    pause: Callable[[], None] = lambda: None,
+    files_url: str = "",
 ) -> Converted:
     """Write the bundle of a folder piece by piece. Raises `Invalid` or `PayloadTooLarge` with a sentence.
 
-    `pause` is called between the pieces: in a worker thread, it lets the event loop have its turn.
+    `pause` is called between the pieces: in a worker thread, it lets the event loop have its turn. `files_url` is
+    the address below which the server has public files, by application; without it, such addresses stay.
     """
-    folder = _Folder(tree, limits, pause)
+    folder = _Folder(tree, limits, pause, files_url)
     folder.read()
     with Archive(write, dated=False) as archive:
         folder.write(archive)
@@ -89,7 +98,8 @@ def convert_folder(
 class _Folder:
     """One folder that is converted."""
 
-    def __init__(self, tree: Tree, limits: Limits, pause: Callable[[], None]) -> None:
+    def __init__(self, tree: Tree, limits: Limits, pause: Callable[[], None], files_url: str) -> None:
+        self._files_url = files_url
         self._tree = tree
         self._limits = limits
         self._pause = pause
@@ -166,10 +176,25 @@ class _Folder:
         return b"".join(pieces)
 
     def _text_of(self, path: str) -> str:
-        return _with_ids(self._bytes(resolved(self._tree, "", path)).decode("utf-8-sig", "replace"))
+        return self._with_ids(self._bytes(resolved(self._tree, "", path)).decode("utf-8-sig", "replace"))
 
     def _hash_of(self, path: str) -> Doc:
         return content_of(self._tree, resolved(self._tree, "", path), self._pause)
+
+    def _with_ids(self, text: str) -> str:
+        """The text with ids in the place of placeholders. Those of domains stay, but for that of files."""
+        if "~" not in text:
+            return text
+        if self._files_url:
+            text = text.replace(f"https://{_FILES_DOMAIN}", self._files_url)
+
+        def id_of(found: re.Match[str]) -> str:
+            if not found[0].endswith(_DOMAIN):
+                return made_id(found[0])
+            self.resources.left_out[f"the domain of {found[0]}, which stays as it is"] += 1
+            return found[0]
+
+        return PLACEHOLDER.sub(id_of, text)
 
     def _filled(self, value: Any) -> Any:
         """The value with ids in the place of placeholders, as JSON has it."""
@@ -177,7 +202,7 @@ class _Folder:
             self._values += 1 + (len(each) // 64 if isinstance(each, str) else 0)
             if self._values > VALUES_MAX:
                 raise PayloadTooLarge(f"The folder has more than {VALUES_MAX} values.")
-        return _as_json(value, 0)
+        return _as_json(value, 0, self._with_ids)
 
     # Writing.
 
@@ -188,7 +213,7 @@ class _Folder:
         for version, part, lines in self.resources.copies():
             self._entry(archive, version_path(version, part), lines)
         for table, path, columns in self.resources.tables:
-            rows = csv_rows(self._tree, resolved(self._tree, "", path), columns, self._limits, _with_ids)
+            rows = csv_rows(self._tree, resolved(self._tree, "", path), columns, self._limits, self._with_ids)
             count = self._entry(archive, rows_path(table), rows)
             self.counts["DataTableRow"] = self.counts.get("DataTableRow", 0) + count
         for name, path, id in self.resources.contents:
@@ -226,19 +251,15 @@ class _Folder:
             yield piece
 
 
-def _with_ids(text: str) -> str:
-    return PLACEHOLDER.sub(lambda found: made_id(found[0]), text) if "~" in text else text
-
-
-def _as_json(value: Any, depth: int) -> Any:
+def _as_json(value: Any, depth: int, filled: Callable[[str], str]) -> Any:
     if depth > _DEPTH_MAX:
         raise Invalid(f"A resource of the folder nests deeper than {_DEPTH_MAX} levels.")
     if isinstance(value, str):
-        return _with_ids(value)
+        return filled(value)
     if isinstance(value, dict):
-        return {_with_ids(str(name)): _as_json(each, depth + 1) for name, each in value.items()}
+        return {filled(str(name)): _as_json(each, depth + 1, filled) for name, each in value.items()}
     if isinstance(value, list):
-        return [_as_json(each, depth + 1) for each in value]
+        return [_as_json(each, depth + 1, filled) for each in value]
     if value is None or isinstance(value, bool | int | float):
         return value
     raise Invalid(f"The folder has a value of YAML that JSON does not have: {str(value)[:100]!r}.")

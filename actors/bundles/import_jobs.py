@@ -24,6 +24,8 @@ from trunkline.actors.bundles.import_files import folder_of, open_bundle
 from trunkline.actors.bundles.plan import Target
 from trunkline.actors.bundles.reader import Bundle
 from trunkline.actors.bundles.writer import write_bundle
+from trunkline.actors.contents.contents import Contents
+from trunkline.actors.contents.signatures import PUBLIC_PATH
 from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.jobs.results import Pauses, Results, name_of
@@ -178,7 +180,8 @@ async def _of_folder(job: Job, file: BufferedReader) -> BufferedReader:
             return file
 
         def fill(_: Snapshot, write: Write) -> None:
-            convert_folder(tree, system.limits, write, system.clock.wall_ms(), Pauses())
+            files_url = system.component(Contents).signatures.base_url + PUBLIC_PATH
+            convert_folder(tree, system.limits, write, system.clock.wall_ms(), Pauses(), files_url)
 
         await system.component(Results).write(job.owner.id, job.id, "import.zip", ZIP, fill)
     except BaseException:

@@ -46,6 +46,7 @@ resources:
     children:
       - id: ~exportplaceholderid-device-bed~
         name: Bed
+        description: https://~exportplaceholderid-files-domain~/~exportplaceholderid-application-greenhouse~/logo.svg
         deviceClass: standalone
         attributes:
           - {name: moisture, dataType: number, attributeTags: {}}

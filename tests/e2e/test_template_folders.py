@@ -24,7 +24,10 @@ async def named(server: Server, path: str, field: str = "name") -> dict[str, Jso
     return {each[field]: each for each in found["items"]}
 
 
-async def check_whole(server: Server, path: str) -> None:
+DOMAIN = "~exportplaceholderid-files-domain~"
+
+
+async def check_whole(server: Server, path: str) -> str:
     """Everything of the folder is there, and what names each other does so by the new ids."""
     application = await server.call("GET", path)
     assert (application["name"], application["blobUrlTTL"]) == ("Greenhouse", 3600)
@@ -62,6 +65,9 @@ async def check_whole(server: Server, path: str) -> None:
     assert "Count" in await named(server, f"{path}/notebooks")
     css = await server.call("GET", f"{path}/files?directory=/css/deep")
     assert [each["name"] for each in css["items"]] == ["garden.css"]
+    logo = str(devices["Bed"]["description"])
+    assert logo.endswith(f"/{application['id']}/logo.svg")
+    return logo
 
 
 async def check_experience(server: Server, path: str, bed: str) -> None:
@@ -90,7 +96,9 @@ async def check_experience(server: Server, path: str, bed: str) -> None:
 
 @pytest.mark.parametrize("below", ["", "greenhouse-main/"])
 async def test_the_zip_of_a_folder_becomes_an_application(server: Server, below: str) -> None:
-    await check_whole(server, await imported(server, zipped(FOLDER, below)))
+    logo = await check_whole(server, await imported(server, zipped(FOLDER, below)))
+    async with server.client("") as client:
+        assert (await client.get(logo)).text == "<svg/>"
 
 
 async def test_a_folder_becomes_a_bundle_that_becomes_an_application(server: Server, tmp_path: Path) -> None:
@@ -103,7 +111,8 @@ async def test_a_folder_becomes_a_bundle_that_becomes_an_application(server: Ser
     assert done.exit_code == 0, done.output
     assert "4 Device" in done.output
     assert "Left out: resources of the type ExperienceDomain (1)" in done.output
-    await check_whole(server, await imported(server, bundle.read_bytes()))
+    assert f"Left out: the domain of {DOMAIN}, which stays as it is (1)" in done.output
+    assert DOMAIN in await check_whole(server, await imported(server, bundle.read_bytes()))
     missing = CliRunner().invoke(app, ["template", "convert", str(tmp_path), "-o", str(tmp_path / "b.zip")])
     assert missing.exit_code == 0, "the folder lies one below"
     (tmp_path / "greenhouse" / "link.yaml").symlink_to(bundle)
