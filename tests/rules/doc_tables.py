@@ -16,6 +16,7 @@ import msgspec
 
 from tests.rules import operator_tables
 from tests.rules.markdown import code, codes, first_sentence, table
+from trunkline.actors.acting_later import ACTING
 from trunkline.actors.bundles.portable import NOT_PORTABLE, PORTABLE
 from trunkline.actors.catalogue import KINDS, QUERY_FIELDS
 from trunkline.actors.engine.nodes import NODE_TEXTS
@@ -65,6 +66,11 @@ def roles() -> str:
     """The roles of members of organizations: what each may do, and the operations that only it and higher ones may."""
     head = ("Role", "May also", "The operations that are new with it")
     return table(head, (_role_row(role, level) for role, level in ROLES.items()))
+
+
+def acting_later() -> str:
+    """What acts later, in whose name, and how that right ends."""
+    return table(("What acts later", "In whose name", "How the right ends"), iter(ACTING))
 
 
 def _role_row(role: str, level: Level) -> Sequence[str]:
@@ -226,6 +232,7 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "routes": routes,
         "parameters": parameters,
         "roles": roles,
+        "acting later": acting_later,
         "lists": lists,
         "types of nodes": node_types,
     },
