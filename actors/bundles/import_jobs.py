@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 INTO: Final = "application.import"
 NEW: Final = "applications.import"
+_LEFT_OUT_MAX: Final = 100
+"""Kinds of things that a template folder has and a bundle does not, as the output of a job names them."""
 
 
 class Imports:
@@ -127,7 +129,7 @@ def _target(job: Job, application: bytes, *, is_new: bool) -> Target:
 async def _import(job: Job, target: Target) -> Doc:
     system = job.system
     imports = system.component(Imports)
-    file = await _of_folder(job, await _file(job))
+    file, left_out = await _of_folder(job, await _file(job))
     try:
         bundle = await trio.to_thread.run_sync(Bundle, file, system.limits)
         awaited = imports.awaited.get(job.id)
@@ -142,12 +144,16 @@ async def _import(job: Job, target: Target) -> Doc:
                     awaited.refusal = refusal
                 raise
             if job.input.get("dryRun"):
-                return {"checked": {name: count for name, count in checked.counts.items() if count}}
-            await job.save({"checked": True})
+                return {
+                    "checked": {name: count for name, count in checked.counts.items() if count},
+                    **left_out,
+                }
+            await job.save({"checked": True, **left_out})
         if awaited is not None:
             awaited.checked.set()
 
-        return {"imported": await create_from(system, bundle, target, job.set_progress)}
+        said = {name: job.note[name] for name in ("leftOut",) if name in job.note}
+        return {"imported": await create_from(system, bundle, target, job.set_progress), **said}
     finally:
         file.close()
 
@@ -171,24 +177,27 @@ async def _file(job: Job) -> BufferedReader:
     return found
 
 
-async def _of_folder(job: Job, file: BufferedReader) -> BufferedReader:
-    """The bundle itself, in the place of the template folder that may have been given."""
+async def _of_folder(job: Job, file: BufferedReader) -> tuple[BufferedReader, Doc]:
+    """The bundle itself, in the place of the template folder that may have been given, and what of that is left out."""
     system = job.system
+    left_out: list[tuple[str, int]] = []
     try:
         tree = await trio.to_thread.run_sync(folder_of, file, system.limits)
         if tree is None:
-            return file
+            return file, {}
 
         def fill(_: Snapshot, write: Write) -> None:
             files_url = system.component(Contents).signatures.base_url + PUBLIC_PATH
-            convert_folder(tree, system.limits, write, system.clock.wall_ms(), Pauses(), files_url)
+            done = convert_folder(tree, system.limits, write, system.clock.wall_ms(), Pauses(), files_url)
+            left_out.extend(done.left_out.most_common(_LEFT_OUT_MAX))
 
         await system.component(Results).write(job.owner.id, job.id, "import.zip", ZIP, fill)
     except BaseException:
         file.close()
         raise
     file.close()
-    return await _file(job)
+    told = {what: count for what, count in left_out if count}
+    return await _file(job), {"leftOut": told} if told else {}
 
 
 async def _export(job: Job, application: bytes) -> None:

@@ -138,6 +138,9 @@ async def test_a_folder_goes_into_an_application_and_what_is_wrong_changes_nothi
     assert done.status_code == 200, done.text
     assert (await server.call("GET", f"{path}/devices"))["totalCount"] == 4
     assert (await server.call("GET", f"{path}/webhooks"))["totalCount"] == 0
+    logs = (await server.call("GET", f"{path}/jobLogs"))["items"]
+    told = [each["output"]["leftOut"] for each in logs if "leftOut" in each.get("output", {})]
+    assert told == [{"resources of the type ExperienceDomain": 1}] * 2
 
 
 HEAD = "resourceType: {}\nversion: 1\nresources: "
