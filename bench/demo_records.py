@@ -238,6 +238,7 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             "fileId": await _file(session, application, "files", "file", "file"),
             "orgId": (org := await _named(session, "/orgs", ORGANIZATION)),
             "auditLogId": await _first_entry(session, f"/orgs/{org}"),
+            "userAuditLogId": await _first_entry(session, "/me"),
             **await _invitation(session, f"/orgs/{org}/invites"),
             "userId": record_id(await session.call("GET", "/me")),
             # Notebooks and resource jobs.

@@ -216,7 +216,7 @@ def _sent(call: Call) -> Any:
         return {_OMITTED: f"{len(call.request.body)} bytes"}
     try:
         sent = msgspec.json.decode(call.request.body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return {"count": len(sent)} if isinstance(sent, list) else sent
 

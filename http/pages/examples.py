@@ -58,6 +58,7 @@ IDS: Final[Mapping[str, str]] = {
     "orgId": "6920c0de0000000000000050",
     "userId": "6920c0de0000000000000051",
     "auditLogId": "6920c0de0000000000000090",
+    "userAuditLogId": "6920c0de0000000000000091",
     "inviteId": "6920c0de0000000000000052",
     # Reports of dashboards.
     "userDashboardId": "6920c0de0000000000000060",
@@ -382,6 +383,8 @@ def of_path(route: Route, placeholder: str) -> str:
         return "notes.txt"
     if placeholder == "apiTokenId":
         placeholder = "userApiTokenId" if route.area == "user" else "applicationApiTokenId"
+    if placeholder == "auditLogId" and route.area == "user":
+        placeholder = "userAuditLogId"
     if placeholder == "dashboardId" and not route.path.startswith("/applications"):
         placeholder = "userDashboardId"
     if placeholder not in IDS:

@@ -58,6 +58,7 @@ SHOWN_ELSEWHERE = {
     "experience_suffix": "test_experience_serving.py",
     "http2_prior_knowledge": "test_http2.py",
     "keyfile": "test_tls.py",
+    "metrics_for": "test_metrics_readers.py",
     "public_url": "test_job_news.py",
     "s3_endpoint": "test_archive_buckets.py",
     "smtp_from": "test_job_news.py",
