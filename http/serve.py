@@ -107,6 +107,7 @@ async def serve(
             nursery.start_soon(config.follow, settings.limits.certificate_interval_s)
             first_user = await boot.ensure_first_user(system, settings)
             dispatcher = make_dispatcher(system, settings)
+            dispatcher.certificate_expires_s = lambda: config.expires_s
             nursery.start_soon(system.component(LinkTasks).run)
             await nursery.start(serve_control, system)
             trigger = partial(_drain_after, shutdown or stopping.wait, system)

@@ -10,6 +10,7 @@ in use already change nothing.
 
 from __future__ import annotations
 
+import math
 import ssl
 from collections.abc import Callable
 from hashlib import sha256
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import structlog
 import trio
+from cryptography import x509
 from hypercorn.config import Config
 
 from trunkline.limits.errors import SettingsError
@@ -45,6 +47,8 @@ class TlsConfig(Config):
     """Of the files of that context."""
     _refused: Digests = ()
     """Of the files when they were of no use; it is logged once."""
+    expires_s: float = math.inf
+    """When the first certificate of the chain in use expires, in seconds since 1970; infinite without TLS."""
     context_of: Callable[[str], ssl.SSLContext | None] = staticmethod(lambda _name: None)
     """The context with the certificate for a name; None if that of the files is for it."""
 
@@ -66,6 +70,7 @@ class TlsConfig(Config):
         self._used = self._digests()
         try:
             self._context = self._first = self._made()
+            self.expires_s = self._expiry()
         except (ssl.SSLError, OSError) as error:
             problem = f"({settings.certfile}) cannot be used for TLS: {error}"
             raise SettingsError("certfile", problem, "give PEM files that belong together") from None
@@ -95,6 +100,7 @@ class TlsConfig(Config):
             )
             return
         self._context, self._used, self._refused = context, digests, ()
+        self.expires_s = self._expiry()
         _log.info("the certificate is reloaded", certfile=self.certfile)
 
     async def follow(self, interval_s: float) -> None:
@@ -112,6 +118,15 @@ class TlsConfig(Config):
             context.num_tickets = SESSION_TICKETS
             context.sni_callback = self._choose
         return context
+
+    def _expiry(self) -> float:
+        if self.certfile is None:
+            return math.inf
+        try:
+            chain = x509.load_pem_x509_certificates(Path(self.certfile).read_bytes())
+        except (OSError, ValueError):
+            return math.inf  # OpenSSL has taken it all the same
+        return min(each.not_valid_after_utc.timestamp() for each in chain)
 
     def _choose(self, tls: ssl.SSLObject, name: str | None, _context: ssl.SSLContext) -> None:
         """Use the certificate for the name that a client asks for. It has the other settings of the first context."""

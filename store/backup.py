@@ -37,6 +37,7 @@ from trunkline.store.contents_location import FILE as CONTENTS_LOCATION
 from trunkline.store.directory import (
     CONTENTS,
     DATA_FILE,
+    LAST_BACKUP,
     SECRET,
     STORE,
     DataDirectory,
@@ -94,6 +95,8 @@ def backup(directory: Path, target: Path, contents: NamedContents = no_contents)
             copy_store(memory_map, directory, target, lambda copy: _copy_contents(blobs, copy, contents))
     finally:
         memory_map.close(0)
+    with suppress(OSError):  # the backup is complete; the note of it is only for the metrics of the server
+        (directory / LAST_BACKUP).touch()
 
 
 def _copy_contents(blobs: Blobs, copy: Path, contents: NamedContents) -> None:

@@ -26,6 +26,8 @@ SECRET = "secret"  # noqa: S105 - the name of the file
 SECRET_BYTES = 32
 STORE = "store"
 """The folder of LMDB's files in a data directory and in a backup."""
+LAST_BACKUP = "last-backup"
+"""An empty file; its time of change is when the last backup of the directory was complete."""
 CONTENTS = "contents"
 """The folder of the contents of files in a data directory and in a backup."""
 DATA_FILE = "data.mdb"
@@ -138,6 +140,13 @@ class DataDirectory:
         """
         _remove(self._made)
         self._made = []
+
+    def last_backup_s(self) -> float:
+        """When the last backup of this directory was complete, in seconds since 1970; 0 if there was none."""
+        try:
+            return (self.path / LAST_BACKUP).stat().st_mtime
+        except OSError:
+            return 0.0
 
     def close(self) -> None:
         """Unlock the directory. Idempotent."""

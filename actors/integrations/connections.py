@@ -52,6 +52,11 @@ class Connections:
         self._nursery: trio.Nursery | None = None
 
     @property
+    def enabled(self) -> int:
+        """Integrations that have a connection, or wait for one."""
+        return len(self._open) + len(self._waiting)
+
+    @property
     def connected(self) -> int:
         """Connections that are open now."""
         return sum(each.session is not None for each in self._open.values())

@@ -185,7 +185,7 @@ class JobOwner(Actor):
         else:
             opened.pop(id, None)
         self._keep_open(opened)
-        self.after_commit(partial(self.system.component(JobQueue).end, id, ended["status"]))
+        self.after_commit(partial(self.system.component(JobQueue).end, id, ended["name"], ended["status"]))
 
     def _notifications(self, message: QueueJob) -> list[Doc]:
         """The notifications to send at the end. Raises Invalid for an unusable address or URL."""

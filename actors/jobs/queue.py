@@ -12,16 +12,18 @@ from collections.abc import Iterable
 import trio
 
 from trunkline.actors.jobs.job import JobKind
+from trunkline.actors.jobs.messages import ENDED
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
 
 
 class JobQueue:
-    """The waiting jobs, and the kinds of jobs. `ended` counts the jobs that have ended, by status."""
+    """The waiting jobs, and the kinds of jobs. `ended` counts the jobs that have ended, by operation and status."""
 
     def __init__(self, kinds: Iterable[JobKind], *, calls_private_networks: bool) -> None:
         self.kinds = {kind.operation: kind for kind in kinds}
-        self.ended: Counter[str] = Counter()
+        # With zeros, so that the first failure of a kind is an increase for those who watch it.
+        self.ended = Counter({(name, status): 0 for name in self.kinds for status in ENDED})
         self.calls_private_networks = calls_private_networks
         """Whether callbacks may go to addresses that are not public."""
         self._awaited: dict[bytes, trio.Event] = {}
@@ -40,9 +42,9 @@ class JobQueue:
         woken, self._woken = self._woken, trio.Event()
         woken.set()
 
-    def end(self, id: bytes, status: str) -> None:
+    def end(self, id: bytes, operation: str, status: str) -> None:
         """Count a job that has ended, and wake the call that waits for it."""
-        self.ended[status] += 1
+        self.ended[operation, status] += 1
         if (awaited := self._awaited.get(id)) is not None:
             awaited.set()
 

@@ -13,7 +13,8 @@ The module is long because both drivers and all of their steps are in it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -80,6 +81,8 @@ class Dispatcher:
         self.bulk_queue = BulkQueue(system.limits.bulk_items_max, system.limits.bulk_waiting_calls_max)
         self.admissions = Admissions(system.limits.admission_cache_length_max)
         self.statistics = CallStatistics()
+        self.certificate_expires_s: Callable[[], float] = lambda: math.inf
+        """When the certificate of the server expires, in seconds since 1970; for the metrics."""
         self._count = self.statistics.add
 
     # The driver that awaits.

@@ -98,6 +98,7 @@ class MetricsCollector(Collector):
         yield from self._jobs()
         yield from self._files()
         yield from self._integrations()
+        yield from self._care()
         yield from self._experiences()
         yield from self._flows()
         yield from self._retention()
@@ -204,10 +205,12 @@ class MetricsCollector(Collector):
         yield _gauge("jobs_waiting", "Jobs that wait for their turn.", len(jobs.queue))
         yield _gauge("jobs_running", "Jobs that are being done.", len(jobs.running))
         ended = CounterMetricFamily(
-            "trunkline_jobs_ended", "Jobs that have ended, by status.", labels=["status"]
+            "trunkline_jobs_ended",
+            "Jobs that have ended, by operation and status.",
+            labels=["operation", "status"],
         )
-        for status, count in sorted(jobs.queue.ended.items()):
-            ended.add_metric([status], count)
+        for labels, count in sorted(jobs.queue.ended.items()):
+            ended.add_metric(labels, count)
         yield ended
         yield _gauge("downloads_open", "Results that are being fetched.", jobs.results.downloads)
 
@@ -222,6 +225,9 @@ class MetricsCollector(Collector):
         connections = self._dispatcher.system.component(Connections)
         counts = connections.counts
         yield _gauge(
+            "integrations_enabled", "Enabled integrations that need a connection.", connections.enabled
+        )
+        yield _gauge(
             "integrations_connected", "Integrations whose connection is open.", connections.connected
         )
         yield _counter(
@@ -229,6 +235,19 @@ class MetricsCollector(Collector):
         )
         yield _counter("integration_ends", "Connections of integrations that ended.", counts["ended"])
         yield _counter("integration_failures", "Attempts to open one that failed.", counts["failed"])
+
+    def _care(self) -> Iterator[Metric]:
+        """What an operator has to see to in time."""
+        yield _gauge(
+            "certificate_expiry_timestamp_seconds",
+            "When the first certificate of the chain in use expires; +Inf without TLS.",
+            self._dispatcher.certificate_expires_s(),
+        )
+        yield _gauge(
+            "last_backup_timestamp_seconds",
+            "When the last backup of the data directory was complete; 0 if there was none.",
+            self._dispatcher.system.store.directory.last_backup_s(),
+        )
 
     def _experiences(self) -> Iterator[Metric]:
         answered = CounterMetricFamily(

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
+import trustme
 import yaml
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.e2e.conftest import Server
+from tests.backups import back_up
+from tests.e2e.conftest import Server, running_server
+from trunkline.http.tls_files import TlsConfig
+from trunkline.limits.settings import Settings
 
 MONITORING = Path(__file__).resolve().parents[2] / "docs" / "monitoring"
 METRIC = re.compile(r"\b(?:trunkline|process)_[a-z0-9_]+")
@@ -104,3 +112,33 @@ def test_the_panels_of_the_dashboard_fit_on_it() -> None:
 def assert_balanced(expression: str) -> None:
     for opening, closing in ("()", "{}", "[]"):
         assert expression.count(opening) == expression.count(closing), expression
+
+
+async def metric(server: Server, name: str) -> float:
+    """A metric without labels."""
+    async with server.client() as client:
+        families = text_string_to_metric_families((await client.get("/metrics")).text)
+        (value,) = [each.value for family in families for each in family.samples if each.name == name]
+    return value
+
+
+async def test_the_expiry_of_the_certificate_and_the_last_backup_are_told(tmp_path: Path) -> None:
+    """Without TLS no certificate expires; a backup counts from when it is complete."""
+    expires = datetime(2031, 5, 6, tzinfo=UTC)
+    issued = trustme.CA().issue_cert("127.0.0.1", not_after=expires)
+    chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
+    chain.write_bytes(issued.cert_chain_pems[0].bytes())
+    key.write_bytes(issued.private_key_pem.bytes())
+    config = TlsConfig()
+    assert config.expires_s == math.inf
+    config.use(Settings(data_dir=str(tmp_path), certfile=str(chain), keyfile=str(key)))
+    assert config.expires_s == expires.timestamp()
+    async with running_server(tmp_path / "data") as server:
+        assert await metric(server, "trunkline_certificate_expiry_timestamp_seconds") == math.inf
+        assert await metric(server, "trunkline_last_backup_timestamp_seconds") == 0
+        began_s = time.time()
+        await trio.to_thread.run_sync(back_up, tmp_path / "data", tmp_path / "copy")
+        # The time of a file is that of the system's clock tick before.
+        assert began_s - 1 <= await metric(server, "trunkline_last_backup_timestamp_seconds") <= time.time()
+    async with running_server(tmp_path / "copy") as server:
+        assert await metric(server, "trunkline_last_backup_timestamp_seconds") == 0
