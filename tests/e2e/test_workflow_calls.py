@@ -190,7 +190,7 @@ async def test_a_file_is_created_and_read(server: Server, private: bool) -> None
         )
     )
     made, got = found["made"], found["got"]
-    assert (made["name"], made["parentDirectory"], made["contentType"]) == ("a.txt", "/up", "text/plain")
+    assert (made["name"], made["parentDirectory"], made["contentType"]) == ("a.txt", "/up/", "text/plain")
     assert (made["authorType"], made["fileSize"], made["status"]) == ("flow", 4, "completed")
     assert got["value"] == "c3a92031"
     assert got["metadata"]["id"] == made["id"]

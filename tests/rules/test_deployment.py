@@ -80,3 +80,16 @@ def test_the_image_has_a_python_that_the_package_takes(checkout: Path, dockerfil
     assert len(versions) == 1
     text = (checkout / "pyproject.toml").read_text(encoding="utf-8")
     assert f"Programming Language :: Python :: {versions.pop()}" in text
+
+
+def test_the_timer_backs_the_data_of_the_service_up(checkout: Path, service: Any) -> None:
+    """The unit of the backup calls the same program as the same user, for the same directory."""
+    unit = (checkout / "docs" / "deploy" / "trunkline-backup.service").read_text(encoding="utf-8")
+    program = service["ExecStart"].split()[0]
+    assert f"{program} backup --data /var/lib/{service['StateDirectory']} " in unit
+    assert f"\nUser={service['User']}\nGroup={service['Group']}\n" in unit
+    command: Any = typer.main.get_command(app)
+    assert "--data" in {option for param in command.commands["backup"].params for option in param.opts}
+    timer = (checkout / "docs" / "deploy" / "trunkline-backup.timer").read_text(encoding="utf-8")
+    assert "OnCalendar=" in timer
+    assert "Persistent=true" in timer
