@@ -133,6 +133,7 @@ def _watched(watch: LoopWatch) -> Iterator[None]:
     """Measure the turns of the loop from now on: a start may take longer ones."""
     watch.collected_s = lambda: garbage_collection.PAUSES.total_s
     trio.lowlevel.add_instrument(watch)
+    watch.begin()
     try:
         yield
     finally:

@@ -300,8 +300,8 @@ class Limits:
     )
     flow_parts_max: int = _bound(
         1_000,
-        "triggers, nodes or globals",
-        "Each is checked when it is saved, and a turn of the loop takes at most 5 ms.",
+        "parts",
+        "Triggers, nodes or globals. Each is checked when it is saved, and a turn of the loop takes at most 5 ms.",
         "workflow",
     )
     flow_bytes_max: int = _bound(

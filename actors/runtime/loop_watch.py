@@ -87,6 +87,10 @@ class LoopWatch(trio.abc.Instrument):
         self._marked_ns = self._cpu_ns = 0
         self._gc_s = 0.0
 
+    def begin(self) -> None:
+        """What the loop does from now on is measured; the turn of the caller began here."""
+        self._began_ns = time.perf_counter_ns()
+
     # Called by the loop.
 
     def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - Trio's signature

@@ -108,7 +108,9 @@ class LinkSession:
         self._call = call
         self._outgoing = outgoing
         self.device = Ref("device", call.application, call.ids["device"])
-        self._work = work_of(call.route, call.principal, call.ids)._replace(kind="link")
+        self._work = work_of(call.route, None if call.is_anonymous else call.principal, call.ids)._replace(
+            kind="link"
+        )
         self._socket: WebSocket | None = None
         self._link: Link | None = None
         self._session: int | None = None

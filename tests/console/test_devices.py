@@ -379,7 +379,8 @@ async def test_many_devices_are_created_from_a_recipe(server: Server, console: C
     await console.sees("1 device created, 1 line refused")
     await console.sees("The line has 3 fields, and the header has 2.")
     (made,) = (await server.call("GET", f"{application}/devices?filterField=name&filter=pump-*"))["items"]
-    assert (made["name"], made["tags"]) == ("pump-1", [{"key": "floor", "value": "1"}])
+    assert (made["name"], made["tags"][1]) == ("pump-1", {"key": "floor", "value": "1"})
+    assert made["tags"][0] == {"key": "DeviceRecipe", "value": "Valve"}
     await console.at("button", "Some that are all the same").click()
     await console.at("textbox", "Number of devices").fill("1")
     await console.at("checkbox", "With an access key for each device").click()

@@ -142,7 +142,9 @@ async def test_workflows_are_imported_listed_and_exported(
         await asked()
         await console.press("Escape")
         await console.at(css="dialog").gone()
-    await console.sees("2 workflows and 1 version were imported. 1 part of them cannot run on this server.")
+    await console.sees(
+        "2 workflows and 1 version were imported. 1 part of them cannot run on this server as they"
+    )
     await console.sees("Nodes of the type NoSuchNode do not run on this server.")
     await console.at(css="dialog").at("button", "Close").click()
     await console.sees("3 workflows")

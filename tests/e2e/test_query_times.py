@@ -27,6 +27,7 @@ RANGES = [
     "application.payloadCountsBreakdown",
     "applications.periodSummaries",
     "auditLogs.get",
+    "userAuditLogs.get",
     "device.getCompositeState",
     "device.payloadCounts",
     "device.payloadCountsBreakdown",

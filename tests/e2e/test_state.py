@@ -142,7 +142,7 @@ NOT_JSON: list[tuple[bytes, int]] = [
     (b'{"data":{"temp":1},"meta":' + deep(101) + b"}", 400),
     (b'{"data":{"temp":1},"meta":' + deep(450) + b"}", 400),
     (b'{"data":{"temp":1},"meta":' + deep(990) + b"}", 400),
-    (b'{"data":{"temp":1},"meta":' + deep(200_000) + b"}", 400),
+    (b'{"data":{"temp":1},"meta":' + deep(200_000) + b"}", 413),
     (b'{"data":{"temp":' + deep(500) + b"}}", 400),
     (deep(100_000), 400),
     (b'{"data":{"temp":1}} x', 400),

@@ -60,7 +60,7 @@ def test_every_setting_can_come_from_the_environment(name: str) -> None:
     special |= {"codehost_url": "https://api.example.com/user"}
     special |= {"client_certificates": "optional"}
     special |= {"blobs": "s3://bucket/prefix", "s3_endpoint": "https://storage.example.com"}
-    special |= {"archive_format": "parquet"}
+    special |= {"archive_format": "parquet", "metrics_for": "operators"}
     special |= {"cors_origins": "https://app.example.com http://localhost:5173"}
     text = special.get(name, text)
     together = (

@@ -10,7 +10,7 @@ import pytest
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.http.calls.json_body import (
     INLINE_VALUES_MAX,
-    PLAIN_BYTES_MAX,
+    PLAIN_VALUES_MAX,
     decode,
     decode_beside,
     is_long_work,
@@ -47,7 +47,7 @@ async def test_too_many_values_are_refused_but_not_those_within_texts() -> None:
 
 
 def test_a_refusal_does_not_decode_a_long_body_again() -> None:
-    with pytest.raises(Invalid, match="is a string; give an integer"):
+    with pytest.raises(Invalid, match="is 'some text'; give an integer"):
         decode(NUMBERS, b'["some text"]')
     with pytest.raises(Invalid, match="does not fit; give an integer"):
-        decode(NUMBERS, b'["some text"]' + b" " * PLAIN_BYTES_MAX)
+        decode(NUMBERS, b'["some text"' + b", 123456789012345" * PLAIN_VALUES_MAX + b"]")
