@@ -2,8 +2,9 @@
 
 A block begins with a head: the kind (one byte: version of the format, layout of the body, whether there are marks),
 the number of rows, the first and the last time. A block of a few rows has them as CBOR after it, because arrays cost
-more there than they save. In other blocks follow the length of a directory, the directory (CBOR) and the sections
-with the bytes that it describes.
+more there than they save. In other blocks follow the length of a directory, the directory (CBOR), the sections with the
+bytes that it describes, and the last row once more as CBOR: its values and its mark. So who wants only the newest point
+decodes only that. A long one is left out, and blocks of earlier versions do not have it; those did not look there.
 
 Numbers are stored as decimals where that is exact: whole numbers that are divided by a power of ten. A few that are
 no such decimals (-0.0 for example) are stored beside them as they are.
@@ -34,7 +35,7 @@ from trunkline.store.column_sections import (
     unpack_values,
     unpack_whole,
 )
-from trunkline.store.columns import MERGES, REMOVES, Column, Points, Row
+from trunkline.store.columns import MERGES, REMOVES, REPLACES, Column, Points, Row
 
 ROWS_MAX: Final = 65_535
 """Most rows of a block: their number and their indexes have two bytes."""
@@ -53,6 +54,9 @@ _CBOR_ROWS_MAX: Final = 32
 _SCALE_MAX: Final = 6
 _SAMPLE: Final = 32
 _POWERS: Final = 10.0 ** np.arange(_SCALE_MAX + 1).reshape(-1, 1)
+_LAST_BYTES_MAX: Final = 4096
+"""A longer last row is not written once more."""
+
 _EXCEPTIONS: Final = 16
 """A column is stored as decimals if at most one of so many values is no such decimal."""
 
@@ -114,7 +118,7 @@ def encode(points: Points) -> bytes:
     named = codec.encode(directory)
     kind = _COLUMNS | _MARKED if marked else _COLUMNS
     head = _HEAD.pack(kind, rows, int(times[0]), int(times[-1]))
-    return b"".join([head, _LENGTH.pack(len(named)), named, *sections])
+    return b"".join([head, _LENGTH.pack(len(named)), named, *sections, _encode_last(points)])
 
 
 def decode(raw: bytes, numbers: Container[int] | None = None) -> Points:
@@ -130,6 +134,50 @@ def decode(raw: bytes, numbers: Container[int] | None = None) -> Points:
     except (ArithmeticError, LookupError, TypeError, struct.error, zstandard.ZstdError) as error:
         # The directory comes from the disk: with a wrong length, type or number in it, the work on it fails so.
         raise ValueError(f"the block is damaged: {error}") from error
+
+
+def last_row(raw: bytes) -> Row | None:
+    """Return the last row of a block; None if it must be decoded with all others. Raises ValueError as `decode`."""
+    head = header(raw)
+    try:
+        if raw[0] & ~_MARKED == _ROWS:
+            last = codec.decode(raw[_HEAD.size :])[-2:]
+            point, mark = last if head.has_marks else (last[1], MERGES)
+        else:
+            directory, end = _directory(raw)
+            fixed = 2 if head.has_marks else 1
+            end += sum(part[0] for part in directory[:fixed]) + sum(directory[fixed + 1 :: 3])
+            if end == len(raw):
+                return None
+            point, mark = codec.decode(raw[end:])
+    except (LookupError, TypeError, ValueError, struct.error) as error:
+        raise ValueError(f"the block is damaged: {error}") from error
+    if type(point) is not dict or mark not in (MERGES, REPLACES, REMOVES) or (mark == REMOVES and point):
+        raise ValueError("the block is damaged: its last row is none")
+    return head.last_ms, point, mark
+
+
+def _encode_last(points: Points) -> bytes:
+    """The last row once more; nothing if it is long."""
+    point: dict[int, Any] = {}
+    for number, column in points.columns.items():
+        if column.present is None or column.present[-1]:
+            value = column.values[-1]
+            if not isinstance(column.values, list):
+                value = value.item()
+                if column.integers is not None and column.integers[-1]:
+                    value = int(value)
+            point[number] = value
+    mark = MERGES if points.marks is None else int(points.marks[-1])
+    raw = codec.encode([point, mark])
+    return raw if len(raw) <= _LAST_BYTES_MAX else b""
+
+
+def _directory(raw: bytes) -> tuple[list[Any], int]:
+    """The directory of a block, and where it ends."""
+    (length,) = _LENGTH.unpack_from(raw, _HEAD.size)
+    begin = _HEAD.size + _LENGTH.size
+    return codec.decode(raw[begin : begin + length]), begin + length
 
 
 def _encode_rows(rows: list[Row]) -> bytes:
@@ -174,10 +222,8 @@ def _decode_rows(raw: bytes, head: Header, numbers: Container[int] | None) -> Po
 
 def _decode_columns(raw: bytes, head: Header, numbers: Container[int] | None) -> Points:
     rows = head.rows
-    (length,) = _LENGTH.unpack_from(raw, _HEAD.size)
-    begin = _HEAD.size + _LENGTH.size
-    sections = Sections(raw, begin + length)
-    directory = codec.decode(raw[begin : begin + length])
+    directory, begin = _directory(raw)
+    sections = Sections(raw, begin)
     fixed = 2 if head.has_marks else 1
     times = unpack_whole(directory[0], rows, sections)
     if times[0] != head.first_ms or times[-1] != head.last_ms or not (times[1:] > times[:-1]).all():
@@ -198,7 +244,10 @@ def _decode_columns(raw: bytes, head: Header, numbers: Container[int] | None) ->
         end = sections.at + length
         if numbers is None or number in numbers:
             column = columns[number] = _restore(described, rows, sections)
-            if removes is not None and (column.present is None or (column.present & removes).any()):
+            if (
+                removes is not None
+                and (removes if column.present is None else column.present & removes).any()
+            ):
                 raise ValueError("the block is damaged: a row that removes has values")
         sections.at = end
     return Points(times, columns, marks)

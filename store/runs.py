@@ -13,17 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final, NamedTuple, Protocol
 
 from trunkline.store import codec, keys
-from trunkline.store.column_codec import decode, encode, header
-from trunkline.store.columns import Points, merged
+from trunkline.store.column_codec import decode, encode, header, last_row
+from trunkline.store.columns import REMOVES, Points, Row, merged
 from trunkline.store.errors import StoreDamaged
 
 BLOCK_ROWS: Final = 1024
 """The points of a full block."""
 BLOCK_BYTES_MAX: Final = 64 * 1024
 """A larger block is split, unless it is one point."""
+
+
+_BY_LAST_TIME: Final = attrgetter("last_ms")
 
 
 class Reader(Protocol):
@@ -82,6 +86,13 @@ class Block(NamedTuple):
             raise _damaged(key, error) from error
         return cls(bytes(key), raw, head.rows, head.first_ms, head.last_ms)
 
+    def last_row(self) -> Row | None:
+        """The last row, None if it must be decoded with all others. Raises StoreDamaged."""
+        try:
+            return last_row(self.raw)
+        except ValueError as error:
+            raise _damaged(self.key, error) from error
+
     def points(self, numbers: Container[int] | None = None) -> Points:
         """The points, with the columns of these attributes only. Raises StoreDamaged."""
         try:
@@ -132,6 +143,24 @@ def blocks_back(snapshot: Reader, run: int, device: bytes, low_ms: int, high_ms:
         if block.last_ms < low_ms:
             return
         yield block
+
+
+def newest_point(snapshot: Reader, device: bytes, low_ms: int, high_ms: int) -> Points | None:
+    """The newest point of a device in a range of the runs, if one block says it alone; None if more must be read."""
+    newest: Block | None = None
+    for run in sorted(runs_of(snapshot), key=_BY_LAST_TIME, reverse=True):
+        if run.last_ms < (low_ms if newest is None else newest.last_ms):
+            break
+        if run.first_ms > high_ms:
+            continue
+        for block in blocks_back(snapshot, run.number, device, low_ms, high_ms):
+            if block.last_ms > high_ms or (newest is not None and block.last_ms == newest.last_ms):
+                return None
+            if newest is None or block.last_ms > newest.last_ms:
+                newest = block
+            break
+    row = None if newest is None else newest.last_row()
+    return None if row is None or row[2] == REMOVES else Points.of_maps([row[0]], [row[1]])
 
 
 def encoded_blocks(points: Points) -> Iterator[tuple[int, bytes]]:

@@ -33,7 +33,7 @@ from trunkline.store.errors import translate
 from trunkline.store.keys import CELLS, COUNTS, INDEXES, TIME_MS_MAX, UNIQUE
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.report_items import Ahead, Item, decoded_items, head_of
-from trunkline.store.runs import read_series
+from trunkline.store.runs import newest_point, read_series
 
 STEP_ENTRIES = 256
 """After this many entries, a scan in a worker thread checks whether it was cancelled."""
@@ -224,7 +224,15 @@ class Snapshot:
         points are wanted; those after them are there as well, but take longer. `waiting` are items that wait for a
         commit. Raises StoreDamaged.
         """
-        arrivals = DeviceArrivals([*self._seen(device)], waiting)
+        seen = [*self._seen(device)]
+        if rows == 1 and reverse and not seen and not waiting:
+            newest = newest_point(self, device, low_ms, high_ms)
+            if newest is not None:
+                yield newest
+                if newest.first_ms <= low_ms:
+                    return
+                high_ms = newest.first_ms - 1
+        arrivals = DeviceArrivals(seen, waiting)
         arrived, is_wiped = arrivals.points(low_ms, high_ms, reverse=reverse, rows=rows)
         parts = read_series(
             self,

@@ -9,7 +9,7 @@ import numpy as np
 
 from trunkline.store import codec, keys
 from trunkline.store.arrival_chunks import entries, unpacked
-from trunkline.store.column_codec import decode, encode, header
+from trunkline.store.column_codec import decode, encode, header, last_row
 from trunkline.store.report_items import decoded, points_of
 from trunkline.store.runs import runs_of
 
@@ -51,6 +51,9 @@ def _block_problems(key: bytes, value: bytes) -> Iterator[str]:
         yield "the key of the block has another time than its first point"
     if np.any(np.diff(times) <= 0):
         yield "the times of the block do not ascend"
+    last = last_row(value)
+    if last is not None and [last] != list(points.part(len(points) - 1, len(points)).marked_rows()):
+        yield "the last row of the block is not the one that it has apart"
     if list(decode(encode(points)).marked_rows()) != list(points.marked_rows()):
         yield "the points of the block change when they are encoded again"
 

@@ -105,7 +105,8 @@ def _newest_expired(reading: Reading, message: GetState) -> Iterator[tuple[int, 
     """Yield the newest point of the device if it is in the range and would be too old, were it not the newest."""
     low_ms, high_ms = _span(message.query, message.now_ms)
     oldest_ms = oldest_state_ms(reading, message.now_ms)
-    for time_ms, point in islice(points(reading.snapshot, message.device, EVER, reverse=True), 1):
+    newest = points(reading.snapshot, message.device, EVER, reverse=True, rows=1)
+    for time_ms, point in islice(newest, 1):
         if low_ms <= time_ms <= high_ms and time_ms < oldest_ms:
             yield time_ms, point
 
@@ -150,14 +151,17 @@ def points(
     *,
     reverse: bool = False,
     numbers: Container[int] | None = None,
+    rows: int | None = None,
 ) -> Iterator[tuple[int, Mapping[int, Any]]]:
     """Yield the stored points in `span` as `(time_ms, point)`; with `numbers`, those with a value of these attributes.
+
+    `rows`: so many are wanted.
 
     Where all of a block is used, `Snapshot.points` is faster.
     """
     if span[0] > span[1]:
         return
-    for part in snapshot.points(device, *span, reverse=reverse, numbers=numbers):
+    for part in snapshot.points(device, *span, reverse=reverse, numbers=numbers, rows=rows):
         yield from reversed(list(part.rows(numbers))) if reverse else part.rows(numbers)
 
 
@@ -328,7 +332,7 @@ def _newest(part: Points, number: int) -> tuple[int, Any]:
 
 def _long_text(snapshot: Snapshot, device: bytes, time_ms: int, number: int) -> Any:
     """Return a value that is too long for the head, from its point."""
-    return point_at(snapshot.points(device, time_ms, time_ms))[number]
+    return point_at(snapshot.points(device, time_ms, time_ms, reverse=True, rows=1))[number]
 
 
 def _composite_is_long(snapshot: Snapshot, message: GetCompositeState) -> bool:

@@ -100,7 +100,14 @@ def query_time_series(reading: Reading, message: QueryTimeSeries) -> dict[str, A
         reverse = aggregation.type == "NONE" and chosen is None and body.order == "desc"
         low_ms = max(span.start_ms, oldest_ms)
         parts = (
-            snapshot.points(device.id, low_ms, span.end_ms, reverse=reverse, numbers=names)
+            snapshot.points(
+                device.id,
+                low_ms,
+                span.end_ms,
+                reverse=reverse,
+                numbers=names,
+                rows=limit if reverse else None,
+            )
             if low_ms <= span.end_ms
             else ()
         )

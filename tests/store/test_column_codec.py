@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.store.point_series import random_series, rows_of_points, shown, slow_series
 from trunkline.store import codec, column_codec
 from trunkline.store.column_sections import pack_whole, squeeze
-from trunkline.store.columns import MERGES, Points, Row
+from trunkline.store.columns import MERGES, REPLACES, Points, Row
 
 
 @given(rows_of_points(rows_min=1))
@@ -30,6 +30,30 @@ def test_only_wanted_columns_are_decoded(rows: list[Row], wanted: set[int]) -> N
     assert set(points.columns) == {number for row in rows for number in row[1]} & wanted
     chosen = [(time, {key: point[key] for key in point if key in wanted}, mark) for time, point, mark in rows]
     assert shown(points.marked_rows()) == shown(chosen)
+
+
+@given(rows_of_points(rows_min=1, rows_max=70))
+def test_the_last_row_is_read_alone(rows: list[Row]) -> None:
+    raw = column_codec.encode(Points.of(rows))
+    last = column_codec.last_row(raw)
+    assert last is not None
+    assert shown([last]) == shown(rows[-1:])
+
+
+@given(rows_of_points(rows_min=1), st.randoms(use_true_random=False))
+def test_damage_before_the_last_row_is_a_value_error(rows: list[Row], chance: random.Random) -> None:
+    raw = column_codec.encode(Points.of(rows))
+    for _ in range(10):
+        try:
+            last = column_codec.last_row(damaged(raw, chance))
+        except ValueError:
+            continue
+        assert last is None or type(last[1]) is dict
+
+
+def test_a_long_last_row_is_not_written_twice() -> None:
+    rows = [(time, {1: "x" * 5_000}, MERGES) for time in range(40)]
+    assert column_codec.last_row(column_codec.encode(Points.of(rows))) is None
 
 
 def block(*values: object) -> list[Row]:
@@ -50,6 +74,7 @@ def block(*values: object) -> list[Row]:
         block("", "\x00", "grün", "x" * 5_000),
         block(None, {"a": [1, 1.0, True, None, {}]}, []),
         [(1_000 * time, {}, MERGES) for time in range(40)],
+        [(1_000 * time, {1: time}, REPLACES) for time in range(40)],
         [(time, {1: 1}, MERGES) for time in (*range(-(2**63), -(2**63) + 40), 2**63 - 1)],
         [(time, {1: time * 0.1}, MERGES) for time in range(column_codec.ROWS_MAX)],
     ],

@@ -20,7 +20,16 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline.store import arrival_window, arrivals, codec, device_arrivals, keys, merging, runs
+from trunkline.store import (
+    arrival_window,
+    arrivals,
+    codec,
+    column_codec,
+    device_arrivals,
+    keys,
+    merging,
+    runs,
+)
 from trunkline.store import settler as settler_module
 from trunkline.store.backup import verify
 from trunkline.store.batch import Batch
@@ -72,6 +81,9 @@ def shown(store: Store, devices: Sequence[bytes], low_ms: int = 0, high_ms: int 
                 list(part.rows()) for part in snapshot.points(device, low_ms, high_ms, reverse=True, rows=3)
             ]
             assert list(itertools.chain(*reversed(back))) == rows
+            newest_first = snapshot.points(device, low_ms, high_ms, reverse=True, rows=1)
+            alone = [row for part in newest_first for row in reversed(list(part.rows()))]
+            assert alone == rows[::-1]
             assert [time_ms for time_ms, _ in rows] == sorted({time_ms for time_ms, _ in rows})
             found[device] = {time_ms: dict(point) for time_ms, point in rows}
     return found
@@ -136,14 +148,21 @@ plans = st.lists(
 
 
 @pytest.mark.slow
-@given(plan=plans, low_ms=times, high_ms=times, span_bytes=st.sampled_from([1, 30, 512]))
+@given(
+    plan=plans,
+    low_ms=times,
+    high_ms=times,
+    span_bytes=st.sampled_from([1, 30, 512]),
+    as_rows=st.sampled_from([1, 3, 32]),
+)
 @settings(max_examples=100)
 async def test_points_are_the_fold_of_all_reports(
-    plan: list[Any], low_ms: int, high_ms: int, span_bytes: int
+    plan: list[Any], low_ms: int, high_ms: int, span_bytes: int, as_rows: int
 ) -> None:
     model = Model()
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "BLOCK_ROWS", 4)
+        patch.setattr(column_codec, "_CBOR_ROWS_MAX", as_rows)
         patch.setattr(arrival_window, "_SPAN_BYTES", span_bytes)
         patch.setattr(arrivals, "_PIECE_ITEMS", 2)
         patch.setattr(device_arrivals, "_STEPS", (1, 2))
@@ -429,3 +448,35 @@ async def test_what_was_written_wrongly_is_found(
     if db != keys.RUNS:
         with pytest.raises(StoreDamaged):
             Store.open(tmp_path)
+
+
+async def test_the_newest_point_of_a_settled_device_is_read_without_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(tmp_path) as (store, settler):
+        for begin in (0, 100):
+            batch = Batch()
+            for time_ms in range(begin, begin + 60):
+                batch.report(DEVICES[0], time_ms, codec.encode({0: time_ms, 1: 0.5, 2: True}))
+            batch.report(DEVICES[1], begin, codec.encode({0: begin}))
+            await store.journal.submit(batch).wait()
+            await settler.settle_all()
+        monkeypatch.delattr(runs.Block, "points")
+        with store.snapshot() as snapshot:
+            for device, expected in ((DEVICES[0], {0: 159, 1: 0.5, 2: True}), (DEVICES[1], {0: 100})):
+                part = next(snapshot.points(device, reverse=True, rows=1))
+                assert list(part.rows()) == [(159 if device == DEVICES[0] else 100, expected)]
+
+
+async def test_blocks_of_earlier_versions_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They do not have the last row apart."""
+    monkeypatch.setattr(column_codec, "_LAST_BYTES_MAX", 0)
+    model = Model()
+    async with opened(tmp_path) as (store, settler):
+        batch = Batch()
+        for time_ms in range(100):
+            model.apply(batch, ("report", DEVICES[0], time_ms, {0: time_ms}))
+        await store.journal.submit(batch).wait()
+        await settler.settle_all()
+        assert shown(store, DEVICES) == model.points
+        assert verify(store).problems == []
