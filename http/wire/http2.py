@@ -382,7 +382,8 @@ class Http2Connection:
             await changed.wait()
             return 0.0
         began_s = trio.current_time()
-        with trio.move_on_after(left_s) as timer:
+        # Below 0 if the last change came when the time was over already.
+        with trio.move_on_after(max(0.0, left_s)) as timer:
             await changed.wait()
         if timer.cancelled_caught:
             self._reset(exchange.stream_id, h2.errors.ErrorCodes.CANCEL)

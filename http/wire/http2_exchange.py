@@ -150,7 +150,8 @@ class Http2Exchange:
         if self._body_left_bytes <= 0:
             self._body_left_bytes, self._body_left_s = BODY_STEP_BYTES, self._body_timeout_s
         began_s = trio.current_time()
-        with trio.move_on_after(self._body_left_s) as timer:
+        # Below 0 if the last piece came when the time was over already.
+        with trio.move_on_after(max(0.0, self._body_left_s)) as timer:
             await self._changed.wait()
         self._body_left_s -= trio.current_time() - began_s
         if timer.cancelled_caught:

@@ -482,6 +482,26 @@ async def test_a_window_that_opens_by_a_few_bytes_is_no_progress(peers: Peers, m
         assert len(answer.body) <= 130
 
 
+async def test_a_body_that_goes_on_when_its_time_is_over_times_out(mock_clock: MockClock) -> None:
+    exchange = _Busy().exchange
+    received: list[bytes] = []
+
+    async def read() -> None:
+        with exchange.scope:
+            while True:
+                received.append((await exchange.receive())["body"])
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(read)
+        await wait_all_tasks_blocked()
+        exchange.complete = False
+        exchange.take(b"late", 0)
+        mock_clock.jump(2)
+        await wait_all_tasks_blocked()
+        await expire(mock_clock, 1)
+    assert (received, exchange.timed_out) == ([b"late"], True)
+
+
 async def test_a_connection_whose_window_stays_closed_is_ended(peers: Peers, mock_clock: MockClock) -> None:
     async with peers.serving(application(pour), write_timeout_s=20) as (wired, connect):
         client = await connect(window_bytes=1 << 20, reads=False)
