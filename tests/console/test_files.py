@@ -104,6 +104,7 @@ async def test_files_are_moved_published_replaced_and_deleted(
     await console.at("dialog").at("button", "Close").click()
 
     await console.at("link", "docs").click()
+    await console.sees("to store them in /docs")  # the page of the file has a field for uploads, too
     text = tmp_path / "read me.txt"
     text.write_text("two, and longer")
     await console.at(css="input[type=file]").upload(text)
