@@ -32,6 +32,7 @@ from trunkline.actors.engine.api_calls import ApiCalls
 from trunkline.actors.experience.domain_names import DomainNames
 from trunkline.actors.experience.sites import Sites
 from trunkline.actors.jobs.results import Results
+from trunkline.actors.runtime.computing import switch_often
 from trunkline.actors.runtime.loop_watch import LoopWatch
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.clock import Clock
@@ -104,6 +105,7 @@ async def serve(
                 nursery.start_soon(_watch_signals, signals, stopping, nursery, config.reload, _in_terminal())
                 _allow_connections(settings.limits.connections_max)
                 garbage_collection.configure()
+                switch_often()
             nursery.start_soon(config.follow, settings.limits.certificate_interval_s)
             first_user = await boot.ensure_first_user(system, settings)
             dispatcher = make_dispatcher(system, settings)

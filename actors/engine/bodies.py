@@ -25,6 +25,8 @@ from trunkline.actors.engine.tools import (
 )
 from trunkline.actors.engine.visit import Visit, refused
 from trunkline.actors.formulas.errors import EvaluationError
+from trunkline.actors.formulas.json_values import json_encoded
+from trunkline.actors.formulas.price import computed
 from trunkline.actors.formulas.values import UNDEFINED
 from trunkline.actors.query.text import as_edited
 from trunkline.actors.values.errors import Crashed, DomainError, Overloaded, StorageFull
@@ -34,7 +36,7 @@ from trunkline.actors.values.ids import is_id
 def body_of(type: Any, value: Any, field: str) -> Any:
     """A value as a body of this type, as if it came as JSON. Raises `NodeError` that names the field."""
     try:
-        return msgspec.json.decode(msgspec.json.encode(value), type=type)
+        return msgspec.json.decode(computed(json_encoded, value), type=type)
     except (msgspec.ValidationError, UnicodeEncodeError, OverflowError, RecursionError) as error:
         raise refused(f"config.{field}: {error}.") from None
 

@@ -17,7 +17,7 @@ from trunkline.actors.engine.branch_memory import BranchMemory
 from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.errors import RunFailed
 from trunkline.actors.engine.executor import execute
-from trunkline.actors.engine.heavy_work import in_thread, is_large
+from trunkline.actors.engine.heavy_work import is_large
 from trunkline.actors.engine.program import compile_program
 from trunkline.actors.engine.programs import Programs, decoded_globals
 from trunkline.actors.engine.share import Share
@@ -36,6 +36,7 @@ from trunkline.actors.records.messages import Creator
 from trunkline.actors.records.owners import Owners
 from trunkline.actors.records.resource import missing
 from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.runtime.computing import in_thread
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.scripts.pool import ScriptPool
 from trunkline.actors.values.errors import Invalid

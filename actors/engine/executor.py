@@ -21,16 +21,13 @@ import trio
 from trunkline.actors.engine.branch_memory import Waiting, WaitingOfRun, waiting_bytes
 from trunkline.actors.engine.copies import copied, size_of
 from trunkline.actors.engine.errors import NodeError, RunFailed
-from trunkline.actors.engine.heavy_work import (
-    compute,
-    in_thread,
-    is_large,
-)
+from trunkline.actors.engine.heavy_work import is_large
 from trunkline.actors.engine.snapshots import Snapshots
 from trunkline.actors.engine.visit import PATH_MAX, Capped, CustomNode, NodeStep, Program, Run, Visit
 from trunkline.actors.formulas import price
 from trunkline.actors.formulas.errors import EvaluationError
 from trunkline.actors.formulas.price import Budget, TakesLong
+from trunkline.actors.runtime.computing import compute, in_thread
 from trunkline.actors.values.errors import DomainError
 
 DEPTH_MAX: Final = 16

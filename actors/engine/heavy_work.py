@@ -1,70 +1,23 @@
 """Work that grows with the payload: the bounds on what a node makes, and threads for what takes longer.
 
 A node whose work may take more than a few milliseconds does it in a thread, so that the event loop serves others
-meanwhile. The run waits for the thread, so nothing else touches its payload. Threads are shared by owner: they share
-the interpreter with the event loop, so more of them would not be faster. What the work costs is charged to the visit
-(`formulas/price.py`), also in the thread, where it is looked at times whether the run still goes on.
+meanwhile (`runtime/computing.py`). The run waits for the thread, so nothing else touches its payload.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
-
-import trio
 
 from trunkline.actors.engine.copies import copied, size_of
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.visit import Visit
 from trunkline.actors.formulas import price
-from trunkline.actors.formulas.price import Budget, TakesLong
-from trunkline.actors.runtime.owner_shares import OwnerShares
+from trunkline.actors.runtime.computing import in_thread
 
 INLINE_ITEMS_MAX: Final = 1_000
 """Items that a node goes through without a thread."""
 INLINE_BYTES_MAX: Final = 65_536
 """About the bytes as JSON of what a node copies without a thread."""
-THREADS_MAX: Final = 2
-"""Threads of nodes at one time, half of them of one owner."""
-THREADS_WAITING_MAX: Final = 1_024
-"""Computations that wait for a thread; there are fewer runs."""
-
-_THREADS: trio.lowlevel.RunVar[OwnerShares] = trio.lowlevel.RunVar("node_threads")
-
-
-async def in_thread(work: Callable[..., Any], *arguments: Any) -> Any:
-    """Do the work in a thread, and return or raise what it does. Long work calls `give_up_if_cancelled` at times."""
-    budget = price.current() or Budget()
-    return await _threads().in_thread(
-        budget.owner, partial(budget.in_thread, partial(work, *arguments), give_up_if_cancelled)
-    )
-
-
-async def compute(budget: Budget, long: TakesLong) -> None:
-    """Compute in a thread what did not fit into the event loop. Then the work that needs it can be begun again."""
-    assert long.work is not None
-    await _threads().in_thread(
-        budget.owner, partial(budget.compute_in_thread, long.work, give_up_if_cancelled)
-    )
-    budget.again()
-
-
-def _threads() -> OwnerShares:
-    try:
-        return _THREADS.get()
-    except LookupError:
-        threads = OwnerShares("computations of workflows", THREADS_MAX, THREADS_WAITING_MAX, leaves=1)
-        _THREADS.set(threads)
-        return threads
-
-
-def give_up_if_cancelled() -> None:
-    """End work in a thread whose run was cancelled, by `trio.Cancelled`. Outside of a thread, do nothing."""
-    try:
-        trio.from_thread.check_cancelled()
-    except RuntimeError:
-        return
 
 
 def is_large(value: Any) -> bool:

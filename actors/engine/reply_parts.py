@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-import msgspec
-
 from trunkline.actors.engine.tools import (
     Config,
     Reader,
@@ -23,6 +21,8 @@ from trunkline.actors.engine.visit import Visit, refused
 from trunkline.actors.experience.replies import Cookie
 from trunkline.actors.experience.terms import HEADER_NAME
 from trunkline.actors.formulas.errors import EvaluationError
+from trunkline.actors.formulas.json_values import json_encoded
+from trunkline.actors.formulas.price import computed
 from trunkline.actors.formulas.values import UNDEFINED, to_number, to_text
 
 BODY_TYPES: Final = ("string", "path", "json", "payload", "none")
@@ -57,7 +57,7 @@ def bytes_of(value: Any) -> bytes:
     """The bytes of a body: a text as it is, other values as JSON."""
     if value is UNDEFINED or value is None:
         return b""
-    return value.encode("utf-8", "replace") if isinstance(value, str) else msgspec.json.encode(value)
+    return value.encode("utf-8", "replace") if isinstance(value, str) else computed(json_encoded, value)
 
 
 def status_of(config: Config) -> Callable[[Visit], int]:

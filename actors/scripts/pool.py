@@ -14,6 +14,7 @@ import msgspec
 import structlog
 import trio
 
+from trunkline.actors.runtime.computing import INLINE_JSON_BYTES, decoded, encoded
 from trunkline.actors.runtime.owner_shares import OwnerShares
 from trunkline.actors.scripts.errors import CRASHED, TIMEOUT, TOO_LARGE, ScriptError
 from trunkline.actors.scripts.process import ScriptProcess
@@ -99,7 +100,7 @@ class ScriptPool:
         if len(script) > limits.script_length_max:
             sentence = f"The script has {len(script)} characters; {limits.script_length_max} are allowed."
             raise ScriptError(Failure("ValidationError", sentence))
-        text = msgspec.json.encode(payload)
+        text = await encoded(payload)
         if len(text) > limits.script_payload_bytes_max:
             sentence = f"The payload is larger than {limits.script_payload_bytes_max} bytes."
             raise ScriptError(Failure(TOO_LARGE, sentence))
@@ -117,7 +118,7 @@ class ScriptPool:
         reason = "it took too long"
         try:
             with trio.move_on_after(run_s) as timeout:
-                answer = _answers.decode(await process.exchange(call))
+                answer = await _decoded(await process.exchange(call))
         except (trio.BrokenResourceError, msgspec.DecodeError) as error:
             reason = str(error)
         finally:
@@ -150,6 +151,15 @@ class ScriptPool:
                 return process
             await process.end()
         raise Overloaded("The server is stopping, and runs no scripts.")
+
+
+async def _decoded(text: bytes) -> Answer:
+    """An answer, whose value may be long."""
+    if len(text) <= INLINE_JSON_BYTES:
+        return _answers.decode(text)
+    found = await decoded(text)
+    value = found.pop("value", None) if isinstance(found, dict) else None
+    return msgspec.structs.replace(msgspec.convert(found, Answer), value=value)
 
 
 def _loss(code: int | None, run_s: float, *, timed_out: bool) -> Failure:

@@ -17,6 +17,7 @@ from trunkline.actors.authority import Access, Principal
 from trunkline.actors.engine.api_calls import ApiAnswer, ApiCall
 from trunkline.actors.formulas.json_text import json_text
 from trunkline.actors.organizations.mandates import Authors
+from trunkline.actors.runtime.computing import decoded
 from trunkline.actors.runtime.work import current_work
 from trunkline.actors.values.errors import DomainError, Forbidden, Invalid, NotFound
 from trunkline.actors.values.names import similar_names
@@ -52,7 +53,7 @@ class InternalCalls:
             within = current_work.get()
             response = await self._dispatcher.handle(request, None, admission)
             current_work.set(within)
-        return ApiAnswer(response.status, _body(response))
+        return ApiAnswer(response.status, await _body(response))
 
     def _admitted(self, call: ApiCall) -> tuple[Request, Admission]:
         route = self._route(call.operation)
@@ -132,13 +133,13 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else str(json_text(value))
 
 
-def _body(response: Response) -> Any:
+async def _body(response: Response) -> Any:
     if response.stream is not None:
         response.stream.close()
         return {"message": "The answer is a stream, which workflows cannot read."}
     if not response.body:
         return None
     try:
-        return msgspec.json.decode(response.body)
+        return await decoded(response.body)
     except (msgspec.DecodeError, RecursionError):
         return response.body.decode("utf-8", "replace")

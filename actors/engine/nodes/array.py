@@ -22,15 +22,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from trunkline.actors.engine.heavy_work import (
-    INLINE_ITEMS_MAX,
-    check_items,
-    check_payload,
-    copy_of,
-    give_up_if_cancelled,
-    in_thread,
-    is_large,
-)
+from trunkline.actors.engine.heavy_work import INLINE_ITEMS_MAX, check_items, check_payload, copy_of, is_large
 from trunkline.actors.engine.json_equality import equality_key
 from trunkline.actors.engine.sorting import sort_by
 from trunkline.actors.engine.tools import (
@@ -59,6 +51,7 @@ from trunkline.actors.formulas.values import (
     type_of,
     whole_as_int,
 )
+from trunkline.actors.runtime.computing import give_up_if_cancelled, in_thread
 
 TYPE: Final = "ArrayNode"
 RULES_MAX: Final = 15

@@ -20,7 +20,7 @@ from itertools import chain
 from typing import Any, Final, TypedDict
 
 from trunkline.actors.engine.copies import size_of
-from trunkline.actors.engine.heavy_work import check_items, check_payload, give_up_if_cancelled, in_thread
+from trunkline.actors.engine.heavy_work import check_items, check_payload
 from trunkline.actors.engine.tools import (
     Config,
     Unusable,
@@ -35,6 +35,7 @@ from trunkline.actors.formulas.json_text import json_text
 from trunkline.actors.formulas.paths import ARRAY_ITEMS_MAX
 from trunkline.actors.formulas.templates import compile_template
 from trunkline.actors.formulas.values import TEXT_CHARS_MAX, to_text
+from trunkline.actors.runtime.computing import give_up_if_cancelled, in_thread
 from trunkline.actors.values.csv_text import fault
 
 INLINE_CHARS_MAX: Final = 8_192

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from trunkline.actors.engine.errors import NodeError
-from trunkline.actors.engine.heavy_work import in_thread
 from trunkline.actors.engine.tools import (
     Config,
     needed_path,
@@ -24,6 +23,7 @@ from trunkline.actors.engine.tools import (
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.formulas.byte_texts import FROM_TEXT, TO_TEXT
+from trunkline.actors.runtime.computing import in_thread
 
 _Of = TypeVar("_Of")
 

@@ -46,10 +46,12 @@ from trunkline.actors.engine.tools import (
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.formulas.byte_texts import FROM_TEXT
 from trunkline.actors.formulas.json_text import json_text
+from trunkline.actors.formulas.json_values import json_value
 from trunkline.actors.formulas.values import UNDEFINED, to_text
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.outgoing.http_calls import Received, Undelivered
 from trunkline.actors.outgoing.http_requests import Late, Proof, Request, fetch
+from trunkline.actors.runtime.computing import INLINE_JSON_BYTES, in_thread
 from trunkline.actors.values.errors import Invalid
 
 TYPE: Final = "HttpNode"
@@ -154,10 +156,12 @@ def prepare(config: Config) -> NodeStep:
                 raise NodeError(name, str(error)) from None
             visit.put(problem, {"name": name, "message": str(error)})
             return 0
+        is_long = len(received.content) > INLINE_JSON_BYTES
+        shown = await in_thread(_shown, received, write) if is_long else _shown(received, write)
         visit.put(
             result,
             {
-                **_shown(received, write),
+                **shown,
                 "requestDuration": (time.perf_counter_ns() - began_ns) // 1_000_000,
                 "request": _shown_request(request, sent, given),
             },
@@ -204,7 +208,7 @@ def _writer(encoding: str) -> Callable[[bytes], Any]:
     def write(content: bytes) -> Any:
         text = as_text(content)
         try:
-            return msgspec.json.decode(text)
+            return json_value(text)
         except (msgspec.DecodeError, RecursionError):
             return text
 

@@ -29,7 +29,6 @@ from jwt.exceptions import PyJWTError
 from trunkline.actors.engine.copies import size_of
 from trunkline.actors.engine.credentials import credential_of
 from trunkline.actors.engine.errors import NodeError
-from trunkline.actors.engine.heavy_work import in_thread
 from trunkline.actors.engine.tools import (
     Config,
     choice_of,
@@ -47,6 +46,7 @@ from trunkline.actors.formulas.byte_texts import TO_TEXT
 from trunkline.actors.formulas.errors import EvaluationError
 from trunkline.actors.formulas.json_text import json_text
 from trunkline.actors.formulas.values import UNDEFINED
+from trunkline.actors.runtime.computing import in_thread
 
 TOKEN_CHARS_MAX: Final = 65_536
 SECRET_CHARS_MAX: Final = 16_384

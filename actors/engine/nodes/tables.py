@@ -18,10 +18,8 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-import msgspec
-
 from trunkline.actors.engine.bodies import body_of, id_of, id_reader, json_reader, query_reader, with_error
-from trunkline.actors.engine.heavy_work import INLINE_BYTES_MAX, check_payload, in_thread
+from trunkline.actors.engine.heavy_work import check_payload
 from trunkline.actors.engine.tools import (
     Config,
     Reader,
@@ -37,6 +35,7 @@ from trunkline.actors.engine.tools import (
 )
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
 from trunkline.actors.formulas.values import UNDEFINED, to_number, to_text, whole_as_int
+from trunkline.actors.runtime.computing import decoded
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.tables.messages import (
     ChangeMatchingRow,
@@ -81,9 +80,7 @@ def _get(config: Config) -> NodeStep:
         message = ListRows(application=application, data_table=table(visit), query=page, body=query(visit))
         found = await visit.read(message)
         raw = bytes(found["items"])
-        decode = msgspec.json.decode
-        items = decode(raw) if len(raw) <= INLINE_BYTES_MAX else await in_thread(decode, raw)
-        return {"items": items, "count": found["count"], "totalCount": found["totalCount"]}
+        return {"items": await decoded(raw), "count": found["count"], "totalCount": found["totalCount"]}
 
     async def step(visit: Visit) -> int:
         output = await with_error(visit, result, find(visit))

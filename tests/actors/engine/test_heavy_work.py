@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from tests.patience import PATIENCE_S
-from trunkline.actors.engine.heavy_work import THREADS_MAX, give_up_if_cancelled, in_thread
+from trunkline.actors.runtime.computing import THREADS_MAX, give_up_if_cancelled, in_thread
 
 
 def failing() -> None:

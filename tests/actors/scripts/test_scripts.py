@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.actors.scripts.pools import APP, failure, running_pool, value
+from trunkline.actors.formulas.price import Budget
 from trunkline.actors.scripts.protocol import LogLine
 
 pytestmark = pytest.mark.slow
@@ -47,6 +48,26 @@ async def test_the_payload_after_a_script() -> None:
         for script, payload, expected in RESULTS:
             assert await value(pool, script, payload) == expected, script
         assert pool.started == 1
+
+
+async def test_a_long_payload_comes_and_goes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = []
+    inner = Budget.in_thread
+
+    def in_thread(budget: Budget, work: Any, look: Any) -> Any:
+        threads.append("one")
+        return inner(budget, work, look)
+
+    monkeypatch.setattr(Budget, "in_thread", in_thread)
+    payload = {f"key{at}": [at, {"text": "x"}] for at in range(20_000)}
+    async with running_pool() as pool:
+        script = "console.log('told'); payload.more = {a: [payload.key7]}; return payload"
+        result = await pool.call(script, payload, owner=APP)
+        assert result.value == {**payload, "more": {"a": [[7, {"text": "x"}]]}}
+        assert result.logs == (LogLine("log", "told"),)
+        assert len(threads) == 2
+        assert await value(pool, "return 1", None) == 1
+        assert len(threads) == 2
 
 
 ERRORS: list[tuple[str, str, str, int | None]] = [
