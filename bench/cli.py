@@ -1,8 +1,8 @@
 """The commands `trunkline bench ...`, `trunkline demo` and `trunkline link`.
 
-Owns the list of commands and their exit codes: 0 if everything acknowledged was read back, 1 if not, 2 if the
-command could not do its work, 3 if the load generator was the bottleneck. The main command line mounts
-``bench_app``, ``demo`` and ``link``.
+Owns the list of commands and their exit codes: 0 if everything acknowledged was read back (`neighbours`: if the quiet
+tenant was neither refused nor slowed down), 1 if not, 2 if the command could not do its work, 3 if the load generator
+was the bottleneck. The main command line mounts ``bench_app``, ``demo`` and ``link``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from trunkline.bench.errors import BenchError
 from trunkline.bench.link_terminal import run_terminal
 from trunkline.bench.load_cli import load_commands
 from trunkline.bench.measurements import read_measurements
+from trunkline.bench.neighbours.cli import neighbours
 from trunkline.bench.options import (
     DEFAULT_URL,
     Email,
@@ -42,6 +43,7 @@ bench_app = typer.Typer(
 for _command in load_commands():
     bench_app.command(_command.__name__)(_command)
 bench_app.command("peers")(peers)
+bench_app.command("neighbours")(neighbours)
 
 
 @bench_app.command("replay")

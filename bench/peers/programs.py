@@ -101,7 +101,12 @@ class Workspace:
         self.pids.append(process.pid)
 
     async def run(
-        self, command: Sequence[str], *, unprivileged: bool = False, timeout_s: float = COMMAND_TIMEOUT_S
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        unprivileged: bool = False,
+        timeout_s: float = COMMAND_TIMEOUT_S,
     ) -> str:
         """Run a command and return its output. Raises PeerUnavailable if it fails."""
         user = _user(unprivileged)
@@ -109,6 +114,7 @@ class Workspace:
             done = await trio.run_process(
                 command,
                 cwd=self.directory,
+                env=None if env is None else dict(env),
                 capture_stdout=True,
                 stderr=subprocess.STDOUT,
                 check=False,
