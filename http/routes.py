@@ -40,6 +40,7 @@ from trunkline.http.resources import (
     plain,
     platform,
     recipes,
+    server,
     single_sign_on,
     streams,
     topics,
@@ -50,6 +51,7 @@ TABLE = RouteTable(
     (
         *auth.ROUTES,
         *platform.ROUTES,
+        *server.ROUTES,
         *single_sign_on.ROUTES,
         *me.ROUTES,
         *account.ROUTES,

@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -135,7 +136,8 @@ def main() -> None:
     os.nice(NICE)
     attack = _Attack(msgspec.msgpack.decode(Path(sys.argv[1]).read_bytes(), type=Orders))
     trio.run(attack.run)
-    sys.stdout.write(msgspec.json.encode(Answers(dict(attack.counts), attack.refusals)).decode() + "\n")
+    with suppress(BrokenPipeError):  # who started this may have been ended
+        print(msgspec.json.encode(Answers(dict(attack.counts), attack.refusals)).decode(), flush=True)
 
 
 if __name__ == "__main__":

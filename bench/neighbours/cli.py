@@ -16,7 +16,7 @@ from trunkline.bench.cli_run import DIFFERENT, run_command, write_report
 from trunkline.bench.errors import BenchError
 from trunkline.bench.neighbours.attacks import ATTACKS, Attack
 from trunkline.bench.neighbours.cell import MANY, SPREADS, Spread, measure
-from trunkline.bench.neighbours.report import Report, described, print_report
+from trunkline.bench.neighbours.report import Report, described, outcome, print_report
 from trunkline.bench.neighbours.server import Installation
 from trunkline.bench.options import JsonFile
 from trunkline.bench.progress import ProgressBar
@@ -95,8 +95,10 @@ async def _neighbours(
                 async with installation.server() as url:
                     found = await measure(url, quiet, greedy, each, way, duration_s)
                 report.measured.append(found)
-                bar.end("passed" if found.passed else "too slow" if not found.errors() else "errors")
+                bar.end(outcome(found))
+                if (
+                    json is not None
+                ):  # each time: some attacks on some servers take long, and one may want to end
+                    write_report(json, msgspec.json.format(msgspec.json.encode(report)).decode())
     print_report(console, report)
-    if json is not None:
-        write_report(json, msgspec.json.format(msgspec.json.encode(report)).decode())
     return 0 if report.passed else DIFFERENT

@@ -54,6 +54,14 @@ def print_report(console: Console, report: Report) -> None:
     )
 
 
+def outcome(found: Beside) -> str:
+    """One measurement in a few words."""
+    slowest = max(found.beside, key=lambda kind: found.beside[kind].p99_ms / found.bound_ms(kind))
+    errors = sum(sum(each.values()) for each in found.errors().values())
+    verdict = "passed" if found.passed else "FAILED"
+    return f"{verdict}: {slowest} p99 {found.beside[slowest].p99_ms:,.0f} ms, {errors} errors"
+
+
 def _table(title: str, found: Sequence[Beside]) -> Table:
     table = Table(title=f"p99 in ms beside attacks from {title} (alone); ! is too slow", title_justify="left")
     table.add_column("attack")

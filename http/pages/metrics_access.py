@@ -11,17 +11,12 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any, Final
 
-from trunkline.actors.records import records
-from trunkline.actors.records.kinds import USER
 from trunkline.actors.values.errors import Forbidden
-from trunkline.actors.values.ids import ROOT
 from trunkline.http.calls.dispatch import Dispatcher
+from trunkline.http.calls.operators import HINT, check_operator
 
 _OF_PROXIES: Final = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"})
 _SCOPES: Final = frozenset({"all.User", "all.User.read"})
-_HINT: Final = (
-    "The figures of the whole server are for its operators: `trunkline user operator EMAIL` makes one."
-)
 
 
 def check_reader(dispatcher: Dispatcher, scope: Mapping[str, Any], metrics_for: str) -> None:
@@ -34,11 +29,8 @@ def check_reader(dispatcher: Dispatcher, scope: Mapping[str, Any], metrics_for: 
         return
     principal = dispatcher.tokens.authenticate(token)
     if principal.user_id is None or principal.scopes.isdisjoint(_SCOPES):
-        raise Forbidden(f"{_HINT} The token has to be one of theirs, with the scope all.User.read.")
-    with dispatcher.system.store.snapshot() as snapshot:
-        user = records.find(snapshot, USER, ROOT, principal.user_id)
-    if user is None or not user.doc.get("isOperator"):
-        raise Forbidden(_HINT)
+        raise Forbidden(f"{HINT} The token has to be one of theirs, with the scope all.User.read.")
+    check_operator(dispatcher.system, principal)
 
 
 def _is_local(scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> bool:

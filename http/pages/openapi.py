@@ -152,6 +152,7 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("auditLogs", "auditLog", "userAuditLogs", "userAuditLog"),
     ),
     "Organizations": ("Users who share applications, each with a role.", ("orgs", "org", "orgInvites")),
+    "The server": ("What concerns all tenants, for operators.", ("server",)),
 }
 """The groups in the order in which one meets them: a sentence, and the operations that belong to it by their prefix."""
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import httpx
 import pytest
 import trio
 
-from tests.console.console_page import ConsolePage
-from tests.e2e.conftest import Server
+from tests.console.console_page import ConsolePage, console_page
+from tests.e2e.conftest import PASSWORD, Server
+from tests.e2e.test_long_turns import hold_the_loop
+from trunkline.actors import boot
+from trunkline.actors.runtime.work import Work
 
 pytestmark = pytest.mark.slow
 
@@ -85,6 +89,27 @@ async def test_the_first_screen_is_live_while_a_load_runs(server: Server, consol
     assert (await figure(console, "Group size")) != "-"
     await console.at("link", "pump-2").click()
     assert await console.place() == f"#{devices[2]}"
+
+
+async def test_operators_see_the_longest_turns_and_other_users_do_not(
+    server: Server, console: ConsolePage, tmp_path: Path
+) -> None:
+    application = await server.application()
+    await hold_the_loop(Work("call", "device.sendState", bytes.fromhex(application.rpartition("/")[2])))
+    await console.go("#/server")
+    table = console.at("region", re.compile("^Longest turns$"))
+    for text in ("device.sendState", application.rpartition("/")[2], (await server.call("GET", "/me"))["id"]):
+        await table.says(text)
+    await boot.add_user(server.system, "eve@example.com", PASSWORD)
+    async with (
+        console_page(server.url, tmp_path / "other", place="#/server") as page,
+        page.expecting("403 .*/metrics$"),
+    ):
+        await page.log_in("eve@example.com", PASSWORD)
+        await page.sees("The figures of the whole server are for its operators")
+        await page.at("region", re.compile("^Longest turns$")).gone()
+        await page.go("#/applications")
+        await page.at("button", "Create an application", nth=0).shown()
 
 
 async def test_the_server_is_shown_from_its_counters(server: Server, console: ConsolePage) -> None:

@@ -22,6 +22,7 @@ OF_USERS = frozenset(
         "applicationTemplates",
         "me",
         "orgs",
+        "server",
         "userApiToken",
         "userApiTokens",
         "userAuditLog",

@@ -1,13 +1,16 @@
 // The machine at a glance, for operators: the counters of `/metrics`, as figures, rates and times.
 
+import { get } from "../lib/api.js";
 import { bytes, count, duration, rate } from "../lib/format.js";
+import { useData } from "../lib/hooks.js";
 import { lastSpan, perSecond, quantile, total, useMetrics } from "../lib/metrics.js";
 import { html, useMemo } from "../lib/ui.js";
-import { Card, Facts, Page, Problem, Tile, Time } from "../parts/basics.js";
+import { Card, Facts, Loaded, Page, Problem, Tile, Time } from "../parts/basics.js";
 import { Chart } from "../parts/chart.js";
 import { Table } from "../parts/table.js";
 
 const SPAN_S = 60;
+const TURNS_EVERY_MS = 10_000;
 const CLASSES = ["state", "command", "write", "read", "backlog", "stream", "public"];
 const CLASS_TIMES = "trunkline_call_duration_seconds";
 const NAMED = [["calls", "Calls/s"], ["messages_handled", "Messages/s"], ["commits", "Commits/s"]];
@@ -20,7 +23,8 @@ export function Server() {
     ${error && html`<${Problem} error=${{ message: error.status === 403 ? error.message : `The counters cannot be read${readings.length ? ", so these are older" : ""}. ${error.message}` }} />`}
     ${!span && !error && html`<p class="quiet" role="status">Reading the counters of the server.</p>`}
     ${span && html`<${Health} ...${span} /><${Rates} readings=${readings} /><${Calls} ...${span} />
-      <div class="columns"><${Store} ...${span} /><${Actors} ...${span} /><${Process} ...${span} /><${Work} ...${span} /></div>`}
+      <div class="columns"><${Store} ...${span} /><${Actors} ...${span} /><${Process} ...${span} /><${Work} ...${span} /></div>
+      <${Turns} />`}
   </${Page}>`;
 }
 
@@ -132,4 +136,22 @@ function Work({ before, after }) {
     ["Integrations connected", count(total(after, "trunkline_integrations_connected"))],
     ["Files being uploaded", count(total(after, "trunkline_uploads_open"))],
   ]} /></${Card}>`;
+}
+
+// The longest turns of the event loop, during which all tenants waited.
+function Turns() {
+  const data = useData((signal) => get("/server/longTurns", {}, { signal }), [], { every: TURNS_EVERY_MS });
+  return html`<${Card} flush title="Longest turns of the event loop"><${Loaded} data=${data}>${(turns) => html`
+    <p class="quiet">All tenants wait while a turn lasts. Listed are the longest above ${duration(turns.limitMs)} of the last day; the longest since the start took ${duration(turns.longestMs)}.</p>
+    ${turns.items.length === 0 ? html`<p class="empty quiet">None.</p>` : html`<${Table} label="Longest turns" rows=${turns.items} rowKey=${(row) => `${row.time} ${row.durationMs}`} columns=${[
+      { label: "Took", number: true, render: (row) => duration(row.durationMs) },
+      { label: "Processor", number: true, render: (row) => duration(row.cpuMs) },
+      { label: "Collector", number: true, render: (row) => duration(row.collectorMs) },
+      { label: "Work", render: (row) => row.kind },
+      { label: "Operation", render: (row) => html`<code>${row.name}</code>${row.detail && html` <span class="quiet">${row.detail}</span>`}` },
+      { label: "Application", render: (row) => (row.applicationId ? html`<code>${row.applicationId}</code>` : "-") },
+      { label: "Owner", render: (row) => (row.ownerId ? html`<code>${row.ownerId}</code>` : "-") },
+      { label: "Token", render: (row) => row.bearer || "-" },
+      { label: "When", render: (row) => html`<${Time} at=${row.time} age />` },
+    ]} />`}`}</${Loaded}></${Card}>`;
 }

@@ -1,0 +1,29 @@
+"""Operators of the server: users who may see what concerns all of its tenants.
+
+Owns the check of a caller. Who is one is said on the command line (`trunkline user operator`), never by the API.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from trunkline.actors.authority import Principal
+from trunkline.actors.records import records
+from trunkline.actors.records.kinds import USER
+from trunkline.actors.runtime.system import System
+from trunkline.actors.values.errors import Forbidden
+from trunkline.actors.values.ids import ROOT
+
+HINT: Final = (
+    "The figures of the whole server are for its operators: `trunkline user operator EMAIL` makes one."
+)
+
+
+def check_operator(system: System, principal: Principal) -> None:
+    """Raise `Forbidden` unless the token is that of an operator."""
+    if principal.user_id is not None:
+        with system.store.snapshot() as snapshot:
+            user = records.find(snapshot, USER, ROOT, principal.user_id)
+        if user is not None and user.doc.get("isOperator"):
+            return
+    raise Forbidden(HINT)
