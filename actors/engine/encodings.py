@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from codecs import getincrementaldecoder
 from collections.abc import Callable
 from typing import Final
 
 from trunkline.actors.engine.visit import refused
-from trunkline.actors.formulas.byte_texts import FROM_TEXT, TO_TEXT
+from trunkline.actors.formulas.byte_texts import FROM_TEXT, TO_TEXT, decoded
 
-_PIECE_BYTES: Final = 65_536
 _CODECS: Final = {
     "utf8": "utf-8",
     "utf-8": "utf-8",
@@ -33,16 +31,7 @@ def text_writer(encoding: str) -> Callable[[bytes], str]:
     """What writes bytes as a text. Raises `NodeError` for an encoding that is none."""
     name = _named(encoding)
     codec = _CODECS.get(name)
-    return TO_TEXT[name] if codec is None else lambda content: _decoded(content, codec)
-
-
-def _decoded(content: bytes, codec: str) -> str:
-    """The text of bytes, in pieces: none keeps other threads waiting."""
-    decoder = getincrementaldecoder(codec)("replace")
-    if len(content) <= _PIECE_BYTES:
-        return decoder.decode(content, final=True)
-    pieces = [decoder.decode(content[at : at + _PIECE_BYTES]) for at in range(0, len(content), _PIECE_BYTES)]
-    return "".join([*pieces, decoder.decode(b"", final=True)])
+    return TO_TEXT[name] if codec is None else lambda content: decoded(content, codec)
 
 
 def is_utf8(encoding: str) -> bool:

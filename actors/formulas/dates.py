@@ -24,6 +24,9 @@ from trunkline.actors.formulas.values import UNDEFINED, to_text
 FORMAT_CHARS_MAX: Final = 1024
 """Characters of a format."""
 
+NAME_CHARS_MAX: Final = 100
+"""Characters of the name of a time zone or of a language."""
+
 FORMATS_KEPT: Final = 128
 INVALID: Final = "Invalid date"
 """What the text of no date is, as in moment."""
@@ -60,7 +63,7 @@ _Part = Callable[[datetime], str]
 def parse_date(value: Any) -> datetime | None:
     """The date of milliseconds or of an ISO text, in UTC; None if it is none, or not in the years 1 to 9999."""
     if isinstance(value, str):
-        return _parse_text(value.strip())
+        return _parse_text(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     try:
@@ -71,11 +74,13 @@ def parse_date(value: Any) -> datetime | None:
 
 def is_date_text(value: str) -> bool:
     """Whether a text is an ISO date."""
-    return _parse_text(value.strip()) is not None
+    return _parse_text(value) is not None
 
 
 def _parse_text(text: str) -> datetime | None:
-    found = _ISO.fullmatch(text)
+    if len(text) > FORMAT_CHARS_MAX:
+        return None
+    found = _ISO.fullmatch(text.strip())
     if found is None:
         return None
     fields = [int(found[name] or least) for name, least in _FIELDS]
@@ -106,6 +111,8 @@ def format_date(value: Any, form: Any = UNDEFINED, *, tz: Any = UNDEFINED, local
 
 def written_date(local: datetime, form: str, language: str = "en") -> str:
     """Write a date of a zone in a format."""
+    _check_format(form)
+    _check_name(language, "language")
     spend(len(form) // 8)
     return "".join([part(local) for part in _compile(form, language)])
 
@@ -125,9 +132,20 @@ def _option(value: Any, default: str) -> str:
     return to_text(value) if value is not UNDEFINED and value is not None and value != "" else default
 
 
-@lru_cache(maxsize=FORMATS_KEPT)
+def _check_name(name: str, noun: str) -> None:
+    """Refuse what is too long for a name, before it is looked up."""
+    if len(name) > NAME_CHARS_MAX:
+        raise EvaluationError(f"There is no {noun} {name[:NAME_CHARS_MAX]!r}...; names are shorter.")
+
+
 def zone_of(name: str) -> tzinfo:
     """The time zone of a name. Raises `EvaluationError` if there is none."""
+    _check_name(name, "time zone")
+    return _zone_of(name)
+
+
+@lru_cache(maxsize=FORMATS_KEPT)
+def _zone_of(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -156,11 +174,14 @@ def _compile(form: str, language: str) -> tuple[_Part, ...]:
 
 def tokens_of(form: str) -> list[str]:
     """The tokens of a format, with `L` to `LLLL` and `LT` expanded. Raises `EvaluationError` if it is too long."""
-    if len(form) > FORMAT_CHARS_MAX:
-        raise EvaluationError(
-            f"A date format has at most {FORMAT_CHARS_MAX} characters; this one has {len(form)}."
-        )
+    _check_format(form)
     return _TOKEN.findall(_LONG.sub(lambda found: _LONG_FORMS.get(found[0], found[0]), form))
+
+
+def _check_format(form: str) -> None:
+    if len(form) > FORMAT_CHARS_MAX:
+        given = f"this one has {len(form)}"
+        raise EvaluationError(f"A date format has at most {FORMAT_CHARS_MAX} characters; {given}.")
 
 
 def unescaped(token: str) -> str:
@@ -191,18 +212,8 @@ def _names(language: str) -> dict[str, _Part]:
 
 
 MONTHS: Final = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
 ]
 DAYS: Final = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 _ENGLISH: Final[dict[str, _Part]] = {

@@ -20,9 +20,10 @@ class Token(NamedTuple):
 
 
 END: Final = "end"
+# What a number has taken it does not give back: to look for a shorter one would take the square of its length.
 _TOKEN: Final = re.compile(
     r"""[\s\ufeff]*(?:
-    (?P<number>(?:0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?![\w$.]))
+    (?P<number>(?>0[xX][0-9a-fA-F]+|(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)(?![\w$.]))
     |(?P<name>[A-Za-z_$][A-Za-z0-9_$]*)
     |(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
     |(?P<variable>\{\{\{?(?:\[[^\]]*\]|"[^"]*"|'[^']*'|[^\[\]"'{}]|\}(?!\}))*\}\}\}?)

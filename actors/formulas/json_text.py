@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from trunkline.actors.formulas.errors import EvaluationError
-from trunkline.actors.formulas.long_texts import PIECE_CHARS, in_pieces, joined
+from trunkline.actors.formulas.long_texts import JOINED_PARTS, PIECE_CHARS, in_pieces
 from trunkline.actors.formulas.price import spend
 from trunkline.actors.formulas.values import TEXT_CHARS_MAX, UNDEFINED, to_text
 
@@ -36,6 +36,7 @@ def json_text(value: Any, spacer: Any = UNDEFINED) -> Any:
         return UNDEFINED
     indent = _indentation(spacer)
     pieces: list[str] = []
+    groups: list[str] = []
     left = TEXT_CHARS_MAX
     # What was opened and not closed: the items that are left, and the closing bracket.
     opened: list[tuple[Iterator[Any], str]] = []
@@ -46,6 +47,9 @@ def json_text(value: Any, spacer: Any = UNDEFINED) -> Any:
         if left < 0:
             raise EvaluationError(f"The JSON text is longer than {TEXT_CHARS_MAX} characters.")
         pieces.append(written)
+        if len(pieces) > JOINED_PARTS:  # to free millions of pieces at the end would take long
+            groups.append("".join(pieces))
+            pieces.clear()
         if inner is not None:
             opened.append((inner, "}" if written == "{" else "]"))
             first = True
@@ -60,7 +64,7 @@ def json_text(value: Any, spacer: Any = UNDEFINED) -> Any:
             pieces.append(end if first else _line(indent, len(opened)) + end)
             first = False
         if not opened:
-            return joined(pieces)
+            return "".join([*groups, *pieces])
         separator = "" if first else ","
         written = separator + _line(indent, len(opened))
         if end == "}":

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from trunkline.actors.formulas.price import spend
+from trunkline.actors.formulas.price import CHARACTERS_A_STEP, spend
 
 PIECE_CHARS: Final = 16_384
 """Characters that are decoded at once."""
@@ -26,6 +26,8 @@ _MARK: Final = re.compile(r'"(?:[^"\\]{0,1000}")?|[\[\]{},]')
 """A bracket, a comma, a short text, or the quote before a longer one."""
 _CLOSING: Final = {"[": "]", "{": "}"}
 _MARKS_CHARGED: Final = 64
+_SEARCHED_CHARS: Final = 65_536
+"""Characters in which a mark is looked for at once. A text that is cut there counts as a longer one."""
 
 
 def json_value(text: str | bytes) -> Any:
@@ -70,8 +72,8 @@ class _Reader:
 
     def value(self) -> Any:
         text, stack = self._text, self._stack
-        find, at, marks = _MARK.search, 0, 0
-        while (mark := find(text, at)) is not None:
+        find, at, marks = self._mark, 0, 0
+        while (mark := find(at)) is not None:
             marks += 1
             if not marks % _MARKS_CHARGED:
                 spend(_MARKS_CHARGED // 2)
@@ -98,6 +100,16 @@ class _Reader:
                     return self._last(stack[0], at - 1)
                 self._close(at - 1)
         return msgspec.json.decode(text)  # one number or one text, or nothing that is JSON
+
+    def _mark(self, at: int) -> re.Match[str] | None:
+        """The next mark. It is looked for in pieces, as there may be none for long."""
+        text, find = self._text, _MARK.search
+        while (mark := find(text, at, at + _SEARCHED_CHARS)) is None:
+            at += _SEARCHED_CHARS
+            if at >= len(text):
+                return None
+            spend(_SEARCHED_CHARS // CHARACTERS_A_STEP)
+        return mark
 
     def _end_of_text(self, at: int) -> int:
         """Where a long text ends."""

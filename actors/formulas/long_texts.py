@@ -37,6 +37,30 @@ def in_pieces(change: Callable[[str], str], text: str, piece_chars: int = PIECE_
     return "".join(pieces)
 
 
+def bytes_in_pieces(change: Callable[[str], bytes], text: str) -> bytes:
+    """The bytes that are made of the pieces of a text, whose length is a multiple of four."""
+    if len(text) <= PIECE_CHARS:
+        spend(len(text) // CHARACTERS_A_STEP)
+        return change(text)
+    pieces = []
+    for start in range(0, len(text), PIECE_CHARS):
+        spend(PIECE_CHARS // CHARACTERS_A_STEP)
+        pieces.append(change(text[start : start + PIECE_CHARS]))
+    return b"".join(pieces)
+
+
+def text_in_pieces(change: Callable[[bytes], str], content: bytes) -> str:
+    """The text that is made of the pieces of bytes."""
+    if len(content) <= PIECE_CHARS:
+        spend(len(content) // CHARACTERS_A_STEP)
+        return change(content)
+    pieces = []
+    for start in range(0, len(content), PIECE_CHARS):
+        spend(PIECE_CHARS // CHARACTERS_A_STEP)
+        pieces.append(change(content[start : start + PIECE_CHARS]))
+    return "".join(pieces)
+
+
 def joined(parts: Sequence[str], between: str = "") -> str:
     """`between.join(parts)`."""
     if len(parts) <= JOINED_PARTS:

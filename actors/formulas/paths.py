@@ -152,7 +152,7 @@ def _without_quotes(key: str) -> str:
 
 def _index_of(key: str) -> int:
     """The index that a key of digits stands for, else `_NO_INDEX`."""
-    if key.isascii() and key.isdigit() and len(key) <= _INDEX_DIGITS_MAX and key == str(int(key)):
+    if len(key) <= _INDEX_DIGITS_MAX and key.isascii() and key.isdigit() and key == str(int(key)):
         return int(key)
     return _NO_INDEX
 

@@ -19,7 +19,7 @@ import msgspec
 import re2
 
 from trunkline.actors.formulas import dates, geometry, operators
-from trunkline.actors.formulas.byte_texts import from_base64
+from trunkline.actors.formulas.byte_texts import FROM_TEXT, decoded, from_base64
 from trunkline.actors.formulas.errors import EvaluationError, FormulaError
 from trunkline.actors.formulas.json_text import json_text
 from trunkline.actors.formulas.json_values import json_value
@@ -57,8 +57,8 @@ PATTERN_BYTES_MAX: Final = 256 * 1024
 PATTERN_STEPS: Final = 1000
 """Steps for which a regular expression is compiled: up to some milliseconds of work."""
 
-PATTERN_WORK_A_STEP: Final = 512
-"""Characters of a text times instructions of a regular expression that are searched for one step."""
+PATTERN_WORK_A_STEP: Final = 256
+"""Bytes of a text times instructions of a regular expression that are searched for one step: 5 ns each at worst."""
 
 PATTERNS_KEPT: Final = 64
 PATHS_KEPT: Final = 256
@@ -183,11 +183,11 @@ def _default_to(value: Any, default: Any) -> Any:
 
 
 def _encode_base64(value: Any) -> str:
-    return to_base64(_written(value).encode("utf-8", "replace"))
+    return to_base64(FROM_TEXT["utf8"](_written(value)))
 
 
 def _decode_base64(value: Any) -> str:
-    return from_base64(_written(value)).decode("utf-8", "replace")
+    return decoded(from_base64(_written(value)), "utf-8")
 
 
 def _json_encode(value: Any, spacer: Any = UNDEFINED) -> Any:
@@ -268,23 +268,28 @@ def _includes(collection: Any, value: Any) -> bool:
 
 def _match(scope: Scope, text: Any, pattern: Any) -> bool:
     kept = _pattern.cache_info().misses
-    compiled = _pattern(_written(pattern))
-    searched = _written(text)
+    compiled = _pattern(_checked_pattern(_written(pattern)))
+    searched = FROM_TEXT["utf8"](_written(text))  # in a text RE2 counts the characters before a match
     steps = len(searched) * compiled.programsize // PATTERN_WORK_A_STEP
     scope.run.spend(steps + (PATTERN_STEPS if _pattern.cache_info().misses > kept else 0))
     return compiled.search(searched) is not None
 
 
-@lru_cache(maxsize=PATTERNS_KEPT)
-def _pattern(pattern: str) -> Any:
-    """A regular expression of RE2, whose search takes a time linear in the text."""
+def _checked_pattern(pattern: str) -> str:
     if len(pattern) > PATTERN_CHARS_MAX:
         raise EvaluationError(f"match: a regular expression has at most {PATTERN_CHARS_MAX} characters.")
+    return pattern
+
+
+@lru_cache(maxsize=PATTERNS_KEPT)
+def _pattern(pattern: str) -> Any:
+    """A regular expression of RE2, whose search takes a time linear in the text. It remembers no groups."""
     options = re2.Options()
+    options.never_capture = True
     options.log_errors = False
     options.max_mem = PATTERN_BYTES_MAX
     try:
-        return re2.compile(pattern, options)
+        return re2.compile(pattern.encode("utf-8", "replace"), options)
     except re2.error as error:
         reason = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else error
         raise EvaluationError(f"match: {pattern!r} is no regular expression of RE2: {reason}.") from None

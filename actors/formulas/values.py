@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any, Final, Self
 
 from trunkline.actors.formulas.errors import EvaluationError
-from trunkline.actors.formulas.long_texts import joined
+from trunkline.actors.formulas.long_texts import JOINED_PARTS
 from trunkline.actors.formulas.price import spend
 
 TEXT_CHARS_MAX: Final = 5 * 1024 * 1024
@@ -66,7 +66,7 @@ WHITE_SPACE: Final = (
 )
 """What counts as white space in JavaScript."""
 
-_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 _RADIX: Final = re.compile(r"0(?:[xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)")
 _INFINITIES: Final = {"Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -214,6 +214,7 @@ def _text_of_list(items: list[Any], chars_max: int) -> str:
     The lists that are not read to their end stand in `open_lists`, instead of on the stack of Python.
     """
     pieces: list[str] = []
+    groups: list[str] = []
     left = chars_max
     uncharged = 0
     open_lists: list[Iterator[Any]] = [iter(items or [None])]
@@ -224,6 +225,9 @@ def _text_of_list(items: list[Any], chars_max: int) -> str:
             if uncharged == ITEMS_AT_ONCE:
                 spend(uncharged)
                 uncharged = 0
+                if len(pieces) > JOINED_PARTS:  # to free all pieces at the end would take long
+                    groups.append(",".join(pieces))
+                    pieces.clear()
             if type(item) is list:
                 # An empty list has an empty text, as null has.
                 open_lists.append(iter(item or [None]))
@@ -243,7 +247,7 @@ def _text_of_list(items: list[Any], chars_max: int) -> str:
         if len(open_lists) > NESTING_MAX:
             raise EvaluationError(f"An array nests deeper than {NESTING_MAX} levels: it has no text.")
     spend(uncharged)
-    return joined(pieces, ",")
+    return ",".join([*groups, *pieces])
 
 
 def _text_of_number(number: float) -> str:
