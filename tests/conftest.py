@@ -22,6 +22,8 @@ import hypothesis
 import pytest
 import structlog
 
+from tests import turns
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 TREE = CHECKOUT / ".tree"
 WORKERS_MAX = 8
@@ -43,6 +45,13 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("trunkline")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of this suite."""
+    parser.addoption(
+        "--turns", action="store_true", help="Tell at the end which turns of event loops were the longest."
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Make the rooms importable, here and in the processes that tests start."""
     gc.disable()  # nothing that is collected is garbage
@@ -55,6 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
         importlib.invalidate_caches()
         inherited = os.environ.get("PYTHONPATH")
         os.environ["PYTHONPATH"] = tree if inherited is None else tree + os.pathsep + inherited
+    turns.begin(config)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -87,7 +97,8 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say loudly that pages were not tested: a line among many skipped tests would not be seen."""
+    """Say loudly that pages were not tested, which a line among many skipped tests does not, and what was asked for."""
+    turns.summarize(terminalreporter)
     skipped = [
         each for each in terminalreporter.stats.get("skipped", ()) if "no Chromium" in str(each.longrepr)
     ]
