@@ -34,6 +34,7 @@ from trunkline.actors.experience.sites import Sites
 from trunkline.actors.jobs.results import Results
 from trunkline.actors.runtime.computing import switch_often
 from trunkline.actors.runtime.loop_watch import LoopWatch
+from trunkline.actors.runtime.precedence import LOOP
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.clock import Clock
 from trunkline.http import systemd
@@ -140,6 +141,7 @@ def _watched(watch: LoopWatch) -> Iterator[None]:
         yield
     finally:
         trio.lowlevel.remove_instrument(watch)
+        LOOP.busy = False
 
 
 def _allow_connections(connections_max: int) -> None:

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from trunkline.actors.records.reading import TakesLong
+from trunkline.actors.runtime.precedence import give_way
 from trunkline.actors.values.errors import Invalid, Overloaded
 from trunkline.limits.table import Limits
 
@@ -67,7 +68,10 @@ class ReadTime:
         self._wall_s = time.monotonic() + self._limits.read_wall_s
 
     def check(self) -> None:
-        """Raise `Invalid` for a read that computes too long, `Overloaded` for one that waits too long."""
+        """Let the event loop go first. Raise `Invalid` for a read that computes too long, `Overloaded` for one that
+        waits too long.
+        """
+        give_way()
         if time.thread_time() > self._cpu_s:
             fields = ", ".join(dict.fromkeys(_narrowing(self._message))) or "what the call names"
             raise Invalid(

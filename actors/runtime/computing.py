@@ -19,6 +19,7 @@ from trunkline.actors.formulas import price
 from trunkline.actors.formulas.json_values import is_short, json_encoded, json_value
 from trunkline.actors.formulas.price import Budget, TakesLong
 from trunkline.actors.runtime.owner_shares import OwnerShares
+from trunkline.actors.runtime.precedence import give_way
 
 THREADS_MAX: Final = 2
 """Threads at one time, half of them of one owner."""
@@ -71,11 +72,15 @@ async def encoded(value: Any) -> bytes:
 
 
 def give_up_if_cancelled() -> None:
-    """End work in a thread whose run was cancelled, by `trio.Cancelled`. Outside of a thread, do nothing."""
+    """In a thread, let the event loop go first, and end work whose run was cancelled, by `trio.Cancelled`.
+
+    Outside of a thread, do nothing.
+    """
     try:
         trio.from_thread.check_cancelled()
     except RuntimeError:
         return
+    give_way()
 
 
 def _threads() -> OwnerShares:

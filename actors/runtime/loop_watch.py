@@ -1,6 +1,7 @@
 """The watchdog of the event loop: how long each turn holds it, and which turns were the worst.
 
-Owns the histogram of turns, the list of the worst and the log lines of those over the limit. Does not own what is
+Owns the histogram of turns, the list of the worst and the log lines of those over the limit, and tells threads whether
+the loop is busy (`runtime/precedence.py`). Does not own what is
 worked on (`runtime/work.py`), and ends nothing: a turn cannot be interrupted, only made shorter.
 
 A turn is one step of a task from one wait to the next, or one callback of a task that serves many (`lap`). All tenants
@@ -22,6 +23,7 @@ from typing import Final, NamedTuple
 import structlog
 import trio
 
+from trunkline.actors.runtime.precedence import LOOP
 from trunkline.actors.runtime.work import KINDS, Work, current_work, noted
 from trunkline.limits.table import Limits, Rate
 from trunkline.limits.window import SlidingWindow
@@ -93,7 +95,12 @@ class LoopWatch(trio.abc.Instrument):
 
     # Called by the loop.
 
+    def before_io_wait(self, timeout: float) -> None:
+        if timeout > 0:
+            LOOP.busy = False
+
     def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - Trio's signature
+        LOOP.busy = True
         self._began_ns = now_ns = time.perf_counter_ns()
         if now_ns - self._marked_ns > _CPU_EVERY_NS:
             self._mark(now_ns)

@@ -24,6 +24,7 @@ import trio
 from trunkline.actors.runtime.actor import Actor, Stamp
 from trunkline.actors.runtime.mailbox import Mailbox, QueuedMessage
 from trunkline.actors.runtime.owner_shares import OwnerShares
+from trunkline.actors.runtime.precedence import give_way
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.registry import Registry
 from trunkline.actors.runtime.revocations import Revocations
@@ -329,11 +330,11 @@ class System:
     async def read(self, query: Callable[[Snapshot], T], *, on_step: Callable[[], None] | None = None) -> T:
         """Run a long read on its own snapshot in a worker thread, charged to `payer`.
 
-        `on_step` is called at times while the snapshot is scanned, and may raise to end the read. Raises `Overloaded`
-        if too many reads wait.
+        `on_step` is called at times while the snapshot is scanned, and may raise to end the read; it lets the event
+        loop go first, which is all that is done without it. Raises `Overloaded` if too many reads wait.
         """
         async with self.reads.place(self.payer()):
-            return await self.store.read(query, on_step=on_step)
+            return await self.store.read(query, on_step=on_step or give_way)
 
     def _open(self, ref: Ref, message: Message) -> Mailbox:
         """Activate an actor and register its mailbox. Nothing is registered if the actor does not exist."""

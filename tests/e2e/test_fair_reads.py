@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
+import pytest
 import trio
 
 from tests.e2e.conftest import Json
 from tests.e2e.neighbours import Tenant, neighbours
 from tests.e2e.sse_client import until
+from tests.patience import PATIENCE_S
 
 DEAR: Json = {
     "$and": [{"$or": [{"a": {"$contains": f"{one}-{two}"}} for two in range(90)]} for one in range(10)]
@@ -101,3 +104,27 @@ async def test_a_query_with_many_conditions_leaves_the_event_loop(start_server: 
         assert taken == 0
         await greedy.call("POST", f"{path}/rows/query", {"$or": [{"$or": folded}] * 10})
         assert taken == 1
+
+
+async def test_a_long_read_lets_the_event_loop_go_first(
+    start_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The threads of reads have the interpreter only while the loop waits, or has been busy for a while."""
+    pauses, sleep = 0, time.sleep
+
+    def counted(seconds: float) -> None:
+        nonlocal pauses
+        pauses += 1
+        sleep(seconds)
+
+    async with start_server() as server:
+        greedy, _ = await neighbours(server, 1)
+        path = await table(greedy, greedy.applications[0], 1000)
+        monkeypatch.setattr(time, "sleep", counted)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(greedy.call, "POST", f"{path}/rows/query", DEAR)
+            await until(lambda: server.system.reads.running == 1)
+            with trio.fail_after(PATIENCE_S):
+                while not pauses and server.system.reads.running:
+                    await trio.lowlevel.checkpoint()
+        assert pauses, "the read did not look at the loop"

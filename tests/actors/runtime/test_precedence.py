@@ -1,0 +1,74 @@
+"""Threads that compute pause while the event loop has something to do, and go on however long that lasts."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+import trio
+
+from tests.actors.runtime.test_loop_watch import watch
+from tests.patience import PATIENCE_S
+from trunkline.actors.runtime import computing
+from trunkline.actors.runtime.loop_watch import LoopWatch
+from trunkline.actors.runtime.precedence import LOOP, give_way
+
+__all__ = ["watch"]
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The names of the threads that paused, once for each look."""
+    seen: list[str] = []
+    sleep = time.sleep
+
+    def counted(seconds: float) -> None:
+        seen.append(threading.current_thread().name)
+        sleep(seconds)
+
+    monkeypatch.setattr(time, "sleep", counted)
+    yield seen
+    LOOP.busy = False
+
+
+def in_a_thread(work: object) -> None:
+    """Do some work in a thread called worker while the event loop stays where it is."""
+    thread = threading.Thread(target=work, name="worker")  # type: ignore[arg-type]
+    thread.start()
+    thread.join(PATIENCE_S)
+    assert not thread.is_alive()
+
+
+async def test_a_thread_pauses_while_the_loop_is_busy_and_then_goes_on(
+    watch: LoopWatch, pauses: list[str]
+) -> None:
+    await trio.lowlevel.checkpoint()
+    assert LOOP.busy, "this step of a task keeps it so"
+    in_a_thread(give_way)
+    assert "worker" in pauses
+
+
+async def test_a_thread_does_not_pause_while_the_loop_waits(watch: LoopWatch, pauses: list[str]) -> None:
+    def waits() -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while LOOP.busy:
+            assert time.monotonic() < deadline
+        pauses.clear()
+        give_way()
+
+    await trio.to_thread.run_sync(waits)
+    assert pauses == []
+
+
+async def test_computations_of_workflows_pause(watch: LoopWatch, pauses: list[str]) -> None:
+    def compute() -> None:
+        while not pauses:
+            computing.give_up_if_cancelled()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(computing.in_thread, compute)
+        with trio.fail_after(PATIENCE_S):
+            while not pauses:  # each turn keeps the loop busy
+                await trio.lowlevel.checkpoint()
