@@ -320,7 +320,7 @@ def organization_access(snapshot: Snapshot, principal: Principal, org: bytes) ->
 
     Raises `NotFound` if there is no such organization, `Forbidden` if the user does not belong to it.
     """
-    if records.find(snapshot, ORGANIZATION, ROOT, org) is None:
+    if not records.exists(snapshot, ORGANIZATION, ROOT, org):
         raise NotFound(f"There is no organization {org.hex()}.")
     if principal.user_id is not None:
         membership = find_membership(snapshot, org, principal.user_id)

@@ -227,21 +227,28 @@ READERS: Final[Mapping[type[Message], Reader]] = {
 }
 
 
-async def read(system: System, message: Message) -> Any:
+async def read(
+    system: System,
+    message: Message,
+    finish: Callable[[Any], Any] | None = None,
+    finish_long: Callable[[Any], Any] | None = None,
+) -> Any:
     """Answer a read message. Raises the reader's `DomainError`, `Overloaded` if too many reads wait.
 
-    A read that takes too long raises as `ReadTime.check`.
+    `finish` makes of the answer what is returned, and `finish_long` that of a long read, in the thread where it was
+    read. A read that takes too long raises as `ReadTime.check`.
     """
     value = read_at_once(system, message)
     if value is not LATER:
-        return value
+        return value if finish is None else finish(value)
     reader, limits = READERS[type(message)], system.limits
     read_time = ReadTime(limits, message)
 
     def answer(snapshot: Snapshot) -> Any:
         read_time.begin()
         with looked_at(read_time.check):
-            return reader(Reading(snapshot, limits, in_loop=False, system=system), message)
+            value = reader(Reading(snapshot, limits, in_loop=False, system=system), message)
+            return value if finish_long is None else finish_long(value)
 
     try:
         return await system.read(answer, on_step=read_time.check)
@@ -251,9 +258,12 @@ async def read(system: System, message: Message) -> Any:
 
 def read_at_once(system: System, message: Message) -> Any:
     """Answer a read message without waiting; `LATER` if the read is long. Raises the reader's `DomainError`."""
-    reader = READERS[type(message)]
+    reader, inline = READERS[type(message)], Inline()
     try:
-        with looked_at(Inline().check), system.store.snapshot() as snapshot:
+        with (
+            looked_at(inline.check),
+            system.store.snapshot(on_step=inline.check, on_large=inline.take) as snapshot,
+        ):
             return reader(Reading(snapshot, system.limits, in_loop=True, system=system), message)
     except TakesLong:
         return LATER

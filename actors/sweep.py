@@ -227,7 +227,7 @@ def _flow_steps(snapshot: Snapshot, prefix: bytes) -> Iterator[Step]:
 
     Nothing if the application was deleted as well, because it is swept as a whole.
     """
-    if records.find(snapshot, APPLICATION, ROOT, prefix[: keys.ID_BYTES]) is None:
+    if not records.exists(snapshot, APPLICATION, ROOT, prefix[: keys.ID_BYTES]):
         return
     if len(prefix) == 2 * keys.ID_BYTES:
         application, flow = prefix[: keys.ID_BYTES], prefix[keys.ID_BYTES :]

@@ -419,7 +419,7 @@ class Limits:
     changed_devices_max: int = _bound(
         100,
         "devices",
-        "One batch, measured 10 to 15 ms, during which the event loop is blocked; a job changes more in such parts.",
+        "Some milliseconds of the event loop for every 20 devices, fewer if they are large; a job changes more.",
         "call",
     )
     recipe_rows_max: int = _bound(
@@ -616,9 +616,16 @@ class Limits:
         MIB, "bytes", "A body is kept in memory completely; 1 MiB is 10,000 small states.", "request"
     )
     body_values_max: int = _bound(
+        20_000,
+        "values",
+        "Values of the JSON of a body with one record or payload, which the event loop stores: some milliseconds.",
+        "request",
+    )
+    bulk_body_values_max: int = _bound(
         100_000,
         "values",
-        "Values of the JSON of a body: decoding 100,000 takes 15 ms of a thread, and no other Python runs meanwhile.",
+        "The same of states, rows and imported workflows: decoding them takes 15 ms of a thread, and no other Python "
+        "runs meanwhile.",
         "request",
     )
     header_bytes_max: int = _bound(

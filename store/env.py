@@ -188,9 +188,14 @@ class Store:
             read_queue=read_queue_length_max,
         )
 
-    def snapshot(self) -> Snapshot:
-        """The committed state of this moment, for short reads. In the event loop, close it before any `await`."""
-        return Snapshot(self.memory_map)
+    def snapshot(
+        self, *, on_step: Callable[[], None] | None = None, on_large: Callable[[int], None] | None = None
+    ) -> Snapshot:
+        """The committed state of this moment, for short reads. In the event loop, close it before any `await`.
+
+        `on_step` and `on_large` are those of `Snapshot`.
+        """
+        return Snapshot(self.memory_map, on_step=on_step, on_large=on_large)
 
     async def read(self, query: Callable[[Snapshot], T], *, on_step: Callable[[], None] | None = None) -> T:
         """Run `query` in a worker thread on a snapshot of its own, and return its result.

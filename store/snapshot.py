@@ -38,6 +38,9 @@ from trunkline.store.runs import newest_point, read_series
 STEP_ENTRIES = 256
 """After this many entries, a scan in a worker thread checks whether it was cancelled."""
 
+LARGE_BYTES = 2048
+"""A larger value counts for itself, because decoding it takes long."""
+
 
 _SHORT: Final = frozenset({INDEXES, UNIQUE, CELLS})
 _SHOWN_TOGETHER: Final = frozenset({COUNTS})
@@ -47,16 +50,23 @@ _BY_KEY: Final = itemgetter(0)
 class Snapshot:
     """A read transaction. Use it as a context manager.
 
-    `on_step` is called after every STEP_ENTRIES entries of a scan and may raise to end it.
+    `on_step` is called after every STEP_ENTRIES entries of a scan, `on_large` with the length of each value of more
+    than LARGE_BYTES before it is returned. Both may raise to end the read.
     """
 
-    __slots__ = ("_arrivals", "_last_seq", "_map", "_on_step", "_transaction", "_windows")
+    __slots__ = ("_arrivals", "_last_seq", "_map", "_on_large", "_on_step", "_transaction", "_windows")
 
     def __init__(
-        self, memory_map: MemoryMap, *, wait: bool = False, on_step: Callable[[], None] | None = None
+        self,
+        memory_map: MemoryMap,
+        *,
+        wait: bool = False,
+        on_step: Callable[[], None] | None = None,
+        on_large: Callable[[int], None] | None = None,
     ) -> None:
         self._map = memory_map
         self._on_step = on_step
+        self._on_large = on_large
         self._arrivals = memory_map.arrivals
         self._last_seq: int | None = None
         while True:
@@ -78,6 +88,8 @@ class Snapshot:
                 latest = self._map.read(self._open(), keys.ARRIVALS, keys.latest_counts_key(key))
                 if latest is not None:
                     return apply_increments(value, codec.decode(latest))
+            if value is not None and len(value) > LARGE_BYTES and self._on_large is not None:
+                self._on_large(len(value))
             return value
         except lmdb.Error as error:
             raise translate(error, "read") from error
@@ -129,6 +141,8 @@ class Snapshot:
                         return
                     if crc32(value, crc32(key)) != RESIDUE:
                         raise self._map.damaged(db, key)
+                    if len(value) > LARGE_BYTES and self._on_large is not None:
+                        self._on_large(len(value))
                     yield key, value[:-BYTES]
                     left -= 1
                     if not left:

@@ -208,7 +208,7 @@ async def _export(job: Job, application: bytes) -> None:
     )
 
     def fill(snapshot: Snapshot, write: Write) -> None:
-        if records.find(snapshot, APPLICATION, ROOT, application) is None:
+        if not records.exists(snapshot, APPLICATION, ROOT, application):
             raise NotFound(f"fromApplicationId: there is no application {application.hex()} any more.")
         write_bundle(system, snapshot, application, options, write)
 

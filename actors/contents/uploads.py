@@ -80,7 +80,7 @@ class Uploads:
     def complete(self, policy: Policy) -> Stored | None:
         """What is stored of a content already; None while it is reserved. Raises NotFound or Gone."""
         with self.system.store.snapshot() as snapshot:
-            if records.find(snapshot, APPLICATION, ROOT, policy.application) is None:
+            if not records.exists(snapshot, APPLICATION, ROOT, policy.application):
                 raise NotFound("The application of this file does not exist any more.")
             if self.contents.is_reserved(snapshot, policy.application, policy.content):
                 return None

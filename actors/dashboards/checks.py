@@ -75,7 +75,7 @@ def _check_references(change: Change, holder: Holder, known: set[tuple[Any, ...]
                 check_application(snapshot, holder, id, at)
             elif change.is_import:
                 continue  # it stays, as in a stored dashboard when the device is deleted
-            elif parent is not None and records.find(snapshot, kind, parent, id) is None:
+            elif parent is not None and not records.exists(snapshot, kind, parent, id):
                 raise Invalid(f"{at}: there is no {kind.noun} {id.hex()} in the application {parent.hex()}.")
 
 

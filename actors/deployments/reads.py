@@ -291,7 +291,7 @@ def select_deployments(reading: Reading, message: SelectDeployments) -> list[tup
         device = None if body.device_id is None else bytes.fromhex(body.device_id)
         if flow is not None:
             resolve_version(snapshot.get, application, flow, kind, None, field="version")
-        if device is not None and records.find(snapshot, DEVICE, application, device) is None:
+        if device is not None and not records.exists(snapshot, DEVICE, application, device):
             raise Invalid(f"deviceId: there is no device {device.hex()} in this application.")
     if kind is EMBEDDED_DEPLOYMENT:
         return _embedded_targets(reading, application, device, flow, old)

@@ -1,22 +1,27 @@
 """Changes of many devices: by one call if there are few, by a job in parts if there are many.
 
-A part is one batch that also contains the progress of the job, so a job that is restarted after an interruption
-repeats no part and skips none. It changes the devices that existed when it began and that match when their part is
-processed. A device that refuses the change does not stop the others: it is counted, and the first reasons are kept.
+A part is one batch, during which the event loop does nothing else, so it is small. In a job it also contains the
+progress of the job, so a job that is restarted after an interruption repeats no part and skips none. It changes the
+devices that existed when it began and that match when their part is processed. A device that refuses the change does
+not stop the others: it is counted, and the first reasons are kept.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+import trio
 
 from trunkline.actors.devices.bulk_messages import ChangeDevice, DeviceChange, DeviceChoice, RestoreDevice
 from trunkline.actors.devices.bulk_selection import devices_of, newest_id
+from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
 from trunkline.actors.devices.messages import DeleteDevice
 from trunkline.actors.jobs.job import Job, JobKind
+from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import DomainError
@@ -26,6 +31,10 @@ if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
     from trunkline.limits.table import Limits
     from trunkline.store.snapshot import Snapshot
+
+PART_DEVICES_MAX: Final = 20
+PART_BYTES_MAX: Final = 65_536
+"""A part of small devices, and of what is stored of larger ones with their change: each 2 to 5 ms, measured."""
 
 
 def tallied(
@@ -56,9 +65,43 @@ def shown_tally(tally: Doc) -> Doc:
 async def change_at_once(
     system: System, application: bytes, ids: list[bytes], message: Message, done: str
 ) -> Doc:
-    """Send the message to a few devices in one batch, and return what became of them."""
-    answers = await system.ask_each([(Ref("device", application, id), message) for id in ids])
+    """Send the message to a few devices, part by part, and return what became of them.
+
+    If the server is too busy for the first part, that is raised, and nothing is stored; devices of a later part that
+    find it so have failed.
+    """
+    answers: list[Any] = []
+    for part in _parts(system, application, ids, message):
+        await trio.lowlevel.checkpoint()  # a part that changes nothing waits for no commit
+        try:
+            answers += await system.ask_each(_asks(application, part, message))
+        except DomainError as refusal:
+            if not answers:
+                raise
+            answers += [refusal] * len(part)
     return shown_tally(tallied(system.limits, done, ids, answers))
+
+
+def _asks(application: bytes, ids: list[bytes], message: Message) -> list[tuple[Ref, Message]]:
+    return [(Ref("device", application, id), message) for id in ids]
+
+
+def _parts(system: System, application: bytes, ids: list[bytes], message: Message) -> Iterator[list[bytes]]:
+    """Divide devices, so that each part writes a few, or few bytes."""
+    kind = DELETED_DEVICE if isinstance(message, RestoreDevice) else DEVICE
+    changed = len(msgspec.msgpack.encode(message))
+    with system.store.snapshot() as snapshot:
+        sizes = [records.stored_bytes(snapshot, kind, application, id) + changed for id in ids]
+    part: list[bytes] = []
+    size = 0
+    for id, more in zip(ids, sizes, strict=True):
+        if part and (len(part) == PART_DEVICES_MAX or size + more > PART_BYTES_MAX):
+            yield part
+            part, size = [], 0
+        part.append(id)
+        size += more
+    if part:
+        yield part
 
 
 async def patch_devices(job: Job) -> Doc:
@@ -80,7 +123,7 @@ async def restore_devices(job: Job) -> Doc:
 async def _process(job: Job, message: Message, done: str) -> Doc:
     """Send the message to the devices of the choice, part by part, and return what became of them."""
     choice, limits = msgspec.convert(job.input["choice"], DeviceChoice), job.system.limits
-    part = limits.changed_devices_max
+    most = limits.changed_devices_max
     if not job.note:
         end = await job.read(partial(newest_id, application=job.application, choice=choice))
         await job.save({"last": "", "end": end.hex(), "tally": tallied(limits, done, [], [])})
@@ -99,9 +142,10 @@ async def _process(job: Job, message: Message, done: str) -> Doc:
 
     if job.total is None:
         job.total = len(await job.read(lambda snapshot: left(snapshot, None)))
-    while ids := await job.read(lambda snapshot: left(snapshot, part)):
-        asks = [(Ref("device", job.application, id), message) for id in ids]
-        await job.do_part(asks, partial(note, ids))
+    while ids := await job.read(lambda snapshot: left(snapshot, most)):
+        for part in _parts(job.system, job.application, ids, message):
+            await trio.lowlevel.checkpoint()
+            await job.do_part(_asks(job.application, part, message), partial(note, part))
     return shown_tally(job.note["tally"])
 
 

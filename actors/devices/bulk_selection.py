@@ -31,7 +31,7 @@ def choose_devices(reading: Reading, message: ChooseDevices) -> list[bytes]:
     reading.check_time(is_long=len(choice.device_ids or ()) > SCAN_INLINE_MAX)
     for text in choice.device_ids or ():
         id = bytes.fromhex(text)
-        if records.find(snapshot, kind, application, id) is None:
+        if not records.exists(snapshot, kind, application, id):
             raise Invalid(f"deviceIds: there is no device {text} in this application.")
         chosen[id] = None
     if choice.query is not None:

@@ -151,7 +151,7 @@ def read_selection(
     """
     ids = [text.lower() for text in options["deviceIds"] or ()]
     for position, text in enumerate(ids):
-        if records.find(snapshot, DEVICE, application, bytes.fromhex(text)) is None:
+        if not records.exists(snapshot, DEVICE, application, bytes.fromhex(text)):
             raise Invalid(f"deviceIds[{position}]: there is no device {text} in this application.")
     matches: list[Match] = []
     if options["deviceTags"]:

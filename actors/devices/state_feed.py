@@ -159,7 +159,7 @@ class StateFeed:
 def check_selection(snapshot: Snapshot, application: bytes, query: StateStream) -> Selection:
     """The selection of a new stream. Raises `Invalid`, also for an id of no device."""
     for id in query.device_ids or ():
-        if records.find(snapshot, DEVICE, application, bytes.fromhex(id)) is None:
+        if not records.exists(snapshot, DEVICE, application, bytes.fromhex(id)):
             raise Invalid(f"deviceIds: there is no device {id} in this application.")
     return Selection(query)
 

@@ -178,7 +178,7 @@ def tree_problems(snapshot: Snapshot) -> Iterator[str]:
         prefix = keys.kind_prefix(kind.name)
         for key, raw in snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix)):
             application, id = bytes(key[-2 * keys.ID_BYTES : -keys.ID_BYTES]), bytes(key[-keys.ID_BYTES :])
-            if records.find(snapshot, APPLICATION, ROOT, application) is None:
+            if not records.exists(snapshot, APPLICATION, ROOT, application):
                 continue  # the sweep removes its records in no order
             try:
                 parent: str = decode(raw)[PARENT]

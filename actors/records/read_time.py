@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from trunkline.actors.records.reading import TakesLong
+from trunkline.actors.records.reading import INLINE_BYTES_MAX, TakesLong
 from trunkline.actors.runtime.precedence import give_way
 from trunkline.actors.values.errors import Invalid, Overloaded
 from trunkline.limits.table import Limits
@@ -42,14 +42,21 @@ _NARROWING: Final = frozenset(
 class Inline:
     """A read in the event loop: `check` raises `TakesLong` when it has taken enough of it."""
 
-    __slots__ = ("_began_ns",)
+    __slots__ = ("_began_ns", "_bytes_left")
 
     def __init__(self) -> None:
         self._began_ns = time.perf_counter_ns()
+        self._bytes_left = INLINE_BYTES_MAX
 
     def check(self) -> None:
         """Raise `TakesLong` if the read must go on in a thread."""
         if time.perf_counter_ns() - self._began_ns > INLINE_NS:
+            raise TakesLong
+
+    def take(self, size: int) -> None:
+        """Raise `TakesLong` if the read has more large values than may be decoded in the event loop."""
+        self._bytes_left -= size
+        if self._bytes_left < 0:
             raise TakesLong
 
 

@@ -204,7 +204,7 @@ def _shown(resource: Resource, reading: Reading, ids: Ids, found: Found, query: 
 def _check_parent(resource: Resource, reading: Reading, ids: Ids) -> None:
     """Raise `NotFound` if the parent is not a record of the application."""
     within, parent = resource.within, ids[resource.parent]
-    if within is not None and records.find(reading.snapshot, within, ids["application"], parent) is None:
+    if within is not None and not records.exists(reading.snapshot, within, ids["application"], parent):
         raise missing(within, parent)
 
 

@@ -37,6 +37,8 @@ Json = dict[str, Any]
 
 HIDDEN: Final = "***"
 _OMITTED: Final = "omitted"
+_LOOKED_THROUGH: Final = 4
+"""A body that is so many times as long as an entry may be is not looked through for what is left out of it."""
 SECRET: Final = re.compile(r"password|secret|token|passphrase|privatekey|sslkey|credential|code$|hash$", re.I)
 _SECONDARY_TARGETS: Final = frozenset(get_args(SecondaryTarget))
 
@@ -237,9 +239,13 @@ def _kept(value: Any, bytes_max: int) -> Json | None:
     """A JSON object without secrets, signed links and revisions; only its length if it is too large."""
     if not isinstance(value, dict) or not value:
         return None
-    kept: Json = _without_secrets(value)
-    size = len(msgspec.json.encode(kept))
-    return kept if size <= bytes_max else {_OMITTED: f"{size} bytes"}
+    size = len(msgspec.json.encode(value))
+    if size <= _LOOKED_THROUGH * bytes_max:
+        kept: Json = _without_secrets(value)
+        size = len(msgspec.json.encode(kept))
+        if size <= bytes_max:
+            return kept
+    return {_OMITTED: f"{size} bytes"}
 
 
 def _without_secrets(value: Any) -> Any:

@@ -155,7 +155,7 @@ class Dispatcher:
             return await route.handler(call)
         assert route.message is not None
         if route.to is None:
-            return json_response(call, route.ok, await self.read(call, route.message))
+            return await self._response_of_read(call)
         self.system.check_load()
         message = self.message(call, route.message)
         if route.bulk and type(call.body) is list:
@@ -370,10 +370,20 @@ class Dispatcher:
             if body:
                 check(call.request, self.system.limits.body_bytes_max)
             if is_long_work(body):
-                values_max = self.system.limits.body_values_max
+                limits = self.system.limits
+                values_max = limits.bulk_body_values_max if route.takes_many else limits.body_values_max
                 call.body = await decode_beside(route.decoder, body, values_max)
             else:
                 call.body = decode(route.decoder, body)
+
+    async def _response_of_read(self, call: Call) -> Response:
+        """The response to a call that reads; that to a long read is made in the thread where it was read."""
+        route = call.route
+        assert route.message is not None
+        finish = partial(json_response, call, route.ok)
+        message = self.message(call, route.message)
+        response: Response = await readers.read(self.system, message, finish, partial(finish, in_pieces=True))
+        return response
 
     def message(self, call: Call, message: type[Message]) -> Message:
         """A message whose fields are filled from the call. `message` is one of the messages of the route."""
@@ -435,8 +445,13 @@ def _log_crash(route: Route | None, bug: Exception) -> Crashed:
     return Crashed("The server failed to handle this call; the fault is logged.")
 
 
-def json_response(call: Call, status: int, value: Any, headers: Headers | None = None) -> Response:
-    """The JSON response of a value: with links if requested; if the value is a record, with `ETag`, or as 304."""
+def json_response(
+    call: Call, status: int, value: Any, headers: Headers | None = None, *, in_pieces: bool = False
+) -> Response:
+    """The JSON response of a value: with links if requested; if the value is a record, with `ETag`, or as 304.
+
+    `in_pieces` is for threads: the event loop waits for the interpreter while one piece is encoded.
+    """
     headers = [JSON] if headers is None else headers
     etag = revision = None
     if type(value) is WithEtag:
@@ -445,7 +460,7 @@ def json_response(call: Call, status: int, value: Any, headers: Headers | None =
         revision = value.get("_etag")
         if call.with_links:
             add_links(value, call.route.links)
-    body = msgspec.json.encode(value)
+    body = encoded_in_pieces(value) if in_pieces else msgspec.json.encode(value)
     if revision is not None:
         etag = answer_etag(revision, body)
     if etag is not None:
@@ -453,3 +468,11 @@ def json_response(call: Call, status: int, value: Any, headers: Headers | None =
         if call.route.method == "GET" and tag_matches(call.request.header(b"if-none-match"), etag):
             return Response(304, headers)
     return Response(status, headers, body)
+
+
+def encoded_in_pieces(value: Any) -> bytes:
+    """The JSON of a value; that of a list item by item."""
+    if isinstance(value, dict) and isinstance(value.get("items"), list):
+        items = b",".join([msgspec.json.encode(item) for item in value["items"]])
+        value = {**value, "items": msgspec.Raw(b"[%b]" % items)}
+    return msgspec.json.encode(value)

@@ -116,6 +116,8 @@ class Route:
     body: Any = None
     optional_body: bool = False
     """The body may be omitted; then it is None."""
+    takes_many: bool = False
+    """The body may be a list of records, and so have as many values as `bulk_body_values_max`."""
     streams_body: bool = False
     """The handler reads the body in pieces while it arrives (`Request.stream`)."""
     upgrades: bool = False

@@ -165,6 +165,7 @@ ROUTES = (
         summary="Insert a row, or an array of rows",
         message=InsertRows,
         body=RowOrRows,
+        takes_many=True,
         to=DATA_TABLE_ACTOR,
         answer_is_reply=True,
         reply=Inserted,

@@ -229,6 +229,7 @@ ROUTES = (
         query=StateOptions,
         backlog_handler=send_backlog,
         body=StateOrStates,
+        takes_many=True,
         to=DEVICE_ACTOR,
         access="write",
         device="self",

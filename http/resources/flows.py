@@ -221,6 +221,7 @@ ROUTES = (
         summary="Import workflows with their versions",
         handler=import_flows,
         body=FlowsImport,
+        takes_many=True,
         reply=FlowsImported,
         ok=201,
         access="write",
