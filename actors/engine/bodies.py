@@ -7,11 +7,13 @@ an editor (`query/text.py`). Elsewhere they are refused, as by the API.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from trunkline.actors.engine.copies import size_of
 from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.heavy_work import INLINE_BYTES_MAX
 from trunkline.actors.engine.tools import (
     Config,
     Unusable,
@@ -25,20 +27,33 @@ from trunkline.actors.engine.tools import (
 )
 from trunkline.actors.engine.visit import Visit, refused
 from trunkline.actors.formulas.errors import EvaluationError
-from trunkline.actors.formulas.json_values import json_encoded
-from trunkline.actors.formulas.price import computed
+from trunkline.actors.formulas.json_values import DECODED_A_STEP, json_encoded, json_value
+from trunkline.actors.formulas.price import computed, spend
 from trunkline.actors.formulas.values import UNDEFINED
 from trunkline.actors.query.text import as_edited
 from trunkline.actors.values.errors import Crashed, DomainError, Overloaded, StorageFull
 from trunkline.actors.values.ids import is_id
 
+BODY_BYTES_MAX: Final = 1024 * 1024
+"""Bytes of a body that a node makes, as of a call. It is decoded at once, in a thread if it is long."""
+
 
 def body_of(type: Any, value: Any, field: str) -> Any:
     """A value as a body of this type, as if it came as JSON. Raises `NodeError` that names the field."""
     try:
-        return msgspec.json.decode(computed(json_encoded, value), type=type)
+        if size_of(value, INLINE_BYTES_MAX) <= INLINE_BYTES_MAX:
+            return msgspec.json.decode(msgspec.json.encode(value), type=type)
+        return computed(_body, type, value)
     except (msgspec.ValidationError, UnicodeEncodeError, OverflowError, RecursionError) as error:
         raise refused(f"config.{field}: {error}.") from None
+
+
+def _body(type: Any, value: Any) -> Any:
+    text = json_encoded(value)
+    if len(text) > BODY_BYTES_MAX:
+        raise msgspec.ValidationError(f"has {len(text)} bytes as JSON; at most {BODY_BYTES_MAX} are taken")
+    spend(len(text) // DECODED_A_STEP)
+    return json_value(text) if type is Any else msgspec.json.decode(text, type=type)
 
 
 def json_reader(config: Config, name: str) -> Callable[[Visit], Any]:

@@ -15,6 +15,7 @@ from trunkline.actors.engine.tools import (
     shortened,
     template_of,
     text_of,
+    text_of_value,
     text_reader,
 )
 from trunkline.actors.engine.visit import Visit, refused
@@ -23,8 +24,10 @@ from trunkline.actors.experience.terms import HEADER_NAME
 from trunkline.actors.formulas.errors import EvaluationError
 from trunkline.actors.formulas.json_values import json_encoded
 from trunkline.actors.formulas.price import computed
-from trunkline.actors.formulas.values import UNDEFINED, to_number, to_text
+from trunkline.actors.formulas.values import UNDEFINED, to_number
 
+HEADERS_MAX: Final = 100
+"""Values of one header of a reply."""
 BODY_TYPES: Final = ("string", "path", "json", "payload", "none")
 
 
@@ -85,7 +88,13 @@ def headers_of(config: Config) -> Callable[[Visit], tuple[tuple[str, str], ...]]
             name = _checked_name(key(visit), "headerInfo")
             value = "" if template is None else template.value(visit.payload, visit.run.now_ms)
             values = value if isinstance(value, list) else [value]
-            found += [(name, to_text(each)) for each in values if each is not UNDEFINED and each is not None]
+            if len(values) > HEADERS_MAX:
+                raise refused(
+                    f"config.headerInfo: {name} has {len(values)} values; give at most {HEADERS_MAX}."
+                )
+            found += [
+                (name, text_of_value(each)) for each in values if each is not UNDEFINED and each is not None
+            ]
         return tuple(found)
 
     return read

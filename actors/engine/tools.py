@@ -82,10 +82,17 @@ def text_reader(config: Config, name: str) -> Callable[[Visit], str]:
         return lambda _visit: ""
 
     def read(visit: Visit) -> str:
-        value = template.value(visit.payload, visit.run.now_ms)
-        return "" if value is UNDEFINED or value is None else to_text(value)
+        return text_of_value(template.value(visit.payload, visit.run.now_ms))
 
     return read
+
+
+def text_of_value(value: Any) -> str:
+    """What a template gives as a text, in the price of the visit; "" for nothing."""
+    if isinstance(value, list):
+        text: str = price.computed(to_text, value)
+        return text
+    return "" if value is UNDEFINED or value is None else to_text(value)
 
 
 def needed_text_reader(config: Config, name: str) -> Callable[[Visit], str]:

@@ -33,6 +33,7 @@ from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
 from trunkline.actors.formulas.errors import FormulaError
 from trunkline.actors.formulas.json_text import json_text
 from trunkline.actors.formulas.paths import ARRAY_ITEMS_MAX
+from trunkline.actors.formulas.price import computed, spend
 from trunkline.actors.formulas.templates import compile_template
 from trunkline.actors.formulas.values import TEXT_CHARS_MAX, to_text
 from trunkline.actors.runtime.computing import give_up_if_cancelled, in_thread
@@ -189,7 +190,7 @@ def _columns(config: Config) -> Callable[[Visit], list[str] | None]:
         except FormulaError as error:
             raise Unusable(f"config.headerTemplate: {error}") from None
         return lambda visit: [
-            to_text(template.value(visit.payload, visit.run.now_ms)) for template in templates
+            computed(to_text, template.value(visit.payload, visit.run.now_ms)) for template in templates
         ]
     path = needed_path(config, "headerTemplate")
 
@@ -197,9 +198,18 @@ def _columns(config: Config) -> Callable[[Visit], list[str] | None]:
         names = path.get(visit.payload)
         if not isinstance(names, list):
             raise refused(f"config.headerTemplate: leads to {shortened(names)}, not to an array of names.")
-        return [to_text(name) for name in names]
+        columns: list[str] = computed(_names, names)
+        return columns
 
     return read
+
+
+def _names(given: list[Any]) -> list[str]:
+    names = []
+    for each in given:
+        spend(1)
+        names.append(to_text(each))
+    return names
 
 
 def _form(config: Config) -> Callable[[Visit], _Form]:

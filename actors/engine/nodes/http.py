@@ -41,13 +41,14 @@ from trunkline.actors.engine.tools import (
     path_of,
     template_of,
     text_of,
+    text_of_value,
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.formulas.byte_texts import FROM_TEXT
 from trunkline.actors.formulas.json_text import json_text
 from trunkline.actors.formulas.json_values import json_value
-from trunkline.actors.formulas.values import UNDEFINED, to_text
+from trunkline.actors.formulas.price import computed
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.outgoing.http_calls import Received, Undelivered
 from trunkline.actors.outgoing.http_requests import Late, Proof, Request, fetch
@@ -272,7 +273,7 @@ def _json(config: Config) -> Callable[[Visit], _Body]:
     value = json_reader(config, "bodyTemplate")
 
     def read(visit: Visit) -> _Body:
-        text = str(json_text(value(visit)))
+        text = str(computed(json_text, value(visit)))
         return _Body(FROM_TEXT["utf8"](text), "application/json", ("body", text))
 
     return read
@@ -290,9 +291,7 @@ def _form(config: Config, kind: str) -> Callable[[Visit], _Body]:
         for key, template in fields:
             value = "" if template is None else template.value(visit.payload, visit.run.now_ms)
             is_json = isinstance(value, dict | list)
-            text = (
-                json_text(value) if is_json else "" if value is None or value is UNDEFINED else to_text(value)
-            )
+            text = computed(json_text, value) if is_json else text_of_value(value)
             found.append((key(visit), text))
         return found
 

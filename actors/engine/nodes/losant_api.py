@@ -27,10 +27,11 @@ from trunkline.actors.engine.tools import (
     path_of,
     template_of,
     text_of,
+    text_of_value,
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit
-from trunkline.actors.formulas.values import UNDEFINED, Undefined, to_text
+from trunkline.actors.formulas.values import UNDEFINED, Undefined
 
 TYPE: Final = "LosantApiNode"
 PARAMS_MAX: Final = 100
@@ -90,7 +91,9 @@ def _value(row: Config) -> Callable[[Visit], Any]:
 
 def _text(value: Any) -> Any:
     """The text of what a template gives: an array of one name is the name. Objects, which have no text, stay so."""
-    return UNDEFINED if value is None else value if isinstance(value, dict | Undefined) else to_text(value)
+    return (
+        UNDEFINED if value is None else value if isinstance(value, dict | Undefined) else text_of_value(value)
+    )
 
 
 def _needed(config: Config, name: str) -> str:

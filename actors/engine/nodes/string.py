@@ -15,7 +15,14 @@ from typing import Any, Final, NamedTuple
 
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import check_items, copy_of
-from trunkline.actors.engine.tools import Unusable, needed_path, shortened, template_of, text_of
+from trunkline.actors.engine.tools import (
+    Unusable,
+    needed_path,
+    shortened,
+    template_of,
+    text_of,
+    text_of_value,
+)
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.formulas.long_texts import joined, lowered, stripped, uppered
 from trunkline.actors.formulas.price import CHARACTERS_A_STEP, computed, spend
@@ -25,7 +32,6 @@ from trunkline.actors.formulas.values import (
     UNDEFINED,
     WHITE_SPACE,
     to_number,
-    to_text,
     whole_as_int,
 )
 
@@ -53,9 +59,9 @@ def prepare(config: dict[str, Any]) -> NodeStep:
         if method is None:
             visit.put(result, copy_of("" if value is UNDEFINED else value))
             return 0
-        given = ["" if each is None else _written(_value(each, visit)) for each in arguments]
+        given = ["" if each is None else text_of_value(_value(each, visit)) for each in arguments]
         given += [""] * (len(method.takes) - len(given))
-        visit.put(result, computed(_run, method.run, visit, _written(value), given))
+        visit.put(result, computed(_run, method.run, visit, text_of_value(value), given))
         return 0
 
     return step
@@ -76,10 +82,6 @@ def _arguments(config: dict[str, Any]) -> list[Template | None]:
 
 def _value(template: Template, visit: Visit) -> Any:
     return template.value(visit.payload, visit.run.now_ms)
-
-
-def _written(value: Any) -> str:
-    return "" if value is None or value is UNDEFINED else to_text(value)
 
 
 def _checked(length: int) -> None:

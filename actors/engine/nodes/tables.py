@@ -31,9 +31,11 @@ from trunkline.actors.engine.tools import (
     shortened,
     template_of,
     text_of,
+    text_of_value,
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
+from trunkline.actors.formulas.price import computed
 from trunkline.actors.formulas.values import UNDEFINED, to_number, to_text, whole_as_int
 from trunkline.actors.runtime.computing import decoded
 from trunkline.actors.runtime.ref import Ref
@@ -194,8 +196,8 @@ def _names(config: Config, name: str) -> Callable[[Visit], str]:
         if isinstance(value, str) and value.strip().startswith("["):
             value = template.json(visit.payload, visit.run.now_ms)
         if isinstance(value, list):
-            return ",".join(map(to_text, value))
-        return "" if value is UNDEFINED or value is None else to_text(value)
+            value = computed(to_text, value)
+        return text_of_value(value)
 
     return read
 
@@ -247,7 +249,7 @@ def _cell(value: Any, type: str) -> Any:
     if value is None or value is UNDEFINED or (value == "" and type != "string"):
         return None
     if type == "string":
-        return to_text(value)
+        return text_of_value(value)
     if not isinstance(value, str):
         return value
     if type == "boolean":
