@@ -10,7 +10,9 @@ The next context is prepared after an answer was written, so no call waits for i
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 import resource
 import sys
@@ -38,6 +40,8 @@ _LIBRARIES: Final = {"console": library("console.js"), "Buffer": library("buffer
 
 _STACK_BYTES: Final = 512 * 1024
 _CPU_RESERVE_S: Final = 2
+_NICE: Final = 10
+"""Priority that the processes give away: a tenth of a core is left to them beside a server that needs all."""
 """CPU beside that of a script until the system ends the process: reading, writing, preparing a context."""
 
 _BRACKETS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
@@ -124,6 +128,7 @@ def _well_formed(escape: re.Match[bytes]) -> bytes:
 def main(arguments: list[str]) -> None:
     """Answer calls until the standard input ends. An empty answer comes first. The argument is the `Bounds`."""
     bounds = msgspec.json.decode(arguments[0], type=Bounds)
+    _leave_cores_to_server()
     _bound_process(bounds)
     calls, answers = sys.stdin.buffer, sys.stdout.buffer
     sandbox = Sandbox(bounds)
@@ -138,6 +143,14 @@ def main(arguments: list[str]) -> None:
 def _write(answers: BinaryIO, text: bytes) -> None:
     answers.write(frame(text))
     answers.flush()
+
+
+def _leave_cores_to_server() -> None:
+    """Take a core only while the server does not need it: a script may compute as long as it is allowed to."""
+    os.nice(_NICE)
+    # Where the system shares the cores by session first, the session needs the value as well.
+    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:  # noqa: PTH123 - it is no file
+        group.write(str(_NICE))
 
 
 def _bound_process(bounds: Bounds) -> None:
