@@ -370,9 +370,9 @@ class Dispatcher:
             if body:
                 check(call.request, self.system.limits.body_bytes_max)
             if is_long_work(body):
-                limits = self.system.limits
+                limits, owner = self.system.limits, self.system.payer()
                 values_max = limits.bulk_body_values_max if route.takes_many else limits.body_values_max
-                call.body = await decode_beside(route.decoder, body, values_max)
+                call.body = await decode_beside(route.decoder, body, values_max, owner)
             else:
                 call.body = decode(route.decoder, body)
 

@@ -3,16 +3,22 @@
 What decoding costs depends on the number of values more than on the bytes: an array of empty objects takes ten times
 as long as a text of the same size. So the values are counted first, which takes a thousandth of that. A few are decoded
 in the loop, many in a thread, and too many not at all.
+
+Decoding keeps the interpreter until it has ended. So there is one thread for it, in which owners take turns, and
+between two bodies the event loop goes first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 import trio
-import trio.lowlevel
 
+from trunkline.actors.runtime.owner_shares import OwnerShares
+from trunkline.actors.runtime.precedence import give_way
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.http.calls.errors import UnsupportedMediaType
 from trunkline.http.calls.invalid_input import UNKNOWN, empty, invalid, type_of_body
@@ -26,8 +32,9 @@ INLINE_VALUES_MAX: Final = 10_000
 """Bodies with more values are not decoded in the event loop: 2 ms of states, 5 ms of the worst."""
 _COUNTED_BYTES_MIN: Final = 32_768
 """A shorter body is never long work."""
-_THREADS_MAX: Final = 2
-_THREADS: trio.lowlevel.RunVar[trio.CapacityLimiter] = trio.lowlevel.RunVar("body_threads")
+_WAITING_MAX: Final = 256
+"""Bodies that wait to be decoded. If it is full, one of the owner with the most is refused."""
+_TURNS: trio.lowlevel.RunVar[OwnerShares] = trio.lowlevel.RunVar("long_bodies")
 
 
 def is_long_work(body: bytes) -> bool:
@@ -35,20 +42,34 @@ def is_long_work(body: bytes) -> bool:
     return len(body) > _COUNTED_BYTES_MIN and _values_at_most(body) > INLINE_VALUES_MAX
 
 
-async def decode_beside(decoder: msgspec.json.Decoder[Any], body: bytes, values_max: int) -> Any:
-    """Decode a body that is long work, in a thread. Raises as `decode`, and `PayloadTooLarge` for too many values."""
+async def decode_beside(
+    decoder: msgspec.json.Decoder[Any], body: bytes, values_max: int, owner: Hashable
+) -> Any:
+    """Decode a body that is long work, in a thread, charged to `owner`.
+
+    Raises as `decode`, `PayloadTooLarge` for too many values, and `Overloaded` if too many bodies wait.
+    """
+    return await turns().in_thread(owner, partial(_decode_long, decoder, body, values_max))
+
+
+def turns() -> OwnerShares:
+    """Who decodes a long body next, in this run of Trio."""
     try:
-        limiter = _THREADS.get()
+        return _TURNS.get()
     except LookupError:
-        limiter = trio.CapacityLimiter(_THREADS_MAX)
-        _THREADS.set(limiter)
-    if _values_at_most(body) > values_max:
-        count = await trio.to_thread.run_sync(_values, body, limiter=limiter)
-        if count > values_max:
-            raise PayloadTooLarge(
-                f"The body has {count} values; a call takes at most {values_max}. Send several calls."
-            )
-    return await trio.to_thread.run_sync(decode, decoder, body, limiter=limiter)
+        shares = OwnerShares("long bodies", 1, _WAITING_MAX)
+        _TURNS.set(shares)
+        return shares
+
+
+def _decode_long(decoder: msgspec.json.Decoder[Any], body: bytes, values_max: int) -> Any:
+    give_way()
+    if _values_at_most(body) > values_max and (count := _values(body)) > values_max:
+        raise PayloadTooLarge(
+            f"The body has {count} values; a call takes at most {values_max}. Send several calls."
+        )
+    give_way()
+    return decode(decoder, body)
 
 
 def _values_at_most(body: bytes) -> int:
