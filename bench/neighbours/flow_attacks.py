@@ -13,10 +13,11 @@ from trunkline.bench.neighbours.place import Place, callers
 from trunkline.bench.session import Json
 
 ITEMS = 90_000
-"""Nearly all values that a body may have."""
+"""Those that a script makes of nothing, because a body may not have so many."""
 TEXT_CHARS = 500_000
 BRANCHES = 100
-KEYS = 40_000
+KEYS = 18_000
+"""Nearly all values that a body may have."""
 DELAY_S = 55
 WAITING = 1200
 """More calls than the server lets wait."""
@@ -41,6 +42,12 @@ def _pressed(*nodes: Json, payload: object = None) -> Callable[[Place], Awaitabl
         return callers(place, [request])
 
     return prepare
+
+
+def _pressed_with_items(node: Json) -> Callable[[Place], Awaitable[list[Client]]]:
+    """The same, with many items in `data.a`."""
+    make = {"script": f"payload.data.a = Array({ITEMS}).fill(1);"}
+    return _pressed(_node("make", "RawFunctionNode", make, node["id"]), node)
 
 
 async def _waiting(place: Place) -> list[Client]:
@@ -84,7 +91,7 @@ ATTACKS = (
     (
         "templates",
         f"a node with 480 searches of {ITEMS:,} items",
-        _pressed(_concat([_SEARCH * 60] * 8), payload={"a": [1] * ITEMS}),
+        _pressed_with_items(_concat([_SEARCH * 60] * 8)),
     ),
     (
         "texts",
@@ -94,13 +101,12 @@ ATTACKS = (
     (
         "expressions",
         "a condition of 300 sums over long arrays",
-        _pressed(
+        _pressed_with_items(
             _node(
                 "n",
                 "ConditionalNode",
                 {"expression": " + ".join(["{{length (join data.a)}}"] * 300) + " > 1"},
-            ),
-            payload={"a": [1] * ITEMS},
+            )
         ),
     ),
     (
@@ -109,7 +115,7 @@ ATTACKS = (
         _pressed(_FORK, *_BRANCHES, payload=_KEYS),
     ),
     ("delays", f"runs that wait {DELAY_S} s", _pressed(_node("n", "DelayNode", {"delay": DELAY_S}))),
-    ("loops", f"a loop over {ITEMS:,} items", _pressed(_LOOP, payload={"a": [1] * ITEMS})),
+    ("loops", f"a loop over {ITEMS:,} items", _pressed_with_items(_LOOP)),
     ("scripts", "scripts that never end", _pressed(_node("n", "RawFunctionNode", {"script": "for (;;) {}"}))),
     (
         "results",

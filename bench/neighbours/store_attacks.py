@@ -17,7 +17,7 @@ CONDITIONS = {
     "$or": [{"$or": [{"a": {"$contains": f"{one}-{two}"}} for two in range(90)]} for one in range(4)]
 }
 """Matches no row, and looks at 360 conditions for each."""
-VALUES = 90_000
+VALUES = 18_000
 
 
 async def _queries(place: Place) -> list[Client]:
