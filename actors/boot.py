@@ -273,7 +273,7 @@ def _fetch_certificate(limits: Limits) -> Fetch:
 @asynccontextmanager
 async def running(system: System) -> AsyncIterator[System]:
     """Run the system, its background tasks and the jobs while the body runs; at its end commit what still waits."""
-    use_threads(system.limits.password_threads_max)
+    use_threads(system.limits.password_threads_max, system.payer)
     async with trio.open_nursery() as nursery:
         await nursery.start(system.run)
         nursery.start_soon(system.component(Settler).run)

@@ -808,7 +808,10 @@ class Limits:
         2, "threads", "A hash uses a core for 50 ms and 64 MiB of memory; more than cores gain nothing."
     )
     logins_checking_max: int = _bound(
-        64, "logins checking", "A hash uses a core for 50 ms, two run at once: 2 seconds; above it 503."
+        64,
+        "logins checking",
+        "A hash uses a core for 50 ms, two run at once: 2 seconds; above it 503. Addresses with none under way find as "
+        "many places again.",
     )
     logged_logins_per_minute_max: int = _bound(
         60, "logins per minute", "Failed ones in the log: whoever guesses passwords must not fill the disk."

@@ -29,6 +29,7 @@ from typing import Final, NamedTuple
 
 import trio
 
+from trunkline.actors.accounts.passwords import asks_from
 from trunkline.actors.values.errors import Overloaded, TooManyRequests, Unauthorized
 from trunkline.limits.table import Limits, Rate
 from trunkline.limits.window import SlidingWindow, Verdict
@@ -37,6 +38,8 @@ _IPV6_NETWORK_BITS = 64
 """Every household or server has at least a /64, so an attacker can change addresses within it at no cost."""
 
 
+SERVER: Final = "this server"
+"""The share of log-ins to the API."""
 _DROPPED_SHARE: Final = 10
 """A full table drops a tenth of its windows at once: finding them costs a pass over the table."""
 
@@ -100,27 +103,29 @@ class LoginThrottle:
         self._undecided: Counter[tuple[str, str]] = Counter()
         self._locks: dict[str, trio.Lock] = {}
         self._checking: Counter[str] = Counter()
+        self._checking_of: Counter[tuple[str, str]] = Counter()
 
     @asynccontextmanager
     async def attempt(
-        self, account: str, address: str | None, now_s: Callable[[], float], share: str = "this server"
+        self, account: str, address: str | None, now_s: Callable[[], float], share: str = SERVER
     ) -> AsyncIterator[None]:
         """Check a password in the body: the attempt fails if the body raises `Unauthorized` or is cancelled.
 
         Raises `TooManyRequests` if `account` or `address` has reached its limit, `Overloaded` if too many passwords
-        of the same `share` are being checked. No other attempt at `account` runs at the same time as the body.
+        of the same `share` are being checked: at `logins_checking_max` for an address with a log-in under way, at twice
+        as many for another. No other attempt at `account` runs at the same time as the body.
         """
         buckets = self._buckets(self.users, account, address)
         now = now_s()
         for bucket in buckets:
             self._check(bucket, now)
-        if self._checking[share] >= self._limits.logins_checking_max:
-            raise Overloaded(
-                f"{self._checking[share]} log-ins are being checked, which is the bound of {share}."
-            )
+        who = share, _name_of(account) if address is None else network_of(address)
+        self._check_room(*who)
         keys = [bucket.key for bucket in buckets]
         self._undecided.update(keys)
         self._checking[share] += 1
+        self._checking_of[who] += 1
+        token = asks_from.set(who[1] if share == SERVER else None)
         try:
             async with self._lock(_name_of(account)):
                 yield
@@ -129,7 +134,9 @@ class LoginThrottle:
                 bucket.windows.count(bucket.subject, bucket.rate, now_s())
             raise
         finally:
+            asks_from.reset(token)
             self._checking -= Counter([share])
+            self._checking_of -= Counter([who])
             self._undecided -= Counter(keys)
 
     def count_failure(self, device: str, address: str, now_s: float) -> None:
@@ -164,6 +171,14 @@ class LoginThrottle:
             for name, windows, subject, rate in found
             if rate is not None
         ]
+
+    def _check_room(self, share: str, place: str) -> None:
+        """Raise `Overloaded` if too many passwords are being checked. Who checks none yet finds as much room again."""
+        most = self._limits.logins_checking_max * (1 if self._checking_of[share, place] else 2)
+        if self._checking[share] >= most:
+            raise Overloaded(
+                f"{self._checking[share]} log-ins are being checked, which is the bound of {share}."
+            )
 
     def _check(self, bucket: _Bucket, now_s: float) -> None:
         """Refuse if failed attempts and undecided ones together reach the limit of the bucket."""

@@ -1,17 +1,41 @@
-"""Passwords: hashed with Argon2id in a worker thread, so that a log-in does not block the event loop."""
+"""Passwords: hashed with Argon2id in a worker thread, so that a log-in does not block the event loop.
+
+A hash takes a core for 50 ms, so those who want one take turns: the address that logs in to the API (`asks_from`), else
+the owner who is charged for the work. So many log-ins from one address delay that of another by one hash.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from contextvars import ContextVar
+from typing import Final, TypeVar
 
 import argon2
 import trio
 
+from trunkline.actors.runtime.owner_shares import OwnerShares
 from trunkline.actors.values.errors import Invalid
 from trunkline.limits.table import Limits
 
+T = TypeVar("T")
+
 _hasher = argon2.PasswordHasher()
 
+asks_from: ContextVar[str | None] = ContextVar("asks_from", default=None)
+"""The address from which the task checks a password for somebody whom nobody knows yet."""
+_WAITING_MAX: Final = 1_024
+"""Hashes that wait for a thread. Log-ins have a lower bound (`logins_checking_max`)."""
 
-_threads: trio.lowlevel.RunVar[trio.CapacityLimiter] = trio.lowlevel.RunVar("argon2_threads")
+
+class _Turns:
+    """The threads of a run, and who is charged for work that comes from no address."""
+
+    def __init__(self, threads: int, payer: Callable[[], Hashable]) -> None:
+        self.shares = OwnerShares("passwords", threads, _WAITING_MAX)
+        self.payer = payer
+
+
+_turns: trio.lowlevel.RunVar[_Turns] = trio.lowlevel.RunVar("argon2_turns")
 
 
 _LENGTH_MIN = 12
@@ -41,7 +65,7 @@ def _impossible_hash() -> str:
 
 async def hash_password(password: str) -> str:
     """The Argon2id hash to store, which contains its salt and its cost parameters."""
-    return await trio.to_thread.run_sync(_hasher.hash, password, limiter=_limiter())
+    return await _in_turn(lambda: _hasher.hash(password))
 
 
 async def verify_password(password_hash: str, password: str) -> bool:
@@ -53,18 +77,18 @@ async def verify_password(password_hash: str, password: str) -> bool:
         except argon2.exceptions.VerifyMismatchError:
             return False
 
-    return await trio.to_thread.run_sync(check, limiter=_limiter())
+    return await _in_turn(check)
 
 
-def use_threads(number: int) -> None:
-    """Hash at most `number` passwords at once in this run of Trio."""
-    _threads.set(trio.CapacityLimiter(number))
+def use_threads(number: int, payer: Callable[[], Hashable] = lambda: None) -> None:
+    """Hash at most `number` passwords at once in this run of Trio, charged to `payer` where no address asks."""
+    _turns.set(_Turns(number, payer))
 
 
-def _limiter() -> trio.CapacityLimiter:
-    """The limiter of this run. Without `use_threads` the default limit applies."""
+async def _in_turn(work: Callable[[], T]) -> T:
     try:
-        return _threads.get()
+        turns = _turns.get()
     except LookupError:
         use_threads(Limits().password_threads_max)
-        return _threads.get()
+        turns = _turns.get()
+    return await turns.shares.in_thread(asks_from.get() or turns.payer(), work)

@@ -161,7 +161,7 @@ async def test_passwords_are_hashed_in_as_many_threads_as_the_limits_say(tmp_pat
     limits = Limits().override({"password_threads_max": 3})
     with boot.opened(Settings(data_dir=str(tmp_path / "data"), limits=limits)) as system:
         async with boot.running(system):
-            assert passwords._limiter().total_tokens == 3
+            assert passwords._turns.get().shares.places == 3
 
 
 async def test_an_address_belongs_to_one_user(settings: Settings) -> None:

@@ -117,7 +117,7 @@ async def test_only_json_logs_in(server: Server) -> None:
         (b"{", "application/json", 400),
         (b"", "application/json", 400),
         (b"null", "application/json", 400),
-        (b"[" * 100_000, "application/json", 400),
+        (b"[" * 19_000, "application/json", 400),
         (b'{"email": "a@b.example", "password": "\xff\xfe-1234567"}', "application/json", 400),
         (b'{"email": "a@b.example", "password": "\\ud800-1234567"}', "application/json", 400),
         (b"email=a@b.example&password=12345678", "application/x-www-form-urlencoded", 415),

@@ -208,6 +208,30 @@ async def test_a_bound_holds_for_the_passwords_that_are_checked(clock: Seconds) 
     assert await succeed(guard, clock, "mary") == "in"
 
 
+async def test_who_fills_the_room_for_checks_takes_none_from_another_address(clock: Seconds) -> None:
+    guard = guard_of(logins_checking_max=2)
+    go = trio.Event()
+
+    async def wait(account: str, address: str) -> None:
+        async with guard.attempt(account, address, clock):
+            await go.wait()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wait, "ada", HERE)
+        nursery.start_soon(wait, "grace", HERE)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.start_soon(wait, "mary", "198.51.100.7")
+        nursery.start_soon(wait, "emmy", "198.51.100.8")
+        await trio.testing.wait_all_tasks_blocked()
+        for address in (HERE, "198.51.100.7", "198.51.100.9"):
+            with pytest.raises(Overloaded, match="4 log-ins are being checked"):
+                async with guard.attempt("lise", address, clock):
+                    pass
+        go.set()
+    assert not guard._checking
+    assert not guard._checking_of
+
+
 async def test_only_failures_are_remembered_and_the_oldest_goes_first(clock: Seconds) -> None:
     guard = guard_of(account=1, login_per_address="off", login_windows_length_max=2)
     for number in range(10):
