@@ -203,7 +203,10 @@ def chosen(reading: Reading, application: bytes, choice: Mapping[str, Any]) -> l
     tags, query = choice.get("deviceTags", ()), choice.get("deviceQuery", msgspec.UNSET)
     if not ids and not tags and query is msgspec.UNSET:
         return []
-    filters = msgspec.convert(tags, list[TagFilter])
+    try:
+        filters = msgspec.convert(tags, list[TagFilter])
+    except msgspec.ValidationError as error:
+        raise Invalid(f"deviceTags: {error}.") from None
     return select(reading, application, ids, filters, query, default_all=False)
 
 

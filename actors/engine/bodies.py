@@ -48,6 +48,13 @@ def body_of(type: Any, value: Any, field: str) -> Any:
         raise refused(f"config.{field}: {error}.") from None
 
 
+def check_kept(visit: Visit, value: Any) -> None:
+    """Refuse a value that is far too large to be kept by the workflow, before it is encoded to be counted exactly."""
+    most = visit.world.system.limits.flow_storage_value_bytes_max
+    if size_of(value, 4 * most) > 4 * most:
+        raise refused(f"A workflow keeps values of at most {most} bytes as JSON; this one has far more.")
+
+
 def _body(type: Any, value: Any) -> Any:
     text = json_encoded(value)
     if len(text) > BODY_BYTES_MAX:

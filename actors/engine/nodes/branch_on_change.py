@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trunkline.actors.engine.bodies import body_of
+from trunkline.actors.engine.bodies import body_of, check_kept
 from trunkline.actors.engine.json_equality import equality_key
 from trunkline.actors.engine.tools import (
     Config,
@@ -43,6 +43,7 @@ def prepare(config: Config) -> NodeStep:
     async def step(visit: Visit) -> int:
         value = source.get(visit.payload)
         if kind == "any":
+            check_kept(visit, value)
             value = None if value is UNDEFINED else body_of(Any, value, "valuePath")
             least = 0.0
         else:

@@ -32,6 +32,8 @@ from trunkline.actors.outgoing.mail_head import check_address, head
 from trunkline.actors.values.errors import Invalid, Overloaded
 
 TYPE: Final = "StructureEmailNode"
+ADDRESSES_CHARS_MAX: Final = 16_384
+"""Characters of all addresses that one template gives."""
 
 
 def prepare(config: Config) -> NodeStep:
@@ -87,6 +89,9 @@ def _recipients(config: Config) -> list[Any]:
 
 
 def _split(text: str) -> list[str]:
+    if len(text) > ADDRESSES_CHARS_MAX:
+        given = f"gives {len(text)} characters"
+        raise refused(f"config.toAddresses: {given}; addresses have at most {ADDRESSES_CHARS_MAX} in all.")
     return [each.strip() for each in text.split(",") if each.strip()]
 
 

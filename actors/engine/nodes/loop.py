@@ -7,6 +7,7 @@ map is collected in the order of the items.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -29,9 +30,9 @@ def _loop(config: dict[str, Any]) -> NodeStep:
     mapped_path = path_of(config, "mapResultPath")
     is_parallel = config.get("parallel") is True
 
-    async def run(visit: Visit, items: list[tuple[Any, Any]]) -> int:
+    async def run(visit: Visit, items: Iterator[tuple[Any, Any]], count: int) -> int:
         mapped: list[Any] = []
-        last, most = len(items) - 1, visit.run.bounds.payload_bytes
+        last, most = count - 1, visit.run.bounds.payload_bytes
         mapped_bytes = copied_bytes = 0
         for index, (key, value) in enumerate(items):
             copied_bytes += await size_in_bytes(visit.payload, most)
@@ -68,15 +69,24 @@ def _loop(config: dict[str, Any]) -> NodeStep:
         return 0
 
     def step(visit: Visit) -> Any:
-        items = list(_items(source.get(visit.payload)))
-        most = visit.run.bounds.loop_items
-        if len(items) > most:
+        given = source.get(visit.payload)
+        count, most = _count(given), visit.run.bounds.loop_items
+        if count > most:
             raise NodeError(
-                "TooManyItems", f"config.loopSourcePath: {len(items)} items; a loop has at most {most}."
+                "TooManyItems", f"config.loopSourcePath: {count} items; a loop has at most {most}."
             )
-        return run(visit, items)
+        return run(visit, _items(given), count)
 
     return step
+
+
+def _count(value: Any) -> int:
+    """How many items a loop runs over. What is beyond the numbers is one too many."""
+    if isinstance(value, list | str | dict):
+        return len(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return 0
+    return max(0, int(min(value, sys.maxsize)))
 
 
 def _items(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -86,7 +96,7 @@ def _items(value: Any) -> Iterator[tuple[Any, Any]]:
     elif isinstance(value, dict):
         yield from value.items()
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield from ((index, index) for index in range(max(0, int(value))))
+        yield from ((index, index) for index in range(_count(value)))
 
 
 def _cap(config: dict[str, Any]) -> NodeStep:

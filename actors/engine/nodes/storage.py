@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trunkline.actors.engine.bodies import body_of, json_reader
+from trunkline.actors.engine.bodies import body_of, check_kept, json_reader
 from trunkline.actors.engine.tools import (
     Config,
     Reader,
@@ -57,6 +57,7 @@ def _store(config: Config) -> NodeStep:
 
     async def set_entry(visit: Visit, name: str, value: Any) -> int:
         entry = {"key": name} if value is UNDEFINED else {"key": name, "value": value}
+        check_kept(visit, value)
         body = body_of(StorageEntry, entry, "keyName")
         await visit.ask_flow(SetStorageEntry(body=body))
         visit.put_or_remove(result, value)
