@@ -1,4 +1,4 @@
-"""No body of the API and no read holds the event loop for long. `worst_inputs.py` feeds all of them, this a part."""
+"""No body, query string or read of the API holds the event loop for long. `worst_inputs.py` feeds all, this a part."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from trunkline.limits.table import Limits
 SPARE = 5
 """Processor time is measured, which a busy machine stretches as well, if two threads share a core."""
 ONE_OF = 20
+QUERIES_ONE_OF = 100
 ALWAYS = (
     "data.export",
     "flows.post",
@@ -27,10 +28,12 @@ ALWAYS = (
 def wanted(operation: str, label: str) -> bool:
     """Choose the reads, one of some bodies, and more of those operations that held the loop for longest before."""
     chance = crc32(f"{operation} {label}".encode())
+    if label.startswith("?"):
+        return chance % QUERIES_ONE_OF == 0
     return label == "read" or chance % (2 if operation.startswith(ALWAYS) else ONE_OF) == 0
 
 
-async def test_no_body_holds_the_loop(tmp_path: Path) -> None:
+async def test_no_call_holds_the_loop(tmp_path: Path) -> None:
     garbage_collection.configure()
     meter = LoopMeter()
     most_ms = SPARE * Limits().loop_turn_ms_max * pace()

@@ -11,6 +11,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from tests.e2e.worst_queries import is_advanced, resolved, worst_conditions
+
 Json = Any
 
 SPARE_BYTES = 4096
@@ -58,11 +60,9 @@ class _Maker:
 
     def variants(self, schema: Json) -> list[Json]:
         """The schemas that a value may have, without references."""
-        while "$ref" in schema:
-            place = self._api
-            for name in schema["$ref"].removeprefix("#/").split("/"):
-                place = place[name]
-            schema = {**place, **{key: value for key, value in schema.items() if key != "$ref"}}
+        if "$ref" in schema:
+            more = {key: value for key, value in schema.items() if key != "$ref"}
+            schema = {**resolved(self._api, schema), **more}
         choices = schema.get("anyOf") or schema.get("oneOf")
         if choices:
             return [each for choice in choices for each in self.variants(choice)]
@@ -74,11 +74,11 @@ class _Maker:
         """The parts of a body, each with where it is and one of its schemas."""
         for variant in self.variants(schema):
             text = repr((len(path) > 1 or path, variant))
-            if text in self._seen or _is_query(variant):  # a schema within itself, or at another place
+            if text in self._seen:  # a schema within itself, or at another place
                 continue
             self._seen.add(text)
             yield path, variant
-            if len(path) >= DEPTH_MAX:
+            if len(path) >= DEPTH_MAX or is_advanced(variant):
                 continue
             for name, of in variant.get("properties", {}).items():
                 inner = example.get(name) if isinstance(example, dict) else None
@@ -88,6 +88,10 @@ class _Maker:
 
     def blown(self, schema: Json, example: Json) -> Iterator[tuple[str, Json]]:
         """The worst values of a schema."""
+        if is_advanced(schema):
+            yield from worst_conditions(self._api, schema, self._budget)
+            yield "keys", _keys(self._budget)
+            return
         kind = schema.get("type")
         if (
             schema.get("maxLength", self._budget) < 1000
@@ -168,11 +172,6 @@ class _Maker:
         if "24" in pattern:
             return "6920c0de0000000000000001"
         return "a" * max(1, schema.get("minLength", 1))
-
-
-def _is_query(schema: Json) -> bool:
-    """Whether a schema is that of the advanced query, which is not made here."""
-    return "$and" in schema.get("properties", {})
 
 
 def _numbered(seed: Json, number: int) -> Json:

@@ -2,15 +2,16 @@
 
     .venv/bin/python -m tests.e2e.worst_inputs [--only PART_OF_OPERATION] [--over MS]
 
-What is fed is generated from the document of the API: the largest bodies of each operation (`worst_bodies.py`), and
-then all reads of what these bodies have left. Prints what held the loop for longest, the longest first; that takes one
-to two minutes. `test_worst_inputs.py` feeds a part of it.
+What is fed is generated from the document of the API: the largest bodies of each operation (`worst_bodies.py`), then
+all reads of what these bodies have left, and each with its longest query strings (`worst_queries.py`). Prints what held
+the loop for longest, the longest first; that takes five to ten minutes. `test_worst_inputs.py` feeds a part of it.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import re
 import sys
 import tempfile
@@ -25,6 +26,7 @@ import trio
 from tests.e2e.conftest import Server, running_server
 from tests.e2e.loop_meter import Held, LoopMeter, pace
 from tests.e2e.worst_bodies import worst_bodies
+from tests.e2e.worst_queries import worst_queries
 from trunkline.http.calls.route import Route
 from trunkline.http.pages import examples
 from trunkline.http.pages.openapi import document
@@ -127,9 +129,12 @@ async def feed(
         records = Records(client)
         await records.make()
 
-        async def call(route: Route, label: str, body: bytes | None) -> None:
+        async def call(route: Route, label: str, body: bytes | None, query: str = "") -> None:
             meter.take()
-            answer = await client.request(route.method, records.path(route), content=body)
+            path = f"{records.path(route)}{query}"
+            async with client.stream(route.method, path, content=body) as answer:
+                if route.event is None:
+                    await answer.aread()
             results.append(Result(route.operation, label, answer.status_code, meter.take()))
             tell(results[-1])
 
@@ -151,6 +156,20 @@ async def feed(
                 and wanted(route.operation, "read")
             ):
                 await call(route, "read", None)
+        for route in TABLE.routes:
+            if (
+                route.operation in _LEFT_OUT
+                or route.upgrades
+                or route.streams_body
+                or route.method == "DELETE"
+            ):
+                continue
+            parameters = api["paths"][route.path][route.method.lower()].get("parameters", [])
+            example = records.body(route)
+            content = None if example is None else json.dumps(example).encode()
+            for label, text in worst_queries(api, parameters, server.settings.limits.header_bytes_max):
+                if wanted(route.operation, label):
+                    await call(route, label, content, f"?{text}")
     return results
 
 
