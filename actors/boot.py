@@ -233,7 +233,14 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(ApiCalls())
     system.add_component(RESOURCES)
     system.add_component(load_catalogue(settings.templates_dir, settings.limits))
-    system.add_component(JobQueue(JOB_KINDS, calls_private_networks=settings.callback_private_networks))
+    system.add_component(
+        JobQueue(
+            JOB_KINDS,
+            places=system.limits.jobs_running_max,
+            payer_of=lambda owner: (owners.of if owner.kind == "application" else owners.payer)(owner.id),
+            calls_private_networks=settings.callback_private_networks,
+        )
+    )
     system.add_component(Results(system))
     system.add_component(Imports())
     system.add_component(Archives(settings, system.store.keyring))

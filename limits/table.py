@@ -826,7 +826,7 @@ class Limits:
     )
     jobs_waiting_length_max: int = _bound(1000, "jobs", "Jobs survive a restart; above it 503.")
     jobs_running_max: int = _bound(
-        2, "jobs running", "Jobs are long scans; more jobs than cores would only slow the calls."
+        3, "jobs running", "Jobs are long scans, about as many as cores; one owner gets at most two of three."
     )
     application_jobs_max: int = _bound(
         100,

@@ -61,9 +61,11 @@ class JobOwner(Actor):
         jobs, application = self.system.component(JobQueue), self.ref.id
         kind = jobs.kinds[message.operation]
         limits = self.system.limits
-        if len(jobs) >= limits.jobs_waiting_length_max:
+        room, own = limits.jobs_waiting_length_max - len(jobs), jobs.waiting_of(self.ref)
+        if own > room or not room:
             raise Overloaded(
-                f"{len(jobs)} jobs wait, which is the bound of this server. Try again in a minute.",
+                f"{len(jobs)} jobs wait, {own} of them of this owner; there is no room for more now. "
+                "Try again in a minute.",
                 retry_after_s=60,
             )
         opened = self._open_jobs()

@@ -11,6 +11,7 @@ running is started again. On a regular stop running jobs are put back into the q
 from __future__ import annotations
 
 import contextlib
+import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
@@ -38,6 +39,7 @@ from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION, USER
 from trunkline.actors.records.revision import Found
 from trunkline.actors.runtime import work
+from trunkline.actors.runtime.owner_shares import OwnerShares
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.work import Work
 from trunkline.actors.values.errors import Crashed, DomainError, NotFound, Overloaded, StorageFull
@@ -47,7 +49,7 @@ from trunkline.store import keys
 from trunkline.store.errors import StoreError, StoreFull
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     from trunkline.actors.runtime.system import System
     from trunkline.store.snapshot import Snapshot
@@ -86,9 +88,11 @@ class Jobs:
         self._stopped = trio.Event()
         self._stopped.set()
         self._nursery: trio.Nursery | None = None
-        # One limiter for each, so that slow callbacks do not delay mail.
-        deliveries_max = system.limits.outgoing_deliveries_max
-        self._outgoing = {by: trio.CapacityLimiter(deliveries_max) for by in ("email", "callback")}
+        # Places for each, so that slow callbacks do not delay mail.
+        places = system.limits.outgoing_deliveries_max
+        self._outgoing = {
+            by: OwnerShares("notifications", places, sys.maxsize, leaves=1) for by in ("email", "callback")
+        }
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Do jobs until `stop`, or until cancelled. Started when all open jobs of the store are in the queue."""
@@ -123,6 +127,8 @@ class Jobs:
             except Exception:  # noqa: BLE001 - a bug ends this run, not the runner
                 _log.exception("run of a job failed", owner=owner.id.hex(), job=id.hex())
                 self._retry_later(owner, id, self._system.limits.job_attempts_max)
+            finally:
+                self.queue.leave(id)
 
     async def _add_later(self, owner: Ref, id: bytes, pause_s: float) -> None:
         await trio.sleep(pause_s)
@@ -289,7 +295,8 @@ class Jobs:
             found = self._found(owner.id, id)
             if found is None:
                 return
-            problem = await self._attempt_to_notify(notification, self.shown(owner, found))
+            payer = self.queue.payer_of(owner)
+            problem = await self._attempt_to_notify(payer, notification, self.shown(owner, found))
             if problem is None:
                 break
         if problem is not None:
@@ -300,10 +307,10 @@ class Jobs:
             owner, EndNotification(id=id, by=notification["by"], to=notification["to"], problem=problem)
         )
 
-    async def _attempt_to_notify(self, notification: Doc, shown: Doc) -> str | None:
+    async def _attempt_to_notify(self, payer: Hashable, notification: Doc, shown: Doc) -> str | None:
         """Try to send once; return a sentence about the problem, None if there was none."""
         try:
-            async with self._outgoing[notification["by"]]:
+            async with self._outgoing[notification["by"]].place(payer):
                 await self.notifier.send(notification, shown, self._system.clock.wall_ms())
         except Undelivered as failure:
             return str(failure)

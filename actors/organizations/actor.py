@@ -57,7 +57,10 @@ class Organization(RecordOwner):
 
     def on_create_org(self, message: CreateOrg) -> Created:
         """Create the organization with its first administrator; the answer is its id."""
-        named = self._named(message.body, message.user) | {"mfaMode": message.body.mfa_mode}
+        named = self._named(message.body, message.user) | {
+            "mfaMode": message.body.mfa_mode,
+            "founderId": message.user.hex(),  # who is charged for it (`records/owners.py`)
+        }
         created = self.create(named)
         self._add_member(message.user, {"role": "admin", **NO_RESOURCE_ROLES})
         return created

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from trunkline.actors.organizations.roles import ROLES, Level, Role
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc, Kind
-from trunkline.actors.records.kinds import APPLICATION, USER
+from trunkline.actors.records.kinds import APPLICATION, ORGANIZATION_NAME, USER
 from trunkline.actors.records.listing import ids_of_facet
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.ids import ROOT
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 ORGANIZATION: Final = Kind(
-    name="org", noun="organization", home="root", indexes=(), ends_access=frozenset({"mfaMode"})
+    name=ORGANIZATION_NAME, noun="organization", home="root", indexes=(), ends_access=frozenset({"mfaMode"})
 )
 MEMBER: Final = Kind(
     name="orgMember",

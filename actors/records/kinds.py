@@ -43,6 +43,9 @@ def experience_slug_key(slug: str) -> bytes:
     return keys.unique_key("experienceSlug", ROOT, "slug", slug)
 
 
+ORGANIZATION_NAME: Final = "org"
+"""The name of the kind of organizations (`organizations/membership.py`)."""
+
 APPLICATION: Final = Kind(
     name="application",
     noun="application",

@@ -1,7 +1,11 @@
-"""Who is charged for what an application does: the user or the organization that owns it.
+"""Who is charged for what an application does: the user who owns it, or who founded the organization that owns it.
 
-Owns the way from an application to its owner, which follows transfers at once. Does not own what is shared
+Owns the way from an application to who pays, which follows transfers at once. Does not own what is shared
 (`runtime/owner_shares.py`).
+
+An organization is charged to its founder, for good: anybody may found a hundred of them, or leave those that were
+founded and found more, and each would have a share of its own. One whose founder is not known, because it is older than
+this rule, is charged by itself.
 """
 
 from __future__ import annotations
@@ -9,7 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from trunkline.actors.records.kind import Doc
-from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.records.kinds import APPLICATION, ORGANIZATION_NAME
 from trunkline.actors.records.made import Made
 from trunkline.actors.runtime.host import Host
 from trunkline.actors.runtime.work import current_work
@@ -24,6 +28,7 @@ class Owners:
 
     def __init__(self, system: Host) -> None:
         self._made = Made(system.journal, APPLICATION.name, _owner_of)
+        self._founders = Made(system.journal, ORGANIZATION_NAME, _founder_of)
 
     def of_work(self) -> bytes:
         """Who is charged for what the task works on: the owner of its application, or else the user who calls."""
@@ -32,13 +37,22 @@ class Owners:
             return SERVER
         if work.application is not None:
             return self.of(work.application)
-        return work.payer or SERVER
+        return SERVER if work.payer is None else self.payer(work.payer)
 
     def of(self, application: bytes) -> bytes:
-        """The id of the owner. Of an application that is gone, or not built yet, the id of the application itself."""
-        return self._made.get(ROOT, application) or application
+        """Who pays for an application. Of one that is gone, or not built yet, the id of the application itself."""
+        owner = self._made.get(ROOT, application)
+        return application if owner is None else self.payer(owner)
+
+    def payer(self, owner: bytes) -> bytes:
+        """Who pays for a user or an organization: the user, or the founder."""
+        return self._founders.get(ROOT, owner) or owner
 
 
 def _owner_of(id: bytes, doc: Doc) -> bytes:
     owner = bytes.fromhex(doc["ownerId"])
     return id if owner == ROOT else owner
+
+
+def _founder_of(id: bytes, doc: Doc) -> bytes:
+    return bytes.fromhex(doc["founderId"]) if "founderId" in doc else id

@@ -38,10 +38,10 @@ class Desk:
     def __init__(self, system: System) -> None:
         self.system = system
 
-    async def application(self, name: str = "house") -> bytes:
+    async def application(self, name: str = "house", owner: bytes = ROOT) -> bytes:
         ref = Ref("application", ROOT, self.system.ids.new(self.system.clock.wall_ms()))
         body = ApplicationPost(name=name)
-        await self.system.ask(ref, CreateApplication(body=body, user=bytes(12)))
+        await self.system.ask(ref, CreateApplication(body=body, user=owner))
         return ref.id
 
     async def queue(self, application: bytes, operation: str = "job", **more: Any) -> bytes:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.e2e.conftest import Server
 from trunkline.actors import boot
+from trunkline.actors.records.owners import Owners
 
 StartServer = Callable[..., Any]
 
@@ -127,3 +128,14 @@ async def test_nobody_else_reaches_an_organization(server: Server) -> None:
     assert (await server.call("GET", "/applications", token=other))["items"] == []
     await server.call("GET", f"/applications?orgId={org.rpartition('/')[2]}", token=other, status=400)
     await server.call("GET", f"/orgs/{'0' * 24}", status=404)
+
+
+async def test_organizations_of_one_founder_have_one_share(server: Server) -> None:
+    token = server.token
+    me = (await server.call("GET", "/me", token=token))["id"]
+    owners = server.system.component(Owners)
+    for name in ("one", "two"):
+        org = await server.call("POST", "/orgs", {"name": name}, token=token)
+        made = await server.call("POST", "/applications", {"name": "house", "orgId": org["id"]}, token=token)
+        assert owners.of(bytes.fromhex(made["id"])).hex() == me
+        assert "founderId" not in org, "who pays is no field of the API"

@@ -19,6 +19,7 @@ from trunkline.actors.applications.messages import DeleteApplication
 from trunkline.actors.catalogue import KINDS
 from trunkline.actors.jobs.job import Job, parse_job_id, short_job_id
 from trunkline.actors.jobs.messages import EndJob, QueueJob
+from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.jobs.runner import Jobs
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
@@ -231,9 +232,9 @@ async def test_the_bounds_on_open_jobs(tmp_path: Path) -> None:
 async def test_as_many_jobs_run_at_once_as_may_and_no_more(tmp_path: Path) -> None:
     held = Held()
     async with desk(tmp_path / "data", held, {"jobs_running_max": 3}) as at:
-        application = await at.application()
+        first, second = await at.application(), await at.application()
         await trio.testing.wait_all_tasks_blocked()  # all of them wait for work
-        ids = [await at.queue(application) for _ in range(5)]
+        ids = [(each, await at.queue(each)) for each in (first, first, second, first, second)]
 
         async def three_run() -> bool:
             return len(held.begun) == 3
@@ -242,8 +243,37 @@ async def test_as_many_jobs_run_at_once_as_may_and_no_more(tmp_path: Path) -> No
         await trio.testing.wait_all_tasks_blocked()
         assert (len(held.begun), len(at.system.component(Jobs).queue)) == (3, 2)
         held.go.set()
-        for id in ids:
+        for application, id in ids:
             await at.ended(application, id)
+
+
+async def test_one_owner_with_many_applications_leaves_a_place_for_another(tmp_path: Path) -> None:
+    held = Held()
+    limits = {"jobs_running_max": 3, "jobs_waiting_length_max": 6}
+    async with desk(tmp_path / "data", held, limits) as at:
+        queue = at.system.component(JobQueue)
+        greedy = [await at.application(owner=bytes.fromhex("a1" * 12)) for _ in range(8)]
+        quiet = await at.application(owner=bytes.fromhex("b1" * 12))
+
+        async def begun(number: int) -> None:
+            async def so_many() -> bool:
+                return len(held.begun) == number
+
+            await at.until(so_many)
+
+        for each in greedy[:2]:
+            await at.queue(each)
+        await begun(2)
+        for each in greedy[2:6]:
+            await at.queue(each)
+        for each in greedy[6:]:
+            with pytest.raises(Overloaded, match="4 of them of this owner"):
+                await at.queue(each)
+        assert (len(held.begun), len(queue)) == (2, 4), "half of the room stays free"
+        await at.queue(quiet)
+        await begun(3)
+        assert [job.application for job in held.begun] == [*greedy[:2], quiet]
+        held.go.set()
 
 
 async def test_applications_take_turns(tmp_path: Path) -> None:
