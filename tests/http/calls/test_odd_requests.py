@@ -295,6 +295,7 @@ def sample(schema: dict[str, Any], edge: Edge) -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # half a minute of processor time, which is minutes on a busy machine
 async def test_every_field_of_every_body_meets_every_odd_value(edge: Edge) -> None:
     """As it is, in an array or in an object: all three for each field would take minutes."""
     random = Random(1)
