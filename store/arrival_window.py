@@ -7,10 +7,13 @@ snapshot sees exactly the reports of the commits that it sees.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from trunkline.store import keys
 from trunkline.store.report_items import Item, decoded_items
@@ -67,6 +70,20 @@ class Buffer:
         commits = self.commits[:]
         count = bisect_right(commits[1::2], last_seq - base)
         return commits[2 * count - 2] if count else 0
+
+    def ends_between(self, start: int, end: int) -> NDArray[np.uint32] | None:
+        """Where the reports of commits end, after `start` and before `end`, of what a reader sees.
+
+        None if a commit is taken back meanwhile, which is found by looking beyond the end.
+        """
+        commits = self.commits
+        places = range(0, len(commits), 2)
+        try:
+            first = bisect_right(places, start, key=commits.__getitem__)
+            last = bisect_left(places, end, key=commits.__getitem__)
+        except IndexError:
+            return None
+        return np.frombuffer(commits[2 * first : 2 * last], np.uint32)[::2]
 
     def items(self, base: int, last_seq: int, start: int = 0) -> list[Item] | None:
         """The pairs from `start` of the commits up to `last_seq`; None if there are none."""

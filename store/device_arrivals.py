@@ -13,7 +13,7 @@ start the ranges are not known: the first reader of a device finds them.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -24,9 +24,14 @@ from trunkline.store import keys
 from trunkline.store.arrival_window import SPAN_FIELDS, Buffer, Span
 from trunkline.store.columns import Points
 from trunkline.store.report_items import decoded, points_of, range_of_decoded
+from trunkline.store.reports_at_once import points_at_once
 
 _STEPS: Final = (1, 8, 64)
 """So many spans are decoded together, first, then, and in all further steps: up to a thousand reports."""
+_AT_ONCE: Final = 512
+"""So many are read together after that, as long as their reports are plain ones: up to ten thousand."""
+_AT_ONCE_BYTES_MIN: Final = 4096
+"""Of fewer bytes, arrays take longer than they save."""
 _UNKNOWN: Final = -1
 
 _Spans = NDArray[np.int64]
@@ -43,13 +48,19 @@ class Seen(NamedTuple):
 
 
 class DeviceArrivals:
-    """The reports of a device: `seen` are its buffers, the oldest first, `waiting` reports that wait for a commit."""
+    """The reports of a device: `seen` are its buffers, the oldest first, `waiting` reports that wait for a commit.
 
-    __slots__ = ("_seen", "_waiting")
+    `numbers` are the attributes that are wanted, None for all; others may be there as well.
+    """
 
-    def __init__(self, seen: Sequence[Seen], waiting: bytes = b"") -> None:
+    __slots__ = ("_numbers", "_seen", "_waiting")
+
+    def __init__(
+        self, seen: Sequence[Seen], waiting: bytes = b"", numbers: Container[int] | None = None
+    ) -> None:
         self._seen = seen
         self._waiting = waiting
+        self._numbers = numbers
 
     def points(
         self, low_ms: int, high_ms: int, *, reverse: bool, rows: int | None = None
@@ -112,49 +123,91 @@ class DeviceArrivals:
         stop = count if spans[before[-1]] < high_ms else bisect_left(before, high_ms, key=spans.__getitem__)
         step = 0
         number = _STEPS[0]
+        steps = (*_STEPS, _AT_ONCE)
         while begin < stop:
             taken = min(number, stop - begin)
             first, last = (stop - taken, stop) if reverse else (begin, begin + taken)
-            raw = data[spans[SPAN_FIELDS * first] : spans[SPAN_FIELDS * last] if last < count else end]
-            found = _shown(decoded(bytes(raw)), low_ms, high_ms)
+            from_byte = spans[SPAN_FIELDS * first]
+            to_byte = spans[SPAN_FIELDS * last] if last < count else end
+            points = self._at_once([(len(self._seen) - 1, from_byte, to_byte)])
+            if points is not None:
+                found = _within(points, low_ms, high_ms)
+            elif taken > _STEPS[-1]:
+                steps, step, number = _STEPS, len(_STEPS) - 1, _STEPS[-1]
+                continue
+            else:
+                found = _shown(decoded(bytes(data[from_byte:to_byte])), low_ms, high_ms)
             begin, stop = (begin, first) if reverse else (last, stop)
-            step = min(step + 1, len(_STEPS) - 1)
-            number = _STEPS[step]
+            step = min(step + 1, len(steps) - 1)
+            number = steps[step]
             if found is not None:
                 yield found
                 if rows is not None and (rows := rows - len(found)) > 0:
                     number = min(-(-rows * taken // len(found)), number)
 
+    def _at_once(self, places: Sequence[tuple[int, int, int]]) -> Points | None:
+        """The points in places of buffers, (index of the buffer, start, end); None if each is to be decoded alone."""
+        if sum(end - start for _, start, end in places) < _AT_ONCE_BYTES_MIN:
+            return None
+        raw: list[bytes] = []
+        starts: list[NDArray[np.int64]] = []
+        length = 0
+        for source, start, end in places:
+            buffer = self._seen[source].buffer
+            ends = buffer.ends_between(start, end)
+            if ends is None:
+                return None
+            starts.append(np.append(0, ends.astype(np.int64) - start) + length)
+            raw.append(bytes(buffer.data[start:end]))
+            length += end - start
+        return points_at_once(b"".join(raw), np.concatenate(starts), self._numbers)
+
     def _parts(self, spans: _Spans, low_ms: int, high_ms: int, *, reverse: bool) -> Iterator[Points]:
         spans = spans[(spans[:, _FIRST] <= high_ms) & (spans[:, _LAST] >= low_ms)]
         # Those that reach farthest to the side where the series begins come first.
         order = np.argsort(-spans[:, _LAST] if reverse else spans[:, _FIRST], kind="stable")
-        step = 0
+        steps, step = (*_STEPS, _AT_ONCE), 0
         partly: dict[int, list[Any]] = {}
         """What was decoded of spans of which not all points are passed on yet."""
         at = 0
         while at < len(order):
-            taken = np.sort(order[at : at + _STEPS[min(step, len(_STEPS) - 1)]])
-            at, step = at + len(taken), step + 1
+            taken = order[at : at + steps[min(step, len(steps) - 1)]]
+            after = at + len(taken)
             # The points that no later span can be about.
             from_ms, to_ms = low_ms, high_ms
-            if at < len(order) and reverse:
-                from_ms = max(low_ms, int(spans[order[at], _LAST]) + 1)
-            elif at < len(order):
-                to_ms = min(high_ms, int(spans[order[at], _FIRST]) - 1)
-            within = spans[taken, _FIRST].min() >= from_ms if reverse else spans[taken, _LAST].max() <= to_ms
-            if within and not partly:
-                found = self._decoded(spans[taken])
+            if after < len(order) and reverse:
+                from_ms = max(low_ms, int(spans[order[after], _LAST]) + 1)
+            elif after < len(order):
+                to_ms = min(high_ms, int(spans[order[after], _FIRST]) - 1)
+            rows = np.sort(np.concatenate((taken, np.fromiter(partly, np.int64, len(partly)))))
+            done = spans[rows, _FIRST] >= from_ms if reverse else spans[rows, _LAST] <= to_ms
+            later = rows[~done].tolist()
+            points = None
+            if from_ms <= to_ms and 2 * len(later) <= len(rows):  # what is not done is read once more
+                points = self._at_once(_joined(spans[rows]))
+            if points is None and len(taken) > _STEPS[-1]:
+                steps, step = _STEPS, len(_STEPS) - 1
+                continue
+            at, step = after, step + 1
+            if points is not None:
+                shown = _within(points, from_ms, to_ms)
+                partly = {row: self._items(partly, spans, row) for row in later}
+            elif not later and not partly:
+                shown = _shown(self._decoded(spans[rows]), from_ms, to_ms)
             else:
-                partly |= {int(row): self._decoded(spans[row : row + 1]) for row in taken}
-                found = list(chain.from_iterable(partly[row] for row in sorted(partly)))
-                done = spans[:, _FIRST] >= from_ms if reverse else spans[:, _LAST] <= to_ms
-                partly = {row: items for row, items in partly.items() if not done[row]}
+                partly = {row: self._items(partly, spans, row) for row in rows.tolist()}
+                found = list(chain.from_iterable(partly.values()))
+                shown = _shown(found, from_ms, to_ms) if from_ms <= to_ms else None
+                partly = {row: partly[row] for row in later}
+            if shown is not None:
+                yield shown
             if from_ms <= to_ms:
-                shown = _shown(found, from_ms, to_ms)
-                if shown is not None:
-                    yield shown
                 low_ms, high_ms = (low_ms, from_ms - 1) if reverse else (to_ms + 1, high_ms)
+
+    def _items(self, partly: dict[int, list[Any]], spans: _Spans, row: int) -> list[Any]:
+        """What was decoded of a span, or is now."""
+        found = partly.get(row)
+        return self._decoded(spans[row : row + 1]) if found is None else found
 
     def _decoded(self, spans: _Spans) -> list[Any]:
         """What the buffers have in spans."""
@@ -185,10 +238,24 @@ class DeviceArrivals:
         return tables[0] if len(tables) == 1 else np.concatenate(tables)
 
 
+def _joined(spans: _Spans) -> list[tuple[int, int, int]]:
+    """The places of spans, those that stand one after the other in a buffer as one."""
+    first = np.ones(len(spans), np.bool_)
+    first[1:] = (spans[1:, _SOURCE] != spans[:-1, _SOURCE]) | (spans[1:, _START] != spans[:-1, _STOP])
+    begins = np.flatnonzero(first)
+    stops = spans[np.append(begins[1:], len(spans)) - 1, _STOP]
+    return list(
+        zip(spans[begins, _SOURCE].tolist(), spans[begins, _START].tolist(), stops.tolist(), strict=True)
+    )
+
+
 def _shown(found: list[Any], low_ms: int, high_ms: int) -> Points | None:
     """The points of decoded items in a range; None if there are none."""
     points, _ = points_of(found)
-    if points is None:
-        return None
+    return None if points is None else _within(points, low_ms, high_ms)
+
+
+def _within(points: Points, low_ms: int, high_ms: int) -> Points | None:
+    """The points in a range; None if there are none."""
     points = points.between(low_ms, high_ms)
     return points if len(points) else None

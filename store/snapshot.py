@@ -246,7 +246,7 @@ class Snapshot:
                 if newest.first_ms <= low_ms:
                     return
                 high_ms = newest.first_ms - 1
-        arrivals = DeviceArrivals(seen, waiting)
+        arrivals = DeviceArrivals(seen, waiting, numbers)
         arrived, is_wiped = arrivals.points(low_ms, high_ms, reverse=reverse, rows=rows)
         parts = read_series(
             self,

@@ -15,8 +15,10 @@ from trunkline.store import codec, device_arrivals, report_items
 from trunkline.store.arrival_window import Buffer
 from trunkline.store.arrivals import Arrivals
 from trunkline.store.batch import Batch
+from trunkline.store.columns import Points
 from trunkline.store.env import Store
 from trunkline.store.report_items import Reports, head_item, reported, wiped
+from trunkline.store.reports_at_once import points_at_once
 
 DEVICE = bytes([1]) * 12
 POINTS = 2000
@@ -45,7 +47,7 @@ class Decoded:
     """Counts the reports that are decoded."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.reports = 0
+        self.reports = self.at_once = 0
         really = report_items.decoded
 
         def decoded(raw: bytes) -> list[Any]:
@@ -53,7 +55,15 @@ class Decoded:
             self.reports += len(found) // 2
             return found
 
+        def at_once(raw: bytes, *more: Any) -> Points | None:
+            found = points_at_once(raw, *more)
+            if found is not None:
+                self.reports += len(found)
+                self.at_once += len(found)
+            return found
+
         monkeypatch.setattr(device_arrivals, "decoded", decoded)
+        monkeypatch.setattr(device_arrivals, "points_at_once", at_once)
 
     def taken(self) -> int:
         count, self.reports = self.reports, 0
@@ -143,6 +153,24 @@ async def test_times_without_any_order_are_read_in_order(tmp_path: Path) -> None
         with store.snapshot() as snapshot:
             found = [time_ms for part in snapshot.points(DEVICE) for time_ms, _ in part.rows()]
         assert found == sorted(times)
+
+
+@pytest.mark.parametrize("late_at", [None, 1500])
+async def test_recent_reports_are_read_as_arrays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late_at: int | None
+) -> None:
+    """Nearly all of them: not the first few, and not a late one with its neighbours."""
+    times = list(range(BEGIN_MS, BEGIN_MS + POINTS))
+    decoded = Decoded(monkeypatch)
+    async with opened(tmp_path) as store:
+        for place, time_ms in enumerate(times):
+            await report(store, [time_ms], head=place % 16 == 0)
+            if place == late_at:
+                await report(store, [BEGIN_MS + 700])
+        with store.snapshot() as snapshot:
+            found = [time_ms for part in snapshot.points(DEVICE) for time_ms, _ in part.rows()]
+        assert found == times
+        assert decoded.at_once > 0.9 * POINTS
 
 
 def state_of(buffer: Buffer) -> list[Any]:

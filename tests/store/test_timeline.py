@@ -154,10 +154,11 @@ plans = st.lists(
     high_ms=times,
     span_bytes=st.sampled_from([1, 30, 512]),
     as_rows=st.sampled_from([1, 3, 32]),
+    at_once_bytes=st.sampled_from([0, 40, 4096]),
 )
 @settings(max_examples=100)
 async def test_points_are_the_fold_of_all_reports(
-    plan: list[Any], low_ms: int, high_ms: int, span_bytes: int, as_rows: int
+    plan: list[Any], low_ms: int, high_ms: int, span_bytes: int, as_rows: int, at_once_bytes: int
 ) -> None:
     model = Model()
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
@@ -166,6 +167,8 @@ async def test_points_are_the_fold_of_all_reports(
         patch.setattr(arrival_window, "_SPAN_BYTES", span_bytes)
         patch.setattr(arrivals, "_PIECE_ITEMS", 2)
         patch.setattr(device_arrivals, "_STEPS", (1, 2))
+        patch.setattr(device_arrivals, "_AT_ONCE", 4)
+        patch.setattr(device_arrivals, "_AT_ONCE_BYTES_MIN", at_once_bytes)
         patch.setattr(merging, "BLOCK_ROWS", 4)
         patch.setattr(merging, "GROUP_RUNS", 2)
         patch.setattr(merging, "SMALLEST_ROWS", 3)
