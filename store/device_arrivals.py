@@ -123,7 +123,7 @@ class DeviceArrivals:
         stop = count if spans[before[-1]] < high_ms else bisect_left(before, high_ms, key=spans.__getitem__)
         step = 0
         number = _STEPS[0]
-        steps = (*_STEPS, _AT_ONCE)
+        steps: tuple[int, ...] = (*_STEPS, _AT_ONCE)
         while begin < stop:
             taken = min(number, stop - begin)
             first, last = (stop - taken, stop) if reverse else (begin, begin + taken)
@@ -166,7 +166,8 @@ class DeviceArrivals:
         spans = spans[(spans[:, _FIRST] <= high_ms) & (spans[:, _LAST] >= low_ms)]
         # Those that reach farthest to the side where the series begins come first.
         order = np.argsort(-spans[:, _LAST] if reverse else spans[:, _FIRST], kind="stable")
-        steps, step = (*_STEPS, _AT_ONCE), 0
+        steps: tuple[int, ...] = (*_STEPS, _AT_ONCE)
+        step = 0
         partly: dict[int, list[Any]] = {}
         """What was decoded of spans of which not all points are passed on yet."""
         at = 0

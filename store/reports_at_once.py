@@ -51,6 +51,22 @@ class _Values(NamedTuple):
     bits: NDArray[np.uint64]
     places: Places
 
+    def some(self, which: NDArray[Any]) -> _Values:
+        """Those at some indexes, or where a mask is true."""
+        return _Values(self.rows[which], self.kinds[which], self.bits[which], self.places[which])
+
+    @classmethod
+    def joined(cls, parts: list[_Values]) -> _Values:
+        """All parts, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate([part.kinds for part in parts]),
+            np.concatenate([part.bits for part in parts]),
+            np.concatenate([part.places for part in parts]),
+        )
+
 
 class _Bytes:
     """Bytes that are read at many places at once."""
@@ -181,7 +197,7 @@ def _read_maps(
         for key in {int(keys[0])} if (keys == keys[0]).all() else set(keys.tolist()):
             if numbers is None or key in numbers:
                 of_key = keys == key
-                part = values if of_key.all() else _Values(*(each[of_key] for each in values))
+                part = values if of_key.all() else values.some(of_key)
                 found.setdefault(key, []).append(part)
         is_text = kinds == _TEXT
         if is_text.any():
@@ -209,20 +225,17 @@ def _points(raw: bytes, times: NDArray[np.uint64], owners: Places, found: dict[i
     ordered = ordered[is_last]
     columns: dict[int, Column] = {}
     for number in sorted(found):
-        parts = found[number]
-        values = parts[0]
-        if len(parts) > 1:
-            values = _Values(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+        values = _Values.joined(found[number])
         at = ranks[values.rows]
         if not (at[1:] > at[:-1]).all():
             by_rank = np.argsort(at, kind="stable")
             at = at[by_rank]
-            values = _Values(*(each[by_rank] for each in values))
+            values = values.some(by_rank)
         at = points[at]
         counts = np.append(at[1:] > at[:-1], True)
         if not counts.all():
             at = at[counts]
-            values = _Values(*(each[counts] for each in values))
+            values = values.some(counts)
         present = None
         if len(at) < len(ordered):
             present = np.zeros(len(ordered), np.bool_)
