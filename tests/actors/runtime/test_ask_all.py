@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tests.actors.probes import (
     tally,
     workshop,
 )
+from trunkline.actors.runtime.system import LOADED_AT_ONCE_MAX
 from trunkline.actors.values.errors import (
     Crashed,
     DomainError,
@@ -137,3 +139,50 @@ async def test_one_that_is_just_being_deleted_is_not_there(tmp_path: Path) -> No
         answer = await shop.system.ask(refs[0], AddThrottled(by=1))
         assert answer.verdict is not None
         assert (answer.value, answer.verdict.remaining) == (1, 29)
+
+
+async def test_the_event_loop_has_its_turn_while_many_are_loaded(tmp_path: Path) -> None:
+    async with workshop(tmp_path) as shop:
+        refs = await shop.begin(*range(40))
+        shop.system.forget_children(refs[0].parent)
+        loaded = [shop.system.activations]
+        async with trio.open_nursery() as nursery:
+
+            async def look() -> None:
+                while True:
+                    await trio.lowlevel.checkpoint()
+                    loaded.append(shop.system.activations)
+
+            nursery.start_soon(look)
+            while len(loaded) < 2:
+                await trio.lowlevel.checkpoint()
+            await shop.system.ask_all(refs, Add(by=5))
+            nursery.cancel_scope.cancel()
+        steps = [after - before for before, after in pairwise(loaded)]
+        assert sum(steps) == 40
+        assert max(steps) <= 2 * LOADED_AT_ONCE_MAX, "tasks of one pass run in any order"
+        assert [shop.stored(ref) for ref in refs] == [(5, [5])] * 40
+
+
+async def test_one_that_is_deleted_while_others_are_loaded_is_not_there(tmp_path: Path) -> None:
+    async with workshop(tmp_path) as shop:
+        refs = await shop.begin(*range(40))
+        shop.system.forget_children(refs[0].parent)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(shop.ask, refs[0], End())
+            with pytest.raises(NotFound):
+                await shop.system.ask_all(refs, Add(by=5))
+        assert [shop.stored(ref) for ref in refs[1:]] == [(0, [])] * 39
+
+
+async def test_a_call_that_ends_while_many_are_loaded_holds_none(tmp_path: Path) -> None:
+    async with workshop(tmp_path) as shop:
+        refs = await shop.begin(*range(40))
+        shop.system.forget_children(refs[0].parent)
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await shop.system.ask_all(refs, Add(by=5))
+        statistics = shop.system.statistics(refs[0])
+        assert statistics is not None
+        assert statistics.mailbox_depth == 0
+        assert [shop.stored(ref) for ref in refs] == [(0, [])] * 40
