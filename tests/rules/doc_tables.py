@@ -21,6 +21,7 @@ from trunkline.actors.bundles.portable import NOT_PORTABLE, PORTABLE
 from trunkline.actors.catalogue import KINDS, QUERY_FIELDS
 from trunkline.actors.engine.nodes import NODE_TEXTS
 from trunkline.actors.organizations.roles import LEVELS, MEANINGS, ROLES, Level
+from trunkline.actors.server_bounds import BOUNDS
 from trunkline.actors.values import errors
 from trunkline.http.calls.errors import ENGINE_STATUS, STATUS, MethodNotAllowed, UnsupportedMediaType
 from trunkline.http.calls.query_string import query_fields
@@ -71,6 +72,12 @@ def roles() -> str:
 def acting_later() -> str:
     """What acts later, in whose name, and how that right ends."""
     return table(("What acts later", "In whose name", "How the right ends"), iter(ACTING))
+
+
+def server_bounds() -> str:
+    """What the whole server has only so much of, and whose share a use takes."""
+    head = ("What", "A use costs", "Limits", "Whose share it takes")
+    return table(head, ((row.what, row.price, codes(row.limits), row.whose.strip()) for row in BOUNDS))
 
 
 def _role_row(role: str, level: Level) -> Sequence[str]:
@@ -237,7 +244,7 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "types of nodes": node_types,
     },
     "docs/query.md": {"places": places, "fields": fields},
-    "docs/architecture.md": {"errors": error_table},
+    "docs/architecture.md": {"errors": error_table, "server bounds": server_bounds},
     "docs/bundles.md": {"portable": portable, "not portable": not_portable},
     "docs/operations.md": {
         "commands": operator_tables.commands,

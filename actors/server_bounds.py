@@ -1,0 +1,184 @@
+"""Everything of which the whole server has only so much: what a use costs, and whose share it takes.
+
+This is the one list of it; the documents show it, and a test finds each such place in the source and fails for one that
+has no row. What is added to the server and bounds something for all tenants gets a row here. Does not own the bounds
+(`limits/table.py`, or the module itself) nor how they are shared (`runtime/owner_shares.py`).
+
+An owner is the user who owns an application, or who founded the organization that owns it (`records/owners.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class ServerBound(NamedTuple):
+    """What is bounded, what a use costs, by what, whose share a use takes, and the modules that make the bound.
+
+    `limits` are names in `limits/table.py`; without one the bound is a constant of the module.
+    """
+
+    what: str
+    price: str
+    limits: tuple[str, ...]
+    whose: str
+    where: tuple[str, ...]
+
+
+_HALF: Final = "Owner, in turns; at most half of the places. "
+
+BOUNDS: Final = (
+    ServerBound(
+        "Long reads",
+        "A thread while it computes",
+        ("read_threads_max", "read_queue_length_max"),
+        _HALF + "The threads of the store have no queue of their own before it.",
+        ("actors/runtime/system.py", "store/env.py"),
+    ),
+    ServerBound(
+        "Computations of workflows", "A thread while it computes", (), _HALF, ("actors/runtime/computing.py",)
+    ),
+    ServerBound("Pages of experiences", "A thread for a page", (), _HALF, ("http/experiences/pages.py",)),
+    ServerBound(
+        "Long bodies",
+        "The one thread while one is decoded",
+        (),
+        "Owner, in turns.",
+        ("http/calls/json_body.py",),
+    ),
+    ServerBound(
+        "Hashes of passwords",
+        "A core for 50 ms and 64 MiB",
+        ("password_threads_max", "logins_checking_max"),
+        "The address at log-ins to the API, otherwise the owner; in turns.",
+        ("actors/accounts/passwords.py",),
+    ),
+    ServerBound(
+        "Runs of workflows",
+        "A place from the first node to the last",
+        ("flow_runs_max", "trigger_queue_length_max"),
+        "Owner; at most half of the places. If triggers fill the queue, those of who has the most are dropped.",
+        ("actors/triggers/queue.py",),
+    ),
+    ServerBound(
+        "Turns of runs in the event loop",
+        "The loop for a millisecond",
+        (),
+        "Owner, in turns.",
+        ("actors/engine/share.py",),
+    ),
+    ServerBound(
+        "Scripts",
+        "A process while it computes",
+        ("script_processes_max", "script_queue_length_max"),
+        _HALF,
+        ("actors/scripts/pool.py",),
+    ),
+    ServerBound(
+        "Jobs",
+        "A place from begin to end of an attempt",
+        ("jobs_running_max", "jobs_waiting_length_max"),
+        "Owner, in turns; for each job that runs one place stays free for others, and half of the queue.",
+        ("actors/jobs/queue.py",),
+    ),
+    ServerBound(
+        "Notifications of jobs",
+        "A connection for up to `outgoing_timeout_s`",
+        ("outgoing_deliveries_max",),
+        _HALF + "Mails and callbacks have places of their own.",
+        ("actors/jobs/runner.py",),
+    ),
+    ServerBound(
+        "Uploads, downloads of files and of results",
+        "A slot while it lasts",
+        ("uploads_max", "file_downloads_max", "downloads_max"),
+        "Owner, at most half of the slots; and address, at most a quarter.",
+        (
+            "actors/contents/slots.py",
+            "actors/contents/uploads.py",
+            "actors/contents/downloads.py",
+            "actors/jobs/results.py",
+        ),
+    ),
+    ServerBound(
+        "Pieces of files",
+        "A thread for a piece",
+        ("file_threads_max",),
+        _HALF,
+        ("actors/contents/contents.py",),
+    ),
+    ServerBound(
+        "Bulk calls",
+        "Its items until they are committed, some 10 ms a thousand",
+        ("bulk_items_max", "bulk_waiting_calls_max"),
+        "None yet: in order of arrival. The throttles of applications bound how many come.",
+        ("http/calls/dispatch.py",),
+    ),
+    ServerBound(
+        "Open streams",
+        "A connection and its buffer",
+        ("streams_max",),
+        "None yet: `application_streams_max` bounds those of an application, not those of an owner.",
+        ("actors/runtime/streams.py",),
+    ),
+    ServerBound(
+        "Connections of integrations",
+        "A task and up to a message",
+        ("integration_connections_max",),
+        "None yet: `enabled_integrations_max` bounds those of an application, not those of an owner.",
+        ("actors/integrations/connections.py",),
+    ),
+    ServerBound(
+        "Backlogs that wait",
+        "Their bytes",
+        ("backlog_waiting_bytes_max",),
+        "Application, in turns; it may have as many as it leaves free for others.",
+        ("actors/devices/backlog.py",),
+    ),
+    ServerBound(
+        "New private keys",
+        "The one thread for up to a second",
+        (),
+        "None yet: in order of arrival, one at a time.",
+        ("actors/values/private_keys.py",),
+    ),
+    ServerBound(
+        "Writing of archives",
+        "A thread for a file",
+        ("archive_put_files_max",),
+        "None: each job has its own.",
+        ("actors/archives/slices.py",),
+    ),
+    ServerBound(
+        "Pages of the console",
+        "The one thread, once after a start",
+        (),
+        "None: nobody's data is in them.",
+        ("http/pages/site.py",),
+    ),
+    ServerBound(
+        "Forty threads of the process, for all that has no places of its own",
+        "A thread: for files, archives, certificates and TLS contexts short; for a mail up to `outgoing_timeout_s`",
+        (),
+        "None yet: in order of arrival. Jobs and notifications, which use most of them, have shares of their own.",
+        (
+            "actors/archives/jobs.py",
+            "actors/archives/writing.py",
+            "actors/bundles/clone.py",
+            "actors/bundles/import_files.py",
+            "actors/bundles/import_jobs.py",
+            "actors/experience/tls.py",
+            "actors/jobs/notifications.py",
+            "actors/outgoing/dialing.py",
+            "actors/outgoing/http_calls.py",
+            "actors/outgoing/http_requests.py",
+            "actors/outgoing/mail.py",
+            "actors/report_job.py",
+            "actors/webhooks/alexa.py",
+            "http/resources/dashboards.py",
+            "http/resources/single_sign_on.py",
+            "http/tls_files.py",
+            "store/settler.py",
+        ),
+    ),
+)
