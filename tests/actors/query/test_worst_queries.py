@@ -53,6 +53,15 @@ DOCUMENTS: list[Any] = [
 FIELDS = [Field(kind) for kind in get_args(FieldKind)] + [Field("value", holds) for holds in get_args(Holds)]
 
 
+def documents(field: Field) -> list[Any]:
+    """The worst values that such a field may have."""
+    if field.kind in ("tags", "parts"):
+        return [each for each in DOCUMENTS if isinstance(each, list) and isinstance(each[0], dict)]
+    if field.kind in ("values", "ids"):
+        return [each for each in DOCUMENTS if isinstance(each, list) and isinstance(each[0], str)]
+    return [each for each in DOCUMENTS if not isinstance(each, list)]
+
+
 def took_ms(query: Any, field: Field) -> float:
     """Compile a query, and match one document, in milliseconds of this thread: the longer of both."""
     began_ns = time.thread_time_ns()
@@ -61,8 +70,7 @@ def took_ms(query: Any, field: Field) -> float:
     except QueryError:
         return (time.thread_time_ns() - began_ns) / 1e6
     longest_ns = time.thread_time_ns() - began_ns
-    parts = field.kind in ("tags", "parts")
-    for value in (each for each in DOCUMENTS if parts == (isinstance(each, list) and type(each[0]) is dict)):
+    for value in documents(field):
         began_ns = time.thread_time_ns()
         with suppress(Exception):  # a document that the field does not describe
             compiled.matches({"a": value})
@@ -78,7 +86,9 @@ def test_the_worst_conditions_do_not_hold_the_loop(field: Field) -> None:
                 given = {} if operator is None else {operator: operand, **({"$ci": True} if folded else {})}
                 condition = given if operator else operand
                 many = [{"a": condition}] * min(ITEMS_MAX - 1, BODY // SIZES[name])
-                for query in ({"a": condition}, *({key: many} for key in LOGICAL if many)):
+                queries: list[Any] = [{"a": condition}]
+                queries += [{key: many} for key in LOGICAL if many]
+                for query in queries:
                     if operator is None and folded:
                         continue
                     took = took_ms(query, field)
