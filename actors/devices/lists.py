@@ -91,8 +91,8 @@ def list_devices(reading: Reading, message: ListDevices) -> dict[str, Any]:
     ancestors = Ancestors(snapshot, message.application)
     items = [show_device(ancestors, each, shape) for each in found]
     shown = envelope("devices", items, total, query)
-    if query.device_class is not None:
-        shown["deviceClass"] = ",".join(query.device_class)
+    if query.device_class is not None and len(query.device_class) == 1:
+        shown["deviceClass"] = query.device_class[0]  # the field is one class: with several there is none
     if query.tag_filter is not None:
         shown["tagFilter"] = msgspec.to_builtins(query.tag_filter)
     if query.parent_id is not None:
