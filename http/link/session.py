@@ -285,7 +285,14 @@ class LinkSession:
             self._authenticate(header or b"")
             self._watch()
         except DomainError as refusal:
-            self._close(_code_of(refusal), refusal.message)
+            if self._device_exists():
+                self._close(_code_of(refusal), refusal.message)
+            else:  # its token ends with a device: a new one would not help
+                self._close(NO_DEVICE, "the device was deleted")
+
+    def _device_exists(self) -> bool:
+        with self._call.service.system.store.snapshot() as snapshot:
+            return records.exists(snapshot, DEVICE, self.device.parent, self.device.id)
 
     # States.
 
