@@ -29,6 +29,7 @@ import trio
 
 from trunkline.actors.contents.named import PIECE_BYTES, applications, counted_bytes, name_of
 from trunkline.actors.contents.signatures import Link, Policy, Signatures
+from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.records.owners import Owners
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.runtime.owner_shares import OwnerShares
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 T = TypeVar("T")
+
+CHANGED: Final = "The file was changed or deleted after this link was made; read it again for a new one."
 
 SLICE_CONTENTS: Final = 100
 """Contents that one slice of the sweep removes."""
@@ -96,6 +99,13 @@ class Contents:
         actor.put(keys.META, keys.content_key(application, content), encode(0))
         if size_bytes:
             actor.add(keys.COUNTS, keys.content_count_key(application), {"bytes": -size_bytes})
+
+    def check_named(self, application: bytes, content: bytes) -> None:
+        """Raise Gone if no record names this content any more, also where the sweep has not removed its bytes yet."""
+        marker = self._system.journal.get(keys.META, keys.content_key(application, content))
+        owner = self._system.journal.get(keys.RECORDS, keys.record_key(APPLICATION.name, ROOT, application))
+        if owner is None or (marker is not None and not decode(marker)):
+            raise Gone(CHANGED)
 
     def check_room(self, application: bytes, size_bytes: int) -> None:
         """Raise StorageFull if an application may not have so many bytes more."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from trunkline.actors.contents.contents import Contents
+from trunkline.actors.contents.contents import CHANGED, Contents
 from trunkline.actors.contents.named import name_of
 from trunkline.actors.contents.signatures import Link
 from trunkline.actors.contents.slots import Slot, Slots
@@ -50,9 +50,7 @@ class Downloads:
             raise
         if content is None:
             slot.free()
-            raise Gone(
-                "The file was changed or deleted after this link was made; read it again for a new one."
-            )
+            raise Gone(CHANGED)
         return Download(self, link.application, content, slot)
 
 

@@ -90,6 +90,7 @@ async def download(call: Call) -> Response:
 async def serve(call: Call, link: Link, caching: str = "private, max-age=0, must-revalidate") -> Response:
     """The response with the content that a link names, or a range of it, or 304. `caching` is its `Cache-Control`."""
     system, request = call.service.system, call.request
+    system.component(Contents).check_named(link.application, link.content)
     etag = f'"{link.stored.sha256}"'
     headers = _headers(link, etag, caching)
     if tag_matches(request.header(b"if-none-match"), link.stored.sha256):
