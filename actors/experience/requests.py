@@ -18,11 +18,10 @@ from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.triggers.index import FlowIndex, Watcher
 from trunkline.actors.triggers.intake import Cause, stage
 from trunkline.actors.triggers.replies import Replies
-from trunkline.actors.values.origin import Origin
+from trunkline.actors.values.origin import PUBLIC, Origin
 from trunkline.actors.values.structs import Message
 
 TRIGGER = "endpoint"
-PUBLIC = Origin(NO_ENDPOINT.hex(), "public")
 
 
 class TakeRequest(Message, frozen=True):

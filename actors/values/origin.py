@@ -16,3 +16,7 @@ class Origin(msgspec.Struct, frozen=True):
     id: str
     type: str
     hops: int = 0
+
+
+PUBLIC: Final = Origin("0" * 24, "public")
+"""Somebody without an account: a caller of a webhook, or a visitor who has not logged in."""

@@ -19,7 +19,7 @@ from trunkline.actors.triggers.index import FlowIndex, Watcher
 from trunkline.actors.triggers.intake import Cause, stage
 from trunkline.actors.triggers.replies import Replies
 from trunkline.actors.values.errors import Forbidden, Invalid, NotFound, Unauthorized
-from trunkline.actors.values.origin import Origin
+from trunkline.actors.values.origin import PUBLIC
 from trunkline.actors.values.timestamps import HOUR_MS
 from trunkline.actors.webhooks.alexa import AlexaCertificates, check_call
 from trunkline.actors.webhooks.kind import WEBHOOK
@@ -124,7 +124,7 @@ class Webhook(Actor):
         watchers = self.system.component(FlowIndex).of(self.ref.parent, version).get("webhook", id)
         data = {**told, "replyId": reply_id, "type": type, "message": message}
         now_ms = self.system.clock.wall_ms()
-        stage(self, watchers, Cause(reply_id, data, now_ms, {"triggerId": id}, Origin(id, "webhook")))
+        stage(self, watchers, Cause(reply_id, data, now_ms, {"triggerId": id}, PUBLIC))
 
     def _connection_key(self, connection: bytes) -> bytes:
         return keys.webhook_connection_key(self.ref.parent, self.ref.id, connection)
@@ -151,7 +151,7 @@ class Webhook(Actor):
         self._count()
         data = {**call.told, "replyId": call.reply_id} if waits else call.told
         # Calls need not wait for each other, so each is a lane of its own.
-        cause = Cause(call.reply_id, data, now_ms, {"triggerId": id}, Origin(id, "webhook"))
+        cause = Cause(call.reply_id, data, now_ms, {"triggerId": id}, PUBLIC)
         runs = stage(self, watchers, cause)
         self.system.component(Replies).count_runs(self.ref.parent, call.reply_id, len(runs))
 

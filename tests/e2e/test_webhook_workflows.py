@@ -59,7 +59,7 @@ async def test_a_call_is_told_without_its_cookies(server: Server) -> None:
     assert "cookie" not in data["headers"]
     assert "replyId" not in data
     assert (payload["triggerId"], payload["triggerType"]) == (hook["id"], "webhook")
-    assert (payload["relayId"], payload["relayType"]) == (hook["id"], "webhook")
+    assert (payload["relayId"], payload["relayType"]) == ("0" * 24, "public")
 
 
 @pytest.mark.parametrize(
