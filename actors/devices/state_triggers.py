@@ -2,7 +2,7 @@
 
 Owns the filters of the triggers `deviceId` and `deviceTag`. A call with one state is an individual report, one with an
 array is a batch. A batch triggers once for each report, or once with all of them; then the filters by attributes and
-by age do not apply. `maxAge` is in milliseconds, 0 is no bound.
+by age do not apply. `maxAge` is in seconds, 0 is no bound.
 """
 
 from __future__ import annotations
@@ -86,5 +86,5 @@ def _matches(config: Doc, data: Doc, age_ms: int) -> bool:
         return False
     if unwanted and data.keys() <= set(unwanted):
         return False
-    age_max_ms = config.get("maxAge")
-    return not age_max_ms or age_ms <= age_max_ms
+    age_max_s = config.get("maxAge")
+    return not age_max_s or age_ms <= 1000 * age_max_s

@@ -584,7 +584,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "configName": "The name of the settings on the device",
     "attributeWhitelist": "Only reports with one of these attributes start the workflow",
     "attributeBlacklist": "Reports with only these attributes do not start the workflow",
-    "maxAge": "The age above which a report does not start the workflow",
+    "maxAge": "The age in seconds above which a report does not start the workflow",
     "triggerOn": "Whether single reports, batches of reports or both start the workflow",
     "batchBehavior": "Whether a batch starts the workflow once or once for each report",
     "allowInvalid": "Whether reports with values of a wrong type start the workflow",

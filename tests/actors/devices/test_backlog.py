@@ -313,7 +313,7 @@ async def wait_until(is_so: Callable[[], bool]) -> None:
 
 async def test_a_backlog_triggers_workflows_with_the_times_of_its_states(house: House) -> None:
     device = await house.device()
-    triggers = [trigger("deviceId", ["d"], device.hex(), config={"maxAge": 1500})]
+    triggers = [trigger("deviceId", ["d"], device.hex(), config={"maxAge": 1.5})]
     flow = await create_flow(house, triggers, [node("d", "DebugNode")])
     await bring(house, device, past(-2000, a=1), past(-1000, a=2))
     await runs_end(house)

@@ -122,7 +122,7 @@ async def test_attributes_and_age_are_filtered(tmp_path: Path) -> None:
         device = await house.device()
         wanted = await watch(house, "deviceId", device.hex(), attributeWhitelist=["a", "label"])
         unwanted = await watch(house, "deviceId", device.hex(), attributeBlacklist=["a", "label"])
-        young = await watch(house, "deviceId", device.hex(), maxAge=5_000)
+        young = await watch(house, "deviceId", device.hex(), maxAge=5)
         free = await watch(
             house, "deviceId", device.hex(), attributeWhitelist=[], attributeBlacklist=[], maxAge=0
         )
