@@ -56,7 +56,7 @@ The largest public template has 4 MB."""
 
 _DEPTH_MAX: Final = 100
 _DOMAIN: Final = "-domain~"
-_FILES_DOMAIN: Final = "~exportplaceholderid-files-domain~"
+_FILES_DOMAINS: Final = ("~exportplaceholderid-files-domain~", "~losant-files-domain~")
 
 
 class Converted(NamedTuple):
@@ -186,7 +186,8 @@ class _Folder:
         if "~" not in text:
             return text
         if self._files_url:
-            text = text.replace(f"https://{_FILES_DOMAIN}", self._files_url)
+            for domain in _FILES_DOMAINS:
+                text = text.replace(f"https://{domain}", self._files_url)
 
         def id_of(found: re.Match[str]) -> str:
             if not found[0].endswith(_DOMAIN):

@@ -101,6 +101,13 @@ async def test_the_zip_of_a_folder_becomes_an_application(server: Server, below:
         assert (await client.get(logo)).text == "<svg/>"
 
 
+async def test_placeholders_of_older_exports_become_ids(server: Server) -> None:
+    older = {path: text.replace("~exportplaceholderid-", "~losant-") for path, text in FOLDER.items()}
+    logo = await check_whole(server, await imported(server, zipped(older)))
+    async with server.client("") as client:
+        assert (await client.get(logo)).text == "<svg/>"
+
+
 async def test_a_folder_becomes_a_bundle_that_becomes_an_application(server: Server, tmp_path: Path) -> None:
     for path, text in FOLDER.items():
         file = tmp_path / "greenhouse" / path
