@@ -127,9 +127,11 @@ async def test_a_file_sets_everything_and_the_command_line_wins(tmp_path: Path) 
 
 @pytest.mark.slow
 async def test_the_log_level_keeps_silent_what_is_below_it(tmp_path: Path) -> None:
-    async with serving(tmp_path / "data", env={**OWNER, "TRUNKLINE_LOG_LEVEL": "warning"}) as server:
+    env = {**OWNER, "TRUNKLINE_LOG_LEVEL": "warning", "TRUNKLINE_LOG_FORMAT": "json"}
+    async with serving(tmp_path / "data", env=env) as server:
         assert await server.terminate() == 0
-    assert server.log == ""
+    # On a busy machine the server may have warned of a long turn.
+    assert {json.loads(line)["level"] for line in server.log.splitlines()} <= {"warning"}
 
 
 @pytest.mark.slow
