@@ -1,11 +1,11 @@
 """The pages of an experience as texts: a page in its layout, with the components that both use.
 
 Views are templates (`actors/formulas/templates.py`) with more helpers. `{{page}}` stands in a layout for the page.
-`{{component "name" context key=value}}` renders a component: its root is the context, if one is given, and the named
-values are `@args`; a component that does not exist renders nothing. `{{section "name"}}`, or the block with a default,
-is a place that `{{#fillSection "name"}}` fills from a page or a component, wherever that stands; the last one counts.
-`{{file "path"}}` is the address of a public file. `{{element ...}}` stands for a dashboard, which this server does not
-draw in pages: a sentence says so.
+`{{component "name" context key=value}}` renders a component: it sees the context, or without one what the place sees,
+and the named values are `@args`; a component that does not exist renders nothing. `{{section "name"}}`, or the block
+with a default, is a place that `{{#fillSection "name"}}` fills from a page or a component, wherever that stands; the
+last one counts. `{{file "path"}}` is the address of a public file. `{{element ...}}` stands for a dashboard, which this
+server does not draw in pages: a sentence says so.
 
 A rendering is bounded by its text and the depth of its components, and its work is charged (`formulas/price.py`). It
 needs no store, so that a long one can run in a thread.
@@ -145,7 +145,7 @@ def _component(scope: Scope, name: Any, context: Any = UNDEFINED, /, **arguments
         return ""
     if rendering.depth >= rendering.depth_max:
         raise EvaluationError(f"{view.name} lies in {rendering.depth} components, which is the bound.")
-    inner = Scope(run, run.root if context is UNDEFINED else context, None)
+    inner = Scope(run, scope.this if context is UNDEFINED else context, None)
     outer, run.arguments = (rendering.view, run.arguments), arguments
     rendering.depth += 1
     rendering.view = view

@@ -24,7 +24,7 @@ NODES_MAX: Final = 250_000
 """Values that are written in one file: while it is read, each takes half a kilobyte or more."""
 
 PLACEHOLDER: Final = re.compile(r"~(?:exportplaceholderid|losant)-[\w-]+?~")
-"""What stands in the place of an id. The second form is that of exports from before 2022."""
+"""What stands in the place of an id. The second form is that of older exports."""
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]

@@ -42,6 +42,8 @@ def test_a_component_sees_what_it_is_given() -> None:
         rendered(page, components=parts, context=context) == "[&lt;a&gt;|root|0|x][b|root|1|x][root|root||]"
     )
     assert rendered("{{component 'outer' big=7}}", components=parts, context=context) == "[b|root||]7"
+    in_loop = "{{#each items}}{{component 'card'}}{{/each}}"
+    assert rendered(in_loop, components=parts, context=context) == "[&lt;a&gt;|root||][b|root||]"
     assert rendered("{{component missing}}{{component 'missing'}}.") == "."
 
 
