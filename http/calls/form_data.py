@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Final, TypeVar
 
 import msgspec
-from msgspec.inspect import type_info
 from werkzeug.http import parse_options_header
 from werkzeug.sansio.multipart import Data, Epilogue, Event, Field, File, MultipartDecoder, NeedData
 
@@ -124,7 +123,7 @@ class FormData:
         try:
             return msgspec.convert(self.fields, type, strict=False)
         except msgspec.ValidationError as error:
-            raise invalid(error, "form", type_info(type), self.fields) from None
+            raise invalid(error, "form", type, self.fields) from None
 
     def _begin_part(self, name: Any) -> None:
         self._parts += 1

@@ -21,7 +21,7 @@ from trunkline.actors.runtime.owner_shares import OwnerShares
 from trunkline.actors.runtime.precedence import give_way
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.http.calls.errors import UnsupportedMediaType
-from trunkline.http.calls.invalid_input import UNKNOWN, empty, invalid, type_of_body
+from trunkline.http.calls.invalid_input import UNKNOWN, empty, invalid
 from trunkline.http.calls.request import Request
 
 PLAIN_BYTES_MAX: Final = 16_384
@@ -98,11 +98,11 @@ def check(request: Request, bytes_max: int) -> None:
 def decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     """Return the typed body. Malformed JSON is 400 with its position, a wrong value is 400."""
     if not body:
-        raise empty(type_of_body(decoder))
+        raise empty(decoder.type)
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
-        raise invalid(error, "body", type_of_body(decoder), _plain_value(body)) from None
+        raise invalid(error, "body", decoder.type, _plain_value(body)) from None
     except UnicodeDecodeError as error:
         raise Invalid(f"The body is not UTF-8: {error.reason} 0x{error.object[error.start]:02x}.") from None
     except (msgspec.DecodeError, RecursionError) as error:

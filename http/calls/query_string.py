@@ -19,7 +19,7 @@ from trunkline.actors.query.fields import Fields
 from trunkline.actors.query.schema import QUERY_FIELDS
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.structs import BLANK
-from trunkline.http.calls.invalid_input import invalid, type_of_query
+from trunkline.http.calls.invalid_input import invalid
 
 FIELDS_MAX = 1000
 DEPTH_MAX = 40
@@ -67,7 +67,7 @@ class QueryParser:
         try:
             return msgspec.convert(given, self._type, strict=False), links
         except msgspec.ValidationError as error:
-            raise invalid(error, "query", type_of_query(self._type), given) from None
+            raise invalid(error, "query", self._type, given) from None
 
     def _decode_structured(self, name: str, value: Any) -> Any:
         if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):

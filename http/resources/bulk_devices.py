@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, inspect
+from msgspec import UNSET
 
 from trunkline.actors.devices.bulk_change import FIELDS
 from trunkline.actors.devices.bulk_jobs import change_at_once
@@ -187,7 +187,7 @@ def _check_operation(operation: Operation) -> None:
     try:
         msgspec.convert(given, type)
     except msgspec.ValidationError as error:
-        sentence = invalid(error, "body", inspect.type_info(type), given).message
+        sentence = invalid(error, "body", type, given).message
         raise Invalid(f"value: {sentence.removeprefix(f'{field}: ')}") from None
 
 

@@ -167,7 +167,7 @@ def _options(fields: IntoForm, type: type[T]) -> T:
     try:
         return msgspec.convert(plain, type)
     except msgspec.ValidationError as error:
-        raise invalid(error, "options", msgspec.inspect.type_info(type), plain) from None
+        raise invalid(error, "options", type, plain) from None
 
 
 def _owner(call: Call, fields: NewForm) -> bytes:

@@ -14,7 +14,6 @@ from msgspec import inspect
 
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.structs import FORM
-from trunkline.http.calls.invalid_input import type_of_body, type_of_query
 from trunkline.http.calls.json_body import decode
 from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
@@ -176,8 +175,8 @@ def test_a_text_that_may_be_a_secret_is_not_shown() -> None:
 
 def test_every_type_with_a_pattern_says_in_words_what_it_is() -> None:
     for route in TABLE.routes:
-        types = [type_of_query(route.query)]
-        types += [] if route.decoder is None else [type_of_body(route.decoder)]
+        types = [inspect.type_info(route.query)]
+        types += [] if route.decoder is None else [inspect.type_info(route.decoder.type)]
         for each in types:
             for text in _texts(each):
                 assert text.pattern is None, (route.operation, text.pattern)
