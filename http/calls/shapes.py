@@ -68,7 +68,8 @@ def _info(annotation: Any) -> inspect.Type:
 
 def names_of(struct: Any) -> tuple[str, ...]:
     """The names of the fields of a struct in JSON, without its tag."""
-    return _plain(struct).__struct_encode_fields__
+    names: tuple[str, ...] = _plain(struct).__struct_encode_fields__
+    return names
 
 
 def required_of(struct: Any) -> list[str]:
