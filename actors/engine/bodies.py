@@ -27,7 +27,13 @@ from trunkline.actors.engine.tools import (
 )
 from trunkline.actors.engine.visit import Visit, refused
 from trunkline.actors.formulas.errors import EvaluationError
-from trunkline.actors.formulas.json_values import DECODED_A_STEP, json_encoded, json_value
+from trunkline.actors.formulas.json_values import (
+    DECODED_A_STEP,
+    count_values,
+    json_encoded,
+    json_value,
+    values_at_most,
+)
 from trunkline.actors.formulas.price import computed, spend
 from trunkline.actors.formulas.values import UNDEFINED
 from trunkline.actors.query.text import as_edited
@@ -36,14 +42,18 @@ from trunkline.actors.values.ids import is_id
 
 BODY_BYTES_MAX: Final = 1024 * 1024
 """Bytes of a body that a node makes, as of a call. It is decoded at once, in a thread if it is long."""
+BODY_VALUES_MAX: Final = 20_000
+"""Values of such a body, as of a call with one record by default. Actors take it as it is, and store it in the loop."""
+BULK_VALUES_MAX: Final = 100_000
+"""The same of a body that may be a list of records, which are stored one by one."""
 
 
-def body_of(type: Any, value: Any, field: str) -> Any:
+def body_of(type: Any, value: Any, field: str, values_max: int = BODY_VALUES_MAX) -> Any:
     """A value as a body of this type, as if it came as JSON. Raises `NodeError` that names the field."""
     try:
         if size_of(value, INLINE_BYTES_MAX) <= INLINE_BYTES_MAX:
             return msgspec.json.decode(msgspec.json.encode(value), type=type)
-        return computed(_body, type, value)
+        return computed(_body, type, value, values_max)
     except (msgspec.ValidationError, UnicodeEncodeError, OverflowError, RecursionError) as error:
         raise refused(f"config.{field}: {error}.") from None
 
@@ -55,12 +65,17 @@ def check_kept(visit: Visit, value: Any) -> None:
         raise refused(f"A workflow keeps values of at most {most} bytes as JSON; this one has far more.")
 
 
-def _body(type: Any, value: Any) -> Any:
+def _body(type: Any, value: Any, values_max: int) -> Any:
     text = json_encoded(value)
     if len(text) > BODY_BYTES_MAX:
         raise msgspec.ValidationError(f"has {len(text)} bytes as JSON; at most {BODY_BYTES_MAX} are taken")
+    if type is Any:
+        spend(len(text) // DECODED_A_STEP)
+        return json_value(text)
+    if values_at_most(text) > values_max and (count := count_values(text)) > values_max:
+        raise msgspec.ValidationError(f"has {count} values as JSON; at most {values_max} are taken")
     spend(len(text) // DECODED_A_STEP)
-    return json_value(text) if type is Any else msgspec.json.decode(text, type=type)
+    return msgspec.json.decode(text, type=type)
 
 
 def json_reader(config: Config, name: str) -> Callable[[Visit], Any]:

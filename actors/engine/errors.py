@@ -22,3 +22,8 @@ class RunFailed(Exception):
         self.node = node
         self.error = error
         self.payload = payload
+
+    def without_frames(self) -> RunFailed:
+        """The same without the frames that it went through, which would keep all that the run had."""
+        self.error.__traceback__ = self.error.__context__ = self.__context__ = None
+        return self.with_traceback(None)

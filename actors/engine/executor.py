@@ -28,6 +28,7 @@ from trunkline.actors.formulas import price
 from trunkline.actors.formulas.errors import EvaluationError
 from trunkline.actors.formulas.price import Budget, TakesLong
 from trunkline.actors.runtime.computing import compute, in_thread
+from trunkline.actors.runtime.letting_go import let_go
 from trunkline.actors.values.errors import DomainError
 
 DEPTH_MAX: Final = 16
@@ -41,8 +42,12 @@ async def execute(program: Program, trigger: int, payload: Any, run: Run) -> Non
     waiting = WaitingOfRun(run.memory, run.owner)
     try:
         await _Walker(program, 0, run, 0, waiting).walk(program.starts[trigger], payload)
+    except RunFailed as failure:
+        let_go(failure.payload)
+        raise
     finally:
         waiting.end()
+        let_go(payload)
 
 
 _Branch = tuple[int, Any, Waiting | None]
@@ -65,17 +70,19 @@ class _Walker:
     async def walk(self, starts: tuple[int, ...], payload: Any) -> Capped | None:
         """Visit the nodes at `starts` and all that follow; return how the pass of a loop ended."""
         around = price.enter(self._budget)
+        stack: list[_Branch] = []
         try:
-            return await self._walk(starts, payload)
+            return await self._walk(stack, starts, payload)
         finally:
             price.leave(around)
+            for _, left, waiting in stack:
+                let_go(left if waiting is None else waiting.payload)
 
-    async def _walk(self, starts: tuple[int, ...], payload: Any) -> Capped | None:
+    async def _walk(self, stack: list[_Branch], starts: tuple[int, ...], payload: Any) -> Capped | None:
         run, nodes, number, path = self._run, self._program.nodes, self._number, self._run.path
         steps_max, share, budget = run.bounds.steps, run.share, self._budget
         capped: Capped | None = None
         visit = Visit(run, number, self._depth, self._inner, self._call)
-        stack: list[_Branch] = []
         if starts:
             await self._follow(stack, starts, payload, starts[0])
         now_ns = time.perf_counter_ns()
@@ -113,8 +120,7 @@ class _Walker:
                 path[at] = (number, index, output, (now_ns - began_ns) // 1000)
                 if run.snapshots is not None:
                     await self._snapshot(run.snapshots, at, visit.payload)
-            if visit.capped is not None:
-                capped, visit.capped = visit.capped, None
+            capped, visit.capped = visit.capped or capped, None
             followers = outputs[output] if 0 <= output < len(outputs) else ()
             if len(followers) == 1:
                 stack.append((followers[0], visit.payload, None))
@@ -125,6 +131,8 @@ class _Walker:
             if now_ns > share.ends_ns:
                 await self._pause(index, visit.payload)
                 now_ns = time.perf_counter_ns()
+            if not followers:
+                let_go(visit.payload)
         return capped
 
     async def _begin_again(self, step: NodeStep, visit: Visit, long: TakesLong) -> int:

@@ -203,7 +203,7 @@ class FlowRunner:
         try:
             await execute(compiled.program, at, self._told.payload(record, compiled, application), run)
         except RunFailed as failure:
-            failed = failure
+            failed = failure.without_frames()
         except Exception as bug:  # noqa: BLE001 - a bug ends this run, not the runner
             _log.error("run of a workflow failed", flow=entry.flow.hex(), exc_info=bug)
             failed = fault_of(run)

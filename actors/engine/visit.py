@@ -20,6 +20,7 @@ from trunkline.actors.engine.snapshots import Snapshots
 from trunkline.actors.engine.world import World
 from trunkline.actors.formulas.values import UNDEFINED
 from trunkline.actors.records.mandate import Mandates
+from trunkline.actors.runtime.letting_go import let_go
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.scripts.pool import ScriptResult
 from trunkline.actors.values.structs import Message
@@ -298,6 +299,7 @@ class Visit:
     def put(self, path: Any, value: Any) -> None:
         """Set a value in the payload; `path` None is a node without a result path."""
         if path is not None:
+            let_go(path.get(self.payload))
             self.payload = path.set(self.payload, value)
 
     def put_or_remove(self, path: Any, value: Any) -> None:
@@ -305,6 +307,7 @@ class Visit:
         if value is not UNDEFINED:
             self.put(path, value)
         elif path is not None:
+            let_go(path.get(self.payload))
             self.payload = path.delete(self.payload)
 
 

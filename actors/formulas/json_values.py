@@ -196,6 +196,17 @@ def _key(before: str) -> str:
     return msgspec.json.decode(before[:-1], type=str)
 
 
+def values_at_most(text: bytes) -> int:
+    """At least as many values as a JSON text has, counted in no time."""
+    return text.count(b",") + text.count(b"[") + text.count(b"{")
+
+
+def count_values(text: bytes) -> int:
+    """The values of a JSON text, without what looks like some within texts."""
+    plain = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    return values_at_most(b"".join(plain.split(b'"')[::2]))
+
+
 def _malformed() -> msgspec.DecodeError:
     return msgspec.DecodeError("JSON is malformed")
 

@@ -30,6 +30,8 @@ from trunkline.http.calls.route import Route
 _SCOPES: Final = frozenset({"all.Application"})
 _OF_ALL: Final = frozenset({"_actions", "_embedded", "_links"})
 """Parameters of the query that every operation has."""
+_SEGMENT_CHARS_MAX: Final = 16_384
+"""Characters of a part of a path; the path of a call over the network has not many more."""
 
 
 class InternalCalls:
@@ -105,7 +107,12 @@ def _segment(params: dict[str, Any], name: str, operation: str) -> str:
     value = params.get(name)
     if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
         raise Invalid(f"params: {operation} needs {name}.")
-    return str(value)
+    text = str(value)
+    if len(text) > _SEGMENT_CHARS_MAX:
+        raise Invalid(
+            f"params: {name} has {len(text)} characters; a part of a path has at most {_SEGMENT_CHARS_MAX}."
+        )
+    return text
 
 
 def _query_and_body(route: Route, params: dict[str, Any]) -> tuple[bytes, bytes]:

@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 import trio
 
+from trunkline.actors.formulas.json_values import count_values, values_at_most
 from trunkline.actors.runtime.owner_shares import OwnerShares
 from trunkline.actors.runtime.precedence import give_way
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
@@ -39,7 +40,7 @@ _TURNS: trio.lowlevel.RunVar[OwnerShares] = trio.lowlevel.RunVar("long_bodies")
 
 def is_long_work(body: bytes) -> bool:
     """Whether decoding a body takes longer than a turn of the loop may."""
-    return len(body) > _COUNTED_BYTES_MIN and _values_at_most(body) > INLINE_VALUES_MAX
+    return len(body) > _COUNTED_BYTES_MIN and values_at_most(body) > INLINE_VALUES_MAX
 
 
 async def decode_beside(
@@ -64,22 +65,12 @@ def turns() -> OwnerShares:
 
 def _decode_long(decoder: msgspec.json.Decoder[Any], body: bytes, values_max: int) -> Any:
     give_way()
-    if _values_at_most(body) > values_max and (count := _values(body)) > values_max:
+    if values_at_most(body) > values_max and (count := count_values(body)) > values_max:
         raise PayloadTooLarge(
             f"The body has {count} values; a call takes at most {values_max}. Send several calls."
         )
     give_way()
     return decode(decoder, body)
-
-
-def _values_at_most(body: bytes) -> int:
-    return body.count(b",") + body.count(b"[") + body.count(b"{")
-
-
-def _values(body: bytes) -> int:
-    """The values of a body, without what looks like some within texts."""
-    plain = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    return _values_at_most(b"".join(plain.split(b'"')[::2]))
 
 
 def check(request: Request, bytes_max: int) -> None:
@@ -115,7 +106,7 @@ def _plain_value(body: bytes) -> Any:
 
     A long body may have a hundred thousand values, and a refusal must not cost more than the call.
     """
-    if len(body) > PLAIN_BYTES_MAX and _values_at_most(body) > PLAIN_VALUES_MAX:
+    if len(body) > PLAIN_BYTES_MAX and values_at_most(body) > PLAIN_VALUES_MAX:
         return UNKNOWN
     try:
         return msgspec.json.decode(body)

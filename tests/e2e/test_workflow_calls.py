@@ -98,6 +98,11 @@ async def test_a_workflow_calls_operations_in_its_own_name(server: Server) -> No
     ("node", "status", "message"),
     [
         (api("device", "get", deviceId="0" * 24), 404, f"There is no device {'0' * 24} here."),
+        (
+            api("device", "get", deviceId="d" * 20_000),
+            400,
+            "params: deviceId has 20000 characters; a part of a path has at most 16384.",
+        ),
         (api("device", "get"), 400, "params: device.get needs deviceId."),
         (
             api("devices", "gets"),

@@ -117,12 +117,7 @@ class Bench:
 
     async def _press(self, case: Case, value: str, path: str) -> Result:
         more = '"n":2,"key":"a","list":[{"a":1}],"text":"YWFh","json":"[1]","object":{"a":1}'
-        text = VALUES[value]
-        data = (
-            f'{{"v":{text},{more}}}'
-            if value == "huge"
-            else f'{{"t":{json.dumps(text, ensure_ascii=False)},{more}}}'
-        )
+        data = f'{{"t":{json.dumps(VALUES[value], ensure_ascii=False)},{more}}}'
         runner = self._server.system.component(FlowRunner)
         runs, failed = runner.runs, runner.failed
         gc.collect(0)

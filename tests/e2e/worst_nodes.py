@@ -42,7 +42,7 @@ VALUES: Final = {
     "digits": '"' + "1" * 4_095 + 'x"',
     "huge": "[" + "1" * 300 + ",0" * 90_000 + "]",
 }
-"""JSON of the worst values, by name. All but the last are decoded by a node, as a body has fewer values."""
+"""JSON of the worst values, by name. They are decoded by a node, as a body has fewer values."""
 SHORT: Final = ("small", "objects", "object", "long")
 """The values of the short form."""
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from trunkline.actors.devices.messages import SendKnownState, StateOrStates
-from trunkline.actors.engine.bodies import body_of, id_of, json_reader, with_error
+from trunkline.actors.engine.bodies import BULK_VALUES_MAX, body_of, id_of, json_reader, with_error
 from trunkline.actors.engine.tools import (
     Config,
     choice_of,
@@ -53,7 +53,7 @@ def prepare(config: Config) -> NodeStep:
         states = (
             [_state(each, shared) for each in given] if isinstance(given, list) else _state(given, shared)
         )
-        body = body_of(StateOrStates, states, _FIELDS[_method(config)])
+        body = body_of(StateOrStates, states, _FIELDS[_method(config)], BULK_VALUES_MAX)
         ref = Ref("device", visit.world.application, id)
         if not any(each.data for each in (body if isinstance(body, list) else [body])):
             visit.note(f"config.{_FIELDS[_method(config)]}: gives no values, so nothing is reported.")

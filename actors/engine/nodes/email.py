@@ -29,11 +29,14 @@ from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.outgoing.http_calls import Undelivered
 from trunkline.actors.outgoing.mail import Mail, MailMessage
 from trunkline.actors.outgoing.mail_head import check_address, head
+from trunkline.actors.runtime.computing import in_thread
 from trunkline.actors.values.errors import Invalid, Overloaded
 
 TYPE: Final = "StructureEmailNode"
 ADDRESSES_CHARS_MAX: Final = 16_384
 """Characters of all addresses that one template gives."""
+INLINE_CHARS_MAX: Final = 4_096
+"""Characters of a mail that is put together in the event loop."""
 
 
 def prepare(config: Config) -> NodeStep:
@@ -59,7 +62,7 @@ def prepare(config: Config) -> NodeStep:
                 check_address(answers_at, "config.fromTemplate")
         except Invalid as error:
             raise refused(str(error)) from None
-        whole = _message(subject(visit), body(visit), answers_at)
+        whole = await _made(subject(visit), body(visit), answers_at)
         world.effect("sends a mail")
         wait_s = world.system.component(FlowMails).take(world.flow, world.system.clock.monotonic_s())
         if wait_s:
@@ -93,6 +96,13 @@ def _split(text: str) -> list[str]:
         given = f"gives {len(text)} characters"
         raise refused(f"config.toAddresses: {given}; addresses have at most {ADDRESSES_CHARS_MAX} in all.")
     return [each.strip() for each in text.split(",") if each.strip()]
+
+
+async def _made(subject: str, html: str, answers_to: str) -> bytes:
+    if len(subject) + len(html) <= INLINE_CHARS_MAX:
+        return _message(subject, html, answers_to)
+    whole: bytes = await in_thread(_message, subject, html, answers_to)
+    return whole
 
 
 def _message(subject: str, html: str, answers_to: str) -> bytes:

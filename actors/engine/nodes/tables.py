@@ -18,7 +18,15 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from trunkline.actors.engine.bodies import body_of, id_of, id_reader, json_reader, query_reader, with_error
+from trunkline.actors.engine.bodies import (
+    BULK_VALUES_MAX,
+    body_of,
+    id_of,
+    id_reader,
+    json_reader,
+    query_reader,
+    with_error,
+)
 from trunkline.actors.engine.heavy_work import check_payload
 from trunkline.actors.engine.tools import (
     Config,
@@ -98,7 +106,7 @@ def _insert(config: Config) -> NodeStep:
 
     async def insert(visit: Visit) -> Any:
         id = table(visit)
-        body = body_of(RowOrRows, await values(visit, id), "dataMethod")
+        body = body_of(RowOrRows, await values(visit, id), "dataMethod", BULK_VALUES_MAX)
         answer = await visit.ask(_ref(visit, id), InsertRows(body=body, origin=visit.world.origin))
         return answer if isinstance(body, list) else answer["value"]
 

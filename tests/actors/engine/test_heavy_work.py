@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
+
 import pytest
 import trio
+import trio.testing
 
+from tests.actors.engine.flow_cases import node
+from tests.actors.engine.run_house import button, create_flow, press, runs_end
+from tests.actors.house import running_house
 from tests.patience import PATIENCE_S
 from trunkline.actors.runtime.computing import THREADS_MAX, give_up_if_cancelled, in_thread
+from trunkline.actors.runtime.letting_go import PIECE_ITEMS
 
 
 def failing() -> None:
@@ -33,3 +41,29 @@ async def test_work_that_looks_ends_with_its_run_and_leaves_its_thread_to_others
 
 def test_looking_outside_of_a_thread_does_nothing() -> None:
     give_up_if_cancelled()
+
+
+class _Turns(trio.abc.Instrument):
+    """Counts the turns of tasks, by the name of the task."""
+
+    def __init__(self) -> None:
+        self.of: Counter[str] = Counter()
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self.of[task.name] += 1
+
+
+@pytest.mark.parametrize("last", ["DebugNode", "ThrowErrorNode"])
+async def test_a_large_payload_is_freed_in_pieces_when_its_run_ends(tmp_path: Path, last: str) -> None:
+    text = "[" + ",".join(["[]"] * 60_000) + "]"
+    decode = node("d", "JsonDecodeNode", {"source": "data.text", "destination": "data.many"}, ["e"])
+    end = node("e", last, {"messageTemplate": "no"} if last == "ThrowErrorNode" else {})
+    async with running_house(tmp_path / "data") as house:
+        flow = await create_flow(house, [button(["d"])], [decode, end])
+        turns = _Turns()
+        trio.lowlevel.add_instrument(turns)
+        await press(house, flow, {"text": text})
+        await runs_end(house)
+        await trio.testing.wait_all_tasks_blocked()
+        trio.lowlevel.remove_instrument(turns)
+    assert turns.of["letting_go"] >= 60_000 // PIECE_ITEMS

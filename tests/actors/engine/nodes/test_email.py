@@ -38,6 +38,16 @@ async def test_each_address_gets_a_mail(tmp_path: Path) -> None:
         assert plain.get_content().split() == ["It", "is", "too", "hot."]
 
 
+async def test_a_long_mail_arrives_whole(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "data") as house:
+        words = "word " * 20_000
+        run = await run_one(house, "StructureEmailNode", MAIL, {"to": "a@example.com", "what": words})
+        assert told(run)["data"]["result"] == {"success": True}
+        html = kept_messages(tmp_path / "data")[0].get_body(("html",))
+        assert html is not None
+        assert html.get_content().count("word") == 20_000
+
+
 async def test_a_mail_goes_to_the_mail_server(tmp_path: Path) -> None:
     async with listening(MailServer(refused=frozenset({"b@example.com"}))) as server:
         settings: dict[str, Any] = {"smtp_host": "127.0.0.1", "smtp_port": server.port, "smtp_tls": "none"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import trio
 
-from tests.actors.engine.run_house import Json, node_runs
+from tests.actors.engine.run_house import Json, node_runs, run_one
 from tests.actors.event_house import Events
 from tests.actors.house import House, running_house
 from trunkline.actors.events.messages import EventPage, GetEvent, ListEvents
@@ -230,3 +230,16 @@ async def test_events_are_deleted_by_id_and_by_query(house: House) -> None:
     assert error[1].startswith("config.queryTemplate: is not set")
     error = (await node_runs(house, "GetEventNode", {"resultPath": "data.result"}))["error"]
     assert error[1].startswith("config.eventIdTemplate: is not set")
+
+
+async def test_an_event_has_at_most_as_many_values_as_one_of_the_api(house: House) -> None:
+    config = {
+        "levelTemplate": "info",
+        "subjectTemplate": "{{data.subject}}",
+        "dataSourceType": "payloadPath",
+        "dataSourcePath": "data.many",
+    }
+    for subject, count in (("too many", 9_000), ("many", 5_000)):
+        await run_one(house, "CreateEventNode", config, {"subject": subject, "many": [[1, 2]] * count})
+    created = [await event(house, bytes.fromhex(each["id"])) for each in await found_events(house)]
+    assert [(each["subject"], len(each["data"])) for each in created] == [("many", 5_000)]
