@@ -112,10 +112,11 @@ class MemoryMap:
                 if self._on_idle is not None:
                     self._on_idle()
 
-    @property
-    def open_reads(self) -> int:
-        """The number of open read transactions."""
-        return self._open_reads
+    def oldest_read(self) -> int | None:
+        """The transaction that the oldest open read sees, None if none is open. Reads that just ended may count."""
+        lines = self.env.readers().splitlines()[1:]  # a table: process, thread, transaction
+        seen = [int(line.split()[2]) for line in lines if line.split()[2:3] not in ([], ["-"])]
+        return min(seen, default=None)
 
     # Failures.
 

@@ -107,13 +107,17 @@ def inspect(file: Path, *, seconds_max: float | None = None) -> Found:
         return Found(walk.problems, walk.pages, walk.complete)
 
 
-def free_bytes(file: Path) -> int:
-    """The bytes of the free pages that the next commit may use, if no read is open: not those of the newest commit."""
+def free_bytes(file: Path, oldest_read: int | None = None) -> int:
+    """The bytes of the free pages that the next commit may use: not those of the newest commit.
+
+    `oldest_read` is the transaction that the oldest open read sees: what was freed since then is still read.
+    """
     with _reading(file) as descriptor:
         meta, _ = _newest_meta(descriptor)
         walk = _Walk(descriptor, meta, None, leaves=True)
         walk.walk(_FREE, meta.free)
-        usable = [raw for transaction, raw in walk.free_lists if transaction < meta.transaction]
+        before = meta.transaction if oldest_read is None else min(meta.transaction, oldest_read)
+        usable = [raw for transaction, raw in walk.free_lists if transaction < before]
         return sum(len(raw) // _NUMBER.size - 1 for raw in usable) * meta.page_bytes
 
 

@@ -153,10 +153,8 @@ class Reserve:
         return wanted_bytes
 
     def _free_bytes(self) -> int:
-        """The bytes of free pages. A long read may still need them, so they count only while none is open."""
-        if self._map.open_reads:
-            return 0
+        """The bytes of free pages that no open read still needs."""
         try:
-            return pages.free_bytes(self._file)
+            return pages.free_bytes(self._file, self._map.oldest_read())
         except StoreError:
             return 0

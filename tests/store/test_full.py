@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +238,22 @@ def test_free_pages_do_not_count_while_a_read_may_need_them(
         assert committed(small, record(0)).error is not None
     clock.now_s += RETRY_S
     assert committed(small, record(0)).error is None
+
+
+def test_reads_that_overlap_do_not_keep_a_store_full(small: Store, clock: Clock) -> None:
+    """Queries come all the time, so there may be no moment without an open read."""
+    stored = fill(small)
+    oldest = ExitStack()
+    oldest.enter_context(small.snapshot())
+    for number in range(0, stored, 2):
+        newer = ExitStack()
+        newer.enter_context(small.snapshot())
+        oldest.close()
+        oldest = newer
+        assert committed(small, removal(number)).error is None
+    with oldest:
+        clock.now_s += RETRY_S
+        assert committed(small, record(0)).error is None
 
 
 FILL_AND_DELETE = """

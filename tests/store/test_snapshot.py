@@ -91,7 +91,7 @@ def test_a_closed_snapshot_says_so(store: Store) -> None:
     snapshot = store.snapshot()
     snapshot.close()
     snapshot.close()
-    assert store.memory_map.open_reads == 0
+    assert store.memory_map.oldest_read() is None
     with pytest.raises(ValueError, match="closed"):
         snapshot.get(RECORDS, b"k")
 
@@ -107,7 +107,7 @@ async def test_a_long_read_returns_or_raises_what_the_query_does(filled: Store) 
 
     with pytest.raises(RuntimeError, match="no"):
         await filled.read(fail)
-    assert filled.memory_map.open_reads == 0
+    assert filled.memory_map.oldest_read() is None
 
 
 async def test_over_the_bound_of_waiting_reads_the_caller_is_told_at_once(
@@ -156,7 +156,7 @@ async def test_a_cancelled_read_ends_at_its_next_entries_and_closes_its_snapshot
         scope.cancel()
     assert scope.cancelled_caught
     assert filled.reads == 0
-    assert filled.memory_map.open_reads == 0
+    assert filled.memory_map.oldest_read() is None
 
 
 def test_figures_of_the_file(tmp_path: Path) -> None:
