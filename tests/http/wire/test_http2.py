@@ -502,6 +502,30 @@ async def test_a_body_that_goes_on_when_its_time_is_over_times_out(mock_clock: M
     assert (received, exchange.timed_out) == ([b"late"], True)
 
 
+async def test_a_window_that_opens_a_little_when_its_time_is_over_times_out(
+    peers: Peers, mock_clock: MockClock
+) -> None:
+    exchanges: list[Any] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        exchanges.append(send.__self__)  # type: ignore[attr-defined]
+        await reply(send, bytes(50_000 if scope["path"] == "/large" else 10))
+
+    async with peers.serving(application(app), write_timeout_s=20) as (_, connect):
+        client = await connect(window_bytes=100, reads=False)
+        large = client.begin("GET", "/large")
+        await client.flush()
+        assert (await client.ask()).body == bytes(10)
+        await wait_all_tasks_blocked()
+        # A change that comes after the deadline in the same turn: no client can be that exact.
+        exchanges[0]._connection._wake_senders()
+        mock_clock.jump(21)
+        await wait_all_tasks_blocked()
+        await expire(mock_clock, 1)
+        assert (await client.response(large)).reset == CODES.CANCEL
+        assert (await client.ask()).body == bytes(10)
+
+
 async def test_a_connection_whose_window_stays_closed_is_ended(peers: Peers, mock_clock: MockClock) -> None:
     async with peers.serving(application(pour), write_timeout_s=20) as (wired, connect):
         client = await connect(window_bytes=1 << 20, reads=False)
