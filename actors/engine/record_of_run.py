@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from trunkline.actors.engine.errors import RunFailed
@@ -76,7 +77,15 @@ def run_record(
     )
 
 
-def last_nodes(run: Run) -> str:
-    """The types of the last nodes that a run has visited: one of them took the time."""
-    nodes = (run.programs[number].nodes[index] for number, index, _, _ in run.path[-_NODES_TOLD:])
-    return ", ".join(node.type for node in nodes)
+def last_nodes(run: Run) -> Callable[[], str]:
+    """What tells the types of the last nodes that a run has visited: one of them took the time.
+
+    It holds the path, not the run, so whoever has it keeps no value of the run.
+    """
+    programs, path = run.programs, run.path
+
+    def told() -> str:
+        nodes = (programs[number].nodes[index] for number, index, _, _ in path[-_NODES_TOLD:])
+        return ", ".join(node.type for node in nodes)
+
+    return told

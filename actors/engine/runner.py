@@ -198,7 +198,7 @@ class FlowRunner:
             memory=self._system.component(BranchMemory),
         )
         failed: RunFailed | None = None
-        work.begin(Work("run", compiled.name, entry.application, detail=partial(last_nodes, run)))
+        work.begin(Work("run", compiled.name, entry.application, detail=last_nodes(run)))
         began_ns = time.perf_counter_ns()
         try:
             await execute(compiled.program, at, self._told.payload(record, compiled, application), run)

@@ -42,7 +42,7 @@ async def test_a_long_mail_arrives_whole(tmp_path: Path) -> None:
     async with running_house(tmp_path / "data") as house:
         words = "word " * 20_000
         run = await run_one(house, "StructureEmailNode", MAIL, {"to": "a@example.com", "what": words})
-        assert told(run)["data"]["result"] == {"success": True}
+        assert run.outcome == "completed", run.error
         html = kept_messages(tmp_path / "data")[0].get_body(("html",))
         assert html is not None
         assert html.get_content().count("word") == 20_000
