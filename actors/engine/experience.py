@@ -35,6 +35,8 @@ from trunkline.actors.runtime.ref import Ref
 
 MEMBERS: Final = "experienceUserIds"
 """The field of a group that is a list of ids."""
+NAME_CHARS_MAX: Final = 1_024
+"""Characters of an id or an e-mail address that a template gives."""
 TTL_MS_MAX: Final = 100 * 365 * 86_400_000
 DATA_CHARS_MAX: Final = 4_096
 """A token, which is longer than its data, stays below `TOKEN_CHARS_MAX`."""
@@ -61,6 +63,8 @@ def experience_of(visit: Visit) -> Ref:
 
 def user_of(visit: Visit, email_or_id: str) -> Found | None:
     """The user with this e-mail address or id."""
+    if len(email_or_id) > NAME_CHARS_MAX:
+        return None
     return find_user(visit.world.system.journal, visit.world.application, email_or_id.strip())
 
 
@@ -148,14 +152,24 @@ def given_reader(config: Config, noun: str, single: Callable[[Config], GivenRead
 
 
 def texts_reader(config: Config, name: str) -> Callable[[Visit], list[str]] | None:
-    """Reads a list of templates as texts without those that are blank; None if it is not set."""
+    """Reads a list of templates of ids or e-mail addresses, without those that are blank; None if it is not set."""
     texts = config.get(name)
     if texts is None or texts == "":
         return None
     if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
         raise Unusable(f"config.{name}: give a list of templates.")
     readers = [text_reader({name: each}, name) for each in texts]
-    return lambda visit: [text for reader in readers if (text := reader(visit).strip())]
+
+    def read(visit: Visit) -> list[str]:
+        given = [reader(visit) for reader in readers]
+        longest = max(map(len, given), default=0)
+        if longest > NAME_CHARS_MAX:
+            raise refused(
+                f"config.{name}: gives a text of {longest} characters, which is no id or e-mail address."
+            )
+        return [stripped for text in given if (stripped := text.strip())]
+
+    return read
 
 
 def tags_reader(config: Config, name: str) -> Callable[[Visit], dict[str, str | None]] | None:

@@ -14,9 +14,9 @@ from typing import Final
 
 from trunkline.actors.formulas.long_texts import bytes_in_pieces, in_pieces, text_in_pieces, to_base64
 
-_URL_DIGITS: Final = str.maketrans("-_", "+/")
+_URL_DIGITS: Final = bytes.maketrans(b"-_", b"+/")
 _DIGITS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-_NO_DIGITS: Final = bytes(set(range(256)) - set(_DIGITS))
+_NO_DIGITS: Final = bytes(set(range(256)) - set(_DIGITS + b"-_"))
 
 
 def from_base64(text: str) -> bytes:
@@ -35,7 +35,7 @@ def from_base64(text: str) -> bytes:
 
 
 def _digits_of(piece: str) -> bytes:
-    return piece.translate(_URL_DIGITS).encode("ascii", "ignore").translate(None, _NO_DIGITS)
+    return piece.encode("ascii", "ignore").translate(_URL_DIGITS, _NO_DIGITS)
 
 
 def _from_hex(text: str) -> bytes:

@@ -16,7 +16,7 @@ import msgspec
 from trunkline.actors.formulas.price import CHARACTERS_A_STEP, spend
 
 PIECE_CHARS: Final = 16_384
-"""Characters that are decoded at once."""
+"""Characters that are decoded or encoded at once."""
 DECODED_A_STEP: Final = 64
 """Characters of a text for a step."""
 NESTING_MAX: Final = 900
@@ -211,6 +211,8 @@ def _malformed() -> msgspec.DecodeError:
     return msgspec.DecodeError("JSON is malformed")
 
 
+_ENCODED_A_STEP: Final = 128
+"""Characters of a text that are encoded in a step, if all of them are written as escapes."""
 SHORT_ITEMS: Final = 512
 """Items, or as many texts of `_TEXT_OF_ITEM` characters, that are encoded at once."""
 _TEXT_OF_ITEM: Final = 128
@@ -245,6 +247,9 @@ def _write(value: Any, pieces: list[bytes], depth: int) -> None:
     """Write what is short at once, and the items of what is not one after the other."""
     if depth > NESTING_MAX // 3:
         raise RecursionError
+    if isinstance(value, str):
+        _write_text(value, pieces)
+        return
     if is_short(value) or not isinstance(value, list | dict):
         spend(SHORT_ITEMS // 8)
         pieces.append(msgspec.json.encode(value))
@@ -265,6 +270,16 @@ def _write(value: Any, pieces: list[bytes], depth: int) -> None:
                 pieces.append(b",")
             if isinstance(value, dict):
                 key, each = each
-                pieces.append(msgspec.json.encode(key) + b":")
+                _write_text(key, pieces)
+                pieces.append(b":")
             _write(each, pieces, depth + 1)
     pieces.append(end)
+
+
+def _write_text(text: str, pieces: list[bytes]) -> None:
+    pieces.append(b'"')
+    for start in range(0, len(text), PIECE_CHARS):
+        piece = text[start : start + PIECE_CHARS]
+        spend(1 + len(piece) // _ENCODED_A_STEP)
+        pieces.append(msgspec.json.encode(piece)[1:-1])
+    pieces.append(b'"')

@@ -11,6 +11,7 @@ import pytest
 
 from trunkline.actors.formulas import json_values
 from trunkline.actors.formulas.json_values import json_encoded, json_value
+from trunkline.actors.formulas.price import TakesLong, inline
 
 _TEXTS = ("", "a", 'a"b', "back\\slash", "\\", "[{,}]", "é\u2028", "x" * 1200, '"' * 40)
 
@@ -105,3 +106,11 @@ def test_what_nests_too_deeply_is_not_encoded() -> None:
         value = [value, 1]
     with pytest.raises(RecursionError):
         json_encoded(value)
+
+
+@pytest.mark.parametrize("text", ["plain ", '\x01\n"\\', "\u00e4\U0001f600"])
+def test_long_texts_are_encoded_in_pieces_and_charged(text: str) -> None:
+    long = text * 200_000
+    assert json_encoded({long: [long]}) == msgspec.json.encode({long: [long]})
+    with pytest.raises(TakesLong):
+        inline(json_encoded, long)

@@ -158,6 +158,11 @@ async def test_the_groups_are_a_tree(tmp_path: Path) -> None:
             {"nameTemplate": "g", "membersToAdd": ["no"]},
             "config.membersToAdd: there is no experience user",
         ),
+        (
+            CREATE,
+            {"nameTemplate": "g", "membersToAdd": ["n" * 2_000]},
+            "config.membersToAdd: gives a text of 2000 characters",
+        ),
         (UPDATE, {"groupIdTemplate": "x"}, "config.groupIdTemplate: gives 'x', not an id"),
         (
             UPDATE,
