@@ -64,6 +64,7 @@ from trunkline.actors.organizations.membership import MEMBER, check_other_admin,
 from trunkline.actors.organizations.messages import RemoveMember
 from trunkline.actors.outgoing.http_calls import get_public
 from trunkline.actors.outgoing.mail import Mail
+from trunkline.actors.outgoing.sendgrid import SendGrid
 from trunkline.actors.overview.fleet import Fleets
 from trunkline.actors.plain.integrations import IntegrationBoard
 from trunkline.actors.readers import read
@@ -247,6 +248,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(AlexaCertificates(_fetch_certificate(system.limits), system.limits))
     mail = Mail(settings, system.store.outbox, timeout_s=system.limits.outgoing_timeout_s)
     system.add_component(mail)
+    system.add_component(SendGrid(settings.sendgrid_url, timeout_s=system.limits.outgoing_timeout_s))
     secret = system.store.directory.secret()
     system.add_component(EmailLinks(secret))
     system.add_component(ApplicationLogIns(system.limits, system.clock))

@@ -188,6 +188,10 @@ class Settings:
     smtp_user: str | None = _setting(None, "The user name for the mail server, if it requires one.")
     smtp_password: str | None = _setting(None, "The password of smtp_user.", secret=True)
     smtp_password_file: str | None = _setting(None, "A file with the password, instead of smtp_password.")
+    sendgrid_url: str = _setting(
+        "https://api.sendgrid.com",
+        "The beginning of the URLs of SendGrid's API, to which workflows give mails of their authors' accounts.",
+    )
     callback_private_networks: bool = _setting(
         False,
         "Also allow callbacks of jobs, connections of integrations, and requests of workflows to private, loopback and "
@@ -237,6 +241,12 @@ class Settings:
         if self.s3_endpoint is not None and not self.s3_endpoint.startswith(("http://", "https://")):
             raise SettingsError(
                 "s3_endpoint", f"is {self.s3_endpoint!r}", "give a URL such as https://storage.example.com"
+            )
+        if not _keeps_secrets(self.sendgrid_url):
+            raise SettingsError(
+                "sendgrid_url",
+                f"is {self.sendgrid_url!r}",
+                "give a URL with https, or one of this computer, since API keys are sent to it",
             )
         if self.codehost_url is not None and not _keeps_secrets(self.codehost_url):
             raise SettingsError(

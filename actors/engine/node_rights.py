@@ -75,6 +75,7 @@ NODE_RIGHTS: Final[Mapping[str, Needs]] = {
     "LatchNode": WRITES,
     "LosantApiNode": WRITES,
     "MqttMessageNode": (_write("application.mqttPublishMessage"),),
+    "SendgridEmailNode": (*WRITES, _read("credential.get", "credentialNameTemplate")),
     "StoreValueNode": WRITES,
     "StructureEmailNode": WRITES,
     "ThrottleNode": WRITES,

@@ -639,6 +639,21 @@ FORMS: Final[dict[str, Form]] = {
     ),
     "RandomNumberNode": Form("logic", (_number("min"), _number("max"), _NEEDED_RESULT)),
     "RawFunctionNode": Form("logic", (_long("script"), _path("scopePath"))),
+    "SendgridEmailNode": Form(
+        "output",
+        (
+            _template("credentialNameTemplate"),
+            _template("sendgridApiKey"),
+            _needed(_template("fromTemplate")),
+            _needed(_texts("toAddresses")),
+            _texts("ccAddresses"),
+            _texts("bccAddresses"),
+            _template("replyToTemplate"),
+            _needed(_template("subjectTemplate")),
+            _needed(_long("bodyTemplate")),
+            _RESULT,
+        ),
+    ),
     "StoreValueNode": Form(
         "data",
         (

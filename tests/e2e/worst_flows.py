@@ -166,6 +166,7 @@ _LIFTED: Final = {each.name: "off" for each in dataclasses.fields(Limits) if isi
 SETTINGS: Final[dict[str, Any]] = {
     "limits": {**_LIFTED, "logged_turns_per_minute_max": 1},
     "callback_private_networks": True,
+    "sendgrid_url": "http://127.0.0.1:1",
 }
 """No throttles: they are no part of what a run costs."""
 

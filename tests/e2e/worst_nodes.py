@@ -112,6 +112,9 @@ EXAMPLES: Final[dict[str, str]] = {
     "schema": '{"type": "object"}',
     "script": "payload.data.r = 1",
     "secretTemplate": "secret",
+    "sendgridApiKey": "SG.key",
+    "SendgridEmailNode.credentialNameTemplate": "",
+    "SendgridEmailNode.fromTemplate": "a@example.com",
     "selectorTemplate": "a",
     "stateTemplate": "new",
     "subjectTemplate": "Hello",
@@ -125,6 +128,7 @@ EXAMPLES: Final[dict[str, str]] = {
 
 
 UNREACHED: Final = {
+    "SendgridEmailNode": "it needs another server",
     "ThrowErrorNode": "to fail is its work",
     "WebsocketMessageNode": "it needs a connection to another server",
 }

@@ -61,6 +61,7 @@ SHOWN_ELSEWHERE = {
     "metrics_for": "test_metrics_readers.py",
     "public_url": "test_job_news.py",
     "s3_endpoint": "test_archive_buckets.py",
+    "sendgrid_url": "test_sendgrid.py",
     "smtp_from": "test_job_news.py",
     "smtp_host": "test_job_news.py",
     "smtp_password": "test_job_news.py",

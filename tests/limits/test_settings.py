@@ -57,7 +57,7 @@ def test_every_setting_can_come_from_the_environment(name: str) -> None:
     text = {"int": "2097152", "bool": "on"}.get(str(Settings.__annotations__[name]).split(" ")[0], "info")
     special = {"log_format": "json", "port": "80", "engine": "stock", "smtp_port": "25", "smtp_tls": "tls"}
     special |= {"public_url": "https://devices.example.com", "smtp_from": "me@example.com"}
-    special |= {"codehost_url": "https://api.example.com/user"}
+    special |= {"codehost_url": "https://api.example.com/user", "sendgrid_url": "https://mail.example.com"}
     special |= {"client_certificates": "optional"}
     special |= {"blobs": "s3://bucket/prefix", "s3_endpoint": "https://storage.example.com"}
     special |= {"archive_format": "parquet", "metrics_for": "operators"}

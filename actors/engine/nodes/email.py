@@ -18,29 +18,27 @@ from typing import Any, Final
 
 from trunkline.actors.engine.bodies import with_error
 from trunkline.actors.engine.flow_mails import FlowMails
-from trunkline.actors.engine.tools import (
-    Config,
-    Unusable,
-    needed_text_reader,
-    path_of,
-    text_reader,
-)
-from trunkline.actors.engine.visit import NodeStep, Visit, refused
+from trunkline.actors.engine.mail_addresses import addresses_reader, checked
+from trunkline.actors.engine.tools import Config, needed_text_reader, path_of, text_reader
+from trunkline.actors.engine.visit import NodeStep, Visit
 from trunkline.actors.outgoing.http_calls import Undelivered
 from trunkline.actors.outgoing.mail import Mail, MailMessage
-from trunkline.actors.outgoing.mail_head import check_address, head
+from trunkline.actors.outgoing.mail_head import head
 from trunkline.actors.runtime.computing import in_thread
 from trunkline.actors.values.errors import Invalid, Overloaded
 
 TYPE: Final = "StructureEmailNode"
-ADDRESSES_CHARS_MAX: Final = 16_384
-"""Characters of all addresses that one template gives."""
 INLINE_CHARS_MAX: Final = 4_096
 """Characters of a mail that is put together in the event loop."""
 
 
 def prepare(config: Config) -> NodeStep:
-    recipients = _recipients(config)
+    recipients = addresses_reader(
+        config,
+        "toAddresses",
+        lambda visit: visit.world.system.limits.flow_mail_addresses_max,
+        is_needed=True,
+    )
     subject, body = needed_text_reader(config, "subjectTemplate"), needed_text_reader(config, "bodyTemplate")
     answers_to, result = text_reader(config, "fromTemplate"), path_of(config, "resultPath")
 
@@ -49,19 +47,9 @@ def prepare(config: Config) -> NodeStep:
 
     async def _sent(visit: Visit) -> dict[str, Any]:
         world, limits = visit.world, visit.world.system.limits
-        addresses = list(dict.fromkeys(each for read in recipients for each in _split(read(visit))))
-        if not addresses or len(addresses) > limits.flow_mail_addresses_max:
-            raise refused(
-                f"config.toAddresses: gives {len(addresses)} addresses; give 1 to {limits.flow_mail_addresses_max}."
-            )
-        answers_at = answers_to(visit).strip()
-        try:
-            for each in addresses:
-                check_address(each, "config.toAddresses")
-            if answers_at:
-                check_address(answers_at, "config.fromTemplate")
-        except Invalid as error:
-            raise refused(str(error)) from None
+        addresses = recipients(visit)
+        if answers_at := answers_to(visit).strip():
+            checked(answers_at, "fromTemplate")
         whole = await _made(subject(visit), body(visit), answers_at)
         world.effect("sends a mail")
         wait_s = world.system.component(FlowMails).take(world.flow, world.system.clock.monotonic_s())
@@ -80,22 +68,6 @@ def prepare(config: Config) -> NodeStep:
         return {"success": True}
 
     return step
-
-
-def _recipients(config: Config) -> list[Any]:
-    given = config.get("toAddresses") or []
-    if isinstance(given, str):
-        given = [given]
-    if not isinstance(given, list) or not given:
-        raise Unusable("config.toAddresses: give a list of addresses, or of templates of them.")
-    return [text_reader({"toAddresses": each}, "toAddresses") for each in given]
-
-
-def _split(text: str) -> list[str]:
-    if len(text) > ADDRESSES_CHARS_MAX:
-        given = f"gives {len(text)} characters"
-        raise refused(f"config.toAddresses: {given}; addresses have at most {ADDRESSES_CHARS_MAX} in all.")
-    return [each.strip() for each in text.split(",") if each.strip()]
 
 
 async def _made(subject: str, html: str, answers_to: str) -> bytes:

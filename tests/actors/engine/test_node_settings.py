@@ -72,9 +72,10 @@ NO_SETTINGS = {
     "experience_groups": {"group"},
     "experience_users": {"user"},
     "get_device": {"devices"},
+    "sendgrid": {"attachments"},
     "webhook_reply": {"cookieInfo"},
 }
-"""Fields of the rows of another list, an older name of a field, a field that is refused, and words that are none."""
+"""Fields of the rows of another list, an older name of a field, fields that are refused, and words that are none."""
 
 
 @pytest.mark.parametrize("type", FORMS)

@@ -1,0 +1,53 @@
+"""The addresses that a node sends a mail to: a list of templates, each of which may give several between commas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from trunkline.actors.engine.tools import Config, Unusable, text_reader
+from trunkline.actors.engine.visit import Visit, refused
+from trunkline.actors.outgoing.mail_head import check_address
+from trunkline.actors.values.errors import Invalid
+
+ADDRESSES_CHARS_MAX: Final = 16_384
+"""Characters of all addresses that one template gives."""
+
+
+def addresses_reader(
+    config: Config, name: str, most: Callable[[Visit], int], *, is_needed: bool = False
+) -> Callable[[Visit], list[str]]:
+    """Reads each address once, at most as many as `most` says; with `is_needed` at least one."""
+    given = config.get(name) or []
+    if isinstance(given, str):
+        given = [given]
+    if not isinstance(given, list) or (is_needed and not given):
+        raise Unusable(f"config.{name}: give a list of addresses, or of templates of them.")
+    readers = [text_reader({name: each}, name) for each in given]
+    least = 1 if is_needed else 0
+
+    def read(visit: Visit) -> list[str]:
+        found = list(dict.fromkeys(each for reader in readers for each in _split(name, reader(visit))))
+        if not least <= len(found) <= most(visit):
+            raise refused(f"config.{name}: gives {len(found)} addresses; give {least} to {most(visit)}.")
+        for each in found:
+            checked(each, name)
+        return found
+
+    return read
+
+
+def checked(address: str, name: str) -> str:
+    """The address if it is one, without a name. Raises `NodeError`."""
+    try:
+        check_address(address, f"config.{name}")
+    except Invalid as error:
+        raise refused(str(error)) from None
+    return address
+
+
+def _split(name: str, text: str) -> list[str]:
+    if len(text) > ADDRESSES_CHARS_MAX:
+        given = f"gives {len(text)} characters"
+        raise refused(f"config.{name}: {given}; addresses have at most {ADDRESSES_CHARS_MAX} in all.")
+    return [each.strip() for each in text.split(",") if each.strip()]
