@@ -61,7 +61,12 @@ ACTING: Final = (
         "Themselves, with their scopes and filters; those of users have the roles of the user",
         "When they are inactive, deleted or expired; those of users also with the password or the account.",
     ),
-    Acting("Experience users and their tokens", "The experience user", "With the user or the password."),
+    Acting(
+        "Experience users and their tokens",
+        "The experience user",
+        "With the user, with `tokenCutoff` of the user or `expUserTokenCutoff` of the application, and after their "
+        "time. A new password alone does not end them.",
+    ),
     Acting(
         "Invitations",
         "The organization: whoever has the mail and the address",

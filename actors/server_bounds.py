@@ -125,7 +125,7 @@ BOUNDS: Final = (
         "Connections of integrations",
         "A task and up to a message",
         ("integration_connections_max",),
-        "None yet: `enabled_integrations_max` bounds those of an application, not those of an owner.",
+        "Owner; at most half of the places. Others wait.",
         ("actors/integrations/connections.py",),
     ),
     ServerBound(

@@ -20,6 +20,7 @@ from trunkline.actors.plain.integrations import CONNECTS, INTEGRATION, Integrati
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.records.owners import Owners
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.revocations import Bearer
 from trunkline.actors.values.ids import ROOT
@@ -96,7 +97,7 @@ class Connections:
             return connection.state()
         if id in self._waiting:
             bound = self._system.limits.integration_connections_max
-            error = f"All {bound} connections of this server are in use."
+            error = f"All {bound} connections of this server are in use, or half of them by this owner."
             return {"connectInfo": {"ts": None}, "disconnectInfo": {"ts": None, "error": error}}
         return None
 
@@ -115,13 +116,21 @@ class Connections:
                 return
         elif settings is None:
             return
-        elif len(self._open) >= self._system.limits.integration_connections_max:
+        elif not self._has_place(ref.parent):
             self._waiting[ref.id] = ref
             return
         connection = self._open[ref.id] = Connection(
             self._system, ref, settings, self.counts, private=self._private
         )
         self._nursery.start_soon(self._run, connection, before)
+
+    def _has_place(self, application: bytes) -> bool:
+        """Whether there is a connection for one more integration: an owner gets at most half of all."""
+        most, owners = self._system.limits.integration_connections_max, self._system.component(Owners)
+        if len(self._open) >= most:
+            return False
+        owner = owners.of(application)
+        return 2 * sum(owners.of(each.ref.parent) == owner for each in self._open.values()) < most
 
     async def _run(self, connection: Connection, before: Connection | None) -> None:
         await connection.run(before)

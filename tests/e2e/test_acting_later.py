@@ -81,21 +81,21 @@ async def invitation(server: Server) -> None:
 WALKS: Final[dict[str, Walk | str]] = {
     "Workflows": workflow,
     "`LosantApiNode`": token_node,
-    "Dry runs": "test_mandates.test_a_dry_run_reads_in_the_name_of_its_caller",
+    "Dry runs": "e2e.test_mandates.test_a_dry_run_reads_in_the_name_of_its_caller",
     "Dashboards": dashboard,
-    "Reports": "test_reports.test_a_revoked_token_gets_no_report",
-    "Jobs": "test_acting_later.test_a_job_needs_the_right_of_who_queued_it_when_it_begins",
-    "Imports": "test_mandates.test_what_comes_from_elsewhere_acts_for_who_brought_it",
-    "The deletion": "test_files",
+    "Reports": "e2e.test_reports.test_a_revoked_token_gets_no_report",
+    "Jobs": "e2e.test_acting_later.test_a_job_needs_the_right_of_who_queued_it_when_it_begins",
+    "Imports": "e2e.test_mandates.test_what_comes_from_elsewhere_acts_for_who_brought_it",
+    "The deletion": "e2e.test_files.test_a_directory_is_deleted_by_a_job_that_the_log_shows",
     "Webhooks": hook,
-    "Integrations": "test_integrations",
+    "Integrations": "e2e.test_integrations.test_messages_of_a_deleted_integration_end_its_connection",
     "Access keys": key,
-    "Experience users": "test_experience_workflows",
+    "Experience users": "actors.experience.test_tokens.test_tokens_end_with_the_user_or_a_cutoff",
     "Invitations": invitation,
-    "Links": "test_file_contents",
-    "Transfers": "test_transfers",
+    "Links": "e2e.test_file_contents.test_contents_go_with_their_records",
+    "Transfers": "e2e.test_transfers.test_a_transfer_that_is_not_allowed_changes_nothing",
 }
-"""What walks through each row, by its first words: a function here, or a test of its own, or the tests of the part."""
+"""What walks through each row, by its first words: a function here, or a test of its own."""
 
 
 def test_each_row_is_walked() -> None:
@@ -103,8 +103,8 @@ def test_each_row_is_walked() -> None:
     for (words, walk), row in zip(WALKS.items(), ACTING, strict=True):
         assert row.what.startswith(words)
         if isinstance(walk, str):
-            file, _, name = walk.partition(".")
-            assert not name or hasattr(import_module(f"tests.e2e.{file}"), name), walk
+            file, _, name = walk.rpartition(".")
+            assert hasattr(import_module(f"tests.{file}"), name), walk
 
 
 @pytest.mark.parametrize("words", [words for words, walk in WALKS.items() if not isinstance(walk, str)])

@@ -377,24 +377,3 @@ async def test_a_url_that_is_none_of_websocket_is_400(server: Server, url: str) 
     refusal = await server.call("POST", path, body, status=400)
     assert refusal["message"].startswith("websocketConfig.url: must")
     assert (await server.call("GET", path))["totalCount"] == 0
-
-
-async def test_so_many_integrations_of_an_application_are_enabled(start_server: Start) -> None:
-    limits = {"enabled_integrations_max": 2, "integration_connections_max": 2}
-    async with start_server(limits=limits) as server:
-        application, other = await server.application(), await server.application()
-        first = await mqtt(server, application, 1)
-        await mqtt(server, application, 1)
-        path = f"{application}/integrations"
-        broker = {"host": "h", "port": 1, "protocol": "mqtt"}
-        body = {"name": "third", "integrationType": "mqtt", "mqttConfig": broker}
-        refusal = await server.call("POST", path, body, status=400)
-        assert (
-            refusal["message"]
-            == "enabled: 2 integrations of this application are enabled, which is the bound."
-        )
-        third = await mqtt(server, other, 1)
-        waiting = (await server.call("GET", third))["status"]["disconnectInfo"]
-        assert waiting == {"ts": None, "error": "All 2 connections of this server are in use."}
-        await server.call("DELETE", first)
-        assert "not public" in await failure(server, third)

@@ -79,9 +79,16 @@ async def test_a_cutoff_ends_the_tokens_before_it_and_no_later_ones(tmp_path: Pa
         case.check(case.make())
 
 
-async def test_a_token_ends_with_its_user(tmp_path: Path) -> None:
+async def test_tokens_end_with_the_user_or_a_cutoff(tmp_path: Path) -> None:
+    """A new password alone does not end them."""
     async with running_house(tmp_path) as at:
         case = await case_of(at)
+        token = case.make()
+        await case.change(password="is hashed before, too")
+        case.check(token)
+        at.clock.pass_s(1)
+        await case.change(token_cutoff=iso(at.clock.wall_ms()))
+        assert "ended before its time" in case.refused(token)
         token = case.make()
         message = DeleteRecord(resource=EXPERIENCE_USERS.name, record=case.user)
         await at.system.ask(case.ref, message)
