@@ -19,7 +19,9 @@ _ROWS_MAX: Final = 100
 _BLANK: Final[tuple[Any, ...]] = (None, "", False, [], {})
 
 _UNSHOWN: Final[dict[str, frozenset[str]]] = {
+    "CreateExperienceGroupNode": frozenset({"membersReplacement"}),
     "GaugeNode": frozenset({"key"}),
+    "GetExperienceUserNode": frozenset({"tags"}),
     "TimeSeriesNode": frozenset({"key"}),
     "DeviceDeleteWorkflowNode": frozenset({"idTemplate"}),
     "LoopCapNode": frozenset({"loopNodeId"}),
@@ -27,7 +29,7 @@ _UNSHOWN: Final[dict[str, frozenset[str]]] = {
     "UpdateDeviceNode": frozenset({"idTemplate"}),
     "WebhookReplyNode": frozenset({"cookieInfo"}),
 }
-"""Fields that editors do not offer, by type: older names that are read, and what only an editor needs."""
+"""Fields that editors do not offer, by type: other names that are read, and what only an editor needs."""
 
 
 def unknown_settings(type: str, config: dict[str, Any]) -> list[str]:

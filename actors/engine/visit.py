@@ -198,6 +198,8 @@ class Capped(NamedTuple):
     value: Any
     payload: Any
     output: int = 0
+    names_value: bool = True
+    """Whether the cap says what is mapped; else the loop does."""
 
 
 class Visit:

@@ -2,8 +2,9 @@
 experience are found, created, changed and deleted.
 
 One user is named by its id or its e-mail address, `emailOrIdTemplate`. GetExperienceUserNode finds that user, or with
-`findMethod` `userTags` those with all tags of `userTags`, or with `query` those of `queryTemplate`: the first one, null
-if there is none, an array with `findMultiple`, with `findMetadata` the answer of the list of users.
+`findMethod` `userTags` those with all tags of `userTags` (or of `tags`, as some documents of the format name them), or
+with `query` those of `queryTemplate`: the first one, null if there is none, an array with `findMultiple`, with
+`findMetadata` the answer of the list of users.
 
 The fields of a user come from single templates (`individualFields`), from `userJsonTemplate` (`jsonTemplate`) or from
 `userPayloadPath` (`payloadPath`). What is blank among the single ones stays as it is; `groupIdTemplates` replaces the
@@ -61,7 +62,8 @@ def _one(config: Config) -> Callable[[Visit], Any]:
 
 def _query(config: Config, method: str) -> QueryReader:
     if method == "userTags":
-        return by_tags(config, "userTags", join="$and", field="userTags")
+        name = "userTags" if config.get("userTags") or not config.get("tags") else "tags"
+        return by_tags(config, name, join="$and", field="userTags")
     return text_query(config, "queryTemplate")
 
 

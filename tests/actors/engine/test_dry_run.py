@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.actors.engine.flow_cases import IDENTITY, Json, flow, node, run_dry
@@ -170,11 +172,65 @@ async def test_a_body_without_a_cap_keeps_no_changes_and_a_break_ends_the_loop()
     )
     shown = await run_dry(definition, data={"items": "abc"})
     assert visited(shown) == ["loop", "change", "last", "change", "last", "stop", "after"]
-    assert shown["debug"][0]["value"]["mapped"] == ["b"]
+    assert shown["debug"][0]["value"]["mapped"] == [None, "b"]
     assert shown["debug"][0]["value"]["changed"] == "yes"
     definition["nodes"][2]["config"] = {"expression": "false"}
     shown = await run_dry(definition, data={"items": {"k": 1}})
-    assert shown["debug"][0]["value"] == {"items": {"k": 1}, "mapped": []}
+    assert shown["debug"][0]["value"] == {"items": {"k": 1}, "mapped": [None]}
+
+
+@pytest.mark.parametrize(
+    ("given", "items"),
+    [
+        ([7], [{"value": 7, "index": 0, "first": True, "last": True}]),
+        ({"k": 7}, [{"value": 7, "index": 0, "key": "k", "first": True, "last": True}]),
+        (
+            -1.5,
+            [
+                {"value": 0, "index": 0, "first": True, "last": False},
+                {"value": 1, "index": 1, "first": False, "last": True},
+            ],
+        ),
+        (True, []),
+        (None, []),
+    ],
+)
+async def test_the_items_of_a_loop_are_those_of_its_source(given: Any, items: list[Any]) -> None:
+    """A number counts by its absolute value, rounded up, and only items of objects have keys. What no path names is
+    mapped as the item."""
+    definition = flow(node("loop", "LoopNode", LOOP, ["after"], ["cap"]), node("cap", "LoopCapNode"))
+    definition["nodes"].append(node("after", "DebugNode", {"property": "data.mapped"}))
+    (told,) = (await run_dry(definition, data={"items": given}))["debug"]
+    assert told["value"] == items
+
+
+async def test_the_loop_names_what_is_mapped_where_a_cap_does_not() -> None:
+    config = {**LOOP, "mapValuePath": "data.item.value.name"}
+    definition = flow(
+        node("loop", "LoopNode", config, ["after"], ["is"]),
+        node("is", "ConditionalNode", {"expression": "{{data.item.value.short}}"}, ["cap"], ["short"]),
+        node("short", "LoopCapNode", {"mapValuePath": "data.item.value.short"}),
+        node("cap", "LoopCapNode", {"mapValuePath": ""}),
+        node("after", "DebugNode", {"property": "data.mapped"}),
+    )
+    items = [{"name": "north"}, {"name": "south", "short": "s"}, {}]
+    (told,) = (await run_dry(definition, data={"items": items}))["debug"]
+    assert told["value"] == ["north", "s", None]
+
+
+async def test_a_parallel_loop_runs_every_pass_in_spite_of_breaks_and_errors() -> None:
+    definition = flow(
+        node("loop", "LoopNode", {**LOOP, "parallel": True}, ["after"], ["is"]),
+        node("is", "ConditionalNode", {"expression": "{{data.item.value}} < 0"}, ["stop"], ["fail"]),
+        node("fail", "ThrowErrorNode", {"messageTemplate": "{{data.item.value}} is negative"}),
+        node("stop", "LoopCapNode", {"shouldBreak": True, "mapValuePath": "data.item.value"}),
+        node("after", "DebugNode", {"property": "data.mapped"}),
+    )
+    shown = await run_dry(definition, data={"items": [1, 2]})
+    assert shown["debug"][0]["value"] == [1, 2]
+    shown = await run_dry(definition, data={"items": [1, -2, -3, 4]})
+    assert visited(shown) == ["loop", "is", "stop", "is", "fail", "is", "fail", "is", "stop"]
+    assert (shown["error"]["nodeId"], shown["error"]["message"]) == ("fail", "-2 is negative")
 
 
 async def test_runs_are_bounded() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from itertools import product
@@ -20,6 +21,7 @@ from trunkline.actors.engine.node_settings import FORMS, Setting
 from trunkline.actors.engine.nodes import NODE_TYPES
 from trunkline.actors.engine.palette import node_types
 from trunkline.actors.engine.tools import Unusable
+from trunkline.actors.engine.unknown_settings import unknown_settings
 
 MODULES = [import_module(f"{nodes.__name__}.{each.name}") for each in iter_modules(nodes.__path__)]
 ENGINE = Path(nodes.__path__[0]).parent
@@ -70,12 +72,12 @@ NO_SETTINGS = {
     "devices": {"idTemplate"},
     "events": {"comment", "message"},
     "experience_groups": {"group"},
-    "experience_users": {"user"},
+    "experience_users": {"tags", "user"},
     "get_device": {"devices"},
     "sendgrid": {"attachments"},
     "webhook_reply": {"cookieInfo"},
 }
-"""Fields of the rows of another list, an older name of a field, fields that are refused, and words that are none."""
+"""Fields of the rows of another list, another name of a field, fields that are refused, and words that are none."""
 
 
 @pytest.mark.parametrize("type", FORMS)
@@ -190,6 +192,29 @@ def rows_of(setting: Setting) -> list[dict[str, Any]]:
     """A row with all its fields, for each way to choose."""
     full = {each.name: value_of(each) for each in setting.rows}
     return [full | chosen for chosen in choices_of(setting.rows)]
+
+
+@pytest.mark.parametrize("type", FORMS)
+def test_no_field_that_a_type_reads_is_told_to_be_unknown(type: str) -> None:
+    """Also one that is read by a function that several types share."""
+    settings, read = FORMS[type].settings, set[str]()
+    needed = {each.name: value_of(each) for each in settings if each.is_needed} | NEEDED.get(type, {})
+    for fields in (needed, {each.name: value_of(each) for each in settings}):
+        for chosen in choices_of(settings):
+            config = Row({**fields, **chosen})
+            with suppress(Unusable):
+                NODE_TYPES[type](config)
+            read |= config.read
+    known = dict.fromkeys(read - WITHOUT_EFFECT.get(type, set()) - {""}, "data.a")
+    assert unknown_settings(type, known) == []
+
+
+WITHOUT_EFFECT = {
+    "CreateExperienceGroupNode": {"membersToRemove"},
+    "GaugeNode": {"resolution"},
+    "SendgridEmailNode": {"attachments"},
+}
+"""Fields that a type reads since another one shares its function, and a field that is refused."""
 
 
 @pytest.mark.parametrize(("type", "setting"), LISTS, ids=lambda each: getattr(each, "name", each))

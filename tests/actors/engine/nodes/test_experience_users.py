@@ -58,6 +58,7 @@ async def test_users_are_found_by_tags_and_by_queries(tmp_path: Path) -> None:
             return [each["firstName"] for each in found]
 
         assert await names(by_tags) == ["a", "c"]
+        assert await names({"findMethod": "userTags", "tags": tag, "userTags": []}) == ["a", "c"]
         assert await names({**by_tags, "sortDirection": "desc"}) == ["c", "a"]
         assert await names({**by_tags, "userTags": [*tag, {"keyTemplate": "l"}]}) == ["c"]
         assert await names({**by_tags, "userTags": [{"keyTemplate": "{{data.no}}"}]}) == []
