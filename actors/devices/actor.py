@@ -39,7 +39,7 @@ from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.triggers.index import FlowIndex, Triggers, Watcher
 from trunkline.actors.triggers.intake import Cause, stage
 from trunkline.actors.triggers.of_devices import watchers_of_device
-from trunkline.actors.values.errors import Invalid, Overloaded, PayloadTooLarge
+from trunkline.actors.values.errors import Invalid, Overloaded, PayloadTooLarge, TooManyRequests
 from trunkline.actors.values.nesting import check_nesting
 from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.timestamps import HOUR_MS, iso
@@ -51,11 +51,23 @@ from trunkline.store.state_columns import Values
 _ARRIVAL_MS = 60_000
 """A report that is older when it arrives stores the time of its arrival, if triggers of inactivity need it."""
 
+_GIVEN_AHEAD_MS = 10_000
+"""How far the times that are given to states may be ahead of the clock, where more than one comes in a millisecond."""
+
 
 class Device(DeviceConnection):
     """One device of one application. `ref.parent` is the application's id."""
 
-    __slots__ = ("_feed", "_flows", "_head_deferred", "_is_timed", "_triggers", "_watchers")
+    __slots__ = (
+        "_feed",
+        "_flows",
+        "_given_at_ms",
+        "_given_ms",
+        "_head_deferred",
+        "_is_timed",
+        "_triggers",
+        "_watchers",
+    )
 
     def __init__(self, system: Any, ref: Ref) -> None:
         self._head_deferred = False
@@ -64,6 +76,7 @@ class Device(DeviceConnection):
         self._triggers: Triggers | None = None
         self._watchers: tuple[Watcher, ...] = ()
         self._is_timed = False
+        self._given_ms = self._given_at_ms = -1
         super().__init__(system, ref)
 
     def flush(self) -> None:
@@ -330,7 +343,7 @@ class Device(DeviceConnection):
 
     def _check(self, report: StateReport, now_ms: int) -> tuple[int, dict[int, Any]]:
         """Return the report as it will be stored. Raises `Invalid`."""
-        time_ms = now_ms if report.time is None else self._time(report.time, now_ms)
+        time_ms = self._given_time(now_ms) if report.time is None else self._time(report.time, now_ms)
         point = self.attributes.point(report.data, self.system.limits.string_bytes_max)
         if report.meta is not msgspec.UNSET:
             check_nesting(report.meta, "meta")
@@ -338,6 +351,30 @@ class Device(DeviceConnection):
         if report.flow_version is not msgspec.UNSET:
             point[FLOW_VERSION] = report.flow_version
         return time_ms, point
+
+    def _given_time(self, now_ms: int) -> int:
+        """The time of a state that has none: when it arrives, or the first millisecond after the newest state.
+
+        So states that come within one millisecond are all kept, in their order. A newest state that is far ahead of
+        the clock has a time that the device gave, or the clock was set back; it does not count. Raises
+        `TooManyRequests` if the times that are given here would be as far ahead.
+        """
+        before_ms = self._given_ms if now_ms >= self._given_at_ms else -1
+        last_ms = now_ms + _GIVEN_AHEAD_MS
+        self._given_at_ms = now_ms
+        if before_ms < self.head.newest_ms < last_ms:
+            before_ms = self.head.newest_ms
+        if before_ms < now_ms:
+            self._given_ms = now_ms
+            return now_ms
+        if before_ms >= last_ms:
+            raise TooManyRequests(
+                "More states without a time came than there were milliseconds; give each its time, or send fewer.",
+                bucket="send_state",
+                retry_after_s=(before_ms + 1 - last_ms) / 1000,
+            )
+        self._given_ms = before_ms + 1
+        return self._given_ms
 
 
 def _check_times(body: StateOrStates) -> None:

@@ -41,8 +41,9 @@ TIMES: list[tuple[Any, int]] = [
     (0, -START_MS),
     (-1, -1),
     (-86_400_000, -86_400_000),
-    (None, 0),
+    (None, 8),
     (START_MS + DAY_MS, DAY_MS),
+    (None, 9),
 ]
 
 
@@ -173,8 +174,16 @@ async def test_no_bytes_make_the_server_fail(clocked: Server) -> None:
         plain = await client.post(f"{device}/state", content=b"{}", headers={"Content-Type": "text/plain"})
         assert plain.status_code == 415
         assert plain.json()["type"] == "UnsupportedMediaType"
-    (state,) = await clocked.call("GET", f"{device}/state")
-    assert state["data"] == {"temp": 1, "label": "😀\x00"}
+    states = await clocked.call("GET", f"{device}/state?limit=1000")
+    taken = [
+        {"temp": 1},
+        {"temp": 1},
+        {"temp": 1e308},
+        {"temp": 18446744073709551616},
+        {"label": "😀\x00"},
+        {"temp": 2},
+    ]
+    assert [state["data"] for state in states] == taken
 
 
 async def test_values_are_coerced_where_nothing_is_lost(clocked: Server) -> None:

@@ -192,6 +192,8 @@ async def test_a_head_is_what_all_reports_say_however_few_times_it_is_stored(lif
                 elif step in OFFSETS_MS:
                     time_ms = house.clock.wall_ms() + OFFSETS_MS[step]
                     report = {"data": {"ab"[number % 2]: number}}
+                    if step == "now":
+                        time_ms = max([time_ms, *(newest_ms + 1 for newest_ms in oracle.points)])
                     oracle.take({**report, "time": time_ms})
                     counts["deviceState"] += 1
                     turn(house, device, report if step == "now" else {**report, "time": time_ms})
