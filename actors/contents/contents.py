@@ -109,14 +109,19 @@ class Contents:
 
     def check_room(self, application: bytes, size_bytes: int) -> None:
         """Raise StorageFull if an application may not have so many bytes more."""
-        key = keys.content_count_key(application)
-        used = counted_bytes(self._system.journal.get(keys.COUNTS, key))
         bytes_max = self._system.limits.application_files_bytes_max
+        used = bytes_max - self.free_bytes(application)
         if used + size_bytes > bytes_max:
             raise StorageFull(
                 f"The files of the application have {used} bytes; with {size_bytes} more they would have more than "
                 f"{bytes_max}. Delete files first."
             )
+
+    def free_bytes(self, application: bytes) -> int:
+        """How many bytes more the files of an application may have."""
+        key = keys.content_count_key(application)
+        used = counted_bytes(self._system.journal.get(keys.COUNTS, key))
+        return self._system.limits.application_files_bytes_max - used
 
     # For calls and jobs.
 

@@ -50,7 +50,8 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     application: bytes
     record: bytes
     content: bytes
-    size_bytes: int
+    size_bytes: int | None
+    """None if the content may have any size that the application has room for."""
     type: str
     expires_ms: int
     issued_ms: int

@@ -65,8 +65,14 @@ class Uploads:
         """
         complete = self.complete(policy)
         if complete is None:
-            self.contents.check_room(policy.application, policy.size_bytes)
+            self.contents.check_room(policy.application, policy.size_bytes or 0)
         return Upload(self, policy, complete)
+
+    def bytes_max(self, policy: Policy) -> int:
+        """How many bytes the content of a form may have."""
+        if policy.size_bytes is not None:
+            return policy.size_bytes
+        return min(self.system.limits.file_bytes_max, self.contents.free_bytes(policy.application))
 
     @contextmanager
     def slot(self, application: bytes) -> Iterator[None]:
@@ -108,9 +114,9 @@ class Upload:
         contents, ids = uploads.contents, (policy.application, policy.content)
         self._reservation = contents.in_use(*ids)
         if complete is None:
-            self._draft = contents.draft(*ids, policy.size_bytes)
+            self._draft = contents.draft(*ids, uploads.bytes_max(policy))
         else:
-            self._draft = ContentDraft(contents, HashOnly(), policy.size_bytes)
+            self._draft = ContentDraft(contents, HashOnly(), policy.size_bytes or complete.size_bytes)
         self._held = AsyncExitStack()
 
     async def __aenter__(self) -> Upload:
@@ -132,7 +138,7 @@ class Upload:
         """
         policy, uploads = self._policy, self._uploads
         stored = await self._draft.complete()
-        if stored.size_bytes != policy.size_bytes:
+        if policy.size_bytes not in (None, stored.size_bytes):
             raise Invalid(
                 f"file: has {stored.size_bytes} bytes, but fileSize says {policy.size_bytes}; send the whole file."
             )

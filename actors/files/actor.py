@@ -29,6 +29,7 @@ from trunkline.actors.files.messages import (
     DeleteDirectory,
     DeleteFile,
     EraseFiles,
+    FilePatch,
     MoveFile,
     PatchFile,
     ReserveContent,
@@ -123,13 +124,15 @@ class FileTree(Actor):
         if body.file_size is UNSET or is_pending:
             doc = records.apply_patch(doc, named)
         size = doc.get("fileSize") if is_pending and body.file_size is UNSET else body.file_size
-        if isinstance(size, int):
-            self._check_size(size)
+        if isinstance(size, int) or body == FilePatch():
+            # Who names nothing has new content, of a size that is not told.
+            told = size if isinstance(size, int) else None
+            self._check_size(told or 0)
             self._discard_upload(doc)
-            doc[UPLOAD] = self._reserve_upload(size)
-            if is_pending:
-                doc["fileSize"] = size
-            else:
+            doc[UPLOAD] = self._reserve_upload(told)
+            if is_pending and told is not None:
+                doc["fileSize"] = told
+            elif not is_pending:
                 doc[UPLOAD] |= {"named": named}
         if doc != found.doc:
             self._update(kind, found, doc)
@@ -218,7 +221,7 @@ class FileTree(Actor):
         kind = TREES[message.tree]
         found = self._file(kind, message.file)
         wanted = found.doc.get(UPLOAD)
-        if wanted is not None and wanted["size"] != message.stored.size_bytes:
+        if wanted is not None and wanted["size"] not in (None, message.stored.size_bytes):
             raise Invalid(
                 f"{message.tree}: has {message.stored.size_bytes} bytes; the fileSize of the file is {wanted['size']}."
             )
@@ -249,8 +252,8 @@ class FileTree(Actor):
         action: Action = "update" if "content" in found.doc else "create"
         stage_file(self, kind, action, found.id, self._update(kind, found, doc), origin)
 
-    def _reserve_upload(self, size: int) -> Doc:
-        """Reserve a content; the answer is what a record keeps of it."""
+    def _reserve_upload(self, size: int | None) -> Doc:
+        """Reserve a content; the answer is what a record keeps of it. The size is None if it is not told."""
         now_ms = self.system.clock.wall_ms()
         content, expires_ms = self.system.ids.new(now_ms), now_ms + self.system.limits.upload_form_s * 1000
         self._contents.reserve(self, content, expires_ms)

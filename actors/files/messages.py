@@ -65,7 +65,8 @@ class FilePatch(Body, frozen=True):
     """New content for a file, or another type or other dimensions for the content that it has.
 
     With `fileSize`, the answer has a form for the new content. The file changes when that has arrived; until then,
-    reads show and give the old one. Without `fileSize` the other fields change at once, and null removes them.
+    reads show and give the old one. Without `fileSize` the other fields change at once, and null removes them. A body
+    without any field gives a form as well, for a content of any size.
     """
 
     file_size: FileSize | UnsetType = UNSET
@@ -237,7 +238,7 @@ class Upload(msgspec.Struct, frozen=True):
     """A content that is reserved for a direct upload."""
 
     content: bytes
-    size_bytes: int
+    size_bytes: int | None
     type: str
     expires_ms: int
 

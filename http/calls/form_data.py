@@ -26,10 +26,10 @@ _BOUNDARY_CHARS_MAX: Final = 70
 class FilePart:
     """A file of a form. Iterate over it once, to its end, before the form is read further."""
 
-    def __init__(self, form: FormData, event: File) -> None:
+    def __init__(self, form: FormData, event: File | Field) -> None:
         self._form = form
         self.name = event.name
-        self.file_name = event.filename
+        self.file_name = event.filename if isinstance(event, File) else None
         self.content_type: str | None = event.headers.get("content-type")
 
     def __aiter__(self) -> FilePart:
@@ -86,12 +86,15 @@ class FormData:
                 f"The body has {announced} bytes, but the file must have {file_bytes}, as fileSize says."
             )
 
-    async def next_file(self) -> FilePart | None:
-        """Read fields until a file comes, and return that; None at the end of the form."""
+    async def next_file(self, name: str | None = None) -> FilePart | None:
+        """Read fields until a file comes, and return that; None at the end of the form.
+
+        A part of this `name` is a file also without a file name: clients that have only the content send none.
+        """
         assert not self.in_file, "the file before was not read to its end"
         while True:
             event = await self.next_event()
-            if isinstance(event, File):
+            if isinstance(event, File) or (isinstance(event, Field) and event.name == name):
                 self._begin_part(event.name)
                 self.in_file = True
                 return FilePart(self, event)
@@ -105,7 +108,7 @@ class FormData:
 
     async def expect_file(self, name: str) -> FilePart:
         """Read fields until the file of this name comes. Raises Invalid for another one, or none."""
-        found = await self.next_file()
+        found = await self.next_file(name)
         if found is None:
             raise Invalid(f"{name}: the form has no such file; send it as the last part.")
         if found.name != name:

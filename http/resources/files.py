@@ -96,7 +96,8 @@ class _Files:
         """Give a file new content, or another type.
 
         With `fileSize` the answer has a form, `upload`, as that of a new file. Until the new content has arrived, reads
-        show and give the old one. Without `fileSize` the other fields change at once.
+        show and give the old one. Without `fileSize` the other fields change at once. A body without any field gives a
+        form as well, for a content of any size.
         """
         id = call.ids[self._kind.name]
         await self._ask(call, PatchFile(tree=self._tree, file=id, body=call.body, if_match=call.if_match))

@@ -145,14 +145,14 @@ def _upload(call: Call) -> BundleUpload:
 
 async def _receive(form: FormData, upload: BundleUpload) -> bool:
     """Read the whole form, and write its file; the answer is whether there is one."""
-    file = await form.next_file()
+    file = await form.next_file("importBundle")
     if file is None:
         return False
     if file.name != "importBundle":
         raise Invalid(f"{file.name[:100]}: the form has a file of this name; name it importBundle.")
     async for piece in file:
         await upload.write(piece)
-    if await form.next_file() is not None:
+    if await form.next_file("importBundle") is not None:
         raise Invalid("importBundle: the form has a second file; send one bundle.")
     return True
 

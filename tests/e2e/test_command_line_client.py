@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -67,10 +68,10 @@ async def test_it_brings_an_experience_up_to_date(server: Server, token: str) ->
 
 
 async def send(server: Server, upload: Json, data: bytes) -> str:
-    """Send the form as the client does, without `bucket`; the entity tag of the answer."""
-    fields = {name: value for name, value in upload["fields"].items() if name != "bucket"}
+    """Send the form as the client does: without `bucket`, and with a file that has no name; the entity tag."""
+    parts = {name: (None, value) for name, value in upload["fields"].items() if name != "bucket"}
     async with server.client("") as client:
-        answer = await client.post(upload["url"], data=fields, files={"file": ("file", data)})
+        answer = await client.post(upload["url"], files={**parts, "file": (None, data)})
         assert answer.status_code == 200, answer.text
         return answer.headers["etag"].replace('"', "")
 
@@ -98,7 +99,31 @@ async def test_it_uploads_files_and_knows_which_were_changed(server: Server, tok
     etag = await send(server, changed["upload"], b"new!")
     assert (await server.call("GET", one, token=token))["s3etag"] == etag == hashlib.md5(b"new!").hexdigest()
     assert await send(server, changed["upload"], b"new!") == etag
+    # Of a file that was changed the client does not tell the size: its library takes another name for the body.
+    unsized = await server.call("PATCH", one, {}, token=token)
+    async with server.client("") as client:
+        assert (await client.get(unsized["url"])).content == b"new!"
+    etag = await send(server, unsized["upload"], b"newer and longer")
+    assert etag == await send(server, unsized["upload"], b"newer and longer")
+    shown = await server.call("GET", one, token=token)
+    assert (shown["s3etag"], shown["fileSize"]) == (etag, 16)
     await server.call("DELETE", one, token=token)
+
+
+async def test_a_form_without_a_size_takes_what_the_application_has_room_for(
+    start_server: Callable[..., Any],
+) -> None:
+    async with start_server(limits={"application_files_bytes_max": 20}) as server:
+        path = await server.application()
+        body = {"name": "a", "type": "file", "fileSize": 8}
+        made = await server.call("POST", f"{path}/files", body, status=201)
+        await send(server, made["upload"], b"12345678")
+        form = (await server.call("PATCH", f"{path}/file/{made['id']}", {}))["upload"]
+        async with server.client("") as client:
+            for size, status in ((13, 413), (12, 200)):
+                parts = {name: (None, value) for name, value in form["fields"].items()}
+                answer = await client.post(form["url"], files={**parts, "file": (None, b"x" * size)})
+                assert answer.status_code == status, answer.text
 
 
 async def test_it_reads_globals_and_the_readme(server: Server, token: str) -> None:
