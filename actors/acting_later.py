@@ -21,7 +21,7 @@ _AUTHOR_ENDS: Final = (
     "With the membership, the role or the account of the author, with the token that was used, and with a transfer "
     "to an owner that the author does not belong to. Somebody who has the right saves it again."
 )
-_JOB_ENDS: Final = "The same, until the job begins: then it ends as `errored`."
+_JOB_ENDS: Final = "The same, also while the job works: it ends as `errored` within two seconds, where it is."
 
 ACTING: Final = (
     Acting(

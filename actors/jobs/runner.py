@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import structlog
 import trio
@@ -25,10 +25,10 @@ from trunkline.actors.jobs.messages import (
     DeleteJobs,
     EndJob,
     EndNotification,
-    JobStatus,
     RequeueJob,
 )
 from trunkline.actors.jobs.notifications import Notifier
+from trunkline.actors.jobs.outcome import Outcome, error_of, refused
 from trunkline.actors.jobs.owner import is_settled, open_jobs
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.jobs.reads import show_job
@@ -64,15 +64,6 @@ _PASSING = (Overloaded, StorageFull, Crashed)
 """Temporary errors, which are not caused by the job: another attempt may succeed."""
 
 _log = structlog.get_logger("trunkline.jobs")
-
-
-class Outcome(NamedTuple):
-    """The outcome of a run. `retry`: another attempt may succeed."""
-
-    status: JobStatus
-    output: Doc | None = None
-    error: dict[str, str] | None = None
-    retry: bool = False
 
 
 class Jobs:
@@ -178,10 +169,13 @@ class Jobs:
                 await self._requeue(job)
 
     async def _run_kind(self, job: Job, kind: JobKind | None) -> Outcome | None:
-        """Do the work; None if the application was deleted. Raises nothing but cancellation."""
+        """Do the work; None if the application was deleted. Raises nothing but cancellation.
+
+        The work ends, where it is, when who requested it loses the right to it.
+        """
         if kind is None:
             return Outcome(
-                "errored", error=_error("Unsupported", "This version of the server has no such job.")
+                "errored", error=error_of("Unsupported", "This version of the server has no such job.")
             )
         outcome: Outcome | None = None
 
@@ -190,8 +184,15 @@ class Jobs:
             outcome = await self._attempt(job, kind)
             nursery.cancel_scope.cancel()
 
+        async def watch() -> None:
+            nonlocal outcome
+            ended = await self._watch(job)
+            if outcome is None:
+                outcome = ended
+            nursery.cancel_scope.cancel()
+
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._show_progress, job, nursery.cancel_scope)
+            nursery.start_soon(watch)
             nursery.start_soon(work)
         return outcome
 
@@ -200,30 +201,34 @@ class Jobs:
             job.check(job.owner.id, job.level)
             return Outcome("completed", output=await kind.run(job))
         except _PASSING as refusal:
-            return Outcome("failed", error=_error(refusal.type, refusal.message), retry=True)
+            return Outcome("failed", error=error_of(refusal.type, refusal.message), retry=True)
         except DomainError as refusal:
-            return Outcome("errored", output=refusal.details, error=_error(refusal.type, refusal.message))
+            return refused(refusal)
         except StoreError as refusal:
             name = (StorageFull if isinstance(refusal, StoreFull) else Overloaded).type
-            return Outcome("failed", error=_error(name, str(refusal)), retry=True)
+            return Outcome("failed", error=error_of(name, str(refusal)), retry=True)
         except Exception as bug:  # noqa: BLE001 - any bug ends the attempt, not the runner
             _log.error("job failed", name=kind.operation, job=job.id.hex(), exc_info=bug)
             sentence = "The server failed to do this job; the fault is logged."
-            return Outcome("failed", error=_error(Crashed.type, sentence), retry=True)
+            return Outcome("failed", error=error_of(Crashed.type, sentence), retry=True)
 
-    async def _show_progress(self, job: Job, work: trio.CancelScope) -> None:
-        """Update the log regularly; cancel the work if the application was deleted."""
+    async def _watch(self, job: Job) -> Outcome | None:
+        """Update the log regularly. Returns when the work must end: None if the application was deleted."""
         shown = (job.completed, job.total)
         while True:
             await trio.sleep(self._system.limits.job_progress_s)
+            try:
+                job.check(job.owner.id, job.level)
+            except DomainError as refusal:
+                return refused(refusal) if self._owner_exists(job.owner) else None
             try:
                 if shown != (job.completed, job.total):
                     shown = (job.completed, job.total)
                     await job.ask(job.owner, job.progress_message())
                 elif not self._owner_exists(job.owner):
-                    work.cancel()
+                    return None
             except NotFound:
-                work.cancel()
+                return None
             except (DomainError, StoreError):
                 continue  # only the log is late
 
@@ -391,7 +396,3 @@ def _has_old(snapshot: Snapshot, parent: bytes, oldest_ms: int) -> bool:
     prefix = keys.record_prefix(JOB.name, parent)
     first = next(snapshot.keys(keys.RECORDS, prefix, keys.prefix_end(prefix)), None)
     return first is not None and int.from_bytes(first[-12:-8], "big") * 1000 < oldest_ms
-
-
-def _error(name: str, message: str) -> dict[str, str]:
-    return {"name": name, "message": message}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from trunkline.actors.authority import check_level
 from trunkline.actors.jobs.messages import JobQueued
+from trunkline.actors.organizations.roles import level_of
 from trunkline.actors.recipes.bulk_create import create_at_once, data_of
 from trunkline.actors.recipes.messages import BulkCreate, BulkCreated, OpenRecipe
 from trunkline.actors.recipes.rows import Rows
@@ -29,6 +31,8 @@ async def bulk_create(call: Call) -> Response:
     if body.make_unique_key_secret:
         if not service.tokens.covers(call.principal.scopes, _KEY_SCOPE):
             raise Forbidden(f"makeUniqueKeySecret: the token lacks {_KEY_SCOPE}, which creates access keys.")
+        access = call.principal.accesses[call.application]
+        check_level(access, level_of(_KEY_SCOPE, "write"), f"makeUniqueKeySecret: {_KEY_SCOPE}")
         if len(rows) > most:
             raise Invalid(
                 f"makeUniqueKeySecret: secrets are shown once, in the response; send at most {most} devices a call."

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.actors.job_desk import Held
 from tests.e2e.conftest import Server
 from tests.e2e.test_dashboard_rights import events_of, problem
 from tests.e2e.test_invitations import mail_to
@@ -17,6 +18,7 @@ from tests.e2e.test_roles import make_farm
 from tests.e2e.test_webhooks import send, webhook
 from trunkline.actors import boot
 from trunkline.actors.acting_later import ACTING
+from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.jobs.runner import Jobs
 
 StartServer = Callable[..., Any]
@@ -123,5 +125,19 @@ async def test_a_job_needs_the_right_of_who_queued_it_when_it_begins(start_serve
         queued = await server.call("POST", f"{device}/export", {}, token=token, status=202)
         await farm.change("carol", role="none")
     async with start_server() as server:
+        log = await job_of(server, farm.barn, queued)
+        assert (log["status"], log["error"]["name"]) == ("errored", "Forbidden")
+
+
+async def test_a_job_that_works_ends_with_the_right_of_who_queued_it(start_server: StartServer) -> None:
+    async with start_server(limits={"job_progress_s": 0.001}) as server:
+        farm = await make_farm(server)
+        token = await farm.join("carol", "collaborate")
+        device = await server.device(farm.barn)
+        work, kinds = Held(), server.system.component(JobQueue).kinds
+        kinds["device.export"] = kinds["device.export"]._replace(run=work)
+        queued = await server.call("POST", f"{device}/export", {}, token=token, status=202)
+        await work.began.wait()
+        await farm.change("carol", role="none")
         log = await job_of(server, farm.barn, queued)
         assert (log["status"], log["error"]["name"]) == ("errored", "Forbidden")

@@ -12,6 +12,8 @@ from tests.e2e.conftest import Server
 from tests.e2e.device_calls import id_of, names
 from tests.e2e.rows import UNKNOWN, api_token
 from tests.e2e.test_exports import ended
+from tests.e2e.test_mandates import answer, api, press, save
+from tests.e2e.test_roles import make_farm
 
 RECIPE: dict[str, Any] = {
     "name": "thermometer",
@@ -170,6 +172,24 @@ async def test_each_device_gets_a_key_of_its_own(start_server: Any) -> None:
         await server.call("POST", path, {"count": 1, "makeUniqueKeySecret": True}, token=token, status=403)
         await server.call("POST", path, {"count": 1}, token=token, status=201)
         assert len(await names(server, application)) == 3
+
+
+async def test_keys_for_devices_need_the_role_that_keys_need(server: Server) -> None:
+    """As `applicationKeys.post` does, also through a workflow."""
+    farm = await make_farm(server)
+    path = await recipe(server, farm.barn)
+    body = {"count": 1, "makeUniqueKeySecret": True}
+    token = await farm.join("carol", "collaborate")
+    refused = await server.call("POST", path, body, token=token, status=403)
+    assert "needs one of the roles edit, admin" in refused["message"]
+    given: dict[str, Any] = {"deviceRecipeId": path.split("/")[-2], "bulkCreateInfo": body}
+    flow = await save(server, farm.barn, token, api("deviceRecipe", "bulkCreate", **given))
+    assert answer(await press(server, flow, given))["error"]["statusCode"] == 403
+    assert await names(server, farm.barn) == []
+    await server.call("POST", path, {"count": 1}, token=token, status=201)
+    await farm.change("carol", role="edit")
+    await server.call("POST", path, body, token=token, status=201)
+    assert answer(await press(server, flow, given))["result"]["created"] == 1
 
 
 async def test_no_secret_of_many_is_guarded_in_the_result(server: Server) -> None:
