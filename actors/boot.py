@@ -28,11 +28,9 @@ from trunkline.actors.archives.schedule import run_schedule
 from trunkline.actors.author_rights import rights_of
 from trunkline.actors.authority import find_user
 from trunkline.actors.bundles.import_jobs import Imports
-from trunkline.actors.catalogue import ACTORS, JOB_KINDS, KINDS, RESOURCES, UPLOADS
-from trunkline.actors.check import check, verify
+from trunkline.actors.catalogue import ACTORS, JOB_KINDS, RESOURCES, UPLOADS
 from trunkline.actors.contents.contents import Contents
 from trunkline.actors.contents.downloads import Downloads
-from trunkline.actors.contents.named import all_contents
 from trunkline.actors.contents.signatures import Signatures
 from trunkline.actors.contents.uploads import Uploads
 from trunkline.actors.devices.backlog import BacklogLane
@@ -59,6 +57,7 @@ from trunkline.actors.jobs.notifications import Notifier
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.jobs.results import Results
 from trunkline.actors.jobs.runner import Jobs
+from trunkline.actors.maintenance import bucket_of, keys_file_of
 from trunkline.actors.organizations.mandates import Authors
 from trunkline.actors.organizations.membership import MEMBER, check_other_admin, memberships
 from trunkline.actors.organizations.messages import RemoveMember
@@ -92,39 +91,23 @@ from trunkline.actors.webhooks.alexa import AlexaCertificates, Fetch
 from trunkline.actors.webhooks.connections import WebhookConnections
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
-from trunkline.store import backup
-from trunkline.store.contents_location import FOLDER, location_of
-from trunkline.store.directory import DataDirectory
 from trunkline.store.env import Store
-from trunkline.store.errors import DirectoryInUse, StoreError
-from trunkline.store.keyring import FILE
-from trunkline.store.reseal import Rotation, rotate_keys
-from trunkline.store.s3 import S3Place
 from trunkline.store.settler import Settler
 from trunkline.store.simulated_disk import SimulatedDisk, write_calls
 
 __all__ = [
-    "FOLDER",
-    "DirectoryInUse",
     "FirstUser",
-    "StoreError",
     "UserLine",
     "add_user",
-    "back_up",
-    "bucket_of",
-    "check",
     "delete_account",
     "delete_user",
     "ensure_first_user",
     "opened",
     "reset_two_factor",
-    "rotate_encryption_key",
-    "rotate_secret",
     "running",
     "set_operator",
     "set_password",
     "users",
-    "verify",
     "verify_email",
 ]
 
@@ -154,7 +137,7 @@ def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
     limits = settings.limits
     store = Store.open(
         Path(settings.data_dir),
-        encryption_keys=_keys_file(settings),
+        encryption_keys=keys_file_of(settings),
         bucket=bucket_of(settings),
         part_bytes=limits.blobs_part_bytes,
         file_threads_max=limits.file_threads_max,
@@ -444,59 +427,3 @@ def _new_password() -> str:
     """Return 21 random characters, with one of each class that a password needs."""
     letters = string.ascii_letters + string.digits
     return "".join(secrets.choice(letters) for _ in range(17)) + secrets.choice(string.digits) + "-aZ"
-
-
-# Maintenance of a data directory.
-
-
-def rotate_secret(path: Path) -> None:
-    """Replace the secret that signs tokens: every token of this data directory becomes invalid."""
-    with DataDirectory.open(path) as directory:
-        directory.rotate_secret()
-
-
-def rotate_encryption_key(settings: Settings, *, discard: bool) -> Rotation:
-    """Seal all stored secrets with a new encryption key, and remove the old one. No server may be running.
-
-    `discard` removes secrets whose key is lost. Raises `StoreError`; then all keys are kept.
-    """
-    path = Path(settings.data_dir)
-    keys_file = _keys_file(settings)
-    with Store.open(path, encryption_keys=keys_file, lost_keys=discard, bucket=bucket_of(settings)) as store:
-        return rotate_keys(
-            store,
-            keys_file or path / FILE,
-            records_per_commit=settings.limits.reseal_records_max,
-            discard=discard,
-        )
-
-
-def _keys_file(settings: Settings) -> Path | None:
-    """The file of the encryption keys; None if it is in the data directory."""
-    return None if settings.encryption_keys_file is None else Path(settings.encryption_keys_file)
-
-
-def bucket_of(settings: Settings) -> S3Place | None:
-    """The bucket of the contents of files; None if they are in the data directory."""
-    if settings.blobs is None:
-        return None
-    name, _, prefix = settings.blobs.removeprefix("s3://").strip("/").partition("/")
-    return S3Place(
-        name,
-        prefix,
-        endpoint=settings.s3_endpoint,
-        region=settings.blobs_region,
-        access_key=settings.blobs_access_key,
-        secret_key=settings.blobs_secret_key,
-    )
-
-
-def back_up(path: Path, target: Path) -> str:
-    """Copy a data directory consistently, with the contents of its files if they are in it; return where they are.
-
-    A server may be running on it.
-    """
-    location = location_of(path)
-    contents = partial(all_contents, KINDS)
-    backup.backup(path, target, contents if location == FOLDER else backup.no_contents)
-    return location

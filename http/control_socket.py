@@ -22,6 +22,7 @@ import trio
 from trunkline.actors import boot
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.errors import DomainError, Invalid
+from trunkline.actors.values.store_errors import DirectoryInUse
 
 SOCKET_NAME = "control.sock"
 LINE_BYTES_MAX = 64 * 1024
@@ -131,9 +132,7 @@ async def _run_line(system: System, line: bytes) -> dict[str, Any]:
         return {"error": "The server failed to run this command; the reason is in its log."}
 
 
-async def ask_server(
-    directory: Path, command: str, arguments: dict[str, str], in_use: boot.DirectoryInUse
-) -> Any:
+async def ask_server(directory: Path, command: str, arguments: dict[str, str], in_use: DirectoryInUse) -> Any:
     """Send a command to the server that holds `directory`.
 
     Raises `Invalid` if the server refuses the command, and `in_use` (the error that showed that the directory is

@@ -1,6 +1,6 @@
 """Output for operators: results on standard output, everything else on standard error.
 
-Text is printed literally, without markup, because a path or an address may contain characters that look like markup.
+Owns what a server prints, which never stops it. Commands print with `typer.echo`.
 """
 
 from __future__ import annotations
@@ -8,12 +8,9 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from typing import Final
+from pathlib import Path
 
-from rich.console import Console
-
-OUT: Final = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
-ERR: Final = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
+import typer
 
 
 class LossyStderr:
@@ -30,15 +27,19 @@ class LossyStderr:
 
 
 def announce(text: str) -> None:
-    """Print a line. A failure is ignored, so that a server continues. (Rich exits the program at a closed pipe.)"""
-    with contextlib.suppress(OSError, SystemExit):
-        OUT.print(text)
+    """Print a line. At the first failure all that is printed later is discarded, so that a server continues."""
+    try:
+        typer.echo(text)
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError), Path(os.devnull).open("w") as nothing:
+            # What the failed line has left in its buffer would fail again when the process ends.
+            os.dup2(nothing.fileno(), sys.stdout.fileno())
 
 
 def warn(text: str) -> None:
-    """Like `announce`, on standard error and in red."""
-    with contextlib.suppress(OSError, SystemExit):
-        ERR.print(text, style="bold red")
+    """Print a line on standard error, in red on a terminal. A failure is ignored."""
+    with contextlib.suppress(OSError, ValueError):
+        typer.secho(text, err=True, fg="red", bold=True)
 
 
 def failure_message(failure: BaseException) -> str:

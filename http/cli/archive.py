@@ -14,7 +14,6 @@ from trunkline.actors.archives.reading import check_archive, in_batches, read_de
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.ids import is_id
 from trunkline.actors.values.timestamps import TIMESTAMP_MS_MAX, parse_iso
-from trunkline.http.terminal import OUT
 from trunkline.limits.table import Limits
 
 archive_app = typer.Typer(help="Archives in a folder: verify them, read them back.", no_args_is_help=True)
@@ -37,12 +36,12 @@ def archive_check(folder: Folder) -> None:
 
     def report(problem: str) -> None:
         problems.append(problem)
-        OUT.print(problem, style="red", soft_wrap=True)
+        typer.secho(problem, fg="red")
 
     found = check_archive(folder, report)
     if problems:
         raise Invalid(f"{folder}: problems found: {len(problems)}.")
-    OUT.print(f"No problem found. Manifests: {found.manifests}, files: {found.files}, bytes: {found.bytes}.")
+    typer.echo(f"No problem found. Manifests: {found.manifests}, files: {found.files}, bytes: {found.bytes}.")
 
 
 @archive_app.command("read")

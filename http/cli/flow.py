@@ -12,7 +12,6 @@ import typer
 from trunkline.actors.engine.case_files import Cases, Outcome, case_files, load_cases, run_cases
 from trunkline.actors.scripts.pool import ScriptPool
 from trunkline.actors.values.errors import Invalid
-from trunkline.http.terminal import ERR, OUT
 from trunkline.limits.table import Limits
 
 flow_app = typer.Typer(help="Workflows in files: test and convert them.", no_args_is_help=True)
@@ -33,18 +32,12 @@ def flow_test(
     failed = [each for each in outcomes if each.problem is not None]
     for each in outcomes:
         if each.problem is None:
-            OUT.print(f"ok      {each.file}: {each.case}", soft_wrap=True, highlight=False, markup=False)
+            typer.echo(f"ok      {each.file}: {each.case}")
         else:
-            OUT.print(
-                f"FAILED  {each.file}: {each.case}: {each.problem}",
-                style="red",
-                soft_wrap=True,
-                highlight=False,
-                markup=False,
-            )
+            typer.secho(f"FAILED  {each.file}: {each.case}: {each.problem}", fg="red")
     if failed:
         raise Invalid(f"{directory}: {len(failed)} of {len(outcomes)} cases failed.")
-    OUT.print(f"All {len(outcomes)} cases passed.")
+    typer.echo(f"All {len(outcomes)} cases passed.")
 
 
 @flow_app.command("convert")
@@ -67,9 +60,9 @@ def flow_convert(
     except msgspec.DecodeError as error:
         raise Invalid(f"{ids}: {error}.") from None
     read = read_exports({str(file): file.read_bytes() for file in files}, given)
-    OUT.print(msgspec.json.encode(read.body).decode())
+    typer.echo(msgspec.json.encode(read.body).decode())
     for placeholder, count in sorted(read.left.items()):
-        ERR.print(f"{placeholder} has no id (it stands there {count} times).")
+        typer.echo(f"{placeholder} has no id (it stands there {count} times).", err=True)
 
 
 async def _run(files: list[Cases]) -> list[Outcome]:

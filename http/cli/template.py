@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from trunkline.actors.values.errors import Invalid
-from trunkline.http.terminal import ERR, OUT
 from trunkline.limits.table import Limits
 
 template_app = typer.Typer(help="Template folders: convert them to bundles.", no_args_is_help=True)
@@ -52,6 +51,6 @@ def template_convert(
         draft.unlink(missing_ok=True)
     for what, count in sorted(converted.left_out.items()):
         if count:
-            ERR.print(f"Left out: {what} ({count})", soft_wrap=True, highlight=False, markup=False)
+            typer.echo(f"Left out: {what} ({count})", err=True)
     made = ", ".join(f"{count} {name}" for name, count in converted.counts.items() if count)
-    OUT.print(f"{file}: {made or 'only the application'}", soft_wrap=True, highlight=False, markup=False)
+    typer.echo(f"{file}: {made or 'only the application'}")

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from tests.actors.house import START_MS, ManualClock
-from trunkline.actors import boot
+from trunkline.actors import boot, maintenance
 from trunkline.actors.accounts import passwords
 from trunkline.actors.accounts.messages import LogIn
 from trunkline.actors.accounts.passwords import check_new_password
@@ -20,7 +20,9 @@ from trunkline.actors.runtime.subscription import Ending
 from trunkline.actors.runtime.system import System
 from trunkline.actors.values.errors import Invalid, NotFound, Overloaded
 from trunkline.actors.values.ids import ROOT
+from trunkline.actors.values.store_errors import DirectoryInUse
 from trunkline.actors.values.timestamps import iso
+from trunkline.actors.verify import verify
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 from trunkline.store import keys
@@ -58,7 +60,7 @@ async def test_what_was_acknowledged_is_there_after_a_restart(settings: Settings
                 await system.ask(Ref("device", ref.id, ROOT), Listen())
             subscription = system.subscribe(ref, "topic", Listen())
         assert subscription.ending is Ending.DRAINING
-    assert boot.verify(Path(settings.data_dir)).ok
+    assert verify(Path(settings.data_dir)).ok
 
 
 @pytest.mark.parametrize("way", ["leave", "raise", "cancel"])
@@ -90,7 +92,7 @@ async def test_what_waits_is_committed_however_the_body_ends(settings: Settings,
 
 
 async def test_a_directory_is_served_by_one(settings: Settings) -> None:
-    in_use = pytest.raises(boot.DirectoryInUse, match=settings.data_dir)
+    in_use = pytest.raises(DirectoryInUse, match=settings.data_dir)
     with boot.opened(settings), in_use, boot.opened(settings):
         pass
     with boot.opened(settings):
@@ -217,8 +219,8 @@ async def test_a_copy_holds_what_was_acknowledged(settings: Settings, tmp_path: 
     with boot.opened(settings) as system:
         async with boot.running(system):
             ref = await create(system)
-    boot.back_up(Path(settings.data_dir), tmp_path / "copy")
-    assert boot.verify(tmp_path / "copy").ok
+    maintenance.back_up(Path(settings.data_dir), tmp_path / "copy")
+    assert verify(tmp_path / "copy").ok
     with boot.opened(Settings(data_dir=str(tmp_path / "copy"))) as system:
         assert stored(system, ref)
 
@@ -226,9 +228,9 @@ async def test_a_copy_holds_what_was_acknowledged(settings: Settings, tmp_path: 
 async def test_a_new_secret_is_another_one(settings: Settings) -> None:
     with boot.opened(settings) as system:
         before = system.store.directory.secret()
-        with pytest.raises(boot.DirectoryInUse):
-            boot.rotate_secret(Path(settings.data_dir))
-    boot.rotate_secret(Path(settings.data_dir))
+        with pytest.raises(DirectoryInUse):
+            maintenance.rotate_secret(Path(settings.data_dir))
+    maintenance.rotate_secret(Path(settings.data_dir))
     with boot.opened(settings) as system:
         assert system.store.directory.secret() != before
 
@@ -240,7 +242,7 @@ async def test_what_is_wrong_is_found(settings: Settings) -> None:
         with system.store.memory_map.env.begin(write=True) as transaction:
             key = keys.record_key("application", ROOT, ref.id)
             transaction.delete(key, db=system.store.memory_map.handles[keys.RECORDS])
-    report = boot.verify(Path(settings.data_dir))
+    report = verify(Path(settings.data_dir))
     left_behind = [problem for problem in report.problems if problem.startswith("indexes ")]
     assert len(left_behind) == 3
     assert report.problems == [

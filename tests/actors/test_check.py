@@ -11,7 +11,8 @@ from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import button, create_flow, press, waiting_triggers
 from tests.actors.house import running_house
 from tests.patience import PATIENCE_S
-from trunkline.actors import boot
+from trunkline.actors import maintenance
+from trunkline.actors.verify import verify
 from trunkline.store import codec, keys, pages
 from trunkline.store.batch import Batch
 from trunkline.store.directory import data_file
@@ -51,14 +52,14 @@ def root(data: Path, name: str) -> int:
 
 
 async def test_a_sound_directory_has_no_problem(data: Path) -> None:
-    told, here = boot.check(data), boot.verify(data)
+    told, here = maintenance.check(data), verify(data)
     assert (told.problems, told.counts, told.format) == ([], here.counts, here.format)
     assert told.counts[keys.EVENTS] == 500
 
 
 async def test_a_directory_in_use_is_checked(tmp_path: Path) -> None:
     async with running_house(tmp_path / "data"):
-        assert boot.check(tmp_path / "data").problems == []
+        assert maintenance.check(tmp_path / "data").problems == []
 
 
 async def test_triggers_that_wait_are_checked_in_their_own_forms(tmp_path: Path) -> None:
@@ -73,25 +74,25 @@ async def test_triggers_that_wait_are_checked_in_their_own_forms(tmp_path: Path)
         with trio.fail_after(PATIENCE_S):
             while len(waiting_triggers(house)) < 3:  # two triggers and the marker of the first run
                 await trio.lowlevel.checkpoint()
-        assert boot.check(path).problems == []
+        assert maintenance.check(path).problems == []
     # After a stop they wait for the next start.
     with Store.open(path) as store:
         with store.snapshot() as snapshot:
             waiting = {bytes(key): len(key) for key in snapshot.keys(keys.TRIGGERS, b"", None)}
         assert sorted(waiting.values()).count(keys.TRIGGER_KEY_BYTES) == 2
-        assert boot.check(path).problems == []
+        assert maintenance.check(path).problems == []
         batch = Batch()
         for key in waiting:
             batch.put(keys.TRIGGERS, key, b"\xc1")  # a byte that neither form has
         store.journal.submit(batch)
-    problems = boot.check(path).problems
+    problems = maintenance.check(path).problems
     assert sorted(each.split(" ")[1].rstrip(":") for each in problems) == sorted(key.hex() for key in waiting)
 
 
 async def test_a_page_that_ends_the_process_is_told(data: Path) -> None:
     """What was read before stays known, and the last sentence says where and how it ended."""
     zero(data, data_file(data).read_bytes().rfind(b"event 000250") // PAGE)
-    report = boot.check(data)
+    report = maintenance.check(data)
     assert report.problems[0].startswith(f"{data_file(data)} is damaged: events: page ")
     assert f"The check of {data} died of SIG" in report.problems[-1]
     assert "in the reading of the database events" in report.problems[-1]
@@ -104,7 +105,7 @@ async def test_a_page_that_ends_the_process_is_told(data: Path) -> None:
 async def test_what_can_be_read_is_read(data: Path) -> None:
     """Here LMDB reports an error and does not die; the other databases are read all the same."""
     zero(data, root(data, keys.RECORDS))
-    report = boot.check(data)
+    report = maintenance.check(data)
     assert report.problems[0].startswith(f"{data_file(data)} is damaged: records: page ")
     assert any(problem.startswith("records: after 0 entries: ") for problem in report.problems)
     assert set(report.counts) == set(keys.DATABASES) - {keys.RECORDS, keys.INDEXES}, "indexes need records"
@@ -113,7 +114,7 @@ async def test_what_can_be_read_is_read(data: Path) -> None:
 
 async def test_a_store_that_cannot_even_be_opened_is_told(data: Path) -> None:
     zero(data, root(data, ""))
-    problems = boot.check(data).problems
+    problems = maintenance.check(data).problems
     assert problems[0].startswith(f"{data_file(data)} is damaged: databases: page ")
     with pytest.raises(StoreDamaged):
         Store.open(data)
@@ -123,7 +124,7 @@ async def test_a_store_that_cannot_even_be_opened_is_told(data: Path) -> None:
 async def test_a_cut_file_is_told(data: Path, size: int) -> None:
     with data_file(data).open("r+b") as file:
         file.truncate(size)
-    report = boot.check(data)
+    report = maintenance.check(data)
     assert report.problems[0].startswith(f"{data_file(data)} is damaged: ")
 
 
@@ -133,4 +134,4 @@ def test_where_there_is_no_store_there_is_nothing_to_check(tmp_path: Path, conte
         (tmp_path / "store").mkdir()
         data_file(tmp_path).write_bytes(content)
     with pytest.raises(BackupRefused, match="holds no store"):
-        boot.check(tmp_path)
+        maintenance.check(tmp_path)

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from tests.actors.house import House, running_house
-from trunkline.actors import boot
 from trunkline.actors.accounts.tokens import TokenPost
 from trunkline.actors.applications.keys import KeyPost
 from trunkline.actors.applications.messages import (
@@ -24,6 +23,7 @@ from trunkline.actors.records.messages import CreateRecord, Creator, ListRecords
 from trunkline.actors.records.summary import SummaryChoice
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
+from trunkline.actors.verify import verify
 from trunkline.store import checksums, codec, keys, migrations
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store
@@ -90,7 +90,7 @@ async def test_a_directory_of_format_1_opens_as_it_is(tmp_path: Path) -> None:
         await fill(house)
         before, application = await shown(house), house.application
     make_old(data)
-    assert boot.verify(data).problems[0].startswith("The store is in format 1")
+    assert verify(data).problems[0].startswith("The store is in format 1")
     async with running_house(data) as house:
         house.application = application
         after = await shown(house)
@@ -98,7 +98,7 @@ async def test_a_directory_of_format_1_opens_as_it_is(tmp_path: Path) -> None:
         for name in [name for name in page if name.startswith(bytes(12).hex())]:
             del page[name]  # running the house again makes one more application of this owner
     assert after == before
-    assert boot.verify(data).problems == []
+    assert verify(data).problems == []
     assert (data / "backups" / "format-1").is_dir()
 
 
@@ -125,7 +125,7 @@ async def test_passwords_of_format_3_are_sealed(tmp_path: Path) -> None:
         place: dict[str, Any] = {"kind": kind.name, "id": b"w" * 12, "field": "basicAuthPassword"}
         assert store.keyring.unseal(doc["basicAuthPassword"], **place) == PASSWORD
         assert "basicAuthPassword" not in codec.decode(snapshot.get(keys.RECORDS, plain) or b"")
-    assert boot.verify(data).problems == []
+    assert verify(data).problems == []
     assert PASSWORD.encode() in (data / "backups" / "format-3" / "store" / "data.mdb").read_bytes()
 
 

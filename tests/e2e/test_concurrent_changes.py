@@ -14,7 +14,7 @@ import trio
 from tests.e2e.conftest import Server
 from tests.e2e.server_process import serving, trunkline
 from tests.patience import PATIENCE_S
-from trunkline.actors import boot
+from trunkline.actors.verify import verify
 
 StartServer = Callable[..., Any]
 
@@ -75,7 +75,7 @@ async def test_no_guarded_change_is_lost(start_server: StartServer, tmp_path: Pa
                 nursery.start_soon(Writer(client, f"{path}/{made['id']}").add_one)
         assert count_of(await server.call("GET", f"{path}/{made['id']}")) == WRITERS
         await all_agree(server, path)
-    assert boot.verify(tmp_path / "data").problems == []
+    assert verify(tmp_path / "data").problems == []
 
 
 async def test_unguarded_changes_leave_one_whole_record(start_server: StartServer, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ async def test_unguarded_changes_leave_one_whole_record(start_server: StartServe
         record = await server.call("GET", each)
         assert record["description"] == record["name"].replace("name", "description")
         await all_agree(server, path)
-    assert boot.verify(tmp_path / "data").problems == []
+    assert verify(tmp_path / "data").problems == []
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from tests.rules.markdown import code, codes, first_paragraph, table
 from trunkline.actors import boot
 from trunkline.actors.catalogue import JOB_KINDS
 from trunkline.actors.values.structs import Message
+from trunkline.http.cli.late import loaded
 from trunkline.http.cli.main import app
 from trunkline.http.pages.metrics import MetricsCollector
 from trunkline.http.serve import make_dispatcher
@@ -59,15 +60,24 @@ configured."""
 
 def commands() -> str:
     """Every command with its arguments and options."""
-    return "\n\n".join(_command_sections(typer.main.get_command(app), "trunkline"))
+    return "\n\n".join(part for name, command in command_tree() for part in _command_section(name, command))
 
 
-def _command_sections(command: Any, name: str) -> Iterator[str]:
-    inner = getattr(command, "commands", None)
-    if inner is not None:
+def command_tree() -> Iterator[tuple[str, Any]]:
+    """Every command by its name, such as `trunkline user add`."""
+
+    def inside(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+        inner = getattr(command, "commands", None)
+        if inner is None:
+            yield name, command
+            return
         for word, each in inner.items():
-            yield from _command_sections(each, f"{name} {word}")
-        return
+            yield from inside(loaded(each), f"{name} {word}")
+
+    return inside(typer.main.get_command(app), "trunkline")
+
+
+def _command_section(name: str, command: Any) -> Iterator[str]:
     arguments = [each for each in command.params if each.param_type_name == "argument"]
     usage = " ".join([name, *(_argument(each) for each in arguments)])
     yield f"### `{usage}`"

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from trunkline.http.cli.main import app
+from tests.rules.operator_tables import command_tree
 from trunkline.http.wire.engine import DESCRIPTORS_BESIDE
 from trunkline.limits.settings import Settings, load_settings
 from trunkline.limits.table import Limits
@@ -31,10 +30,15 @@ def dockerfile(checkout: Path) -> str:
     return (checkout / "docs" / "deploy" / "Dockerfile").read_text(encoding="utf-8")
 
 
+def options_of(name: str) -> set[str]:
+    """The options of a command."""
+    command = dict(command_tree())[f"trunkline {name}"]
+    return {option for param in command.params for option in param.opts}
+
+
 def serve_options() -> set[str]:
     """The options of `trunkline serve`."""
-    command: Any = typer.main.get_command(app)
-    return {option for param in command.commands["serve"].params for option in param.opts}
+    return options_of("serve")
 
 
 def test_the_unit_starts_the_server(service: Any) -> None:
@@ -88,8 +92,7 @@ def test_the_timer_backs_the_data_of_the_service_up(checkout: Path, service: Any
     program = service["ExecStart"].split()[0]
     assert f"{program} backup --data /var/lib/{service['StateDirectory']} " in unit
     assert f"\nUser={service['User']}\nGroup={service['Group']}\n" in unit
-    command: Any = typer.main.get_command(app)
-    assert "--data" in {option for param in command.commands["backup"].params for option in param.opts}
+    assert "--data" in options_of("backup")
     timer = (checkout / "docs" / "deploy" / "trunkline-backup.timer").read_text(encoding="utf-8")
     assert "OnCalendar=" in timer
     assert "Persistent=true" in timer

@@ -76,7 +76,7 @@ def test_every_route_is_documented(documents: dict[str, str]) -> None:
 def test_every_command_and_option_is_documented(documents: dict[str, str]) -> None:
     text = documents[OPERATIONS]
     lacking = []
-    for path, command in commands():
+    for path, command in operator_tables.command_tree():
         section = text.partition(f"### `{path}")[2].partition("\n### ")[0]
         lacking += [
             f"{path} {name}" for name in options_of(command) if not re.search(rf"[`/]{name}\b", section)
@@ -172,7 +172,7 @@ def test_the_first_two_blocks_of_the_readme_are_the_two_commands(documents: dict
 
 
 def test_every_command_that_is_named_exists(documents: dict[str, str]) -> None:
-    known = {"trunkline": typer.main.get_command(app), **dict(commands())}
+    known = {"trunkline": typer.main.get_command(app), **dict(operator_tables.command_tree())}
     unknown = []
     for document, call in calls_of_the_command_line(documents):
         path, *rest = call.split()
@@ -194,7 +194,12 @@ def test_every_command_that_is_named_exists(documents: dict[str, str]) -> None:
 
 def test_every_variable_that_is_named_exists(documents: dict[str, str]) -> None:
     known = {ENV_PREFIX + name.upper() for name in Settings.__dataclass_fields__} | {CONFIG_VARIABLE}
-    known |= {param.envvar for _, command in commands() for param in command.params if param.envvar}
+    known |= {
+        param.envvar
+        for _, command in operator_tables.command_tree()
+        for param in command.params
+        if param.envvar
+    }
     named = {
         (document, name)
         for document, text in documents.items()
@@ -281,20 +286,6 @@ def test_the_changelog_knows_the_version(checkout: Path, documents: dict[str, st
 
 
 # Reading the documents and the command line.
-
-
-def commands() -> Iterator[tuple[str, Any]]:
-    """Every command, such as `trunkline user add`, with its parameters."""
-
-    def inside(command: Any, path: str) -> Iterator[tuple[str, Any]]:
-        inner = getattr(command, "commands", None)
-        if inner is None:
-            yield path, command
-            return
-        for word, each in inner.items():
-            yield from inside(each, f"{path} {word}")
-
-    return inside(typer.main.get_command(app), "trunkline")
 
 
 def options_of(command: Any) -> list[str]:

@@ -1,0 +1,52 @@
+"""Commands that are imported when they run.
+
+A command is registered by its name, the sentence that lists of commands show of it, and the place of its function or of
+its group. So `trunkline --version` and `trunkline --help` import no command, and each command only what it uses.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+
+class LateCommand(TyperCommand):
+    """Stands for a command until it runs."""
+
+    place = ""
+    """`module:name` of a function or of a `typer.Typer`."""
+
+    def load(self) -> Any:
+        """The command itself, or the group."""
+        module, _, name = self.place.partition(":")
+        found = getattr(import_module(module), name)
+        if isinstance(found, typer.Typer):
+            command: Any = typer.main.get_group(found)
+        else:
+            alone = typer.Typer(add_completion=False)
+            alone.command()(found)
+            command = typer.main.get_command(alone)
+        command.name = self.name
+        return command
+
+    def make_context(self, *arguments: Any, **named: Any) -> Any:
+        """Parse the arguments of the command itself, which then runs."""
+        return self.load().make_context(*arguments, **named)
+
+
+def loaded(command: Any) -> Any:
+    """The command itself, if `command` stands for one."""
+    return command.load() if isinstance(command, LateCommand) else command
+
+
+def late_command(app: typer.Typer, name: str, place: str, help: str) -> None:
+    """Register the command or the group `name`, which is imported from `place` when it runs."""
+    late = type("Late", (LateCommand,), {"place": place})
+    app.command(name, cls=late, help=help)(_nothing)
+
+
+def _nothing() -> None:
+    """What a late command is made of until it is loaded."""

@@ -1,0 +1,83 @@
+"""`trunkline secret`, `trunkline backup` and `trunkline check`: maintenance of a data directory.
+
+The store is imported when one of them runs, so that their help is shown at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trunkline.http.cli.options import ConfigOption, DataOption, existing_directory
+
+secret_app = typer.Typer(help="The secret of tokens, and the keys of stored secrets.", no_args_is_help=True)
+
+
+@secret_app.command("rotate")
+def secret_rotate(data: DataOption = None, config: ConfigOption = None) -> None:
+    """Replace the secret that signs tokens, which revokes every token. The server must be stopped."""
+    from trunkline.actors import maintenance
+
+    path = existing_directory(data, config).data_dir
+    maintenance.rotate_secret(Path(path))
+    typer.echo(f"The secret of {path} is replaced; every user and device must log in again.")
+
+
+@secret_app.command("rekey")
+def secret_rekey(
+    discard: Annotated[
+        bool,
+        typer.Option("--discard", help="Remove stored secrets whose encryption key is lost."),
+    ] = False,
+    data: DataOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Encrypt all stored secrets with a new key and remove the old one. The server must be stopped."""
+    from trunkline.actors import maintenance
+
+    done = maintenance.rotate_encryption_key(existing_directory(data, config), discard=discard)
+    lost = f" Discarded, because their key is lost: {done.discarded}." if discard else ""
+    typer.echo(f"Stored secrets encrypted with the new key {done.key}: {done.resealed}.{lost}")
+
+
+def backup_command(
+    target: Annotated[Path, typer.Argument(help="A directory that does not exist or is empty.")],
+    data: DataOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Copy a consistent snapshot of a data directory, also while a server runs."""
+    from trunkline.actors import maintenance
+
+    path = existing_directory(data, config).data_dir
+    location = maintenance.back_up(Path(path), target)
+    typer.echo(f"{path} is copied to {target}; `trunkline check --data {target}` verifies the copy.")
+    if location != maintenance.FOLDER:
+        typer.echo(f"The contents of files are in {location}; they are not in the copy.")
+
+
+def check_command(data: DataOption = None, config: ConfigOption = None) -> None:
+    """Read a whole data directory or backup and verify its contents, also while a server runs."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from trunkline.actors import maintenance
+
+    settings = existing_directory(data, config)
+    path, keys_file = settings.data_dir, settings.encryption_keys_file
+    bucket = maintenance.bucket_of(settings)
+    report = maintenance.check(Path(path), None if keys_file is None else Path(keys_file), bucket)
+    table = Table("database", "entries", title=path)
+    for name, count in report.counts.items():
+        table.add_row(name, str(count))
+    Console(soft_wrap=True, highlight=False, markup=False, emoji=False).print(table)
+    for problem in report.problems:
+        typer.secho(problem, fg="red")
+    if not report.ok:
+        shown = len(report.problems)
+        more = f"; the first {shown} are shown" if report.problem_count > shown else ""
+        typer.echo(f"trunkline: {path}: problems found: {report.problem_count}{more}.", err=True)
+        sys.exit(1)
+    typer.echo("No problem found.")

@@ -1,0 +1,100 @@
+"""`trunkline serve`: options of the server, and what it prints at its start.
+
+Imports the demo only for --demo.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import structlog
+import trio
+import typer
+
+from trunkline.http.cli.options import ConfigOption, DataOption, effective_settings
+from trunkline.http.terminal import announce, warn
+from trunkline.limits.settings import Settings, service_variables
+
+if TYPE_CHECKING:
+    from trunkline.http.serve import RunningServer
+
+
+def serve_command(
+    data: DataOption = None,
+    host: Annotated[str | None, typer.Option(help="The address to listen on (default: 127.0.0.1).")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="The port to listen on, 0 for any (default: 8080).")
+    ] = None,
+    limits: Annotated[
+        str | None,
+        typer.Option(metavar="off|FILE.toml", help="Disable the throttles, or override single limits."),
+    ] = None,
+    certfile: Annotated[
+        str | None,
+        typer.Option(metavar="FILE.pem", help="The certificate chain; with --keyfile, serves TLS."),
+    ] = None,
+    keyfile: Annotated[
+        str | None, typer.Option(metavar="FILE.pem", help="The private key of the certificate.")
+    ] = None,
+    ca_certs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.pem",
+            help="The authorities of client certificates; clients are then asked for one.",
+        ),
+    ] = None,
+    blobs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="s3://BUCKET/PREFIX",
+            help="Where the contents of files are kept (default: in the data directory).",
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(metavar="fast|stock", help="The HTTP engine (default: fast); stock is for comparisons."),
+    ] = None,
+    config: ConfigOption = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Also run an application with simulated devices.")
+    ] = False,
+) -> None:
+    """Serve a data directory until SIGTERM. On a first start the first user is created."""
+    from trunkline.http.serve import (  # the whole server, which the help does not need
+        configure_logging,
+        serve,
+    )
+
+    more = {"certfile": certfile, "keyfile": keyfile, "ca_certs": ca_certs, "engine": engine, "blobs": blobs}
+    settings = effective_settings(config, limits, data_dir=data, host=host, port=port, **more)
+    if demo:
+        from trunkline.http.cli.demo import demo_settings
+
+        settings = demo_settings(settings)
+    configure_logging(settings)
+    if ignored := service_variables(os.environ):
+        structlog.get_logger("trunkline.serve").warning(
+            "ignored variables with which a container platform announces services", variables=ignored
+        )
+    if limits == "off":
+        warn("THE THROTTLES ARE OFF. This is for load tests; never serve devices like this.")
+    trio.run(partial(serve, settings, ready=partial(_announce_start, settings=settings, demo=demo)))
+
+
+async def _announce_start(server: RunningServer, *, settings: Settings, demo: bool) -> None:
+    """Print the URL of the server and the first user, if one was created; then run the demo if requested."""
+    announce(f"The console: {server.url}/console")
+    first = server.first_user
+    if first is not None and first.password is not None:
+        announce(f"First user: {first.email}  password: {first.password}  (shown only now)")
+    elif demo:
+        from trunkline.http.cli.demo import log_in_hint
+
+        announce(log_in_hint(server))
+    announce(f"Trunkline serves {settings.data_dir} at {server.url} (the API: {server.url}/docs)")
+    if demo:
+        from trunkline.http.cli.demo import run_demo_on
+
+        await run_demo_on(server)
