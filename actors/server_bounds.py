@@ -118,8 +118,15 @@ BOUNDS: Final = (
         "Open streams",
         "A connection and its buffer",
         ("streams_max",),
-        "None yet: `application_streams_max` bounds those of an application, not those of an owner.",
+        "Owner; at most half of the places. All of them need a token.",
         ("actors/runtime/streams.py",),
+    ),
+    ServerBound(
+        "Connections that last: streams, links and WebSockets of webhooks",
+        "A connection for hours",
+        ("connections_max",),
+        "Owner; at most half of all connections. Those of calls are nobody's: they close when they are idle.",
+        ("actors/runtime/system.py",),
     ),
     ServerBound(
         "Connections of integrations",

@@ -654,7 +654,10 @@ class Limits:
         "HTTP/2 connection",
     )
     connections_max: int = _bound(
-        16_384, "connections", "Each costs a task and its buffers: some 7 kB, with TLS 23 kB."
+        16_384,
+        "connections",
+        "Each costs a task and its buffers: some 7 kB, with TLS 23 kB. An owner has streams, links and WebSockets of "
+        "webhooks on at most half of them; more get 503.",
     )
     accept_batch_connections_max: int = _bound(
         64, "connections", "Measured: p99 690 ms with 1, 17 ms with 64.", "wake-up"
@@ -688,7 +691,9 @@ class Limits:
     keep_alive_max_s: float = _bound(
         60, "seconds", "Proxies close a connection that is idle for longer.", "stream"
     )
-    streams_max: int = _bound(10_000, "streams", "As many as connections: each stream is one.")
+    streams_max: int = _bound(
+        16_384, "streams", "As many as connections, as each stream is one; half of them for one owner. Then 503."
+    )
     stream_buffer_length_max: int = _bound(
         256,
         "events",

@@ -23,6 +23,7 @@ import structlog
 import trio
 
 from trunkline.actors.devices.command_messages import DeliverCommands, LinkClosed, LinkCommand, LinkOpened
+from trunkline.actors.records.owners import Owners
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import DomainError, Forbidden, Gone, NotFound
 from trunkline.store import keys
@@ -82,12 +83,16 @@ class Link:
         "is_closed",
         "is_taking",
         "number",
+        "owner",
         "peripherals_after",
         "session",
     )
 
-    def __init__(self, application: bytes, device: bytes, number: int, session: LinkSession) -> None:
+    def __init__(
+        self, application: bytes, device: bytes, number: int, session: LinkSession, owner: bytes
+    ) -> None:
         self.application = application
+        self.owner = owner
         self.device = device
         self.number = number
         self.session = session
@@ -118,6 +123,7 @@ class Links:
         self.acknowledged = 0
         self.expired = 0
         self._system = system
+        self._owners = system.component(Owners)
         self._numbers = count(1)
         self._open: dict[bytes, Link] = {}
         self._retries: dict[int, Callable[[], None]] = {}
@@ -149,12 +155,19 @@ class Links:
         """Log that a device has a link; it is open when that is on disk, and gets the commands that wait.
 
         `then` is called with None just before the first commands come, or with the error if it was not stored: then
-        there is no link. An older link of the device is ended at that time. Raises as `System.begin`, then there is no
-        link either. Whoever gets a link calls `close`, also before `then` was called.
+        there is no link. An older link of the device is ended at that time. Raises as `System.begin`, and `Overloaded`
+        if the owner of the application has half of all connections; then there is no link either. Whoever gets a link
+        calls `close`, also before `then` was called.
         """
-        link = Link(application, device, next(self._numbers), session)
+        owner = self._owners.of(application)
+        link = Link(application, device, next(self._numbers), session, owner)
         message = LinkOpened(number=link.number, address=address, origin=origin)
-        pending = self._system.begin(Ref("device", application, device), message)
+        self._system.lasting.take_at_once(owner)
+        try:
+            pending = self._system.begin(Ref("device", application, device), message)
+        except BaseException:
+            self._system.lasting.leave(owner)
+            raise
         assert pending is not None, "a device has no turn that waits"
         is_gateway, gateway = pending.value
         if is_gateway:
@@ -184,7 +197,9 @@ class Links:
 
     def close(self, link: Link, reason: str) -> None:
         """Log that a link is closed. It carries nothing from now on. Idempotent; never raises."""
-        link.is_closed = True
+        if not link.is_closed:
+            link.is_closed = True
+            self._system.lasting.leave(link.owner)
         if self._open.get(link.device) is link:
             del self._open[link.device]
         received, sent = link.session.counts()

@@ -232,6 +232,8 @@ class OwnerShares:
         return account
 
     def _floor_s(self) -> float:
+        if not self.waiting_max:
+            return 0.0  # nobody waits, so nobody's time is compared
         return min((each.used_s for each in self._accounts.values() if not each.is_idle), default=0.0)
 
     def _forget_idle(self, owner: Hashable, account: _Account) -> None:

@@ -1,9 +1,14 @@
-"""All open streams of this process: their limit, publishing, and their end."""
+"""All open streams of this process: their limits, publishing, and their end.
+
+An owner gets at most half of them, and each is one of the connections that last, of which an owner gets half as well.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
+from trunkline.actors.runtime.owner_shares import OwnerShares
 from trunkline.actors.runtime.ref import APPLICATION
 from trunkline.actors.runtime.subscription import Ending, Events, Subscription
 from trunkline.actors.values.errors import Overloaded
@@ -19,24 +24,25 @@ class Streams:
     `published` counts events put into buffers, `slow_consumers` readers whose stream was closed as too slow.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, lasting: OwnerShares) -> None:
         self.published = 0
         self.slow_consumers = 0
         self._limits = limits
+        self._lasting = lasting
+        self._places = OwnerShares("streams", limits.streams_max, leaves=1)
         # A dict, not a set: it keeps the order of subscribing, so that tests are deterministic.
-        self._open: dict[Subscription, None] = {}
+        self._open: dict[Subscription, Hashable] = {}
+        """Who is charged for each."""
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def open(self, mailbox: Mailbox, topic: str) -> Subscription:
-        """Subscribe to `topic` of the actor of `mailbox`. Raises `Overloaded` at the limits.
+    def open(self, mailbox: Mailbox, topic: str, owner: Hashable) -> Subscription:
+        """Subscribe to `topic` of the actor of `mailbox`, charged to `owner`. Raises `Overloaded` at the limits.
 
         The streams of an application have larger buffers, because many devices share them.
         """
         limits = self._limits
-        if len(self._open) >= limits.streams_max:
-            raise Overloaded(f"{limits.streams_max} streams are open, which is the bound of this server.")
         if mailbox.subscribers is None:
             mailbox.subscribers = {}
         length_max, bytes_max = limits.stream_buffer_length_max, limits.stream_buffer_bytes_max
@@ -48,14 +54,23 @@ class Streams:
                 )
             length_max = limits.application_stream_buffer_length_max
             bytes_max = limits.application_stream_buffer_bytes_max
+        self._places.take_at_once(owner)
+        try:
+            self._lasting.take_at_once(owner)
+        except BaseException:
+            self._places.leave(owner)
+            raise
         subscription = Subscription(mailbox.subscribers, topic, length_max=length_max, bytes_max=bytes_max)
         mailbox.subscribers.setdefault(topic, {})[subscription] = None
-        self._open[subscription] = None
+        self._open[subscription] = owner
         return subscription
 
     def close(self, subscription: Subscription) -> None:
         """Remove a subscription whose reader has left. Idempotent."""
-        self._open.pop(subscription, None)
+        if subscription in self._open:
+            owner = self._open.pop(subscription)
+            self._places.leave(owner)
+            self._lasting.leave(owner)
         readers = subscription.readers.get(subscription.topic)
         if readers is not None:
             readers.pop(subscription, None)

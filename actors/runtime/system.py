@@ -108,7 +108,9 @@ class System:
         self.clock = clock
         self.random_bytes = random_bytes
         self.ids = IdFactory(random_bytes)
-        self.streams = Streams(limits)
+        self.lasting = OwnerShares("lasting connections", limits.connections_max, leaves=1)
+        """Of the connections, those of streams, links and WebSockets of webhooks, which stay open without calls."""
+        self.streams = Streams(limits, self.lasting)
         self.revocations = Revocations()
         self.payer: Callable[[], Hashable] = lambda: None
         """Who is charged for what the task works on."""
@@ -406,13 +408,16 @@ class System:
     # Streams.
 
     def subscribe(self, ref: Ref, topic: str, message: Message) -> Subscription:
-        """Open a bounded stream of `topic` events of the actor at `ref` (`message` only activates it)."""
+        """Open a bounded stream of `topic` events of the actor at `ref`, charged to who asks for it.
+
+        `message` only activates the actor.
+        """
         if self.draining:
             raise Overloaded("The server is stopping.")
         mailbox = self._mailboxes.get(ref) or self._open(ref, message)
         if mailbox.queue is None:  # a busy actor exists, and its memory belongs to the turn
             self._turns.activate(mailbox, message)
-        return self.streams.open(mailbox, topic)
+        return self.streams.open(mailbox, topic, self.payer())
 
     def has_subscribers(self, ref: Ref, topic: str) -> bool:
         """True if a `publish` would reach a subscriber; if not, the event need not be encoded."""

@@ -1,7 +1,8 @@
 """The WebSocket connections of webhooks that are open now, and the ends that workflows are still to be told of.
 
-Owns how many there are in an application, which of them a workflow can send to, and when the server closes them. Does
-not own the connections themselves (`http/resources/webhook_connections.py`), nor what their triggers say (`actor.py`).
+Owns how many there are in an application, which of them a workflow can send to, and when the server closes them. Each
+is one of the lasting connections, of which an owner gets at most half (`System.lasting`). Does not own the connections
+themselves (`http/resources/webhook_connections.py`), nor what their triggers say (`actor.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import structlog
 import trio
 
 from trunkline.actors.records.kinds import APPLICATION
+from trunkline.actors.records.owners import Owners
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.revocations import Bearer
 from trunkline.actors.values.errors import DomainError, Overloaded, StorageFull
@@ -73,7 +75,10 @@ class WebhookConnections:
 
     def __init__(self, system: System) -> None:
         self._system = system
+        self._owners = system.component(Owners)
         self._open: dict[bytes, dict[str, Connection]] = {}
+        self._charged: dict[str, bytes] = {}
+        """Who is charged for each, by its id for replies."""
         self._watches: dict[bytes, Bearer] = {}
         """What tells of the deletion of an application, by its id."""
         self._ends: deque[_End] = deque()
@@ -81,13 +86,16 @@ class WebhookConnections:
         self._wake = trio.Event()
 
     def add(self, connection: Connection) -> None:
-        """Add a connection before it is open. Raises `Overloaded` if the application has too many."""
+        """Add a connection before it is open. Raises `Overloaded` if the application or its owner has too many."""
         application, most = connection.ref.parent, self._system.limits.webhook_connections_max
         opened = self._open.get(application, {})
         if len(opened) >= most:
             raise Overloaded(
                 f"{most} WebSocket connections to webhooks of this application are open, which is the bound."
             )
+        owner = self._owners.of(application)
+        self._system.lasting.take_at_once(owner)
+        self._charged[connection.reply_id] = owner
         self._open.setdefault(application, opened)[connection.reply_id] = connection
         self._watch(application)
 
@@ -96,6 +104,7 @@ class WebhookConnections:
         application = connection.ref.parent
         opened = self._open[application]
         del opened[connection.reply_id]
+        self._system.lasting.leave(self._charged.pop(connection.reply_id))
         if not opened:
             del self._open[application]
             self._system.revocations.release(self._watches.pop(application))

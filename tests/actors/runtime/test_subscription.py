@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.actors.probes import TOPIC, Add, AddSlowly, Begin, Peek, tally, workshop
 from trunkline.actors.runtime.mailbox import Mailbox
+from trunkline.actors.runtime.owner_shares import OwnerShares
 from trunkline.actors.runtime.streams import Streams
 from trunkline.actors.runtime.subscription import Ending, Subscription
 from trunkline.actors.values.errors import NotFound, Overloaded
@@ -171,14 +172,30 @@ async def test_the_actor_does_not_encode_for_nobody(tmp_path: Path) -> None:
 
 
 async def test_streams_are_bounded(tmp_path: Path) -> None:
-    limits = Limits().override({"streams_max": 2})
+    limits = Limits().override({"streams_max": 4})
     async with workshop(tmp_path, limits=limits) as shop:
         first, second = await shop.begin(1, 2)
+        shop.system.payer = lambda: "greedy"
         streams = [shop.system.subscribe(ref, TOPIC, Peek()) for ref in (first, second)]
-        with pytest.raises(Overloaded, match="2 streams are open"):
+        with pytest.raises(Overloaded, match="2 streams of this owner are under way"):
             shop.system.subscribe(first, TOPIC, Peek())
-        shop.system.streams.close(streams[0])
+        shop.system.payer = lambda: "quiet"
         shop.system.subscribe(first, TOPIC, Peek())
+        shop.system.payer = lambda: "greedy"
+        for _ in range(2):
+            shop.system.streams.close(streams[0])  # the second time changes nothing
+        shop.system.subscribe(first, TOPIC, Peek())
+        with pytest.raises(Overloaded):
+            shop.system.subscribe(first, TOPIC, Peek())
+
+
+async def test_streams_that_are_closed_leave_nothing_taken(tmp_path: Path) -> None:
+    async with workshop(tmp_path, limits=Limits().override({"application_streams_max": 1})) as shop:
+        (ref,) = await shop.begin(1)
+        stream = shop.system.subscribe(ref, TOPIC, Peek())
+        assert shop.system.lasting.running == 1
+        shop.system.streams.close(stream)
+        assert shop.system.lasting.running == 0
 
 
 async def test_a_stream_of_nobody_is_refused_and_costs_nothing(tmp_path: Path) -> None:
@@ -245,8 +262,8 @@ async def test_closing_twice_is_no_error(tmp_path: Path) -> None:
 
 
 def test_a_registry_counts_only_what_was_put_into_a_buffer() -> None:
-    streams, mailbox = Streams(Limits()), Mailbox(tally(1))
-    ended = streams.open(mailbox, TOPIC)
+    streams, mailbox = Streams(Limits(), OwnerShares("lasting connections", 8)), Mailbox(tally(1))
+    ended = streams.open(mailbox, TOPIC, "owner")
     ended.end(Ending.GONE)
     streams.publish(mailbox, TOPIC, [(1, b"e")])
     streams.publish(mailbox, "another topic", [(1, b"e")])
