@@ -111,7 +111,7 @@ BOUNDS: Final = (
         "Bulk calls",
         "Its items until they are committed, some 10 ms a thousand",
         ("bulk_items_max", "bulk_waiting_calls_max"),
-        "None yet: in order of arrival. The throttles of applications bound how many come.",
+        "Owner, in turns, with a place for each item.",
         ("http/calls/dispatch.py",),
     ),
     ServerBound(

@@ -1150,10 +1150,10 @@ class Limits:
     bulk_items_max: int = _bound(
         1000,
         "items",
-        "Rows that array inserts write at a time: some 20 ms of the event loop with their commit; others wait.",
+        "Rows that array inserts write at a time: some 20 ms of the event loop with their commit. Owners take turns.",
     )
     bulk_waiting_calls_max: int = _bound(
-        64, "calls", "A MiB of JSON each, and about a second of work; above it 503."
+        64, "calls", "A MiB of JSON each, about a second of work. Above it one of the owner with the most is 503."
     )
     waiting_writes_max: int = _bound(
         2_048,

@@ -6,7 +6,7 @@ application belongs, so that thirty applications of one user get no more than on
 to the user who calls, and what anybody may ask for to the address that asks.
 
 A free place goes to the owner with the fewest places, and among equals to the one that has used them for the shortest
-time. If as many calls wait as may, a call of an owner with fewer of them takes the room of the newest call of the owner
+time. A call may need several places; those behind it do not pass it. If as many calls wait as may, a call of an owner with fewer of them takes the room of the newest call of the owner
 with the most. So who has filled the room is refused, never somebody else.
 """
 
@@ -30,9 +30,10 @@ _ACCOUNTS_MAX: Final = 1024
 class _Turn:
     """A call that waits until it has a place or a refusal."""
 
-    __slots__ = ("given", "refusal", "settled")
+    __slots__ = ("given", "places", "refusal", "settled")
 
-    def __init__(self) -> None:
+    def __init__(self, places: int) -> None:
+        self.places = places
         self.settled = trio.Event()
         self.given = False
         self.refusal: Overloaded | None = None
@@ -47,6 +48,11 @@ class _Account:
         self.running = 0
         self.used_s = used_s
         self.waiting: deque[_Turn] = deque()
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """Who has the least is first."""
+        return self.running, self.used_s
 
     @property
     def is_idle(self) -> bool:
@@ -99,14 +105,15 @@ class OwnerShares:
     # Using a place.
 
     @asynccontextmanager
-    async def place(self, owner: Hashable) -> AsyncIterator[None]:
-        """Have a place meanwhile. Raises as `take`."""
-        await self.take(owner)
+    async def place(self, owner: Hashable, places: int = 1) -> AsyncIterator[None]:
+        """Have a place meanwhile, or several, at most all. Raises as `take`."""
+        places = max(1, min(places, self.places))
+        await self.take(owner, places)
         began_s = trio.current_time()
         try:
             yield
         finally:
-            self.leave(owner, trio.current_time() - began_s)
+            self.leave(owner, places * (trio.current_time() - began_s), places)
 
     @contextmanager
     def place_at_once(self, owner: Hashable) -> Iterator[None]:
@@ -124,17 +131,17 @@ class OwnerShares:
 
     # Taking and leaving.
 
-    async def take(self, owner: Hashable) -> None:
-        """Take a place, which the caller gives back with `leave`. Raises `Overloaded` if too many calls wait.
+    async def take(self, owner: Hashable, places: int = 1) -> None:
+        """Take places, which the caller gives back with `leave`. Raises `Overloaded` if too many calls wait.
 
         If the caller is cancelled, it has no place.
         """
         account = self._account(owner)
-        if self._may_run(account) and not account.waiting:
-            self._give(account)
+        if self._may_run(account, places) and not account.waiting and self._is_next(account):
+            self._give(account, places)
             return
         self._make_room(owner, account)
-        turn = _Turn()
+        turn = _Turn(places)
         account.waiting.append(turn)
         self._waiting[owner] = account
         self._length += 1
@@ -142,9 +149,10 @@ class OwnerShares:
             await turn.settled.wait()
         except BaseException:
             if turn.given:
-                self.leave(owner)
+                self.leave(owner, places=places)
             elif turn.refusal is None:
                 self._withdraw(owner, account, turn)
+                self._pass_on()  # smaller calls may have waited behind this one
                 self._forget_idle(owner, account)
             raise
         if turn.refusal is not None:
@@ -159,35 +167,39 @@ class OwnerShares:
         self._forget_idle(owner, account)
         raise self._refusal(account.running, "are under way")
 
-    def leave(self, owner: Hashable, used_s: float = 0.0) -> None:
-        """Give a place back that was used for so long."""
+    def leave(self, owner: Hashable, used_s: float = 0.0, places: int = 1) -> None:
+        """Give places back that were used for so long, the times of all together."""
         account = self._accounts[owner]
-        account.running -= 1
+        account.running -= places
         account.used_s += used_s
-        self._free += 1
+        self._free += places
         self._pass_on()
         self._forget_idle(owner, account)
 
     # The order.
 
-    def _may_run(self, account: _Account) -> bool:
-        return account.running * self.leaves < self._free
+    def _may_run(self, account: _Account, places: int = 1) -> bool:
+        return account.running * self.leaves < self._free and places <= self._free
 
-    def _give(self, account: _Account) -> None:
-        self._free -= 1
-        account.running += 1
+    def _is_next(self, account: _Account) -> bool:
+        """Whether nobody waits who is first, such as a call that needs more places than are free."""
+        return not self._waiting or account.rank < min(each.rank for each in self._waiting.values())
+
+    def _give(self, account: _Account, places: int = 1) -> None:
+        self._free -= places
+        account.running += places
 
     def _pass_on(self) -> None:
         """Give the free places to calls that wait."""
         while self._free and self._waiting:
-            owner, account = min(self._waiting.items(), key=lambda each: (each[1].running, each[1].used_s))
-            if not self._may_run(account):
-                return  # the others have as many places or more
+            owner, account = min(self._waiting.items(), key=lambda each: each[1].rank)
             turn = account.waiting[0]
+            if not self._may_run(account, turn.places):
+                return  # the others have as many places or more, or do not pass it
             self._withdraw(owner, account, turn)
             if account.waiting:
                 self._waiting[owner] = self._waiting.pop(owner)  # behind the others
-            self._give(account)
+            self._give(account, turn.places)
             turn.given = True
             turn.settled.set()
 

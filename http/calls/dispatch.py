@@ -31,6 +31,7 @@ from trunkline.actors.devices.traffic import Traffic
 from trunkline.actors.readers import LATER, read_at_once
 from trunkline.actors.records.revision import WithEtag, answer_etag
 from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.runtime.owner_shares import OwnerShares
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
 from trunkline.actors.runtime.work import current_work, noted
@@ -40,7 +41,6 @@ from trunkline.http.calls.access import check_resource_access
 from trunkline.http.calls.admissions import Admission, Admissions, CallTemplate, work_of
 from trunkline.http.calls.audit import execute_audited
 from trunkline.http.calls.auth import Tokens, check_scope
-from trunkline.http.calls.bulk_queue import BulkQueue
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.call_statistics import CallStatistics
 from trunkline.http.calls.entity_tag import tag_matches
@@ -78,7 +78,8 @@ class Dispatcher:
         self.login_failures = LoginFailures(system.limits.logged_logins_per_minute_max)
         self.public_answers = PublicAnswers(system.limits)
         self.idempotent_calls = IdempotentCalls(system)
-        self.bulk_queue = BulkQueue(system.limits.bulk_items_max, system.limits.bulk_waiting_calls_max)
+        limits = system.limits
+        self.bulk_calls = OwnerShares("bulk calls", limits.bulk_items_max, limits.bulk_waiting_calls_max)
         self.admissions = Admissions(system.limits.admission_cache_length_max)
         self.statistics = CallStatistics()
         self.certificate_expires_s: Callable[[], float] = lambda: math.inf
@@ -159,7 +160,7 @@ class Dispatcher:
         self.system.check_load()
         message = self.message(call, route.message)
         if route.bulk and type(call.body) is list:
-            async with self.bulk_queue.slot(len(call.body)):
+            async with self.bulk_calls.place(self.system.payer(), len(call.body)):
                 value, verdict = await self.system.ask(ref or self.ref(call), message, call.stamp)
         else:
             value, verdict = await self.system.ask(ref or self.ref(call), message, call.stamp)

@@ -157,7 +157,7 @@ class Route:
     backlog_handler: Handler | None = None
     """Handles the calls whose query has `backlog=true`, and decodes their bodies."""
     bulk: bool = False
-    """A call whose body is an array waits in the queue of bulk calls."""
+    """A call whose body is an array takes its turn among the bulk calls, by owner, and a place for each item."""
     takes_key: bool = False
     """Calls may have an Idempotency-Key (`idempotency.py`). The owner of their answers is the actor at `to`; a handler
     keeps them with `Call.keep`."""

@@ -93,10 +93,10 @@ async def test_a_query_with_many_conditions_leaves_the_event_loop(start_server: 
         reads, taken = server.system.reads, 0
         take = reads.take
 
-        async def counted(owner: Any) -> None:
+        async def counted(owner: Any, places: int) -> None:
             nonlocal taken
             taken += 1
-            await take(owner)
+            await take(owner, places)
 
         reads.take = counted
         folded = [{"a": {"$contains": f"{number}-", "$ci": True}} for number in range(90)]

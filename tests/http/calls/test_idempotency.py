@@ -170,7 +170,7 @@ async def test_a_stored_answer_needs_the_access_that_the_call_needs(tmp_path: Pa
 
 
 async def test_a_key_is_refused_while_its_first_call_is_in_work(tmp_path: Path) -> None:
-    """The first one waits in the queue of bulk calls."""
+    """The first one waits for its turn among the bulk calls."""
     async with both_paths(tmp_path / "data") as paths, trio.open_nursery() as nursery:
         twin = paths.fast
         body, answers = b'[{"a":1},{"a":2}]', []
@@ -178,10 +178,10 @@ async def test_a_key_is_refused_while_its_first_call_is_in_work(tmp_path: Path) 
         async def insert() -> None:
             answers.append(await twin.wired.ask(keyed(twin, ROWS, body=body)))
 
-        queue = twin.dispatcher.bulk_queue
-        async with queue.slot(twin.house.system.limits.bulk_items_max):
+        turns = twin.dispatcher.bulk_calls
+        async with turns.place("somebody", twin.house.system.limits.bulk_items_max):
             nursery.start_soon(insert)
-            while not queue.waiting:
+            while not turns.waiting:
                 await trio.lowlevel.checkpoint()
             busy = await twin.wired.ask(keyed(twin, ROWS, body=body))
             assert busy.error() == (409, "InWork")
@@ -198,14 +198,14 @@ async def test_a_client_that_leaves_has_its_answer_when_it_comes_back(tmp_path: 
     async with both_paths(tmp_path / "data") as paths:
         for twin in paths:
             peer = await twin.wired.connect()
-            queue = twin.dispatcher.bulk_queue
-            async with queue.slot(twin.house.system.limits.bulk_items_max):
+            turns = twin.dispatcher.bulk_calls
+            async with turns.place("somebody", twin.house.system.limits.bulk_items_max):
                 await peer.send(keyed(twin, ROWS, body=b'[{"a":1},{"a":2}]'))
-                while not queue.waiting:
+                while not turns.waiting:
                     await trio.lowlevel.checkpoint()
                 await peer.close()
                 await wait_all_tasks_blocked()
-                assert queue.waiting == 1, "the call goes on"
+                assert turns.waiting == 1, "the call goes on"
             await wait_all_tasks_blocked()
             again = await _until_known(twin)
             assert again.status == 201

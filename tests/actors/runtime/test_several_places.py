@@ -1,4 +1,4 @@
-"""The queue of bulk calls bounds the items in progress, keeps the order, and releases what a cancelled call held."""
+"""Calls that need several places: they pass side by side while they fit, and a large one is not passed for ever."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from trunkline.actors.runtime.owner_shares import OwnerShares
 from trunkline.actors.values.errors import Overloaded
-from trunkline.http.calls.bulk_queue import BulkQueue
 
 
 class Callers:
-    """A queue, and callers that enter it, stay until told, and leave."""
+    """Shares, and callers that take places, stay until told, and leave. The owner of one is the part after a point."""
 
     def __init__(self, nursery: trio.Nursery, items_max: int = 10, waiting_max: int = 3) -> None:
-        self.queue = BulkQueue(items_max, waiting_max)
+        self.shares = OwnerShares("bulk calls", items_max, waiting_max)
         self.on: list[str] = []
         self._nursery = nursery
         self._leave: dict[str, trio.Event] = {}
@@ -35,7 +35,7 @@ class Callers:
 
     async def _drive(self, name: str, items: int) -> None:
         with self._scopes[name]:
-            async with self.queue.slot(items):
+            async with self.shares.place(name.partition(".")[2], items):
                 self.on.append(name)
                 try:
                     await self._leave[name].wait()
@@ -58,16 +58,7 @@ async def test_small_calls_pass_side_by_side_and_a_large_one_alone() -> None:
         await callers.leave("large")
         assert callers.on == ["c"]
         await callers.leave("c")
-        assert callers.queue.waiting == 0
-
-
-async def test_nothing_and_an_empty_array_pass() -> None:
-    async with trio.open_nursery() as nursery:
-        callers = Callers(nursery)
-        await callers.come("all", 10)
-        await callers.come("empty", 0)
-        assert callers.on == ["all", "empty"]
-        nursery.cancel_scope.cancel()
+        assert callers.shares.waiting == 0
 
 
 @pytest.mark.parametrize("who", ["first", "waits", "let in"])
@@ -96,9 +87,52 @@ async def test_so_many_wait_and_no_more() -> None:
         callers = Callers(nursery)
         for name in ("on", "1", "2", "3"):
             await callers.come(name, 10)
-        with pytest.raises(Overloaded, match="3 bulk calls wait already"):
-            async with callers.queue.slot(1):
+        with pytest.raises(Overloaded, match="3 bulk calls of this owner wait already"):
+            async with callers.shares.place("", 1):
                 raise AssertionError
         await callers.leave("on")
         assert callers.on == ["1"]
+        nursery.cancel_scope.cancel()
+
+
+async def test_owners_take_turns_and_a_large_call_is_not_passed_for_ever(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async with trio.open_nursery() as nursery:
+        callers = Callers(nursery, waiting_max=20)
+        for name in ("1.many", "2.many", "3.many", "4.many"):
+            await callers.come(name, 10)
+        await callers.come("1.few", 10)
+        await trio.sleep(1)
+        await callers.leave("1.many")
+        assert callers.on == ["1.few"]
+        await callers.come("1.small", 3)
+        await trio.sleep(1)
+        await callers.leave("1.few")
+        assert callers.on == ["1.small"], "it has used less; what does not fit beside it waits"
+        for number in range(2, 5):
+            await callers.come(f"{number}.small", 1)
+        assert callers.on == ["1.small"], "it does not pass others with what it has already"
+        await trio.sleep(4)
+        await callers.leave("1.small")
+        assert callers.on == ["2.many"], "3 places for 4 seconds are more than 10 for one"
+        nursery.cancel_scope.cancel()
+
+
+async def test_who_fills_the_room_is_refused_and_nobody_else() -> None:
+    refused: list[str] = []
+
+    async def call(callers: Callers, name: str) -> None:
+        try:
+            async with callers.shares.place(name.partition(".")[2], 10):
+                await trio.sleep_forever()
+        except Overloaded:
+            refused.append(name)
+
+    async with trio.open_nursery() as nursery:
+        callers = Callers(nursery)
+        for name in ("1.many", "2.many", "3.many", "4.many", "1.few", "5.many"):
+            nursery.start_soon(call, callers, name)
+            await wait_all_tasks_blocked()
+        assert refused == ["4.many", "5.many"]
         nursery.cancel_scope.cancel()
