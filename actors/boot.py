@@ -208,7 +208,9 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(Fleets(system, partial(read, system)))
     system.add_component(Inactivity(system))
     system.add_component(Links(system))
-    system.add_component(BacklogLane(system.limits, system.clock, partial(holds_backlog, system)))
+    system.add_component(
+        BacklogLane(system.limits, system.clock, partial(holds_backlog, system), owners.of)
+    )
     system.add_component(Programs(system))
     system.add_component(ReadCalls(partial(read, system)))
     system.add_component(BranchMemory())

@@ -139,7 +139,7 @@ BOUNDS: Final = (
         "Backlogs that wait",
         "Their bytes",
         ("backlog_waiting_bytes_max",),
-        "Application, in turns; it may have as many as it leaves free for others.",
+        "Owner, in turns, then application; an owner may have as many as all leave free.",
         ("actors/devices/backlog.py",),
     ),
     ServerBound(

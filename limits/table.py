@@ -1143,7 +1143,7 @@ class Limits:
     backlog_waiting_bytes_max: int = _bound(
         128 * MIB,
         "bytes",
-        "The bodies of calls that wait. An application may use as much as all leave free; above it 503.",
+        "The bodies of calls that wait. An owner may use as much as all leave free; above it 503.",
     )
 
     # The store.

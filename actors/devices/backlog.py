@@ -8,9 +8,10 @@ Turns are given out in batches of at most `backlog_batch_states_max` states. Whe
 event loop belongs to others for four times as long as the batch took, if they have so much to do; then comes the next
 batch. So a live state waits for one batch at most, and backlogs get a fifth of a busy loop.
 
-Applications take turns, and within an application its devices. An application waits while its budget is used up, while
-its workflows have half as many triggers waiting as may, and while half of the memory for reports that are not settled
-is in use: live states need the other half.
+Owners take turns, for an owner the applications, and in an application the devices. An owner may have as many bytes
+waiting as all owners together leave free, so who fills the room is refused. An application waits while its budget is
+used up, while its workflows have half as many triggers waiting as may, and while half of the memory for reports that
+are not settled is in use: live states need the other half.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 import math
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -46,10 +47,10 @@ _HELD_S: Final = 0.05
 class _Call:
     """A call that waits, or has its turn. `refusal` if the server stops before."""
 
-    __slots__ = ("batch", "device", "event", "owner", "refusal", "size_bytes", "states", "verdict")
+    __slots__ = ("batch", "device", "event", "refusal", "size_bytes", "states", "verdict", "waiting")
 
-    def __init__(self, owner: _Waiting, device: bytes, states: int, size_bytes: int) -> None:
-        self.owner = owner
+    def __init__(self, waiting: _Waiting, device: bytes, states: int, size_bytes: int) -> None:
+        self.waiting = waiting
         self.device = device
         self.states = states
         self.size_bytes = size_bytes
@@ -70,16 +71,19 @@ class _Batch:
 
 
 class _Waiting:
-    """What waits of one application: the calls of each device, the device first whose turn it is."""
+    """What waits of one application: the calls of each device, the device first whose turn it is.
 
-    __slots__ = ("application", "devices", "size_bytes", "states", "window")
+    `row` is that of the owner, while anything waits.
+    """
+
+    __slots__ = ("application", "devices", "row", "states", "window")
 
     def __init__(self, application: bytes, window: VolumeWindow | None) -> None:
         self.application = application
         self.window = window
         self.devices: OrderedDict[bytes, deque[_Call]] = OrderedDict()
+        self.row: _Row | None = None
         self.states = 0
-        self.size_bytes = 0
 
     @property
     def first(self) -> _Call:
@@ -93,7 +97,6 @@ class _Waiting:
     def add(self, call: _Call) -> None:
         self.devices.setdefault(call.device, deque()).append(call)
         self.states += call.states
-        self.size_bytes += call.size_bytes
 
     def remove(self, call: _Call) -> None:
         """Remove a call; the other calls of its device come after those of the other devices."""
@@ -104,16 +107,33 @@ class _Waiting:
         else:
             del self.devices[call.device]
         self.states -= call.states
-        self.size_bytes -= call.size_bytes
+
+
+class _Row:
+    """What waits of one owner: the applications, that one first whose turn it is."""
+
+    __slots__ = ("applications", "owner", "size_bytes")
+
+    def __init__(self, owner: Hashable) -> None:
+        self.owner = owner
+        self.applications: deque[_Waiting] = deque()
+        self.size_bytes = 0
 
 
 class BacklogLane:
     """The lane of one system. A component; run `run` in a nursery for as long as it is used.
 
-    `is_held` says whether the backlog of an application must wait for something else than its budget.
+    `is_held` says whether the backlog of an application must wait for something else than its budget, `owner_of` who
+    owns it.
     """
 
-    def __init__(self, limits: Limits, clock: Clock, is_held: Callable[[bytes], bool]) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        clock: Clock,
+        is_held: Callable[[bytes], bool],
+        owner_of: Callable[[bytes], Hashable] = lambda application: application,
+    ) -> None:
         self.waiting = 0
         """Calls that wait."""
         self.waiting_bytes = 0
@@ -123,8 +143,10 @@ class BacklogLane:
         self._limits = limits
         self._clock = clock
         self._is_held = is_held
+        self._owner_of = owner_of
         self._applications: OrderedDict[bytes, _Waiting] = OrderedDict()
-        self._row: deque[_Waiting] = deque()
+        self._rows: OrderedDict[Hashable, _Row] = OrderedDict()
+        """By owner, in the order of their turns: those for whom something waits."""
         self._changed = trio.Event()
         self._stopping = False
 
@@ -175,11 +197,12 @@ class BacklogLane:
     def stop(self) -> None:
         """Refuse all calls that wait, and those that come."""
         self._stopping = True
-        for waiting in self._row:
-            for calls in waiting.devices.values():
-                for call in calls:
-                    call.refusal = _stopping()
-                    call.event.set()
+        for row in self._rows.values():
+            for waiting in row.applications:
+                for calls in waiting.devices.values():
+                    for call in calls:
+                        call.refusal = _stopping()
+                        call.event.set()
 
     # Coming and going.
 
@@ -197,17 +220,24 @@ class BacklogLane:
         calls = waiting.devices.get(device.id, ())
         if len(calls) >= limits.backlog_waiting_calls_max:
             raise self._no_room(waiting, f"{len(calls)} calls with a backlog of this device wait already.")
-        if waiting.size_bytes + size_bytes > limits.backlog_waiting_bytes_max - self.waiting_bytes:
-            raise self._no_room(
-                waiting, f"{waiting.size_bytes} bytes of backlogs of this application wait already."
-            )
-        if not waiting.devices:
-            self._row.append(waiting)
+        row = waiting.row or self._row_of(device.parent)
+        if row.size_bytes + size_bytes > limits.backlog_waiting_bytes_max - self.waiting_bytes:
+            raise self._no_room(waiting, f"{row.size_bytes} bytes of backlogs of this owner wait already.")
+        if waiting.row is None:
+            waiting.row = row
+            row.applications.append(waiting)
+            self._rows[row.owner] = row
         waiting.add(call)
         self.waiting += 1
         self.waiting_bytes += size_bytes
+        row.size_bytes += size_bytes
         self._changed.set()
         return call
+
+    def _row_of(self, application: bytes) -> _Row:
+        """The row of the owner of an application; a new one if nothing waits."""
+        owner = self._owner_of(application)
+        return self._rows.get(owner) or _Row(owner)
 
     def _waiting_of(self, application: bytes) -> _Waiting:
         """What waits of an application. Forgets another one where nothing waits or counts any more, if there is one."""
@@ -227,37 +257,81 @@ class BacklogLane:
     def _leave(self, call: _Call) -> None:
         """A call is answered, or does not wait any longer."""
         if call.batch is None:
+            waiting = call.waiting
+            row = waiting.row
+            assert row is not None
             self._remove(call)
-            if not call.owner.devices:
-                self._row.remove(call.owner)
+            if not waiting.devices:
+                row.applications.remove(waiting)
+                self._forget_empty(row)
             return
         call.batch.open -= 1
         if not call.batch.open:
             call.batch.answered.set()
 
     def _remove(self, call: _Call) -> None:
-        call.owner.remove(call)
+        """A call waits no longer. The application stays in the row of its owner, which the caller looks at."""
+        waiting = call.waiting
+        row = waiting.row
+        assert row is not None
+        waiting.remove(call)
         self.waiting -= 1
         self.waiting_bytes -= call.size_bytes
+        row.size_bytes -= call.size_bytes
+        if not waiting.devices:
+            waiting.row = None
+
+    def _forget_empty(self, row: _Row) -> None:
+        if not row.applications:
+            self._rows.pop(row.owner, None)
 
     # Turns.
 
     def _next_batch(self) -> tuple[_Batch, float]:
         """Give out the turns of the next batch; if there are none, the second value is when to look again."""
-        now_s, row, held = self._clock.monotonic_s(), self._row, []
-        batch, room, again_s = _Batch(), self._limits.backlog_batch_states_max, math.inf
-        while row and row[0].first.states <= room:
-            waiting = row.popleft()
-            given, hold_s = self._give_turns(waiting, batch, room, now_s)
+        now_s, again_s = self._clock.monotonic_s(), math.inf
+        batch, room = _Batch(), self._limits.backlog_batch_states_max
+        held: list[_Row] = []
+        while self._rows:
+            owner, row = next(iter(self._rows.items()))
+            given, hold_s, is_full = self._give_turns_of_owner(row, batch, room, now_s)
             room -= given
             self.states += given
+            again_s = min(again_s, hold_s)
+            if is_full and not given:
+                break  # the first call that may have its turn needs more than is left of the batch
+            del self._rows[owner]
+            if is_full:
+                self._rows[owner] = row  # behind the others
+            elif row.applications:
+                held.append(row)
+        for row in reversed(held):
+            self._rows[row.owner] = row
+            self._rows.move_to_end(row.owner, last=False)
+        return batch, again_s
+
+    def _give_turns_of_owner(
+        self, row: _Row, batch: _Batch, room: int, now_s: float
+    ) -> tuple[int, float, bool]:
+        """Give turns to an owner for so many states.
+
+        Returns how many, when the applications that are held are looked at again, and whether one that is not held has
+        more than there was room for.
+        """
+        applications, held = row.applications, []
+        given, again_s = 0, math.inf
+        while applications and applications[0].first.states <= room - given:
+            waiting = applications.popleft()
+            more, hold_s = self._give_turns(waiting, batch, room - given, now_s)
+            given += more
             if hold_s:
                 again_s = min(again_s, hold_s)
                 held.append(waiting)
             elif waiting.devices:
-                row.append(waiting)
-        row.extendleft(reversed(held))
-        return batch, again_s
+                applications.append(waiting)
+        is_full = bool(applications)
+        applications.extendleft(reversed(held))
+        return given, again_s, is_full
 
     def _give_turns(self, waiting: _Waiting, batch: _Batch, room: int, now_s: float) -> tuple[int, float]:
         """Give turns to an application for so many states; return how many, and if it is held, for how long."""
@@ -289,7 +363,7 @@ class BacklogLane:
 
     def _too_late(self, call: _Call) -> TooManyRequests:
         self.refused += 1
-        window, retry_s = call.owner.window, self._retry_s(call.owner)
+        window, retry_s = call.waiting.window, self._retry_s(call.waiting)
         verdict = None if window is None else window.peek(self._clock.monotonic_s())
         return TooManyRequests(
             f"The backlog waited for its turn for {self._limits.backlog_wait_s:g} seconds, behind others. "

@@ -54,7 +54,13 @@ class Lane:
     def __init__(self, nursery: trio.Nursery, limits: Limits) -> None:
         self.clock = ManualClock()
         self.held: set[bytes] = set()
-        self.lane = BacklogLane(limits, self.clock, lambda application: application in self.held)
+        self.owners: dict[bytes, bytes] = {}
+        self.lane = BacklogLane(
+            limits,
+            self.clock,
+            lambda application: application in self.held,
+            lambda application: self.owners.get(application, application),
+        )
         self.on: list[str] = []
         self.order: list[str] = []
         self.refused: dict[str, DomainError] = {}
