@@ -72,6 +72,7 @@ from trunkline.actors.records.kinds import APPLICATION, USER
 from trunkline.actors.records.listing import ids_of_facet
 from trunkline.actors.records.owners import Owners
 from trunkline.actors.retention import Retention
+from trunkline.actors.runtime import threads
 from trunkline.actors.runtime.loop_watch import LoopWatch
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
@@ -208,9 +209,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(Fleets(system, partial(read, system)))
     system.add_component(Inactivity(system))
     system.add_component(Links(system))
-    system.add_component(
-        BacklogLane(system.limits, system.clock, partial(holds_backlog, system), owners.of)
-    )
+    system.add_component(BacklogLane(system.limits, system.clock, partial(holds_backlog, system), owners.of))
     system.add_component(Programs(system))
     system.add_component(ReadCalls(partial(read, system)))
     system.add_component(BranchMemory())
@@ -268,6 +267,7 @@ def _fetch_certificate(limits: Limits) -> Fetch:
 async def running(system: System) -> AsyncIterator[System]:
     """Run the system, its background tasks and the jobs while the body runs; at its end commit what still waits."""
     use_threads(system.limits.password_threads_max, system.payer)
+    threads.charge(system.payer)
     async with trio.open_nursery() as nursery:
         await nursery.start(system.run)
         nursery.start_soon(system.component(Settler).run)

@@ -692,7 +692,9 @@ class Limits:
         60, "seconds", "Proxies close a connection that is idle for longer.", "stream"
     )
     streams_max: int = _bound(
-        16_384, "streams", "As many as connections, as each stream is one; half of them for one owner. Then 503."
+        16_384,
+        "streams",
+        "As many as connections, as each stream is one; half of them for one owner. Then 503.",
     )
     stream_buffer_length_max: int = _bound(
         256,
@@ -1153,7 +1155,9 @@ class Limits:
         "Rows that array inserts write at a time: some 20 ms of the event loop with their commit. Owners take turns.",
     )
     bulk_waiting_calls_max: int = _bound(
-        64, "calls", "A MiB of JSON each, about a second of work. Above it one of the owner with the most is 503."
+        64,
+        "calls",
+        "A MiB of JSON each, about a second of work. Above it one of the owner with the most is 503.",
     )
     waiting_writes_max: int = _bound(
         2_048,

@@ -353,7 +353,7 @@ class ContentDraft:
         self._contents.writing_bytes -= self.size_bytes
         with trio.CancelScope(shield=True):
             # Also of a call that is cancelled nothing may be left; it takes a moment.
-            await trio.to_thread.run_sync(self._draft.__exit__, kind, error, trace)
+            await self._contents.in_thread(lambda: self._draft.__exit__(kind, error, trace))
 
 
 def check_size(size_bytes: int, bytes_max: int, room_bytes: int) -> None:

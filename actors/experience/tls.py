@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-import trio
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
+from trunkline.actors.runtime.threads import SHORT, in_thread
 from trunkline.actors.values.certificates import check_not_expired, read_certificates
 from trunkline.actors.values.errors import Invalid
 
@@ -25,7 +25,7 @@ async def check_key(text: str) -> None:
 
     Raises `Invalid`.
     """
-    await trio.to_thread.run_sync(_load, text, False)
+    await in_thread(SHORT, _load, text, False)
 
 
 def key_fingerprint(text: str) -> str:

@@ -27,6 +27,7 @@ from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import ENDED
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
+from trunkline.actors.runtime.threads import RESULTS, in_thread
 from trunkline.actors.values.errors import (
     Crashed,
     Forbidden,
@@ -228,7 +229,7 @@ class Download:
         """Read the next piece in a worker thread."""
         if self._content is None or not self._left:
             return None
-        return await trio.to_thread.run_sync(self._piece, self._content)
+        return await in_thread(RESULTS, self._piece, self._content)
 
     def _piece(self, content: Content) -> bytes:
         piece = content.read(min(PIECE_BYTES, self._left))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import trio
 
 from trunkline.actors.outgoing.http_calls import Address, Undelivered, resolve
+from trunkline.actors.runtime.threads import SHORT, in_thread
 
 
 class Tls(NamedTuple):
@@ -29,7 +30,7 @@ Connection = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 
 async def dial(host: str, port: int, tls: Tls | None, *, private: bool) -> Connection:
     """Connect to a host, with TLS if `tls` is given. Raises `Undelivered`. The caller sets a deadline."""
-    context = None if tls is None else await trio.to_thread.run_sync(tls_context, tls)
+    context = None if tls is None else await in_thread(SHORT, tls_context, tls)
     stream = await _connect(host, port, await resolve(host, port, private=private))
     if context is None:
         return stream

@@ -21,6 +21,7 @@ import httpx
 import msgspec
 import trio
 
+from trunkline.actors.runtime.threads import SHORT, in_thread
 from trunkline.actors.values.errors import Invalid
 
 ADDRESSES_MAX = 4
@@ -193,7 +194,7 @@ async def send(
     addresses = await resolve(url.raw_host.decode("ascii"), port, private=private)
     verify: ssl.SSLContext | bool = False
     if url.scheme == "https":
-        verify = context if context is not None else await trio.to_thread.run_sync(_tls_context)
+        verify = context if context is not None else await in_thread(SHORT, _tls_context)
     request_headers = httpx.Headers(headers)
     request_headers.setdefault("User-Agent", "trunkline")
     request_headers.setdefault("Host", url.netloc.decode("ascii"))

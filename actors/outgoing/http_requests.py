@@ -17,6 +17,7 @@ import trio
 
 from trunkline.actors.outgoing.dialing import Tls, tls_context
 from trunkline.actors.outgoing.http_calls import Received, Undelivered, check_url, send
+from trunkline.actors.runtime.threads import SHORT, in_thread
 
 REDIRECTS_MAX: Final = 10
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -118,7 +119,7 @@ async def _context(request: Request, proof: Proof | None) -> ssl.SSLContext | No
         return None
     key = None if proof is None else proof.private_key
     tls = Tls(request.authority, certificate, key, request.verifies)
-    return await trio.to_thread.run_sync(tls_context, tls)
+    return await in_thread(SHORT, tls_context, tls)
 
 
 async def _unpacked(received: Received, host: str, bytes_max: int) -> Received:
@@ -131,7 +132,7 @@ async def _unpacked(received: Received, host: str, bytes_max: int) -> Received:
         return zlib.decompressobj(47).decompress(received.content, bytes_max + 1)
 
     try:
-        content = await trio.to_thread.run_sync(unpack)
+        content = await in_thread(SHORT, unpack)
     except zlib.error:
         raise Undelivered(f"{host} answered with a body that cannot be decompressed.") from None
     if len(content) > bytes_max:

@@ -20,6 +20,7 @@ import trio
 
 from trunkline.actors.outgoing.http_calls import Undelivered
 from trunkline.actors.outgoing.mail_head import head, is_address
+from trunkline.actors.runtime.threads import MAILS, in_thread
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 from trunkline.store.errors import StoreError
@@ -62,13 +63,13 @@ class Mail:
         if self._settings.smtp_host is None:
             try:
                 file = message.replace(b"\r\n", b"\n")  # as other texts of this system
-                await trio.to_thread.run_sync(self._outbox.put, mail.id, file)
+                await in_thread(MAILS, self._outbox.put, mail.id, file)
             except StoreError as failure:
                 raise Undelivered(str(failure)) from None
             return
         with trio.move_on_after(3 * self._timeout_s) as timeout:
             # Abandoned when the server stops; it is sent again after the next start.
-            await trio.to_thread.run_sync(self._deliver, mail.to, message, abandon_on_cancel=True)
+            await in_thread(MAILS, self._deliver, mail.to, message, abandons=True)
         if timeout.cancelled_caught:
             raise Undelivered(
                 f"The mail server did not accept the message within {3 * self._timeout_s:g} seconds."

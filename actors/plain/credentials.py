@@ -17,6 +17,7 @@ from trunkline.actors.plain.credential_configs import CredentialType
 from trunkline.actors.records.kind import Doc, Kind
 from trunkline.actors.records.page import Page
 from trunkline.actors.records.resource import Change, Resource
+from trunkline.actors.runtime.threads import NEW_KEYS, in_thread
 from trunkline.actors.values.certificates import describe, read_certificates
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.private_keys import (
@@ -137,7 +138,7 @@ async def _generate(body: CredentialPost | CredentialPatch) -> CredentialPost | 
     snowflake, git = body.snowflake_config, body.git_config
     if snowflake is not UNSET and snowflake.generate_private_key is True:
         _check_no_key(snowflake.private_key, "snowflakeConfig.privateKey")
-        made = msgspec.structs.replace(snowflake, private_key=await new_rsa_key())
+        made = msgspec.structs.replace(snowflake, private_key=await in_thread(NEW_KEYS, new_rsa_key))
         body = msgspec.structs.replace(body, snowflake_config=made)
     if git is not UNSET and git.generate_private_key is True:
         _check_no_key(git.secret_value, "gitConfig.secretValue")

@@ -6,8 +6,9 @@ application belongs, so that thirty applications of one user get no more than on
 to the user who calls, and what anybody may ask for to the address that asks.
 
 A free place goes to the owner with the fewest places, and among equals to the one that has used them for the shortest
-time. A call may need several places; those behind it do not pass it. If as many calls wait as may, a call of an owner with fewer of them takes the room of the newest call of the owner
-with the most. So who has filled the room is refused, never somebody else.
+time. A call may need several places; those behind it do not pass it. If as many calls wait as may, a call of an owner
+with fewer of them takes the room of the newest call of the owner with the most. So who has filled the room is refused,
+never somebody else.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Hashable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import trio
 
@@ -59,6 +60,24 @@ class _Account:
         return not self.running and not self.waiting
 
 
+class _PlaceOfThread:
+    """A place that is taken before a thread begins, and left when it has ended."""
+
+    __slots__ = ("_began_s", "_owner", "_shares")
+
+    def __init__(self, shares: OwnerShares, owner: Hashable) -> None:
+        self._shares = shares
+        self._owner = owner
+        self._began_s = 0.0
+
+    async def acquire_on_behalf_of(self, _thread: object) -> None:
+        await self._shares.take(self._owner)
+        self._began_s = trio.current_time()
+
+    def release_on_behalf_of(self, _thread: object) -> None:
+        self._shares.leave(self._owner, trio.current_time() - self._began_s)
+
+
 class OwnerShares:
     """`places` may be used at a time, and at most `waiting_max` calls wait for one.
 
@@ -81,7 +100,6 @@ class OwnerShares:
         self._accounts: dict[Hashable, _Account] = {}
         self._waiting: dict[Hashable, _Account] = {}
         """The accounts with calls that wait; at the front those that were not served for the longest time."""
-        self._threads = trio.CapacityLimiter(places)
 
     @property
     def running(self) -> int:
@@ -124,10 +142,13 @@ class OwnerShares:
         finally:
             self.leave(owner)
 
-    async def in_thread(self, owner: Hashable, work: Callable[[], T]) -> T:
-        """Do the work in a thread, at a place. A cancelled caller returns when the work has ended."""
-        async with self.place(owner):
-            return await trio.to_thread.run_sync(work, limiter=self._threads)
+    async def in_thread(self, owner: Hashable, work: Callable[[], T], *, abandons: bool = False) -> T:
+        """Do the work in a thread, at a place.
+
+        A cancelled caller returns when the work has ended; with `abandons` at once, and the place is taken until then.
+        """
+        place: Any = _PlaceOfThread(self, owner)  # has what `CapacityLimiter` has for this
+        return await trio.to_thread.run_sync(work, limiter=place, abandon_on_cancel=abandons)
 
     # Taking and leaving.
 

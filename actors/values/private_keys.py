@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import trio
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -21,18 +20,12 @@ from trunkline.actors.values.errors import Invalid
 
 _RSA_BITS: Final = 2048
 _OPENSSH: Final = "-----BEGIN OPENSSH PRIVATE KEY-----"
-_ONE_AT_A_TIME: trio.lowlevel.RunVar[trio.CapacityLimiter] = trio.lowlevel.RunVar("private_keys")
 _UNREADABLE: Final = (ValueError, TypeError, UnsupportedAlgorithm)
 
 
-async def new_rsa_key() -> str:
-    """A new RSA key of 2048 bits, as PEM. Made in a worker thread, one at a time: it takes a tenth of a second."""
-    try:
-        limiter = _ONE_AT_A_TIME.get()
-    except LookupError:
-        limiter = trio.CapacityLimiter(1)
-        _ONE_AT_A_TIME.set(limiter)
-    key = await trio.to_thread.run_sync(rsa.generate_private_key, 65537, _RSA_BITS, limiter=limiter)
+def new_rsa_key() -> str:
+    """A new RSA key of 2048 bits, as PEM. It takes a tenth of a second, at times a second."""
+    key = rsa.generate_private_key(65537, _RSA_BITS)
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 
 

@@ -20,7 +20,6 @@ from urllib.parse import urlsplit
 
 import certifi
 import msgspec
-import trio
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
@@ -29,6 +28,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
 from trunkline.actors.outgoing.http_calls import Undelivered
+from trunkline.actors.runtime.threads import SHORT, in_thread
 from trunkline.actors.values.errors import Forbidden, Invalid, Overloaded
 from trunkline.actors.values.timestamps import parse_iso
 from trunkline.actors.webhooks.messages import ReceiveCall
@@ -68,7 +68,7 @@ class AlexaCertificates:
             chain = await self._fetch(url)
         except Undelivered as failure:
             raise Overloaded(f"The certificate of Alexa cannot be fetched: {failure}") from None
-        key, until = await trio.to_thread.run_sync(self._verified, chain, now)
+        key, until = await in_thread(SHORT, self._verified, chain, now)
         self._kept.pop(url, None)
         if len(self._kept) >= self._length_max:
             del self._kept[next(iter(self._kept))]

@@ -6,7 +6,6 @@ A dashboard that is public can be read without a token, if it has a password wit
 from __future__ import annotations
 
 import msgspec
-import trio
 from msgspec import UNSET
 
 from trunkline.actors import authority
@@ -38,6 +37,7 @@ from trunkline.actors.records.messages import CreateRecord, DeleteRecord, PatchR
 from trunkline.actors.records.resource import missing
 from trunkline.actors.report_job import APPLICATION_REPORT, USER_REPORT
 from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.runtime.threads import SHORT, in_thread
 from trunkline.actors.values.errors import Forbidden, Invalid, Unauthorized
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.terms import Success
@@ -139,7 +139,7 @@ async def send_report(call: Call) -> Response:
     if body.to_email is UNSET and body.callback_url is UNSET:
         raise Invalid("toEmail: name who gets the report, or give a callbackUrl.")
     held = await (find_in_application(call) if "application" in call.ids else find_reached(call))
-    options = await trio.to_thread.run_sync(report_options, body, call.now_ms)
+    options = await in_thread(SHORT, report_options, body, call.now_ms)
     with call.service.system.store.snapshot() as snapshot:
         resolve_context(snapshot, held.holder, held.found.doc, options["ctx"], refusals(call, held))
     kind = APPLICATION_REPORT if held.holder.kind == "application" else USER_REPORT

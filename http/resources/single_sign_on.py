@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
 
-import trio
-
 from trunkline.actors.accounts.messages import AuthedUser, GetMe, MeChoice, MeView, SsoQuery, SsoRequest
 from trunkline.actors.accounts.saml import Partners, read_response, request_url
 from trunkline.actors.accounts.sso import (
@@ -21,6 +19,7 @@ from trunkline.actors.accounts.sso import (
 from trunkline.actors.authority import find_user
 from trunkline.actors.jobs.results import Results
 from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.runtime.threads import SHORT, in_thread
 from trunkline.actors.values.errors import Invalid, Unauthorized
 from trunkline.actors.values.ids import ROOT
 from trunkline.http.calls.call import Call
@@ -49,7 +48,7 @@ async def authenticate_user_saml(call: Call) -> Response:
         partners = _partners(call, body.saml_domain)
         if partners is None:
             raise Invalid(f"SAMLDomain: {body.saml_domain} has no single sign-on; log in with the password.")
-        assertion = await trio.to_thread.run_sync(read_response, body.saml_response, partners)
+        assertion = await in_thread(SHORT, read_response, body.saml_response, partners)
         used = (assertion.expires_ms, assertion.id)
         return await _begin_session(call, "saml", (assertion.email,), used, wanted)
 

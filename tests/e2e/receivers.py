@@ -110,12 +110,23 @@ class Mailed(NamedTuple):
 
 
 class MailServer(Arrivals):
-    """Implements as much SMTP as the client needs. `refused` are recipients that it does not accept."""
+    """Implements as much SMTP as the client needs.
 
-    def __init__(self, context: ssl.SSLContext | None = None, refused: frozenset[str] = frozenset()) -> None:
+    `refused` are recipients that it does not accept, `stalled` those for whom it says nothing any more; `stalls` counts
+    them.
+    """
+
+    def __init__(
+        self,
+        context: ssl.SSLContext | None = None,
+        refused: frozenset[str] = frozenset(),
+        stalled: frozenset[str] = frozenset(),
+    ) -> None:
         super().__init__()
+        self.stalls = 0
         self._context = context
         self._refused = refused
+        self._stalled = stalled
 
     async def serve(self, stream: trio.abc.Stream) -> None:
         line = Line(stream)
@@ -145,6 +156,9 @@ class MailServer(Arrivals):
                 await line.say("250 ok")
             elif verb == "RCPT":
                 recipient = said.partition("<")[2].partition(">")[0]
+                if recipient in self._stalled:
+                    self.stalls += 1
+                    await trio.sleep_forever()
                 taken = recipient not in self._refused
                 recipients += [recipient] if taken else []
                 await line.say("250 ok" if taken else "550 nobody here")
