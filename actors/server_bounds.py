@@ -32,7 +32,7 @@ BOUNDS: Final = (
         "Long reads",
         "A thread while it computes",
         ("read_threads_max", "read_queue_length_max"),
-        _HALF + "The threads of the store have no queue of their own before it.",
+        _HALF + "Who comes goes before the others for `read_cpu_s`.",
         ("actors/runtime/system.py", "store/env.py"),
     ),
     ServerBound(
@@ -71,7 +71,7 @@ BOUNDS: Final = (
         "Scripts",
         "A process while it computes",
         ("script_processes_max", "script_queue_length_max"),
-        _HALF,
+        _HALF + "Who comes goes before the others for `script_wall_s`.",
         ("actors/scripts/pool.py",),
     ),
     ServerBound(
