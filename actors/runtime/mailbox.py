@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
@@ -34,10 +35,10 @@ FULL: Final = "mailbox"
 class QueuedMessage:
     """A message in the queue of a busy actor, with its answer when it is handled.
 
-    It is handled even if its caller was cancelled.
+    It is handled even if its caller was cancelled, and in the context of its caller, who is charged for it.
     """
 
-    __slots__ = ("entered_s", "error", "event", "group", "handler", "message", "stamp", "value")
+    __slots__ = ("context", "entered_s", "error", "event", "group", "handler", "message", "stamp", "value")
 
     def __init__(
         self, message: Message, handler: Handler, entered_s: float, stamp: Stamp | None = None
@@ -46,6 +47,7 @@ class QueuedMessage:
         self.handler = handler
         self.stamp = stamp
         self.entered_s = entered_s
+        self.context = copy_context()
         self.event = trio.Event()
         self.value: Any = None
         self.group: Group | None = None

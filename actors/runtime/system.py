@@ -379,37 +379,48 @@ class System:
         The turn runs in a task of the system, so that cancelling the caller does not interrupt it.
         """
         if mailbox.queue is None:
-            assert self._nursery is not None
-            mailbox.queue = deque()
-            self._nursery.start_soon(self._run_queue, mailbox, mailbox.queue)
-        mailbox.queue.append(waiting)
+            mailbox.queue = deque((waiting,))
+            self._begin_queued(mailbox, mailbox.queue)
+        else:
+            mailbox.queue.append(waiting)
         await waiting.event.wait()
         if waiting.error is not None:
             raise waiting.error
         return waiting.value, waiting.group
 
-    async def _run_queue(self, mailbox: Mailbox, queue: deque[QueuedMessage]) -> None:
-        """Handle queued messages until the queue is empty. If the system stops, refuse the remaining ones."""
+    def _begin_queued(self, mailbox: Mailbox, queue: deque[QueuedMessage]) -> None:
+        """Begin the task of the first message, in the context of its caller."""
+        assert self._nursery is not None
+        queue[0].context.run(self._nursery.start_soon, self._handle_queued, mailbox, queue)
+
+    async def _handle_queued(self, mailbox: Mailbox, queue: deque[QueuedMessage]) -> None:
+        """Handle the first message, and begin the next. If the system stops, refuse the remaining ones."""
+        waiting = queue[0]
+        turn = (mailbox, waiting.message, waiting.handler, waiting.stamp)
         try:
-            while queue:
-                waiting = queue[0]
-                turn = (mailbox, waiting.message, waiting.handler, waiting.stamp)
-                try:
-                    if waiting.handler.waits:
-                        waiting.value, waiting.group = await self._turns.take_long(*turn)
-                    else:
-                        waiting.value, waiting.group = self._turns.take(*turn)
-                except DomainError as refusal:
-                    waiting.error = refusal
-                queue.popleft()
-                waiting.event.set()
-        finally:
-            mailbox.queue = None
-            if mailbox.gone:
-                self._registry.remove(mailbox)
-            for waiting in queue:
-                waiting.error = Overloaded("The server is stopping; the call was not handled.")
-                waiting.event.set()
+            if waiting.handler.waits:
+                waiting.value, waiting.group = await self._turns.take_long(*turn)
+            else:
+                waiting.value, waiting.group = self._turns.take(*turn)
+        except DomainError as refusal:
+            waiting.error = refusal
+        except BaseException:
+            self._end_queue(mailbox, queue)
+            raise
+        queue.popleft()
+        waiting.event.set()
+        if queue:
+            self._begin_queued(mailbox, queue)
+        else:
+            self._end_queue(mailbox, queue)
+
+    def _end_queue(self, mailbox: Mailbox, queue: deque[QueuedMessage]) -> None:
+        mailbox.queue = None
+        if mailbox.gone:
+            self._registry.remove(mailbox)
+        for waiting in queue:
+            waiting.error = Overloaded("The server is stopping; the call was not handled.")
+            waiting.event.set()
 
     # Streams.
 

@@ -31,6 +31,7 @@ from tests.actors.probes import (
 from trunkline.actors.applications.messages import ApplicationPost, CreateApplication, DeleteApplication
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.subscription import Ending
+from trunkline.actors.runtime.work import Work, current_work
 from trunkline.actors.values.errors import Crashed, Invalid, NotFound, Overloaded, StorageFull
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Message
@@ -343,3 +344,27 @@ def failing(error: Exception, slowly: bool) -> Message:
     gate = trio.Event()
     gate.set()
     return FailSlowly(error=error, gate=gate)
+
+
+async def test_each_message_that_waits_is_handled_in_the_context_of_its_caller(tmp_path: Path) -> None:
+    """So it is charged to its caller, not to the one who came when the actor was idle."""
+    charged: list[str] = []
+    opened = trio.Event()
+
+    class Gate:
+        async def wait(self) -> None:
+            await opened.wait()
+            work = current_work.get()
+            assert work is not None
+            charged.append(work.name)
+
+    async with workshop(tmp_path) as shop:
+        (ref,) = await shop.begin(1)
+        for name in ("first", "second", "third"):
+            current_work.set(Work("other", name))
+            shop.start(ref, AddSlowly(by=1, gate=Gate()))
+            await trio.testing.wait_all_tasks_blocked()
+        current_work.set(None)
+        opened.set()
+        await trio.testing.wait_all_tasks_blocked()
+        assert charged == ["first", "second", "third"]
