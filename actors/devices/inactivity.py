@@ -4,15 +4,17 @@ Owns when to look. A report tells nothing here: a look that finds one puts the n
 triggers have fired is not looked at again before it reports. Whether a trigger fires is decided in the turn of the
 device, which writes it down in the batch of the trigger, so a trigger fires once also across restarts.
 
-In memory is one entry for each device with such a trigger, up to `inactivity_devices_max`. They are found in the store
-at the start, and when a workflow with such a trigger changes.
+In memory is one entry for each device with such a trigger, up to `inactivity_devices_max`, of which an owner gets at
+most half. They are found in the store at the start, and when a workflow with such a trigger changes.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import structlog
+import trio
 
 from trunkline.actors.devices.head import Head
 from trunkline.actors.devices.kind import DEVICE
@@ -20,6 +22,7 @@ from trunkline.actors.devices.messages import FireInactivity
 from trunkline.actors.devices.silence import decode_fired, silence_of
 from trunkline.actors.flows.due_times import INACTIVITY, DueTimes, Place, Watches
 from trunkline.actors.records import records
+from trunkline.actors.records.owners import Owners
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.triggers.alarm import Alarm
 from trunkline.actors.triggers.index import FlowIndex
@@ -34,7 +37,9 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 _AT_ONCE: Final = 64
-"""Devices that are looked at before other tasks have their turn."""
+"""Devices that are looked at before other tasks have their turn. What fires is in one commit."""
+_ADDED_AT_ONCE: Final = 1_000
+"""Devices of an application that are noted before other tasks have their turn: about a millisecond."""
 _RETRY_MS: Final = 1_000
 
 _log = structlog.get_logger("trunkline.flows")
@@ -46,7 +51,12 @@ class Inactivity:
     def __init__(self, system: Host) -> None:
         self._system = system
         self._watches = system.component(Watches)
+        self._owners = system.component(Owners)
         self._looks = DueTimes()
+        self._devices = Counter[bytes]()
+        """How many are looked at, by the owner who is charged for them."""
+        self._applications: dict[bytes, tuple[bytes, int]] = {}
+        """Of each application, who is charged for its devices, and how many are looked at."""
         self._to_scan: dict[bytes, None] = {}
         self._is_full = False
         self.alarm = Alarm(system.clock, self._looks, _AT_ONCE, self._ring, self._prepare)
@@ -58,8 +68,17 @@ class Inactivity:
         await self.alarm.run()
 
     async def _ring(self, places: list[Place], now_ms: int) -> None:
-        for place in places:
-            await self._look_at(place, now_ms)
+        for application, _ in places:
+            self._count(application, -1)
+        async with trio.open_nursery() as nursery:
+            for place in places:
+                next_ms = self._next_ms(*place, now_ms)
+                if next_ms is None:
+                    continue
+                if next_ms <= now_ms:
+                    nursery.start_soon(self._fire, place, now_ms)
+                else:
+                    self._set(place, next_ms)
 
     async def _prepare(self, now_ms: int, was_set_back: bool) -> None:
         if was_set_back:
@@ -78,11 +97,33 @@ class Inactivity:
 
     def _add(self, place: Place, now_ms: int) -> None:
         devices_max = self._system.limits.inactivity_devices_max
-        if len(self._looks) < devices_max or place in self._looks:
-            self._looks.set(place, now_ms)
+        if place in self._looks or self._has_room(place[0], devices_max):
+            self._set(place, now_ms)
         elif not self._is_full:
             self._is_full = True
-            _log.warning("no more devices are watched for inactivity", devices_max=devices_max)
+            _log.warning(
+                "no more devices are watched for inactivity, or no more of an owner", devices_max=devices_max
+            )
+
+    def _has_room(self, application: bytes, devices_max: int) -> bool:
+        """Whether one more device of an application may be looked at: an owner has at most half of them."""
+        owner, _ = self._applications.get(application) or (self._owners.of(application), 0)
+        return self._devices[owner] < devices_max - len(self._looks)
+
+    def _set(self, place: Place, at_ms: int) -> None:
+        if place not in self._looks:
+            self._count(place[0], 1)
+        self._looks.set(place, at_ms)
+
+    def _count(self, application: bytes, more: int) -> None:
+        owner, count = self._applications.get(application) or (self._owners.of(application), 0)
+        self._devices[owner] += more
+        if not self._devices[owner]:
+            del self._devices[owner]
+        if count + more:
+            self._applications[application] = owner, count + more
+        else:
+            self._applications.pop(application, None)
 
     async def _scan(self, application: bytes, now_ms: int) -> None:
         """Look at all devices of an application with such triggers: they may be due earlier than before."""
@@ -103,23 +144,23 @@ class Inactivity:
         except StoreError as broken:  # damage of one application must not end the others' triggers
             _log.error("silent devices not found", application=application.hex(), reason=str(broken))
             return
-        for device in devices:
+        for number, device in enumerate(devices, 1):
             self._add((application, device), now_ms)
+            if not number % _ADDED_AT_ONCE:
+                await trio.lowlevel.checkpoint()
 
-    async def _look_at(self, place: Place, now_ms: int) -> None:
+    async def _fire(self, place: Place, now_ms: int) -> None:
         """Let the triggers of a device fire that are due, and note when to look again."""
         application, device = place
         try:
-            next_ms = self._next_ms(application, device, now_ms)
-            if next_ms is not None and next_ms <= now_ms:
-                next_ms = (await self._system.ask(Ref("device", application, device), FireInactivity())).value
+            next_ms = (await self._system.ask(Ref("device", application, device), FireInactivity())).value
         except NotFound:
             return
         except DomainError as refusal:
             _log.warning("inactivity postponed", device=device.hex(), reason=refusal.message)
             next_ms = now_ms + _RETRY_MS
         if next_ms is not None:
-            self._looks.set(place, next_ms)
+            self._set(place, next_ms)
 
     def _next_ms(self, application: bytes, device: bytes, now_ms: int) -> int | None:
         """When a trigger of a device is due, from what is stored; None if there is nothing to wait for."""

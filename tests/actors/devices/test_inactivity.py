@@ -14,11 +14,15 @@ from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import Json, create_flow, kept_runs, runs_end, trigger
 from tests.actors.house import START_MS, House, at, running_again, running_house
 from tests.actors.triggers.test_timers import patch
+from trunkline.actors.applications.messages import ApplicationPost, CreateApplication
 from trunkline.actors.devices.inactivity import Inactivity
+from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.devices.messages import DeleteDevice, DevicePatch, PatchDevice
+from trunkline.actors.records import records
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.triggers.timers import Timers
 from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.ids import ROOT
 from trunkline.limits.table import Limits
 
 Told = tuple[str, int | float, str | None, str]
@@ -195,10 +199,44 @@ async def test_a_refused_duration_says_what_is_wrong(tmp_path: Path) -> None:
             await watching(house, silent("deviceTagInactivity", "floor/1", 0.5))
 
 
-async def test_more_devices_than_the_bound_are_not_watched(tmp_path: Path) -> None:
-    async with running_house(tmp_path / "d", limits=replace(Limits.off(), inactivity_devices_max=2)) as house:
-        for name in ("one", "two", "three"):
-            await house.device(name=name, tags=[{"key": "floor", "value": "1"}])
-        flow = await watching(house, silent("deviceTagInactivity", "/1", 30))
+async def with_tag(house: House, *names: str) -> None:
+    for name in names:
+        await house.device(name=name, tags=[{"key": "floor", "value": "1"}])
+
+
+async def another(house: House, user: bytes) -> House:
+    """The same system with another application, which belongs to a user."""
+    ref = Ref("application", ROOT, house.system.ids.new(house.clock.wall_ms()))
+    await house.system.ask(ref, CreateApplication(body=ApplicationPost(name="other"), user=user))
+    return House(house.system, house.clock, ref.id)
+
+
+async def test_an_owner_has_half_of_the_devices_that_are_watched(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "d", limits=replace(Limits.off(), inactivity_devices_max=4)) as house:
+        greedy, user = [await another(house, b"greedy------") for _ in range(2)], b"quiet-------"
+        flows = []
+        for each in (*greedy, await another(house, user)):
+            await with_tag(each, "one", "two", "three")
+            flows.append((each, await watching(each, silent("deviceTagInactivity", "/1", 30))))
         await moved_to(house, 30_000)
-        assert [each[0] for each in told(house, flow)] == ["one", "two"]
+        assert [[run[0] for run in told(each, flow)] for each, flow in flows] == [["one", "two"], [], ["one"]]
+        quiet, flow = flows[2]
+        await quiet.report((await first_device(quiet)), {"data": {"a": 1}})
+        await moved_to(house, 90_000)
+        assert [run[0] for run in told(quiet, flow)] == ["one", "one"], "it has kept its place"
+
+
+async def first_device(house: House) -> bytes:
+    with house.system.store.snapshot() as snapshot:
+        return next(id for id, _ in records.scan(snapshot, DEVICE, house.application))
+
+
+async def test_devices_that_fall_silent_together_are_told_with_few_commits(tmp_path: Path) -> None:
+    """So the devices of others, for whom a trigger is due a little later, need not wait for a commit of each."""
+    async with running_house(tmp_path / "d") as house:
+        await with_tag(house, *(f"device {number}" for number in range(40)))
+        await watching(house, silent("deviceTagInactivity", "/1", 30))
+        groups = house.system.journal.statistics.group_sizes
+        assert not any(groups[5:])
+        await moved_to(house, 30_000)
+        assert sum(groups[5:]) == 1, "groups of 32 and more batches"
