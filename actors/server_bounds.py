@@ -172,6 +172,48 @@ BOUNDS: Final = (
         ("actors/runtime/threads.py",),
     ),
     ServerBound(
+        "Devices that triggers of inactivity wait for",
+        "300 bytes for each",
+        ("inactivity_devices_max",),
+        "Owner; at most half of them.",
+        ("actors/devices/inactivity.py",),
+    ),
+    ServerBound(
+        "Actors in memory",
+        "1.5 kB for each that works",
+        ("actors_active_max",),
+        "None: idle ones make room at once, and so many that work at a time are more than the server can serve.",
+        ("actors/runtime/registry.py",),
+    ),
+    ServerBound(
+        "Writes that wait for a commit",
+        "Their bytes, for some milliseconds",
+        ("waiting_writes_max", "journal_bytes_max", "journal_batches_max"),
+        "None yet: in order of arrival; each commit takes all of them.",
+        ("actors/runtime/system.py", "store/env.py"),
+    ),
+    ServerBound(
+        "Reports that are not settled",
+        "Their bytes, until they are settled",
+        ("arrivals_bytes_max",),
+        "None yet: in order of arrival; backlogs wait when half of it is used.",
+        ("store/env.py",),
+    ),
+    ServerBound(
+        "Results of jobs",
+        "Their bytes, until they expire",
+        ("job_results_bytes_max",),
+        "None yet: in order of arrival; each has at most `job_result_bytes_max`, and expires.",
+        ("actors/jobs/results.py", "actors/bundles/import_files.py"),
+    ),
+    ServerBound(
+        "Contents of files",
+        "Their bytes",
+        ("files_bytes_max",),
+        "None yet: `application_files_bytes_max` bounds those of an application. Operators set what the disk holds.",
+        ("actors/contents/contents.py",),
+    ),
+    ServerBound(
         "Writing of archives",
         "A thread for a file",
         ("archive_put_files_max",),
@@ -207,3 +249,25 @@ BOUNDS: Final = (
         ),
     ),
 )
+
+_CACHE: Final = "A cache: what is dropped is made again when somebody needs it."
+_LOGGED: Final = "Lines of the log: what is left out is counted."
+
+UNSHARED: Final[dict[str, str]] = {
+    "admission_cache_length_max": _CACHE,
+    "alexa_certificates_max": _CACHE,
+    "backlog_length_max": "Connections that the system has not handed over: nobody knows yet whose they are.",
+    "counted_fleets_max": _CACHE,
+    "experience_certificates_max": _CACHE,
+    "experience_sites_bytes_max": _CACHE,
+    "head_cache_length_max": _CACHE,
+    "logged_logins_per_minute_max": _LOGGED,
+    "logged_turns_per_minute_max": _LOGGED,
+    "login_windows_length_max": "Failures of addresses and accounts: those with the fewest are forgotten.",
+    "outbox_length_max": "Mails of a server without a mail server, to try it out.",
+    "public_answers_bytes_max": _CACHE,
+    "public_dashboards_length_max": _CACHE,
+    "token_cache_length_max": _CACHE,
+    "traffic_applications_max": "Counts for the overview: those of an application begin again at zero.",
+}
+"""The other numbers of `limits/table.py` that bound something of the whole server, and why nobody has a share of it."""

@@ -254,11 +254,15 @@ class Limits:
         50, "results", "Of each kind of record; whoever gets so many types another letter.", "search"
     )
 
-    templates_max: int = _bound(1000, "templates", "They are in memory, and each list looks at all of them.")
+    templates_max: int = _bound(
+        1000, "templates", "They are in memory, and each list looks at all of them.", "catalogue"
+    )
     template_bytes_max: int = _bound(
         128 * KIB, "bytes", "The API's limit for a readme; the same for the rest of a template.", "file"
     )
-    template_keywords_max: int = _bound(100, "keywords", "The API's limit for those of all templates.")
+    template_keywords_max: int = _bound(
+        100, "keywords", "The API's limit for those of all templates.", "catalogue"
+    )
 
     # The API's shapes.
     query_items_max: int = _bound(100, "items", "The API's limit for $and, $or, $nor, $in and $nin.", "array")
@@ -343,7 +347,10 @@ class Limits:
     )
     scheduled_press_bytes_max: int = _bound(16 * KIB, "bytes", "As of a storage entry.", "press")
     inactivity_devices_max: int = _bound(
-        500_000, "devices", "Those that triggers of inactivity wait for: 150 MB in memory.", "server"
+        500_000,
+        "devices",
+        "Those that triggers of inactivity wait for: 150 MB in memory. Half of them for one owner.",
+        "server",
     )
     traffic_applications_max: int = _bound(
         10_000, "applications", "Those whose traffic is counted in memory: 40 MB.", "server"
@@ -510,7 +517,7 @@ class Limits:
     job_id_chars_max: int = _bound(21, "characters", "The API's limit for a job's identifier.", "job")
     per_page_default: int = _bound(100, "items per page", "The API's default.")
     per_page_max: int = _bound(
-        1000, "items per page", "A page is built in memory; the API's largest default."
+        1000, "items per page", "A page is built in memory; the API's largest default.", "page"
     )
     embedded_deployments_per_page_default: int = _bound(1000, "items per page", "The API's default.")
     rows_limit_default: int = _bound(1000, "rows", "The API's default for reading rows.", "request")
@@ -580,7 +587,10 @@ class Limits:
         900, "seconds", "Time to scan a new key and to enter the first code.", "key"
     )
     two_factor_drift_steps_max: int = _bound(
-        1, "steps", "How far the clocks of telephone and server may differ, to each side; 30 seconds each."
+        1,
+        "steps",
+        "How far the clocks of telephone and server may differ, to each side; 30 seconds each.",
+        "code",
     )
     used_codes_max: int = _bound(
         64, "codes", "Used codes that are remembered; no code older than these is accepted.", "user"
@@ -755,7 +765,7 @@ class Limits:
         MIB, "bytes", "The same as the buffer of a connection: no page is much larger.", "turn"
     )
     states_per_call_max: int = _bound(
-        10_000, "states per call", "Measured 1.7 us each: blocks the event loop for 17 ms."
+        10_000, "states per call", "Measured 1.7 us each: blocks the event loop for 17 ms.", "call"
     )
 
     # Actors, caches and jobs.
@@ -827,6 +837,7 @@ class Limits:
         5,
         "milliseconds",
         "A longer turn of the event loop, for which all others wait, is counted, listed and logged. Nothing ends it.",
+        "turn",
     )
     logged_turns_per_minute_max: int = _bound(
         12, "turns per minute", "Long ones in the log; the others are counted, and the worst are listed."
@@ -1132,6 +1143,7 @@ class Limits:
         1000,
         "states",
         "Those of one call, and of one commit. Live states wait for it: 3 ms, or 12 if each state starts a workflow.",
+        "batch",
     )
     backlog_wait_s: float = _bound(
         20.0,
@@ -1196,7 +1208,7 @@ class Limits:
         60, "seconds", "The same with the time that it waits for the disk and for others. Then 503.", "read"
     )
     reseal_records_max: int = _bound(
-        500, "records", "One commit of a rotation of the encryption keys: a few milliseconds."
+        500, "records", "One commit of a rotation of the encryption keys: a few milliseconds.", "batch"
     )
     start_check_s: float = _bound(
         5.0, "seconds", "Pages of the store are verified before it is served: about 150 MB a second."

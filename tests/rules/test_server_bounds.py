@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
+from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from trunkline.actors.server_bounds import BOUNDS
+from trunkline.actors.server_bounds import BOUNDS, UNSHARED
 from trunkline.limits.table import Limits
 
 ROOMS: Final = ("actors", "http", "store")
@@ -17,20 +19,39 @@ EXCEPT: Final = {
     "actors/runtime/owner_shares.py": "the mechanism itself",
     "actors/boot.py": "makes the queue of jobs, whose row names the queue",
 }
+SEVERAL_IN_A_ROW: Final = {
+    "actors/contents/slots.py": "the same slots by owner and by address",
+}
+"""Modules that make more bounds than they have rows, and why."""
+SERVER_WIDE: Final = ("", "server")
+"""`per` of the limits that are not those of a call, an application or another part."""
 
 
-def makes_a_bound(tree: ast.AST) -> bool:
-    """Whether a module makes a limiter, places or a queue, or uses the threads of the process."""
+def bounds_made(tree: ast.AST) -> int:
+    """How many limiters, places and queues a module makes; using the threads of the process counts as one."""
+    made, uses_threads = 0, False
     for call in ast.walk(tree):
         if not isinstance(call, ast.Call):
             continue
         called = ast.unparse(call.func)
-        if called.rpartition(".")[2] in MAKERS:
-            return True
+        made += called.rpartition(".")[2] in MAKERS
         has_limiter = any(each.arg == "limiter" for each in call.keywords)
-        if called.endswith("to_thread.run_sync") and not has_limiter:
-            return True
-    return False
+        uses_threads |= called.endswith("to_thread.run_sync") and not has_limiter
+    return made + uses_threads
+
+
+def makes_a_bound(tree: ast.AST) -> bool:
+    """Whether a module makes a limiter, places or a queue, or uses the threads of the process."""
+    return bounds_made(tree) > 0
+
+
+def server_wide_limits() -> set[str]:
+    """The names of the numbers that bound something of the whole server."""
+    return {
+        each.name
+        for each in dataclasses.fields(Limits)
+        if each.name.endswith("_max") and each.metadata["per"] in SERVER_WIDE
+    }
 
 
 def modules() -> dict[str, str]:
@@ -66,3 +87,22 @@ def test_a_row_says_whose_share_is_taken_or_why_nobody_s() -> None:
         assert bound.whose.startswith(("Owner", "Application", "The address", "None: ", "None yet: ")), (
             bound.what
         )
+
+
+def test_each_server_wide_number_has_a_row_or_a_reason() -> None:
+    """So that a bound which is a counter in plain code is not forgotten, as the table of limits has its number."""
+    in_rows = {limit for bound in BOUNDS for limit in bound.limits}
+    wide = server_wide_limits()
+    assert len(wide) > 30
+    assert sorted(wide - in_rows - set(UNSHARED)) == [], (
+        "say in actors/server_bounds.py whose share they take"
+    )
+    assert sorted(set(UNSHARED) - wide) == []
+    assert sorted(set(UNSHARED) & in_rows) == []
+
+
+def test_a_module_with_a_second_bound_has_a_second_row() -> None:
+    rows = Counter(place for bound in BOUNDS for place in bound.where)
+    made = {path: bounds_made(ast.parse(source)) for path, source in modules().items()}
+    more = {path for path, count in made.items() if count > max(1, rows[path])}
+    assert sorted(more - set(EXCEPT)) == sorted(SEVERAL_IN_A_ROW)
