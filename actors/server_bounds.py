@@ -203,7 +203,7 @@ BOUNDS: Final = (
         "Results of jobs",
         "Their bytes, until they expire",
         ("job_results_bytes_max",),
-        "None yet: in order of arrival; each has at most `job_result_bytes_max`, and expires.",
+        "Owner; at most half of them. Files of imports are there while their job lasts, one for an owner.",
         ("actors/jobs/results.py", "actors/bundles/import_files.py"),
     ),
     ServerBound(

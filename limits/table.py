@@ -935,7 +935,9 @@ class Limits:
         5 * GB, "bytes", "A result may be as large as a file of the API; it is never in memory.", "job"
     )
     job_results_bytes_max: int = _bound(
-        50 * GB, "bytes", "All stored results; above it a job waits for others to expire."
+        50 * GB,
+        "bytes",
+        "All stored results, half of them for one owner; above it a job waits for others to expire.",
     )
     job_result_keep_s: int = _bound(
         7 * DAY_S,

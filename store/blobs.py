@@ -133,15 +133,16 @@ class Blobs:
 
     def used_bytes(self) -> int:
         """The bytes of all files whose names have no slash, and of those that are being written."""
-        return sum(self._sizes())
+        return sum(size for _, size in self.sizes())
 
-    def _sizes(self) -> Iterator[int]:
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """The names of these files, those that are being written with names of their own, and their bytes."""
         try:
             for folder in (self._path, self._path / DRAFTS):
                 for entry in os.scandir(folder):
                     try:
                         if entry.is_file():
-                            yield entry.stat().st_size
+                            yield entry.name, entry.stat().st_size
                     except FileNotFoundError:
                         continue  # removed after the listing
         except OSError as error:

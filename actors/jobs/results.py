@@ -27,6 +27,7 @@ from trunkline.actors.jobs.kind import JOB
 from trunkline.actors.jobs.messages import ENDED
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
+from trunkline.actors.records.owners import payer_in
 from trunkline.actors.runtime.threads import RESULTS, in_thread
 from trunkline.actors.values.errors import (
     Crashed,
@@ -80,14 +81,14 @@ class Results:
     ) -> Doc:
         """Write a result atomically, and return its description for the record.
 
-        Raises PayloadTooLarge for a result above its limit, StorageFull if the disk is full or the limit on all
-        results is reached.
+        Raises PayloadTooLarge for a result above its limit, StorageFull if the disk is full, the limit on all results
+        is reached, or the owner has half of it.
         """
         limits = self._system.limits
         blobs = self._system.store.results
 
         def write(snapshot: Snapshot) -> Stored:
-            room = limits.job_results_bytes_max - blobs.used_bytes()
+            room = self._room_bytes(snapshot, application)
             with blobs.write(name_of(application, id)) as draft:
                 fill(snapshot, _bounded(draft, limits.job_result_bytes_max, room))
                 return draft.finish()
@@ -101,6 +102,19 @@ class Results:
             "sha256": stored.sha256,
             "expires": iso(expires_ms),
         }
+
+    def _room_bytes(self, snapshot: Snapshot, owner: bytes) -> int:
+        """How many bytes more the results of an owner may have. Blocks."""
+        most, payer = self._system.limits.job_results_bytes_max, payer_in(snapshot, owner)
+        payers: dict[str, bytes] = {}
+        used = own = 0
+        for name, size in self._system.store.results.sizes():
+            used += size
+            job_owner = name[: 2 * ID_BYTES]
+            if job_owner not in payers:
+                payers[job_owner] = _payer_of_name(snapshot, name)
+            own += size if payers[job_owner] == payer else 0
+        return min(most - used, most // 2 - own)
 
     # The link.
 
@@ -256,6 +270,15 @@ def file_of(snapshot: Snapshot, application: bytes, id: bytes) -> Doc | None:
         return None
     file: Doc | None = (found.doc.get("output") or {}).get("file")
     return file
+
+
+def _payer_of_name(snapshot: Snapshot, name: str) -> bytes:
+    """Who pays for a blob; nobody for one that has no job yet."""
+    try:
+        ids = bytes.fromhex(name)
+    except ValueError:
+        return b""
+    return payer_in(snapshot, ids[:ID_BYTES]) if len(ids) == 2 * ID_BYTES else b""
 
 
 def _stored(file: Doc) -> Stored:

@@ -10,7 +10,8 @@ this rule, is charged by itself.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION, ORGANIZATION_NAME
@@ -18,6 +19,11 @@ from trunkline.actors.records.made import Made
 from trunkline.actors.runtime.host import Host
 from trunkline.actors.runtime.work import current_work
 from trunkline.actors.values.ids import ROOT
+from trunkline.store import keys
+from trunkline.store.codec import decode
+
+if TYPE_CHECKING:
+    from trunkline.store.snapshot import Snapshot
 
 SERVER: Final = ROOT
 """Who is charged for what the server does by itself, and for calls that say nothing of who calls."""
@@ -47,6 +53,17 @@ class Owners:
     def payer(self, owner: bytes) -> bytes:
         """Who pays for a user or an organization: the user, or the founder."""
         return self._founders.get(ROOT, owner) or owner
+
+
+def payer_in(snapshot: Snapshot, id: bytes) -> bytes:
+    """Who pays for an application, a user or an organization, as a snapshot shows it. For worker threads."""
+    owner = _shown(snapshot, APPLICATION.name, id, _owner_of)
+    return _shown(snapshot, ORGANIZATION_NAME, owner, _founder_of)
+
+
+def _shown(snapshot: Snapshot, kind: str, id: bytes, of: Callable[[bytes, Doc], bytes]) -> bytes:
+    raw = snapshot.get(keys.RECORDS, keys.record_key(kind, ROOT, id))
+    return id if raw is None else of(id, decode(raw))
 
 
 def _owner_of(id: bytes, doc: Doc) -> bytes:
