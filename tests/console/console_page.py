@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -51,12 +52,31 @@ class ConsolePage(ElementPage):
         return Target(self, None, role, name, css, nth)
 
     async def go(self, place: str) -> None:
-        """Go to a place of the console, such as `#/applications`, by the address."""
-        await self.run(f"void (location.hash = {json.dumps(place)})")
+        """Go to a place of the console, such as `#/applications`, by the address. Where it is already it loads anew."""
+        script = f"location.hash === {json.dumps(place)} || (location.hash = {json.dumps(place)}, false)"
+        if await self.run(script):
+            await self.reload()
 
     async def place(self) -> str:
         """Where it is: the part of the address after `/console`."""
         return str(await self.run("location.hash"))
+
+    async def comes_to(self, place: str | re.Pattern[str]) -> None:
+        """Wait until it is at a place: the whole of it, or a pattern to search."""
+
+        async def look() -> bool:
+            now = await self.place()
+            return now == place if isinstance(place, str) else place.search(now) is not None
+
+        await self.soon(look, f"the place {place!r}")
+
+    async def gives(self, script: str, wanted: Any, what: str = "") -> None:
+        """Wait until an expression has this value."""
+
+        async def look() -> bool:
+            return bool(await self.run(script) == wanted)
+
+        await self.soon(look, f"{what or script}: {wanted!r}")
 
     async def settled(self) -> None:
         """Wait until it asks for nothing, except what streams, and has drawn what came."""

@@ -216,6 +216,25 @@ class Target:
         """How many elements there are now."""
         return len(await self._all())
 
+    async def counts(self, number: int) -> None:
+        """Wait until there are so many elements."""
+
+        async def look() -> bool:
+            return await self.count() == number
+
+        await self._page.soon(look, f"{number} times {self}")
+
+    async def holds(self, value: str) -> None:
+        """Wait until it is a field with this value."""
+
+        async def look() -> bool:
+            found = await self._find()
+            return found is not None and bool(
+                await self._page.function(found, "function () { return this.value; }") == value
+            )
+
+        await self._page.soon(look, f"{value!r} in {self}")
+
     async def says(self, text: str) -> None:
         """Wait until it shows this text."""
 

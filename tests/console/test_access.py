@@ -38,7 +38,7 @@ async def test_the_secret_of_a_key_is_shown_once_and_logs_a_device_in(
     await page.at("button", "I have copied it").click()
     await page.at("link", "key of the pump").click()
     await page.sees("The secret was shown when the key was created")
-    assert await page.at(css="main .tag").text() == "site"
+    await page.at(css="main .tag").says("site")
     await page.at("button", "Set inactive").click()
     await page.sees("It is inactive now")
     await server.call("POST", "/auth/device", body, token="", status=401)

@@ -96,4 +96,4 @@ async def test_messages_of_topics_are_shown_while_they_are_published(
     await console.at("textbox", "Topics").fill("#")
     await console.at("button", "Subscribe").click()
     await console.sees("Nothing was published yet")
-    assert await console.place() == f"#{application}/topics"
+    await console.comes_to(f"#{application}/topics")

@@ -37,12 +37,12 @@ async def test_a_form_is_filled_as_by_a_person(page: ConsolePage) -> None:
     await page.at("combobox", "Kind").choose("two")
     await page.at("button", "Save").click()
     await page.at(css="output").says("valve, 2")
-    assert await page.at("button", "Save").count() == 2
-    assert await page.at("region", "Second").at("button", "Save").count() == 1
+    await page.at("button", "Save").counts(2)
+    await page.at("region", "Second").at("button", "Save").counts(1)
     await page.at("textbox", "Name").click()
     await page.press("Control+a")
     await page.type("new")
-    assert await page.at("textbox", "Name").value() == "new"
+    await page.at("textbox", "Name").holds("new")
     await page.press("Enter")
     await page.sees("entered")
 
@@ -139,4 +139,4 @@ async def test_the_libraries_run_under_the_policy(page: ConsolePage) -> None:
     await page.at("button", "Count").click()
     await page.at(css="output").says("2 11")
     await page.at(css="canvas").shown()
-    assert await page.at(css=".u-title").text() == "<b>t</b>"
+    await page.at(css=".u-title").says("<b>t</b>")

@@ -75,7 +75,7 @@ async def test_the_first_move_fixes_the_places_of_all_parts(server: Server, cons
     path = await drawn(server, console, triggers=[button], nodes=nodes("a", "b"))
     await box(console, "a").drag_by(-60, 40)
     await console.settled()
-    assert await console.run("document.activeElement.dataset.part") == "a"
+    await console.gives("document.activeElement.dataset.part", "a")
     first = await saved(server, console, path)
     places = {
         each.get("id", "press"): (each["meta"]["x"], each["meta"]["y"])
@@ -118,9 +118,9 @@ async def test_nothing_is_lost_between_picture_and_json(server: Server, console:
     await console.at("textbox", "The draft as JSON").fill(json.dumps({**text, "nodes": [unknown]}))
     await console.at("link", "Picture").click()
     await output(console, "@0").shown()
-    assert await console.at(css="[data-part]").count() == 2
+    await console.at(css="[data-part]").counts(2)
     await console.at("button", "Undo").click()
-    assert await console.at(css="[data-part]").count() == 121
+    await console.at(css="[data-part]").counts(121)
     found = await saved(server, console, path)
     assert found["nodes"] == text["nodes"]
     assert found["triggers"] == before["triggers"]
@@ -137,7 +137,7 @@ async def test_a_draft_that_is_half_written_is_shown(server: Server, console: Co
     await console.at("link", re.compile("^Device tag")).shown()
     await console.at("link", "Picture").click()
     await box(console, "@0").click()
-    assert await console.at("textbox", "Attribute whitelist").value() == '"temperature"'
+    await console.at("textbox", "Attribute whitelist").holds('"temperature"')
 
 
 async def test_a_workflow_is_built_by_mouse_and_runs(server: Server, console: ConsolePage) -> None:

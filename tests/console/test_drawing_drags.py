@@ -89,7 +89,7 @@ async def test_a_part_without_lines_is_moved_into_a_line(server: Server, console
         await console.at(css=".flow-into").shown()
         await console.press("Escape")
         await console.at(css=".flow-into").gone()
-    assert await console.at(css=LINE).count() == 1
+    await console.at(css=LINE).counts(1)
     await box(console, "#1").drag_to(console.at(css=LINE))
     await console.settled()
     focused = await console.run("document.activeElement.dataset.part")

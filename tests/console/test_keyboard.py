@@ -34,7 +34,7 @@ async def test_the_heading_of_a_view_gets_the_focus(server: Server, console: Con
     await console.sees("Is the fleet reporting?")
     await console.reload()
     await console.sees("Is the fleet reporting?")
-    assert await console.run(FOCUS) == "body"
+    await console.gives(FOCUS, "body")
     await console.press("g")
     await console.press("d")
     await focus(console, "h1 Devices")
@@ -63,7 +63,7 @@ async def test_the_heading_of_a_view_gets_the_focus(server: Server, console: Con
     await console.press("/")
     await console.type("mast")
     await console.at("link", "mast").shown()
-    assert await console.run("document.activeElement.value") == "mast"
+    await console.gives("document.activeElement.value", "mast")
 
 
 async def test_a_form_that_is_saved_keeps_the_focus_and_what_is_typed(
@@ -84,7 +84,7 @@ async def test_a_form_that_is_saved_keeps_the_focus_and_what_is_typed(
         await asked()
         await description.fill("Where the cows are")
     await console.settled()
-    assert await description.value() == "Where the cows are"
+    await description.holds("Where the cows are")
     assert (await server.call("GET", application))["name"] == "stable"
     await server.call("PATCH", application, {"name": "by somebody else"})
     await console.at("button", "Save").click()

@@ -51,6 +51,7 @@ async def test_a_second_factor_is_asked_for(server: Server, page: ConsolePage) -
 async def test_a_token_that_is_not_valid_any_more_leads_to_the_login(
     server: Server, console: ConsolePage
 ) -> None:
+    await console.sees("There are no applications yet")
     application = await server.application("house")
     await console.go("#/applications")
     await console.sees("house")

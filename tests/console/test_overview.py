@@ -71,7 +71,7 @@ async def test_the_first_screen_is_live_while_a_load_runs(server: Server, consol
         await shows(console, "Never seen", "1")
         await console.at("link", re.compile("^Reporting")).click()
         await console.sees("2 devices")
-        assert "show=reporting" in await console.place()
+        await console.comes_to(re.compile(r"show=reporting"))
         await console.go(f"#{application}")
         await moving(console, "States")
         await console.sees("send_state")
@@ -88,7 +88,7 @@ async def test_the_first_screen_is_live_while_a_load_runs(server: Server, consol
     await shows(console, "critical", "1")
     assert (await figure(console, "Group size")) != "-"
     await console.at("link", "pump-2").click()
-    assert await console.place() == f"#{devices[2]}"
+    await console.comes_to(f"#{devices[2]}")
 
 
 async def test_operators_see_the_longest_turns_and_other_users_do_not(
@@ -174,7 +174,7 @@ async def test_actors_are_listed_by_what_is_wrong_with_them(server: Server, cons
     assert await report(server, refused, {"nothing": 1}) == 400
     await console.go(f"#{application}/actors?kind=device")
     await console.sees("2 actors")
-    assert await console.at(css="tbody tr td a", nth=0).text() == "busy"
+    await console.at(css="tbody tr td a", nth=0).says("busy")
     await console.at("button", "Most refused").click()
     await console.at(css="tbody tr:first-child").says("refused")
-    assert "sort=refused" in await console.place()
+    await console.comes_to(re.compile(r"sort=refused"))

@@ -75,7 +75,7 @@ async def test_a_table_is_created_and_its_rows_are_changed(server: Server, conso
     await console.at("textbox", "part").fill("tank")
     await console.press("Enter")
     await console.at("button", "tank").shown()
-    assert await console.run("document.activeElement.textContent") == "tank"
+    await console.gives("document.activeElement.textContent", "tank")
     assert await stored(server, path) == [("valve", 7, True), ("tank", LARGE, None)]
 
     await console.at("checkbox", "Select this row").click()
@@ -119,7 +119,7 @@ async def test_rows_are_queried_and_exported(server: Server, console: ConsolePag
     await console.sees("3 rows")
     await console.reload()
     await console.sees("3 rows")
-    assert await console.at("combobox", "Operator of condition 1").value() == "$lt"
+    await console.at("combobox", "Operator of condition 1").holds("$lt")
 
     await console.at("button", "Export as CSV").click()
     await console.sees("completed")
@@ -173,7 +173,7 @@ async def test_a_csv_file_is_imported(server: Server, console: ConsolePage, tmp_
     file.write_text('part;pieces\n"a\nb";"never;2\ntank;3\n')
     await console.at(css="input[type=file]").upload(file)
     await console.sees("Line 3 of the file: a field begins with a quotation mark that is never closed.")
-    assert await console.at("button", "Import").count() == 0
+    await console.at("button", "Import").gone()
     file.write_text('part;pieces\ntank;3\n"' + "y" * 1_100_000)
     await console.at(css="input[type=file]").upload(file)
     await console.at("button", "Import").click()
@@ -212,7 +212,7 @@ async def test_a_csv_file_is_imported(server: Server, console: ConsolePage, tmp_
     await console.at("link", "Rows").click()
     await console.at("button", "1.2345678901234568e+18").shown()
     await console.at("button", "1e+20").click()
-    assert await console.at("textbox", "pieces").value() == "1e+20"
+    await console.at("textbox", "pieces").holds("1e+20")
 
 
 async def test_an_import_stops_at_the_first_part_that_is_refused(

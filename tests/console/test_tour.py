@@ -22,13 +22,13 @@ async def test_every_page_loads(demo_console: ConsolePage, demo: DemoServer) -> 
     page, names = demo_console, []
     async for stop in tour(page, demo):
         names.append(stop.name)
-        assert await page.run(HEADINGS) == 1, stop.name
-        assert await page.run(PROBLEM) == "", stop.name
+        await page.gives(HEADINGS, 1)
+        await page.gives(PROBLEM, "")
         for size, (width, height) in WINDOWS.items():
             if size != "wide":  # as it is given
                 await page.viewport(width, height)
                 await page.settled()
-            assert await page.run(TOO_WIDE) == 0, f"{stop.name} is wider than {width} pixels"
+            await page.gives(TOO_WIDE, 0, f"{stop.name} at {width} pixels")
     assert {"overview", "devices", "device", "log-in"} <= set(names)
     assert len(names) == len(set(names))
     kinds = [f"{scheme}-{size}" for scheme in SCHEMES for size in WINDOWS]
