@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from trunkline.actors.flows.run_records import RunRecord, run_id, unpacked
@@ -11,8 +12,12 @@ from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.timestamps import iso
 
 HIDDEN: Final = "(hidden)"
-_SECRET: Final = frozenset({"password", "authorization", "cookie"})
+_SECRET: Final = frozenset({"password", "authorization", "cookie", "secret", "token"})
 """Names of fields, headers and cookies. The stored trigger has their values, so that a replay is the same."""
+_SECRETS_OF_DEVICES: Final = "accessSecret"
+"""The column of a CSV, of `deviceRecipe.bulkCreate`, with secrets of access keys."""
+_TOKEN: Final = re.compile(r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{16,}")
+"""A JSON web token: those of this server open the API for whoever has them."""
 
 
 def summary_of_run(number: int, record: RunRecord) -> Doc:
@@ -58,7 +63,12 @@ def shown_run(number: int, record: RunRecord) -> Doc:
         for at, output, took_us in zip(path, path, path, strict=True)
     ]
     shown["debug"] = [
-        {**_node(record, at), "level": level, "message": message, "value": without_secrets(value)}
+        {
+            **_node(record, at),
+            "level": level,
+            "message": without_secrets(message),
+            "value": without_secrets(value),
+        }
         for at, level, message, value in record.debug
     ]
     shown["notes"] = [
@@ -71,7 +81,12 @@ def shown_run(number: int, record: RunRecord) -> Doc:
 
 
 def without_secrets(value: Any) -> Any:
-    """A copy of JSON with `HIDDEN` in place of passwords, and of what proves who sends a request."""
+    """A copy of JSON with `HIDDEN` in place of passwords, and of what proves who sends a request.
+
+    Whoever may read runs need not have the rights of the author, who may have made tokens and keys in them.
+    """
+    if isinstance(value, str):
+        return HIDDEN if _SECRETS_OF_DEVICES in value else _TOKEN.sub(HIDDEN, value)
     if isinstance(value, list):
         return [without_secrets(each) for each in value]
     if not isinstance(value, dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from tests.actors.engine.run_house import kept_runs, runs_end
@@ -232,3 +233,17 @@ async def test_the_audit_log_names_the_workflow_and_its_author(server: Server) -
     assert (entry["actorType"], entry["actorId"]) == ("Flow", flow.rpartition("/")[2])
     assert (entry["onBehalfOfType"], entry["onBehalfOfName"]) == ("User", "carol@example.com")
     assert entry["onBehalfOfId"] == farm.ids["carol"]
+
+
+async def test_who_reads_a_run_gets_no_token_that_it_made(server: Server) -> None:
+    farm = await make_farm(server)
+    reader = await farm.join("vera", "view")
+    for resource, params in (("applicationApiTokens", TOKEN), ("applicationKeys", {"applicationKey": {}})):
+        flow = await save(server, farm.barn, None, api(resource, "post", **params))
+        made = answer(await press(server, flow, params))["result"]
+        (run,) = (await server.call("GET", f"{flow}/runs", token=reader))["items"]
+        shown = await server.call("GET", f"{flow}/runs/{run['id']}", token=reader)
+        result = shown["debug"][-1]["value"]["data"]["answer"]["result"]
+        assert result["id"] == made["id"]
+        assert {"(hidden)"} == {result[name] for name in ("token", "secret") if name in made}
+        assert made.get("token", made.get("secret")) not in json.dumps(shown)
