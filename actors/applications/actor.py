@@ -39,6 +39,7 @@ from trunkline.actors.records.kinds import APPLICATION, experience_slug_key
 from trunkline.actors.records.owner import RecordOwner
 from trunkline.actors.records.revision import check_match
 from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.global_values import check_global
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Created, Message
 from trunkline.actors.values.timestamps import parse_iso
@@ -83,7 +84,9 @@ class Application(RecordOwner, JobOwner):
         """Change the globals that the body names by their keys; the others stay, and new ones come last."""
         check_match(message.if_match, self.raw)
         found = {item["key"]: item for item in self.doc.get("globals", ())}
-        for change in message.body:
+        for position, change in enumerate(message.body):
+            if isinstance(change.json, str):
+                check_global(change.json, f"[{position}]")
             named = msgspec.to_builtins(change)
             if "json" not in named and change.key not in found:
                 raise Invalid(f"globals: there is no global {change.key} yet; give its json.")
@@ -180,6 +183,8 @@ class Application(RecordOwner, JobOwner):
         for key in seen:
             if seen.count(key) > 1:
                 raise Invalid(f"globals: the key {key} stands in the list twice.")
+        for position, item in enumerate(named.get("globals") or ()):
+            check_global(item["json"], f"globals[{position}]")
         if "endpointSlug" in named:
             self._claim_slug(named["endpointSlug"])
         if body.archive_config is None:

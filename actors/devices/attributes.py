@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -29,6 +29,8 @@ _PLAIN: dict[str, frozenset[type]] = {"number": frozenset({int, float}), "boolea
 """Python types whose values are stored unchanged, if a double can represent their size."""
 
 _LARGEST = sys.float_info.max
+NAMES_TOLD_MAX: Final = 1_000
+"""After so many undeclared names of one call no more are gathered."""
 
 META = -1
 FLOW_VERSION = -2
@@ -85,19 +87,24 @@ class Attributes:
         return point
 
     def without_unknown(self, reports: list[StateReport]) -> tuple[list[StateReport], set[str], set[str]]:
-        """Return the reports without what is not declared or null; the names of both. Empty ones are left out."""
+        """Return the reports without what is not declared or null; some names of both. Empty ones are left out."""
         types, undeclared, empty = self._types, set[str](), set[str]()
         kept: list[StateReport] = []
         for report in reports:
-            unknown = [name for name, value in report.data.items() if value is None or name not in types]
-            if report.data and not unknown:
+            given = report.data
+            if given and None not in given.values() and given.keys() <= types.keys():
                 kept.append(report)
                 continue
-            for name in unknown:
-                (empty if name in types else undeclared).add(name)
-            if len(unknown) < len(report.data):
-                left_out = set(unknown)
-                data = {name: value for name, value in report.data.items() if name not in left_out}
+            if len(undeclared) < NAMES_TOLD_MAX:
+                undeclared |= given.keys() - types.keys()
+            data: dict[str, Any] = {}
+            for name in given if len(given) < len(types) else types:
+                if name in types and name in given:
+                    if given[name] is None:
+                        empty.add(name)
+                    else:
+                        data[name] = given[name]
+            if data:
                 kept.append(msgspec.structs.replace(report, data=data))
         return kept, undeclared, empty
 

@@ -303,8 +303,8 @@ class SendState(Message, frozen=True):
 class SendKnownState(SendState, frozen=True):
     """Store what a workflow reports, without attributes that the device does not declare and without nulls.
 
-    States without any value are left out. Answers the names that were left out, sorted: those that are not declared,
-    and those whose value is null.
+    States without any value are left out. Answers names that were left out, sorted: of those that are not declared all,
+    or a thousand and more, and all whose value is null.
     """
 
 

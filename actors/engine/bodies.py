@@ -42,6 +42,8 @@ from trunkline.actors.values.ids import is_id
 
 BODY_BYTES_MAX: Final = 1024 * 1024
 """Bytes of a body that a node makes, as of a call. It is decoded at once, in a thread if it is long."""
+QUERY_BYTES_MAX: Final = 131_072
+"""About the bytes of an advanced query that a node makes: what its conditions may have, and few keys at its top."""
 BODY_VALUES_MAX: Final = 20_000
 """Values of such a body, as of a call with one record by default. Actors take it as it is, and store it in the loop."""
 BULK_VALUES_MAX: Final = 100_000
@@ -103,6 +105,8 @@ def query_reader(
         query = json(visit)
         if not isinstance(query, dict):
             raise refused(f"config.{name}: gives {shortened(query)}, not a query, which is an object.")
+        if size_of(query, QUERY_BYTES_MAX) > QUERY_BYTES_MAX:
+            raise refused(f"config.{name}: gives a query of more than {QUERY_BYTES_MAX} bytes as JSON.")
         if not empty_is_all:
             return query
         edited: dict[str, Any] = as_edited(query)

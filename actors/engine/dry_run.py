@@ -18,11 +18,11 @@ from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.errors import RunFailed
 from trunkline.actors.engine.executor import execute
 from trunkline.actors.engine.heavy_work import is_large
-from trunkline.actors.engine.program import compile_program
-from trunkline.actors.engine.programs import Programs, decoded_globals
+from trunkline.actors.engine.program import compile_program, node_problems
+from trunkline.actors.engine.programs import Programs
 from trunkline.actors.engine.share import Share
 from trunkline.actors.engine.snapshots import BYTES_MAX, SNAPSHOTS_MAX, Snapshots
-from trunkline.actors.engine.visit import Bounds, NodeStep, Program, Run, Visit
+from trunkline.actors.engine.visit import Bounds, NodeStep, Problem, Program, Run, Visit
 from trunkline.actors.engine.world import DryWorld
 from trunkline.actors.flows.bodies import Definition
 from trunkline.actors.flows.definition import check_definition
@@ -30,16 +30,18 @@ from trunkline.actors.flows.kind import DEVELOP, FLOW
 from trunkline.actors.flows.versions import find_version, no_version
 from trunkline.actors.formulas.errors import FormulaError
 from trunkline.actors.formulas.paths import Path, compile_path
+from trunkline.actors.formulas.price import Budget, charged
 from trunkline.actors.organizations.mandates import Authors
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.messages import Creator
 from trunkline.actors.records.owners import Owners
 from trunkline.actors.records.resource import missing
 from trunkline.actors.runtime.actor import Actor
-from trunkline.actors.runtime.computing import in_thread
+from trunkline.actors.runtime.computing import give_up_if_cancelled, in_thread
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.scripts.pool import ScriptPool
 from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.global_values import global_values
 from trunkline.actors.values.nesting import check_nesting
 from trunkline.actors.values.structs import Body, Message
 from trunkline.actors.values.terms import Timestamp
@@ -149,6 +151,8 @@ async def dry_run(definition: Doc, body: FlowTest, run: Run) -> Doc:
     is_long = is_large(body.data) or is_large(body.payload)
     given = await in_thread(_given, body) if is_long else _given(body)
     program = compile_program(definition)
+    with charged(Budget(run.owner)):
+        problems = await in_thread(_problems, definition)
     trigger = _trigger(definition, body.trigger)
     program = _with_stubs(program, body.stubs)
     run.programs.append(program)
@@ -188,7 +192,7 @@ async def dry_run(definition: Doc, body: FlowTest, run: Run) -> Doc:
         ],
         "problems": [
             {**named(run, 0, each.node), "message": each.message}
-            for each in (*program.problems, *program.ignored)
+            for each in problems
             if program.nodes[each.node].id not in body.stubs
         ],
     }
@@ -210,6 +214,10 @@ def named(run: Run, program: int, index: int) -> Doc:
     """The node of a run, as its caller knows it."""
     node = run.programs[program].nodes[index]
     return {"nodeId": node.id, "nodeType": node.type, "nodeLabel": node.label}
+
+
+def _problems(definition: Doc) -> list[Problem]:
+    return list(node_problems(definition, give_up_if_cancelled))
 
 
 def _trigger(definition: Doc, named: str | UnsetType) -> int:
@@ -243,7 +251,7 @@ def _first_payload(definition: Doc, trigger: int, given: tuple[Any, Doc], run: R
         **run.identity,
         "triggerId": of.get("key", ""),
         "triggerType": of["type"],
-        "globals": decoded_globals(definition.get("globals", [])),
+        "globals": global_values(definition.get("globals", [])),
         **given[1],
     }
 

@@ -1,13 +1,18 @@
-"""Programs: the definition of a workflow, compiled once.
+"""Programs: the definition of a workflow, made ready to be run once.
+
+A node is compiled at its first visit, in the price of the visit (`formulas/price.py`): a definition may hold a thousand
+nodes with templates that take seconds to compile, and most runs visit few of them.
 
 A program never fails to compile. A node of an unknown type, or with a configuration that cannot be used, fails the
-run that reaches it; `problems` tells of it before. `ignored` tells of settings that no node reads; the record of each
-run that comes by says so as well.
+run that reaches it; `problems_of` tells of it before, and of settings that no node reads; the record of each run that
+comes by says so as well.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.node_rights import guarded
@@ -16,86 +21,84 @@ from trunkline.actors.engine.tools import Unusable
 from trunkline.actors.engine.unknown_settings import unknown_settings
 from trunkline.actors.engine.visit import Node, NodeStep, Problem, Program, Visit
 from trunkline.actors.flows.definition import never_due
+from trunkline.actors.formulas import price
+from trunkline.actors.formulas.errors import EvaluationError
+from trunkline.actors.query.price import LOOK_PRICE, spend
 
 _NEVER_RUN = frozenset({"AnnotationNode"})
+NODE_STEPS: Final = 20
+"""What a node costs to compile besides its texts."""
 
 
 def compile_program(definition: dict[str, Any]) -> Program:
-    """Compile a definition that was checked when it was saved (`flows/definition.py`)."""
+    """Make a definition ready that was checked when it was saved (`flows/definition.py`)."""
     parts: list[dict[str, Any]] = definition.get("nodes", [])
     indexes = {part["id"]: index for index, part in enumerate(parts) if part.get("id")}
-    problems: list[Problem] = []
-    ignored: list[Problem] = []
     nodes: list[Node] = []
-    for index, part in enumerate(parts):
-        step, problem = _step_of(part)
-        if problem is not None and part["type"] not in _NEVER_RUN:
-            problems.append(Problem(index, problem))
-        elif unknown := unknown_settings(part["type"], part.get("config") or {}):
-            ignored += [Problem(index, message) for message in unknown]
-            step = _noting(step, unknown)
+    for part in parts:
         outputs = _followers(part, indexes)
-        label = part.get("meta", {}).get("label")
-        nodes.append(
-            Node(
-                part.get("id", ""),
-                part["type"],
-                label if isinstance(label, str) else "",
-                step,
-                outputs,
-                not any(outputs),
-            )
-        )
+        step = _at_first_visit(part)
+        nodes.append(Node(part.get("id", ""), part["type"], label_of(part), step, outputs, not any(outputs)))
     starts = tuple(
         tuple(after for output in _followers(trigger, indexes) for after in output)
         for trigger in definition.get("triggers", [])
     )
-    return Program(tuple(nodes), starts, tuple(problems), tuple(ignored))
+    return Program(tuple(nodes), starts)
 
 
-def problems_of(definition: dict[str, Any]) -> list[dict[str, Any]]:
-    """The nodes that cannot run or ignore some settings, and the triggers that never fire, of workflows that run here.
-
-    Those of edge and embedded devices run elsewhere.
-    """
-    if definition.get("flowClass") in ("edge", "embedded"):
-        return []
-    program = compile_program(definition)
-    problems = [
-        {"nodeId": node.id, "nodeType": node.type, "nodeLabel": node.label, "message": message}
-        for node, message in (
-            (program.nodes[index], message) for index, message in (*program.problems, *program.ignored)
-        )
-    ]
-    for position, message in never_due(definition):
-        trigger = definition["triggers"][position]
-        meta = trigger.get("meta", {})
-        problems.append(
-            {
-                "nodeId": meta.get("id") or meta.get("uiId") or trigger.get("key", ""),
-                "nodeType": trigger["type"],
-                "nodeLabel": meta.get("label", ""),
-                "message": f"config.{message}",
-            }
-        )
-    return problems
+def label_of(part: dict[str, Any]) -> str:
+    """What an editor calls a node; "" if nothing."""
+    label = part.get("meta", {}).get("label")
+    return label if isinstance(label, str) else ""
 
 
 def _followers(part: dict[str, Any], indexes: dict[str, int]) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(indexes[id] for id in ids if id in indexes) for ids in part.get("outputIds", []))
 
 
-def _step_of(part: dict[str, Any]) -> tuple[NodeStep, str | None]:
-    """The step of a node, and why it cannot run, if it cannot."""
-    prepare = NODE_TYPES.get(part["type"])
+def _at_first_visit(part: dict[str, Any]) -> NodeStep:
+    """The step of a node, which is compiled when it is first visited."""
+    known: NodeStep | None = None
+
+    def run(visit: Visit) -> Any:
+        nonlocal known
+        if known is None:
+            known = price.computed(_noting_step, part)
+            if (budget := price.current()) is not None:
+                budget.keep()
+        return known(visit)
+
+    return run
+
+
+def _noting_step(part: dict[str, Any]) -> NodeStep:
+    compiled = _compiled(part)
+    return _noting(compiled.step, compiled.ignored) if compiled.ignored else compiled.step
+
+
+class _Compiled(NamedTuple):
+    """The step of a node, why it cannot run, if it cannot, and what it ignores."""
+
+    step: NodeStep
+    problem: str | None
+    ignored: list[str]
+
+
+def _compiled(part: dict[str, Any]) -> _Compiled:
+    type, config = part["type"], part.get("config") or {}
+    prepare = NODE_TYPES.get(type)
     if prepare is None:
-        message = f"Nodes of the type {part['type']} do not run on this server."
-        return _failing("UnsupportedNode", message), message
+        message = f"Nodes of the type {type} do not run on this server."
+        return _Compiled(_failing("UnsupportedNode", message), message, [])
     try:
-        config = part.get("config") or {}
-        return guarded(part["type"], config, prepare(config)), None
+        price.spend(NODE_STEPS)
+        step = guarded(type, config, prepare(config))
+        return _Compiled(step, None, unknown_settings(type, config))
     except Unusable as unusable:
-        return _failing("ValidationError", str(unusable)), str(unusable)
+        return _Compiled(_failing("ValidationError", str(unusable)), str(unusable), [])
+    except EvaluationError as too_much:
+        message = f"config: its templates and expressions cannot be compiled. {too_much}"
+        return _Compiled(_failing("ValidationError", message), message, [])
 
 
 def _noting(step: NodeStep, messages: list[str]) -> NodeStep:
@@ -112,3 +115,50 @@ def _failing(name: str, message: str) -> NodeStep:
         raise NodeError(name, message)
 
     return fail
+
+
+# What is told before a run.
+
+
+def node_problems(definition: dict[str, Any], look: Callable[[], None]) -> Iterator[Problem]:
+    """Why nodes cannot run, and then what others ignore. All are compiled: `look` is called at times, and may raise."""
+    ignored: list[Problem] = []
+    for index, part in enumerate(definition.get("nodes", [])):
+        look()
+        compiled = price.whole(partial(_compiled, part), look)
+        if compiled.problem is None:
+            ignored += [Problem(index, message) for message in compiled.ignored]
+        elif part["type"] not in _NEVER_RUN:
+            yield Problem(index, compiled.problem)
+    yield from ignored
+
+
+def problems_of(definition: dict[str, Any]) -> list[dict[str, Any]]:
+    """The nodes that cannot run or ignore some settings, and the triggers that never fire, of workflows that run here.
+
+    Those of edge and embedded devices run elsewhere. For reads, which go on in a thread if this takes long.
+    """
+    if definition.get("flowClass") in ("edge", "embedded"):
+        return []
+    parts = definition.get("nodes", [])
+    problems = [
+        {
+            "nodeId": parts[index].get("id", ""),
+            "nodeType": parts[index]["type"],
+            "nodeLabel": label_of(parts[index]),
+            "message": message,
+        }
+        for index, message in node_problems(definition, partial(spend, LOOK_PRICE + 1))
+    ]
+    for position, message in never_due(definition):
+        trigger = definition["triggers"][position]
+        meta = trigger.get("meta", {})
+        problems.append(
+            {
+                "nodeId": meta.get("id") or meta.get("uiId") or trigger.get("key", ""),
+                "nodeType": trigger["type"],
+                "nodeLabel": meta.get("label", ""),
+                "message": f"config.{message}",
+            }
+        )
+    return problems

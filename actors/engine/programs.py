@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -17,6 +17,7 @@ from trunkline.actors.flows.versions import find_version
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.mandate import mandates_of
 from trunkline.actors.runtime.host import Host
+from trunkline.actors.values.global_values import global_values
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.codec import decode
@@ -111,7 +112,7 @@ class Programs:
             version.id,
             record["enabled"] and version.doc.get("enabled", True) and record["flowClass"] in CLASSES,
             definition.get("triggers", []),
-            decoded_globals(definition.get("globals", [])),
+            global_values(definition.get("globals", [])),
             definition.get("customNodeConfig") or {},
             compile_program(definition)._replace(flow=flow.hex(), mandates=mandates_of(saved.get(AUTHORS))),
             identity,
@@ -121,8 +122,3 @@ class Programs:
     def _changed(self, application: bytes, flow: bytes) -> None:
         for place in [place for place in self._found if place[:2] == (application, flow)]:
             del self._found[place]
-
-
-def decoded_globals(globals: list[dict[str, Any]]) -> Doc:
-    """The values of globals by their keys."""
-    return {each["key"]: msgspec.json.decode(each["json"]) for each in globals}

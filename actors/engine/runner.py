@@ -1,9 +1,7 @@
 """The runner: takes triggers from the queue and runs workflows for them.
 
 Owns the attempts to run, what a run is told, and what becomes of it: sums, a record, the workflows that wait for
-errors. Does not own the order (`triggers/queue.py`), nor the turn of a run (`share.py`), nor what is stored at its end
-(`ends.py`).
-
+errors. Does not own the order (`triggers/queue.py`), nor the turn of a run (`share.py`), nor its end (`ends.py`).
 At a start the triggers in the store are queued again. So each trigger is run at least once; what a run has already done
 inside the server is not done again (`world.py`). A trigger whose run was in progress at several crashes is abandoned.
 """
@@ -29,6 +27,7 @@ from trunkline.actors.engine.share import Share
 from trunkline.actors.engine.told import Told
 from trunkline.actors.engine.visit import Bounds, Run
 from trunkline.actors.engine.world import RunWorld
+from trunkline.actors.flows.kind import FLOW
 from trunkline.actors.flows.run_records import RUN_TOPIC, RunRecord, packed
 from trunkline.actors.organizations.mandates import Authors
 from trunkline.actors.records.mandate import Mandates
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
 
 _DROPS_TOLD_S: Final = 5.0
-
 _log = structlog.get_logger("trunkline.flows")
 
 
@@ -152,6 +150,9 @@ class FlowRunner:
                         if entry.attempts:  # the server stops in good order, so the attempt does not count
                             self._note_attempts(entry, entry.attempts - 1)
                         raise
+                    except Exception as bug:  # noqa: BLE001 - what cannot begin is no reason to end the server
+                        _log.error("a run could not begin", flow=entry.flow.hex(), exc_info=bug)
+                        self._remove(entry)
                     finally:
                         self.running -= 1
                         self._queue.done(entry)
@@ -294,8 +295,8 @@ class FlowRunner:
 
     def _exists(self, application: bytes, flow: bytes) -> bool:
         """Whether a workflow was not deleted meanwhile: nothing may be stored for it then."""
-        known = self._programs.get(application, flow, None)
-        return known is not None and self._told.application(application) is not None
+        key = keys.record_key(FLOW.name, application, flow)
+        return bool(self._system.journal.get(keys.RECORDS, key) and self._told.application(application))
 
     def _remove(self, entry: Queued) -> None:
         """Remove a trigger that is not run."""
@@ -341,9 +342,8 @@ class FlowRunner:
         """Queue the runs that wait for errors, the narrowest scope first."""
         if cause is None:
             return
-        found = error_watchers(compiled, record, self._index)
         entries: list[Queued] = []
-        for each in found:
+        for each in error_watchers(compiled, record, self._index):
             number = self._queue.next_number()
             key = keys.trigger_key(number, "application", entry.application)
             new = record_for(entry.application, each, cause).encoded()

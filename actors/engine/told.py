@@ -10,12 +10,13 @@ import msgspec
 from trunkline.actors.devices.kind import DEVICE
 from trunkline.actors.devices.told import told_device
 from trunkline.actors.engine.copies import copied
-from trunkline.actors.engine.programs import CompiledFlow, decoded_globals
+from trunkline.actors.engine.programs import CompiledFlow
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.records.made import Made
 from trunkline.actors.runtime.host import Host
 from trunkline.actors.triggers.intake import TriggerRecord
+from trunkline.actors.values.global_values import global_values
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.timestamps import iso
 
@@ -67,7 +68,7 @@ class Told:
 
 def _name_and_globals(_id: bytes, doc: Doc) -> tuple[str, Doc]:
     """The name and the globals of an application."""
-    return doc["name"], decoded_globals(doc.get("globals", []))
+    return doc["name"], global_values(doc.get("globals", []))
 
 
 def _told_of(id: bytes, doc: Doc) -> bytes:

@@ -78,9 +78,10 @@ def needed_template(config: Config, name: str) -> Template:
 def text_reader(config: Config, name: str) -> Callable[[Visit], str]:
     """Reads a field with a template as text; "" if it is not set. A bare path is not escaped, as no HTML is made."""
     template = template_of(config, name)
-    if template is None:
-        return lambda _visit: ""
+    return (lambda _visit: "") if template is None else _text_reader(template)
 
+
+def _text_reader(template: Template) -> Callable[[Visit], str]:
     def read(visit: Visit) -> str:
         return text_of_value(template.value(visit.payload, visit.run.now_ms))
 
@@ -97,8 +98,7 @@ def text_of_value(value: Any) -> str:
 
 def needed_text_reader(config: Config, name: str) -> Callable[[Visit], str]:
     """The same for a field that a node cannot do without."""
-    needed_template(config, name)
-    return text_reader(config, name)
+    return _text_reader(needed_template(config, name))
 
 
 def remaining(visit: Visit, parts: Sequence[T]) -> Iterator[T]:

@@ -11,8 +11,11 @@ from itertools import islice
 from typing import Any, Final
 
 from trunkline.actors.engine.node_settings import FORMS, Setting
+from trunkline.actors.formulas.price import spend
 from trunkline.actors.values.names import similar_names
 
+SIMILAR_STEPS: Final = 100
+"""What it costs to look for the setting that was meant."""
 TOLD_MAX: Final = 10
 """Settings of one node that are told of."""
 _ROWS_MAX: Final = 100
@@ -48,6 +51,7 @@ def _unknown(type: str, settings: tuple[Setting, ...], given: dict[str, Any], at
             if setting.rows and isinstance(value, list):
                 yield from _in_rows(type, setting, value, at)
         elif value not in _BLANK and name not in _UNSHOWN.get(type, ()):
+            spend(SIMILAR_STEPS)
             meant = similar_names(name, sorted(known))
             advice = f" (did you mean {meant[0]}?)" if meant else ""
             yield f"{at}.{name[:100]}: is no setting of {type}, so it is ignored{advice}."

@@ -58,12 +58,10 @@ class Problem(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A compiled definition. `starts` has for each trigger the indexes of the first nodes."""
+    """A definition that is ready to be run. `starts` has for each trigger the indexes of the first nodes."""
 
     nodes: tuple[Node, ...]
     starts: tuple[tuple[int, ...], ...]
-    problems: tuple[Problem, ...]
-    ignored: tuple[Problem, ...] = ()
     flow: str = ""
     """The id of the workflow or the custom node that it is the definition of."""
     mandates: Mandates = ()

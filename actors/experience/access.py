@@ -49,7 +49,8 @@ def judge(endpoint: Doc, caller: LoggedIn | None) -> Verdict:
 def device_of(endpoint: Doc, context: Any) -> bytes | None:
     """The id that the template of an endpoint gives for a request; None if it gives none, or takes long for it."""
     try:
-        template = compile_template(endpoint.get("deviceIdTemplate") or "", _TEMPLATE_CHARS_MAX)
+        text = endpoint.get("deviceIdTemplate") or ""
+        template = inline(compile_template, text, _TEMPLATE_CHARS_MAX)
         value = inline(template.value, context)
     except (FormulaError, EvaluationError, TakesLong):
         return None

@@ -7,10 +7,9 @@ bounded by the stored bytes of their endpoints and views.
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -32,6 +31,7 @@ from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.records.owner import unique_key
 from trunkline.actors.runtime.host import Host
 from trunkline.actors.values.errors import NotFound
+from trunkline.actors.values.global_values import global_values
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.codec import decode
@@ -182,7 +182,7 @@ def _read(source: Source, application: bytes, version: str, raw: bytes) -> _Kept
         version=found.doc["version"],
         version_id=version_id,
         settings=found.doc,
-        globals=_values(owner.get("globals", ())) | _values(found.doc.get("globals", ())),
+        globals=global_values(owner.get("globals", ())) | global_values(found.doc.get("globals", ())),
         routes=RouteTree((each.id, each.doc["method"], each.doc["route"]) for each in endpoints),
         endpoints={each.id: each.doc for each in endpoints},
         view_docs={each.id.hex(): each.doc for each in views},
@@ -191,14 +191,3 @@ def _read(source: Source, application: bytes, version: str, raw: bytes) -> _Kept
     )
     size = len(found.raw) + len(raw) + sum(len(each.raw) for found in (endpoints, views) for each in found)
     return _Kept(site, raw, size)
-
-
-def _values(globals: Iterable[Mapping[str, Any]]) -> Doc:
-    """The values of globals by key. Those of an application were stored as any text once."""
-    values: Doc = {}
-    for each in globals:
-        try:
-            values[each["key"]] = json.loads(each["json"])
-        except (ValueError, RecursionError):
-            values[each["key"]] = None
-    return values

@@ -5,7 +5,6 @@ A named version keeps its content: only its settings change, or all of its conte
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Annotated, Any, Final, Literal
 
@@ -36,6 +35,7 @@ from trunkline.actors.records.resource import Change
 from trunkline.actors.records.revision import Found
 from trunkline.actors.runtime.actor import Actor
 from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.global_values import check_global
 from trunkline.actors.values.structs import FORM, Body, Message, View
 from trunkline.actors.values.terms import Description, Id, Ids, Key, Name, RecordView
 from trunkline.store import keys
@@ -216,12 +216,7 @@ def _check_settings(new: Doc) -> None:
         if item["key"] in seen:
             raise Invalid(f"globals: the key {item['key']} stands in the list twice.")
         seen.add(item["key"])
-        try:
-            json.loads(item["json"])
-        except (ValueError, RecursionError):
-            raise Invalid(
-                f"globals[{position}].json: is not JSON; a text is written in quotation marks."
-            ) from None
+        check_global(item["json"], f"globals[{position}]")
     for origin in new["allowedCorsOrigins"]:
         if not _ORIGIN.fullmatch(origin):
             raise Invalid(f"allowedCorsOrigins: {origin} is no origin; write it as https://www.example.com.")

@@ -17,6 +17,7 @@ from trunkline.actors.flows.schedules import schedule_of
 from trunkline.actors.flows.triggers import CLASSES
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.errors import Invalid
+from trunkline.actors.values.global_values import check_global
 from trunkline.actors.values.nesting import check_nesting
 from trunkline.limits.table import Limits
 
@@ -122,12 +123,7 @@ def _check_globals(globals: list[Doc], at: str) -> None:
         if each["key"] in seen:
             raise Invalid(f"{place}.key: {each['key']} stands in the list twice; give each key once.")
         seen.add(each["key"])
-        try:
-            msgspec.json.decode(each["json"])
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise Invalid(
-                f'{place}.json: is not JSON text: {error}; a text is {{"json": "\\"on\\""}}.'
-            ) from None
+        check_global(each["json"], place)
 
 
 def trigger_keys(definition: Doc) -> list[list[str]]:

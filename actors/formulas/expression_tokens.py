@@ -6,6 +6,7 @@ import re
 from typing import Final, NamedTuple
 
 from trunkline.actors.formulas.errors import FormulaError
+from trunkline.actors.formulas.price import spend
 
 
 class Token(NamedTuple):
@@ -20,6 +21,8 @@ class Token(NamedTuple):
 
 
 END: Final = "end"
+TOKEN_STEPS: Final = 2
+"""What a token costs to read and to compile."""
 # What a number has taken it does not give back: to look for a shorter one would take the square of its length.
 _TOKEN: Final = re.compile(
     r"""[\s\ufeff]*(?:
@@ -44,6 +47,7 @@ _HINTS: Final = {
 
 
 def tokens_of(text: str) -> list[Token]:
+    """Read the tokens, and charge the work at hand for what it takes to compile them, too. Raises `FormulaError`."""
     tokens: list[Token] = []
     at = 0
     while not tokens or tokens[-1].kind != END:
@@ -52,6 +56,7 @@ def tokens_of(text: str) -> list[Token]:
             at += len(text[at:]) - len(text[at:].lstrip())
             hint = _HINTS.get(text[at])
             raise Token("", "", at + 1).error(f"unexpected {text[at]!r}" + (f"; {hint}" if hint else ""))
+        spend(TOKEN_STEPS)
         kind = found.lastgroup
         tokens.append(Token(kind, found[kind], found.start(kind) + 1))
         at = found.end()

@@ -10,10 +10,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from trunkline.actors.formulas.errors import EvaluationError, FormulaError
+from trunkline.actors.formulas.price import spend
 from trunkline.actors.formulas.values import UNDEFINED, character_at, length_of
 
 PATH_CHARS_MAX: Final = 1024
 PATH_KEYS_MAX: Final = 100
+PATH_CHARS_A_STEP: Final = 16
+"""Characters of a path that are compiled for a step."""
 ARRAY_ITEMS_MAX: Final = 262_144
 """Items to which writing behind the end extends an array, filled with null: the bound on the items of a loop."""
 
@@ -112,6 +115,7 @@ def compile_path(text: str) -> Path:
     """Compile a path. Raises `FormulaError` if it is empty, malformed, or beyond the bounds."""
     if len(text) > PATH_CHARS_MAX:
         raise FormulaError(f"A path has at most {PATH_CHARS_MAX} characters; this one has {len(text)}.")
+    spend(1 + len(text) // PATH_CHARS_A_STEP)
     trimmed = text.strip()
     keys = [] if trimmed == "." else _keys(trimmed)
     if len(keys) > PATH_KEYS_MAX:

@@ -12,6 +12,7 @@ import re
 from typing import Final, NoReturn
 
 from trunkline.actors.formulas.errors import FormulaError
+from trunkline.actors.formulas.price import spend
 from trunkline.actors.formulas.template_opened import Opened, joined
 from trunkline.actors.formulas.template_tree import (
     Call,
@@ -28,6 +29,11 @@ from trunkline.actors.formulas.values import UNDEFINED, WHITE_SPACE, to_text, wh
 
 NESTING_MAX: Final = 64
 """Levels of blocks (each `else if` is one) and, within a statement, of parentheses."""
+
+STATEMENT_STEPS: Final = 10
+"""What a statement costs to read and to compile, with a path. Text between statements costs next to nothing."""
+PART_STEPS: Final = 2
+"""The same of a part of a path, and of an argument."""
 
 _TOKEN: Final = re.compile(
     rf"""
@@ -51,7 +57,10 @@ _WORDS: Final = {"true": True, "false": False, "null": None, "undefined": UNDEFI
 
 
 def parse(text: str) -> Program:
-    """Return the tree of a template. Raises `FormulaError` with line and column."""
+    """Return the tree of a template. Raises `FormulaError` with line and column.
+
+    The work at hand is charged for what it takes to compile it, too.
+    """
     return _Parser(text).parse()
 
 
@@ -73,6 +82,7 @@ class _Parser:
         self.opened: list[Opened] = []
 
     def parse(self) -> Program:
+        spend(PART_STEPS)
         text = self.text
         while self.at < len(text):
             found = text.find("{{", self.at)
@@ -119,6 +129,7 @@ class _Parser:
 
     def _statement(self) -> None:
         """Read one statement from its opening to its closing braces."""
+        spend(STATEMENT_STEPS)
         text, start = self.text, self.at
         if text.startswith("{{{{", start):
             self._fail(start, "raw blocks are not served in a template.")
@@ -275,6 +286,7 @@ class _Parser:
             found = _TOKEN.match(self.text, self.at)
             if found is None or found.lastgroup == "as" or found[0] in ("=", ")", "|"):
                 return call
+            spend(PART_STEPS)
             start = self.at
             key = self._argument_name()
             if key is not None:
@@ -334,6 +346,7 @@ class _Parser:
         depth = 0
         scoped = False
         while True:
+            spend(PART_STEPS)
             part_at = self.at
             found = _TOKEN.match(self.text, part_at)
             kind = found.lastgroup if found is not None else None

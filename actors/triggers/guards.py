@@ -2,12 +2,12 @@
 
 The condition is judged in the turn of the cause, so a state that a filter rejects costs no record and no run. It counts
 as a run nevertheless (`TriggerQueue.passed_over`). A condition that needs more than `data` is left to the run, as is
-one that cannot be judged.
+one that cannot be judged, or takes more than about a millisecond to compile or to judge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from trunkline.actors.formulas.errors import EvaluationError, FormulaError
@@ -41,12 +41,17 @@ class _Condition:
         return self._is_true(data)
 
 
-def guard_of(trigger: Doc, definition: Doc) -> Guard | None:
-    """The guard of a trigger; None if each of its causes needs a run."""
+def nodes_by_id(definition: Doc) -> dict[str, Doc]:
+    """The nodes of a definition that others may lead to."""
+    return {node["id"]: node for node in definition.get("nodes", []) if node.get("id")}
+
+
+def guard_of(trigger: Doc, nodes: Mapping[str, Doc]) -> Guard | None:
+    """The guard of a trigger; None if each of its causes needs a run. `nodes` are those of its definition by id."""
     followers = [id for output in trigger.get("outputIds", []) for id in output]
     if len(followers) != 1:
         return None
-    node = next((each for each in definition.get("nodes", []) if each.get("id") == followers[0]), None)
+    node = nodes.get(followers[0])
     if node is None or node["type"] != _CONDITION or any(node.get("outputIds", [])[:1]):
         return None
     text = (node.get("config") or {}).get("expression")
@@ -55,8 +60,8 @@ def guard_of(trigger: Doc, definition: Doc) -> Guard | None:
 
 def _compiled(text: str) -> Guard:
     try:
-        condition = compile_expression(text, _of_data)
-    except (FormulaError, _NeedsMore):
+        condition = inline(compile_expression, text, _of_data)
+    except (FormulaError, _NeedsMore, TakesLong):
         return lambda _data: True
 
     def is_true(data: Any) -> bool:

@@ -8,7 +8,7 @@ journal is dropped, because it may know of writes that failed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from trunkline.actors.flows.changes import FlowChanges
@@ -17,7 +17,7 @@ from trunkline.actors.flows.versions import VersionFound, default_version, find_
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.listing import index_range
 from trunkline.actors.runtime.host import Host
-from trunkline.actors.triggers.guards import Guard, guard_of
+from trunkline.actors.triggers.guards import Guard, guard_of, nodes_by_id
 from trunkline.store import keys
 from trunkline.store.codec import decode
 
@@ -53,6 +53,17 @@ class Watcher(NamedTuple):
 
 def watcher_of(flow: bytes, position: int, definition: Doc, flow_class: str, version: str | None) -> Watcher:
     """The watcher of the trigger at `position` in a definition."""
+    return _watcher(flow, position, definition, flow_class, version, nodes_by_id(definition))
+
+
+def _watcher(
+    flow: bytes,
+    position: int,
+    definition: Doc,
+    flow_class: str,
+    version: str | None,
+    nodes: Mapping[str, Doc],
+) -> Watcher:
     trigger: Doc = definition["triggers"][position]
     return Watcher(
         flow,
@@ -63,7 +74,7 @@ def watcher_of(flow: bytes, position: int, definition: Doc, flow_class: str, ver
         trigger.get("meta") or {},
         flow_class,
         version,
-        guard_of(trigger, definition),
+        guard_of(trigger, nodes),
     )
 
 
@@ -238,5 +249,6 @@ class FlowIndex:
             return
         raw = get(keys.FLOWS, keys.flow_definition_key(application, flow, version.id))
         definition: Doc = {} if raw is None else decode(raw)
+        nodes = nodes_by_id(definition)
         for position in range(len(definition.get("triggers", []))):
-            yield watcher_of(flow, position, definition, record["flowClass"], named)
+            yield _watcher(flow, position, definition, record["flowClass"], named, nodes)

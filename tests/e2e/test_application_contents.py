@@ -38,6 +38,7 @@ async def test_globals_change_one_by_one(server: Server) -> None:
         ([{"key": "floor", "json": "8"}, {"key": "attic"}], "globals: there is no global attic yet"),
         ([{"key": "a b", "json": "1"}], "[0].key"),
         ([{"json": "1"}], "[0].key: is missing"),
+        ([{"key": "a", "json": "on"}], "[0].json: is not JSON text"),
         ([{"key": f"k{number}", "json": "1"} for number in range(100)], "globals: there would be 102"),
         ({"key": "a", "json": "1"}, "The body: is an object; give an array of at most 100 items"),
     ):

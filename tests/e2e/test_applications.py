@@ -94,6 +94,7 @@ async def test_a_body_that_does_not_fit_is_400_with_the_field(server: Server) ->
         ({"globals": [{"key": "a b", "json": "1"}]}, "globals[0].key: "),
         ({"globals": [{"key": "a", "json": "1"}, {"key": "a", "json": "2"}]}, "globals: the key a "),
         ({"globals": [{"key": "a", "json": "1", "x": 1}]}, "globals[0].x: there is no such field"),
+        ({"globals": [{"key": "a", "json": "on"}]}, "globals[0].json: is not JSON text"),
     ]
     only_at_creation: list[tuple[dict[str, Any], str]] = [
         ({}, "name: is missing"),

@@ -20,7 +20,7 @@ from trunkline.actors.engine.node_settings import FORMS, Category, Form, Setting
 pytestmark = pytest.mark.slow
 
 
-FEW = ("plain", "all, paths", "all, all")
+FEW = ("plain", "all, paths", "all, all", "long texts")
 """What is fed of each type: each setting alone, and each option, are left to the long form."""
 
 

@@ -161,6 +161,7 @@ def cases(only: str = "") -> Iterator[Case]:
             yield Case(type, f"{label}, all", {**config, **worst, **changed})
         for each in form.settings:
             yield Case(type, each.name, {**plain, each.name: _worst(type, each)})
+        yield Case(type, "long texts", {each.name: _long(type, each) for each in usual})
 
 
 def _is_usual(type: str, setting: Setting) -> bool:
@@ -216,6 +217,24 @@ def _plain(type: str, setting: Setting) -> Any:
         f"{type}.{setting.name}: there is a new kind of settings, {setting.kind}; say in `_plain` and `_worst` of "
         "tests/e2e/worst_nodes.py what is a usual and what is the worst value of it."
     )
+
+
+def _long(type: str, setting: Setting) -> Any:
+    """A value of a setting that takes long to compile: the worst texts are written in the definition."""
+    match setting.kind:
+        case "template" | "number" | "text" | "longTemplate":
+            return _LONG_TEMPLATE
+        case "expression":
+            return "1" + " + {{data.n}}" * 50 + " + 1" * 8_000
+        case "rows":
+            return [{each.name: _long(type, each) for each in setting.rows}]
+        case "texts":
+            return ["{{data.key}}"] * 1_000
+        case _:
+            return _plain(type, setting)
+
+
+_LONG_TEMPLATE: Final = "{{data.key}}{{#if data.n}}{{add data.n 1}}{{/if}}" * 400
 
 
 def _worst(type: str, setting: Setting) -> Any:

@@ -23,6 +23,7 @@ from trunkline.actors.engine.tools import (
 )
 from trunkline.actors.engine.visit import END, Capped, CustomNode, NodeStep, Prepare, Visit, refused
 from trunkline.actors.flows.versions import id_bytes
+from trunkline.actors.formulas import price
 from trunkline.actors.formulas.values import UNDEFINED
 
 
@@ -37,7 +38,7 @@ def _execute(config: Config) -> NodeStep:
     given = {text_of(field, "id"): field for field in list_of(config, "fields")}
     readers: dict[tuple[str, str], Reader] = {}
 
-    def value_of(visit: Visit, field: dict[str, Any]) -> Any:
+    def reader_of(field: dict[str, Any]) -> Reader:
         name, type = field["id"], field["type"]
         reader = readers.get((name, type))
         if reader is None:
@@ -46,7 +47,10 @@ def _execute(config: Config) -> NodeStep:
                 reader = readers[name, type] = _reader(given.get(name, own), type)
             except Unusable as unusable:
                 raise refused(f"config.fields, {name}: {unusable}") from None
-        value = reader(visit)
+        return reader
+
+    def value_of(visit: Visit, field: dict[str, Any]) -> Any:
+        value = price.computed(reader_of, field)(visit)
         return None if value is UNDEFINED else copy_of(value)
 
     async def run(visit: Visit, found: CustomNode) -> int:

@@ -36,6 +36,8 @@ from trunkline.actors.formulas.values import UNDEFINED
 from trunkline.actors.runtime.ref import Ref
 
 TYPE: Final = "DeviceChangeStateNode"
+VALUES_OF_STATE_MAX: Final = 4_096
+"""Values of one state, with those that the device does not declare."""
 NAMES_NOTED_MAX: Final = 20
 """Names of attributes that one visit notes."""
 
@@ -54,6 +56,12 @@ def prepare(config: Config) -> NodeStep:
             [_state(each, shared) for each in given] if isinstance(given, list) else _state(given, shared)
         )
         body = body_of(StateOrStates, states, _FIELDS[_method(config)], BULK_VALUES_MAX)
+        for each in body if isinstance(body, list) else [body]:
+            if len(each.data) > VALUES_OF_STATE_MAX:
+                raise refused(
+                    f"config.{_FIELDS[_method(config)]}: gives a state of {len(each.data)} values; at most "
+                    f"{VALUES_OF_STATE_MAX} are looked at. Give those of attributes that the device declares."
+                )
         ref = Ref("device", visit.world.application, id)
         if not any(each.data for each in (body if isinstance(body, list) else [body])):
             visit.note(f"config.{_FIELDS[_method(config)]}: gives no values, so nothing is reported.")

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.actors.engine.flow_cases import Json, failure, flow, node, run_dry, run_node
+from tests.actors.engine.run_house import button, create_flow
+from tests.actors.house import running_house
 from trunkline.actors.engine import branch_memory
 from trunkline.actors.engine.branch_memory import BranchMemory, WaitingOfRun
-from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.errors import NodeError, RunFailed
+from trunkline.actors.engine.executor import execute
+from trunkline.actors.engine.program import compile_program, node_problems
 from trunkline.actors.engine.snapshots import BYTES_MAX, SNAPSHOTS_MAX
-from trunkline.actors.engine.visit import Bounds
+from trunkline.actors.engine.visit import Bounds, Program, Run
+from trunkline.actors.flows.messages import FlowShape, GetFlow
 from trunkline.actors.formulas import price
 from trunkline.actors.formulas.price import WHOLE_STEPS
+from trunkline.actors.readers import LATER, read_at_once
+from trunkline.actors.scripts.pool import ScriptPool
+from trunkline.limits.table import Limits
 
 LARGE = Bounds(steps=1_000, loop_items=262_144, payload_bytes=5 * 1024 * 1024)
 
@@ -32,6 +42,13 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return done
 
 
+async def run_once(program: Program, payload: Json) -> None:
+    """Run a program that calls no script."""
+    run = Run(LARGE, 0, 1, partial(ScriptPool(Limits()).call, owner=b""), {}, [program])
+    await run.share.enter()
+    await execute(program, 0, payload, run)
+
+
 async def test_templates_of_one_node_have_one_budget(threads: list[str]) -> None:
     """The first attack: eight templates, each with sixty searches of a long array."""
     search = "{{indexByKey data.a 'nope' 'a.b.c.d.e.f'}}"
@@ -39,7 +56,49 @@ async def test_templates_of_one_node_have_one_budget(threads: list[str]) -> None
     shown = await run_dry(flow(node("n", "StringNode", config)), LARGE, data={"a": [{"a": 1}] * 250_000})
     assert shown["error"]["name"] == "EvaluationError"
     assert f"more than {WHOLE_STEPS} steps" in shown["error"]["message"]
+    assert threads == ["computed"] * 2, "the node is compiled, and then it computes"
+
+
+async def test_templates_are_compiled_in_the_price_of_the_first_visit(threads: list[str]) -> None:
+    """A workflow of many templates took seconds of the event loop before its first run."""
+    config = {"sourceData": "{{data.a}}" * 1_000, "method": "toUpper", "resultPath": "data.r"}
+    program = compile_program(flow(node("n", "StringNode", config)))
+    payloads: list[Json] = [{"data": {"a": "x"}}, {"data": {"a": "y"}}]
+    for payload in payloads:
+        await run_once(program, payload)
+    assert [each["data"]["r"] for each in payloads] == ["X" * 1_000, "Y" * 1_000]
+    assert threads == ["computed"], "the node was compiled twice, or in the event loop"
+
+
+async def test_a_long_condition_is_compiled_in_a_thread(threads: list[str]) -> None:
+    shown = await run_dry(flow(node("n", "ConditionalNode", {"expression": "1" + "+1" * 2_000})), LARGE)
+    assert shown["steps"][-1]["nodeId"] == "n"
     assert threads == ["computed"]
+
+
+async def test_a_node_whose_templates_take_too_long_to_compile_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(price, "WHOLE_STEPS", 2_000)
+    config = {"sourceData": "{{data.a}}" * 1_000, "method": "toUpper", "resultPath": "data.r"}
+    program = compile_program(flow(node("n", "StringNode", config)))
+    with pytest.raises(RunFailed) as failed:
+        await run_once(program, {"data": {"a": "x"}})
+    assert "its templates and expressions cannot be compiled" in str(failed.value.error)
+    (problem,) = node_problems(flow(node("n", "StringNode", config)), lambda: None)
+    assert "its templates and expressions cannot be compiled" in problem.message
+
+
+@pytest.mark.parametrize(("count", "is_long"), [(1, False), (2_000, True)])
+async def test_the_problems_of_a_long_workflow_are_read_in_a_thread(
+    tmp_path: Path, count: int, is_long: bool
+) -> None:
+    config = {"sourceData": "{{data.a}}" * count, "method": "toUpper", "resultPath": "data.r"}
+    nodes = [node("n", "StringNode", config)]
+    async with running_house(tmp_path / "data") as house:
+        ref = await create_flow(house, [button(["n"])], nodes)
+        message = GetFlow(application=house.application, flow=ref.id, query=FlowShape())
+        assert (read_at_once(house.system, message) is LATER) is is_long
 
 
 async def test_arguments_of_characters_have_one_budget() -> None:

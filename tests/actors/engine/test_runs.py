@@ -20,12 +20,15 @@ from tests.actors.engine.run_house import (
 from tests.actors.house import running_house
 from trunkline.actors.engine.runner import FlowRunner
 from trunkline.actors.engine.visit import PATH_MAX
+from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.triggers.intake import Cause, TriggerRecord
+from trunkline.actors.triggers.queue import Queued, TriggerQueue
+from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.origin import HOPS_MAX, Origin
 from trunkline.limits.table import Limits
 from trunkline.store import keys
 from trunkline.store.batch import Batch
-from trunkline.store.codec import encode
+from trunkline.store.codec import decode, encode
 
 SUM = {"statements": [{"expression": "{{data.a}} + 1", "resultPath": "data.b"}]}
 
@@ -156,4 +159,39 @@ async def test_what_a_crash_has_left_is_run_at_the_next_start(
         await runs_end(house)
         (run,) = kept_runs(house, flow)
         assert run.outcome == outcome
+        assert waiting_triggers(house) == []
+
+
+async def test_a_global_that_is_no_json_is_null_in_a_run(tmp_path: Path) -> None:
+    """Those of applications were stored unchecked once, and each run of such an application ended the server."""
+    async with running_house(tmp_path / "data") as house:
+        key = keys.record_key(APPLICATION.name, ROOT, house.application)
+        raw = house.system.journal.get(keys.RECORDS, key)
+        assert raw is not None
+        batch = Batch()
+        batch.put(keys.RECORDS, key, encode({**decode(raw), "globals": [{"key": "a", "json": "on"}]}))
+        await house.system.journal.submit(batch).wait()
+        flow = await create_flow(house, [button(["n"])], [node("n", "DebugNode", {"property": "globals.a"})])
+        await press(house, flow)
+        await runs_end(house)
+        (run,) = kept_runs(house, flow)
+        assert run.outcome == "completed"
+        assert run.debug[0][3] is None
+
+
+async def test_a_run_that_cannot_begin_ends_no_other(tmp_path: Path) -> None:
+    """A trigger that cannot be read ended the server, and again after each start."""
+    async with running_house(tmp_path / "data") as house:
+        flow = await create_flow(house, [button(["n"])], [node("n", "DebugNode")])
+        queue = house.system.component(TriggerQueue)
+        number = queue.next_number()
+        key = keys.trigger_key(number, "application", house.application)
+        batch = Batch()
+        batch.put(keys.TRIGGERS, key, b"no trigger")
+        await house.system.journal.submit(batch).wait()
+        queue.add([Queued(number, key, house.application, flow.id, "", b"no trigger")])
+        await runs_end(house)
+        await press(house, flow)
+        await runs_end(house)
+        assert [run.outcome for run in kept_runs(house, flow)] == ["completed"]
         assert waiting_triggers(house) == []

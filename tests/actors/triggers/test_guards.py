@@ -11,7 +11,7 @@ from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import button, create_flow, kept_runs, press, runs_end, waiting_triggers
 from tests.actors.house import running_house
 from trunkline.actors.engine.runner import FlowRunner
-from trunkline.actors.triggers.guards import guard_of
+from trunkline.actors.triggers.guards import guard_of, nodes_by_id
 
 Json = dict[str, Any]
 
@@ -34,7 +34,7 @@ def definition(expression: str, *outputs: list[str]) -> Json:
 )
 def test_a_condition_on_the_data_is_a_guard(expression: str, data: Json, needed: bool) -> None:
     whole = definition(expression, [], ["d"])
-    guard = guard_of(whole["triggers"][0], whole)
+    guard = guard_of(whole["triggers"][0], nodes_by_id(whole))
     assert guard is not None
     assert guard(data) is needed
 
@@ -47,12 +47,13 @@ def test_a_condition_on_the_data_is_a_guard(expression: str, data: Json, needed:
         definition("{{format data.t '.1f'}} > 3", [], ["d"]),
         definition("{{data.t}} > 30", ["d"], ["d"]),
         definition("{{data.t}} >", [], ["d"]),
+        definition("{{data.t}} > 30" + " + 0" * 5_000, [], ["d"]),
         {**definition("{{data.t}} > 30", [], ["d"]), "triggers": [button(["c", "d"])]},
         {**definition("{{data.t}} > 30", [], ["d"]), "triggers": [button(["d"])]},
     ],
 )
 def test_what_needs_more_than_the_data_is_run(whole: Json) -> None:
-    guard = guard_of(whole["triggers"][0], whole)
+    guard = guard_of(whole["triggers"][0], nodes_by_id(whole))
     assert guard is None or guard({"t": 0})
 
 
