@@ -24,11 +24,12 @@ from trunkline.actors.devices.messages import (
     Disconnected,
     SetConnectionStatus,
 )
-from trunkline.actors.devices.told import told_connection
+from trunkline.actors.devices.told import Method, told_connection
 from trunkline.actors.devices.traffic import Change
+from trunkline.actors.jobs.results import Results
 from trunkline.actors.records.revision import check_match
 from trunkline.actors.runtime.ref import application_streams
-from trunkline.actors.triggers.index import FlowIndex
+from trunkline.actors.triggers.index import FlowIndex, Watcher
 from trunkline.actors.triggers.intake import Cause, stage
 from trunkline.actors.triggers.of_devices import What, watchers_of_device
 from trunkline.actors.values.errors import Invalid
@@ -49,13 +50,13 @@ class DeviceConnection(DeviceCommands):
 
     def on_set_connection_status(self, message: SetConnectionStatus) -> None:
         """Log that the device connected or disconnected, and store it as the current status."""
-        self._set_status(message.body, message.origin)
+        self._set_status(message.body, message.origin, "rest")
 
     def on_link_opened(self, message: LinkOpened) -> tuple[bool, bytes | None]:
         """Log that the device connected, and note its link. Answers whether it is a gateway, and its own gateway."""
         self._end_link(None, LinkEnd.SUPERSEDED.value)
         now_ms = self.system.clock.wall_ms()
-        self._set_status(Connected(ip_address=_given(message.address)), message.origin)
+        self._set_status(Connected(ip_address=_given(message.address)), message.origin, "link")
         marker = {"number": message.number, "address": message.address}
         self.put(keys.META, self._marker(), encode(marker))
         if not self.waiting.since_ms:
@@ -102,14 +103,16 @@ class DeviceConnection(DeviceCommands):
                 messages_from_client=_given(counts[0]),
                 messages_to_client=_given(counts[1]),
                 ip_address=_given(marker["address"]),
-            )
+            ),
+            None,
+            "link",
         )
         return True
 
     def _marker(self) -> bytes:
         return keys.open_link_key(self.ref.parent, self.ref.id)
 
-    def _set_status(self, status: ConnectionStatus, origin: Origin | None = None) -> None:
+    def _set_status(self, status: ConnectionStatus, origin: Origin | None, method: Method) -> None:
         now_ms = self.system.clock.wall_ms()
         connection = dict(self.doc.get("connection") or {})
         if isinstance(status, Connected):
@@ -134,7 +137,11 @@ class DeviceConnection(DeviceCommands):
             self._count("deviceDisconnect", 1, now_ms)
         self._log(time_ms, entry)
         self._store({**self.doc, "connection": connection})
-        self._trigger_connection(status, origin, time_ms, connection.get("connectedAt"))
+        watchers = self._watchers_of_connection(status)
+        if watchers:
+            is_secure = self.system.component(Results).base_url.startswith("https:")
+            data = told_connection(status, connection.get("connectedAt"), method, is_secure=is_secure)
+            stage(self, watchers, Cause(self.ref.id.hex(), data, time_ms, origin=origin, device=self.ref.id))
         self.after_commit(partial(self._announce_connection, time_ms, entry))
 
     def _announce_connection(self, time_ms: int, entry: dict[str, Any]) -> None:
@@ -145,17 +152,13 @@ class DeviceConnection(DeviceCommands):
             shown = {"deviceId": self.ref.id.hex(), "deviceName": self.doc["name"], "time": iso(time_ms)}
             self.system.publish(ref, CONNECTION_TOPIC, [(0, msgspec.json.encode({**shown, **entry}))])
 
-    def _trigger_connection(
-        self, status: ConnectionStatus, origin: Origin | None, time_ms: int, connected_ms: int | None
-    ) -> None:
+    def _watchers_of_connection(self, status: ConnectionStatus) -> tuple[Watcher, ...]:
+        """The triggers that wait for this change of the connection."""
         triggers = self.system.component(FlowIndex).of(self.ref.parent)
         if not triggers:
-            return
+            return ()
         what: What = "Connect" if isinstance(status, Connected) else "Disconnect"
-        watchers = watchers_of_device(triggers, what, self.ref.id, self.doc["tags"])
-        if watchers:
-            data, id = told_connection(status, connected_ms), self.ref.id
-            stage(self, watchers, Cause(id.hex(), data, time_ms, origin=origin, device=id))
+        return watchers_of_device(triggers, what, self.ref.id, self.doc["tags"])
 
     def _moment(self, moment: Timestamp | None, now_ms: int, field: str) -> int:
         return now_ms if moment is None else self._time(moment, now_ms, field)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import UNSET
 
 from trunkline.actors.devices.attributes import shown_attribute
@@ -9,6 +11,9 @@ from trunkline.actors.devices.messages import Connected, Disconnected
 from trunkline.actors.devices.reads import attributes_as_object, tags_as_object
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.timestamps import iso
+
+Method = Literal["link", "rest"]
+"""How the server knows of a connection: it is a link of the device itself, or a call of the API told of it."""
 
 _FIELDS = ("name", "description", "deviceClass", "parentId", "gatewayId")
 
@@ -36,9 +41,11 @@ def told_new_device(application: bytes, id: bytes, doc: Doc) -> Doc:
     }
 
 
-def told_connection(status: Connected | Disconnected, connected_ms: int | None) -> Doc:
+def told_connection(
+    status: Connected | Disconnected, connected_ms: int | None, method: Method, *, is_secure: bool
+) -> Doc:
     """What a run is told of a change of the connection. `connected_ms` is when it began, if that is known."""
-    told: Doc = {}
+    told: Doc = {"method": method, "secure": is_secure}
     if status.ip_address is not UNSET:
         told["address"] = status.ip_address
     if connected_ms is not None:

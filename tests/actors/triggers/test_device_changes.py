@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from tests.actors.devices.link_session import begin, committed
 from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import create_flow, kept_runs, runs_end, trigger
 from tests.actors.house import START_MS, House, at, running_house
@@ -16,6 +17,7 @@ from trunkline.actors.devices.messages import (
     DevicePost,
     SetConnectionStatus,
 )
+from trunkline.actors.jobs.results import Results
 from trunkline.actors.values.origin import Origin
 
 SHOW = [node("d", "DebugNode")]
@@ -53,10 +55,13 @@ async def test_connections_are_told_to_who_waits_for_them(tmp_path: Path) -> Non
         await runs_end(house)
         (connected,) = (run.debug[0][3] for run in kept_runs(house, flows["Connect"]))
         (ended,) = (run.debug[0][3] for run in kept_runs(house, flows["Disconnect"]))
-        assert connected["data"] == {"address": "10.0.0.9", "connectedAt": at(-9_000)}
+        told = {"address": "10.0.0.9", "method": "rest", "secure": False, "connectedAt": at(-9_000)}
+        assert connected["data"] == told
         assert (connected["time"], connected["triggerId"]) == (at(-9_000), device.hex())
         assert connected["deviceName"] == "pump"
         assert ended["data"] == {
+            "method": "rest",
+            "secure": False,
             "connectedAt": at(-9_000),
             "disconnectReason": "keepalive",
             "messagesFromDevice": 5,
@@ -64,6 +69,26 @@ async def test_connections_are_told_to_who_waits_for_them(tmp_path: Path) -> Non
         }
         assert (ended["time"], ended["triggerType"]) == (at(-1_000), "deviceTagDisconnect")
         assert ended["deviceTags"] == {"floor": ["2"]}
+
+
+async def test_a_link_is_told_as_such_and_whether_the_server_is_reached_by_https(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "d") as house:
+        house.system.component(Results).base_url = "https://farm.example"
+        device = await house.device()
+        starts = [trigger(f"deviceId{what}", ["d"], device.hex()) for what in ("Connect", "Disconnect")]
+        flow = await create_flow(house, starts, SHOW)
+        session = begin(house, device)
+        await committed(house)
+        session.close("The client left.")
+        await committed(house)
+        await runs_end(house)
+        told = [run.debug[0][3]["data"] for run in kept_runs(house, flow)]
+        known = {"address": "10.0.0.9", "method": "link", "secure": True, "connectedAt": at(0)}
+        assert known in told
+        assert {**known, "disconnectReason": "The client left.", **COUNTS} in told
+
+
+COUNTS = {"messagesFromDevice": 7, "messagesToDevice": 0}
 
 
 async def test_a_new_device_is_told_unless_it_is_one_of_many(tmp_path: Path) -> None:
