@@ -27,6 +27,7 @@ from trunkline.actors.bundles.writer import write_bundle
 from trunkline.actors.contents.contents import Contents
 from trunkline.actors.contents.signatures import PUBLIC_PATH
 from trunkline.actors.jobs.job import Job, JobKind
+from trunkline.actors.jobs.private_calls import may_be_private
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.jobs.results import Pauses, Results, name_of
 from trunkline.actors.organizations.membership import ORGANIZATION
@@ -233,7 +234,7 @@ async def _download(job: Job) -> None:
                 timeout_s=limits.outgoing_timeout_s,
                 total_s=limits.import_url_s,
                 bytes_max=limits.bundle_bytes_max,
-                private=system.component(JobQueue).calls_private_networks,
+                private=may_be_private(system, url),
             )
         except Undelivered as failure:
             raise Invalid(f"importUrl: {failure}") from None

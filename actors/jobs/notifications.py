@@ -12,7 +12,7 @@ import msgspec
 import trio
 
 from trunkline.actors.jobs.results import Results
-from trunkline.actors.outgoing.http_calls import Undelivered, post
+from trunkline.actors.outgoing.http_calls import Undelivered, is_given_here, post
 from trunkline.actors.outgoing.mail import Mail, MailMessage
 from trunkline.actors.records.kind import Doc
 from trunkline.limits.settings import Settings
@@ -60,7 +60,7 @@ class Notifier:
             body,
             headers,
             timeout_s=self._limits.outgoing_timeout_s,
-            private=self._private,
+            private=self._private or is_given_here(notification["to"], self._results.base_url),
         )
 
     async def _result(self, job: Doc) -> bytes:

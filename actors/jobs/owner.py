@@ -24,6 +24,7 @@ from trunkline.actors.jobs.messages import (
     RequeueJob,
     SaveProgress,
 )
+from trunkline.actors.jobs.private_calls import may_be_private
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.organizations.membership import ORGANIZATION
 from trunkline.actors.outgoing.http_calls import check_url
@@ -202,7 +203,7 @@ class JobOwner(Actor):
             check_address(email)
             notifications.append({"by": "email", "to": email})
         if message.callback_url is not None:
-            check_url(message.callback_url, private=self.system.component(JobQueue).calls_private_networks)
+            check_url(message.callback_url, private=may_be_private(self.system, message.callback_url))
             notifications.append({"by": "callback", "to": message.callback_url})
         return notifications
 

@@ -23,12 +23,12 @@ from trunkline.actors.files.paths import split_path
 from trunkline.actors.files.tree import Tree
 from trunkline.actors.jobs.archive import Archive
 from trunkline.actors.jobs.job import Job, JobKind
-from trunkline.actors.jobs.queue import JobQueue
+from trunkline.actors.jobs.private_calls import may_be_private
 from trunkline.actors.jobs.record_export import csv_pieces, json_pieces
 from trunkline.actors.notebooks.forms import FILE_NAME, FILE_NAME_FORM, check_inputs, check_query
 from trunkline.actors.notebooks.messages import PrepareInputs
 from trunkline.actors.notebooks.resource import NOTEBOOK
-from trunkline.actors.outgoing.http_calls import Undelivered, get_public
+from trunkline.actors.outgoing.http_calls import Undelivered, get_public, is_given_here
 from trunkline.actors.query.compile import compile_query
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
@@ -70,7 +70,7 @@ def prepare_inputs(reading: Reading, message: PrepareInputs) -> list[Doc]:
         raise Invalid("inputs: the notebook has none; there is nothing to export.")
     reading.check_time(is_long=len(inputs) > _SCAN_INLINE_INPUTS)
     filled = [_filled(each, message.context, f"inputs[{position}]") for position, each in enumerate(inputs)]
-    check_inputs(filled, private=message.private)
+    check_inputs(filled, private=lambda url: message.private or is_given_here(url, message.base_url))
     return [
         _resolved(reading.snapshot, message, each, f"inputs[{position}]")
         for position, each in enumerate(filled)
@@ -197,7 +197,7 @@ def _kept(input: Doc, limits: Limits, now_ms: int) -> Doc:
 
 async def _fetch(job: Job, inputs: list[Doc]) -> dict[int, bytes]:
     """What lies at the URLs of inputs, by their position. They are in memory, so all together have a bound."""
-    limits, private = job.system.limits, job.system.component(JobQueue).calls_private_networks
+    limits = job.system.limits
     fetched: dict[int, bytes] = {}
     left = limits.notebook_external_bytes_max
     for position, each in enumerate(inputs):
@@ -208,7 +208,7 @@ async def _fetch(job: Job, inputs: list[Doc]) -> dict[int, bytes]:
                 each["sourceUrl"],
                 timeout_s=limits.outgoing_timeout_s,
                 bytes_max=max(left, 1),
-                private=private,
+                private=may_be_private(job.system, each["sourceUrl"]),
             )
         except Undelivered as failure:
             raise Invalid(f"inputs[{position}].sourceUrl: {failure}") from None

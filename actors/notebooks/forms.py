@@ -7,6 +7,7 @@ these forms is either what it is named, or a text with a template.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
@@ -190,10 +191,11 @@ _QUERIED: Final[dict[str, Fields]] = {
 """The fields that the query of an input may name. Those of a data table are its columns, which may change."""
 
 
-def check_inputs(inputs: list[Doc], *, private: bool) -> None:
+def check_inputs(inputs: list[Doc], *, private: Callable[[str], bool]) -> None:
     """Check queries, URLs, and that no two inputs have the same file. Raises `Invalid` naming the field.
 
-    What holds a template is checked when it is filled in. `private`: as for `check_url`.
+    What holds a template is checked when it is filled in. `private` says of a URL whether its address
+    may be one that is not public.
     """
     names: dict[str, int] = {}
     for position, each in enumerate(inputs):
@@ -208,7 +210,7 @@ def check_inputs(inputs: list[Doc], *, private: bool) -> None:
             check_query(text, each["inputType"], f"{at}.queryJson")
         url = each.get("sourceUrl")
         if url is not None and not has_template(url):
-            check_url(url, private=private, field=f"{at}.sourceUrl")
+            check_url(url, private=private(url), field=f"{at}.sourceUrl")
 
 
 def check_query(text: str, type: str, at: str) -> Any:

@@ -92,6 +92,7 @@ class PrepareInputs(Message, frozen=True):
     now_ms: int
     context: dict[str, Any]
     private: bool
+    base_url: str
 
 
 class ExecutionError(View, frozen=True):

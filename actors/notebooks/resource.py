@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.contents.contents import Contents
-from trunkline.actors.jobs.queue import JobQueue
+from trunkline.actors.jobs.private_calls import may_be_private
 from trunkline.actors.notebooks.forms import Inputs, Outputs, check_inputs
 from trunkline.actors.records.kind import Doc, Kind, NamedContents
 from trunkline.actors.records.owner import check_reference
@@ -91,7 +92,7 @@ def _check(change: Change) -> None:
         if id not in known and not has_template(id):
             check_reference(change, DATA_TABLE, id, at)
     if "inputs" in change.named:
-        check_inputs(new["inputs"], private=change.owner.system.component(JobQueue).calls_private_networks)
+        check_inputs(new["inputs"], private=partial(may_be_private, change.owner.system))
 
 
 def _tables(doc: Doc) -> Iterator[tuple[str, str]]:

@@ -27,6 +27,8 @@ from trunkline.actors.values.errors import Invalid
 ADDRESSES_MAX = 4
 """How many addresses of a host are tried in one attempt."""
 
+_GIVEN = ("/files/", "/webhooks/")
+"""The paths of what a server gives to everybody, with or without a token."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _CLOUD_INTERNAL = (ipaddress.ip_network("192.0.0.0/24"), ipaddress.ip_network("168.63.129.16/32"))
 """Addresses of internal services of clouds that `ipaddress` considers public."""
@@ -56,6 +58,19 @@ def check_url(url: str, *, private: bool, field: str = "callbackUrl") -> None:
     literal = _ip_literal(host)
     if host.rstrip(".").lower().endswith("localhost") or (literal is not None and not is_public(literal)):
         raise Invalid(f"{field}: {host} is not a public address; this server calls only public ones.")
+
+
+def is_given_here(url: str, base_url: str) -> bool:
+    """Whether a URL is that of a public file or of a webhook of the server at `base_url`."""
+    try:
+        parsed, base = httpx.URL(url), httpx.URL(base_url)
+    except (httpx.InvalidURL, ValueError, TypeError):
+        return False
+    if not base.host or parsed.userinfo:
+        return False
+    same = [(each.scheme, each.host, each.port) for each in (parsed, base)]
+    begins = tuple(base.path.rstrip("/") + path for path in _GIVEN)
+    return same[0] == same[1] and parsed.path.startswith(begins) and ".." not in parsed.path
 
 
 def is_public(address: Address) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ssl
 import zlib
+from collections.abc import Callable
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
@@ -64,13 +65,17 @@ class Request(NamedTuple):
     field: str = "url"
 
 
-async def fetch(request: Request, *, timeout_s: float, bytes_max: int, private: bool) -> Received:
+async def fetch(
+    request: Request, *, timeout_s: float, bytes_max: int, private: Callable[[str], bool]
+) -> Received:
     """Send a request and read the answer, which is not compressed any more.
+
+    `private` says of a URL, also of one of a redirect, whether its address may be one that is not public.
 
     Raises `Invalid` for a URL that cannot be called, `Late` if the answer is not complete within `timeout_s`, and
     `Undelivered` if there is none, or it has more than `bytes_max` bytes.
     """
-    check_url(request.url, private=private, field=request.field)
+    check_url(request.url, private=private(request.url), field=request.field)
     url = httpx.URL(request.url)
     with trio.move_on_after(timeout_s):
         received = await _follow(request, url, timeout_s, bytes_max, private)
@@ -79,7 +84,7 @@ async def fetch(request: Request, *, timeout_s: float, bytes_max: int, private: 
 
 
 async def _follow(
-    request: Request, url: httpx.URL, timeout_s: float, bytes_max: int, private: bool
+    request: Request, url: httpx.URL, timeout_s: float, bytes_max: int, private: Callable[[str], bool]
 ) -> Received:
     method, body, headers = request.method, request.body, request.headers.copy()
     for _ in range(REDIRECTS_MAX + 1):
@@ -94,7 +99,7 @@ async def _follow(
             body,
             sent,
             timeout_s,
-            private=private,
+            private=private(str(url)),
             bytes_max=bytes_max,
             context=await _context(request, proof) if url.scheme == "https" else None,
         )
@@ -102,7 +107,7 @@ async def _follow(
         if not request.follows_redirects or received.status not in _REDIRECTS or not location:
             return received
         after = _joined(url, location)
-        check_url(str(after), private=private, field=f"the redirect of {url.host}")
+        check_url(str(after), private=private(str(after)), field=f"the redirect of {url.host}")
         if received.status not in _KEEPS_BODY and method not in ("GET", "HEAD"):
             method, body = "GET", None
             _remove(headers, _ABOUT_BODY)

@@ -26,6 +26,7 @@ from trunkline.actors.bundles.messages import NewApplication, PartProblems
 from trunkline.actors.bundles.portable import PORTABLE
 from trunkline.actors.jobs.job import JobKind
 from trunkline.actors.jobs.messages import JobQueued, QueueJob
+from trunkline.actors.jobs.private_calls import may_be_private
 from trunkline.actors.jobs.queue import JobQueue
 from trunkline.actors.organizations.roles import Level
 from trunkline.actors.records.kind import Doc
@@ -219,8 +220,7 @@ def _input(call: Call, options: NewApplicationOptions, *, has_file: bool) -> Doc
     if options.include is not UNSET:
         input["include"] = options.include
     if isinstance(options.import_url, str):
-        queue = call.service.system.component(JobQueue)
-        check_import_url(options.import_url, private=queue.calls_private_networks)
+        check_import_url(options.import_url, private=may_be_private(call.service.system, options.import_url))
         input["importUrl"] = options.import_url.partition("?")[0]  # the query may be a secret
     if isinstance(from_application, str):
         try:

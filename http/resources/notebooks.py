@@ -17,6 +17,7 @@ from trunkline.actors.contents.contents import Contents
 from trunkline.actors.contents.uploads import Uploads
 from trunkline.actors.jobs.messages import JobQueued
 from trunkline.actors.jobs.queue import JobQueue
+from trunkline.actors.jobs.results import Results
 from trunkline.actors.notebooks.export import data_of
 from trunkline.actors.notebooks.messages import (
     BeginInputExport,
@@ -116,6 +117,7 @@ async def export_inputs(call: Call) -> Response:
             now_ms=now_ms,
             context=context,
             private=system.component(JobQueue).calls_private_networks,
+            base_url=system.component(Results).base_url,
         )
     )
     answer = await system.ask(_NOTEBOOK_ACTOR.ref(call.ids), BeginInputExport())

@@ -12,6 +12,7 @@ FileGetNode puts `{"value", "metadata"}` at `destination`: the content as a text
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any, Final
 
 import httpx
@@ -44,7 +45,7 @@ from trunkline.actors.files.messages import (
     SetContent,
     ShownFile,
 )
-from trunkline.actors.jobs.queue import JobQueue
+from trunkline.actors.jobs.private_calls import may_be_private
 from trunkline.actors.outgoing.http_calls import Undelivered
 from trunkline.actors.outgoing.http_requests import Request, fetch
 from trunkline.actors.runtime.ref import Ref
@@ -115,7 +116,7 @@ def _content(config: Config) -> Callable[[Visit], Any]:
 
     async def of_url(visit: Visit) -> bytes:
         request = Request("GET", url(visit).strip(), httpx.Headers(), field="config.fileUrlTemplate")
-        private = visit.world.system.component(JobQueue).calls_private_networks
+        private = partial(may_be_private, visit.world.system)
         try:
             received = await fetch(
                 request, timeout_s=URL_TIMEOUT_S, bytes_max=CONTENT_BYTES_MAX, private=private

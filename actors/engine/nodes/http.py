@@ -18,6 +18,7 @@ import base64
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
@@ -49,7 +50,7 @@ from trunkline.actors.formulas.byte_texts import FROM_TEXT
 from trunkline.actors.formulas.json_text import json_text
 from trunkline.actors.formulas.json_values import json_value
 from trunkline.actors.formulas.price import computed
-from trunkline.actors.jobs.queue import JobQueue
+from trunkline.actors.jobs.private_calls import may_be_private
 from trunkline.actors.outgoing.http_calls import Received, Undelivered
 from trunkline.actors.outgoing.http_requests import Late, Proof, Request, fetch
 from trunkline.actors.runtime.computing import INLINE_JSON_BYTES, in_thread
@@ -140,7 +141,7 @@ def prepare(config: Config) -> NodeStep:
         seconds: float,
         write: Callable[[bytes], Any],
     ) -> int:
-        private = visit.world.system.component(JobQueue).calls_private_networks
+        private = partial(may_be_private, visit.world.system)
         began_ns = time.perf_counter_ns()
         try:
             if sent.shown is not None and sent.shown[0] == "bodyUrl":

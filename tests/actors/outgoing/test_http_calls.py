@@ -6,7 +6,7 @@ import ipaddress
 
 import pytest
 
-from trunkline.actors.outgoing.http_calls import check_url, is_public
+from trunkline.actors.outgoing.http_calls import check_url, is_given_here, is_public
 from trunkline.actors.values.errors import Invalid
 
 INSIDE = [
@@ -75,3 +75,34 @@ def test_what_is_no_address_is_refused_whatever_the_operator_allows(url: str) ->
     for private in (True, False):
         with pytest.raises(Invalid, match="callbackUrl"):
             check_url(url, private=private)
+
+
+BASE = "http://127.0.0.1:8080"
+
+
+@pytest.mark.parametrize(
+    "url", [f"{BASE}/files/{'a' * 24}/logo.png", "HTTP://127.0.0.1:8080/webhooks/token?a=..%2F"]
+)
+def test_public_files_and_webhooks_of_this_server_are_given_to_everybody(url: str) -> None:
+    assert is_given_here(url, BASE)
+    assert not is_given_here(url, "")
+    assert not is_given_here(url, "https://farm.example")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"{BASE}/applications",
+        f"{BASE}/files",
+        f"{BASE}/files/../metrics",
+        f"{BASE}/files/%2e%2e/metrics",
+        f"{BASE}/files/a/%2E./%2e%2e/metrics",
+        "http://127.0.0.1:8081/files/a",
+        "https://127.0.0.1:8080/files/a",
+        "http://127.0.0.2:8080/files/a",
+        "http://u:p@127.0.0.1:8080/files/a",
+        "http://[/files/",
+    ],
+)
+def test_nothing_else_of_this_server_is(url: str) -> None:
+    assert not is_given_here(url, BASE)
