@@ -76,7 +76,7 @@ async def publish(system: System, application: bytes, owner: bytes, owner_type: 
 
 def _opened(system: System, source: Source, target: Target, snapshot: Snapshot) -> tuple[Plan, View]:
     view = View(snapshot)
-    plan = Plan(source, target, system.limits, view)
+    plan = Plan(source, target, system.limits, view, system.component(Contents).signatures)
     if plan.problems:
         first = plan.problems[0]
         raise Invalid(f"{first.type} {first.name}: {first.message}")

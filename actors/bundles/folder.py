@@ -25,6 +25,7 @@ from trunkline.actors.bundles.portable import (
     BY_NAME,
     FORMAT,
     MANIFEST,
+    TOKEN_OF,
     VERSION,
     BundleApplication,
     Manifest,
@@ -33,6 +34,7 @@ from trunkline.actors.bundles.portable import (
     rows_path,
     version_path,
 )
+from trunkline.actors.contents.signatures import PUBLIC_PATH
 from trunkline.actors.flows.yaml_documents import (
     PLACEHOLDER,
     VALUES_MAX,
@@ -55,8 +57,10 @@ TEXT_BYTES_MAX: Final = 16 * 1024 * 1024
 The largest public template has 4 MB."""
 
 _DEPTH_MAX: Final = 100
-_DOMAIN: Final = "-domain~"
-_FILES_DOMAINS: Final = ("~exportplaceholderid-files-domain~", "~losant-files-domain~")
+_OF_SERVERS: Final = ("-domain~", "-url~")
+"""The ends of placeholders that stand for addresses of a server."""
+_PREFIXES: Final = ("~exportplaceholderid-", "~losant-")
+_TOKEN: Final = re.compile(r"~(exportplaceholderid|losant)-webhookToken-([\w-]+?)~")
 
 
 class Converted(NamedTuple):
@@ -72,14 +76,14 @@ def convert_folder(
     write: Write,
     now_ms: int,
     pause: Callable[[], None] = lambda: None,
-    files_url: str = "",
+    base_url: str = "",
 ) -> Converted:
     """Write the bundle of a folder piece by piece. Raises `Invalid` or `PayloadTooLarge` with a sentence.
 
-    `pause` is called between the pieces: in a worker thread, it lets the event loop have its turn. `files_url` is
-    the address below which the server has public files, by application; without it, such addresses stay.
+    `pause` is called between the pieces: in a worker thread, it lets the event loop have its turn. `base_url` is
+    the address of the server, which has the public files and the webhooks; without it, such addresses stay.
     """
-    folder = _Folder(tree, limits, pause, files_url)
+    folder = _Folder(tree, limits, pause, base_url)
     folder.read()
     with Archive(write, dated=False) as archive:
         folder.write(archive)
@@ -98,8 +102,12 @@ def convert_folder(
 class _Folder:
     """One folder that is converted."""
 
-    def __init__(self, tree: Tree, limits: Limits, pause: Callable[[], None], files_url: str) -> None:
-        self._files_url = files_url
+    def __init__(self, tree: Tree, limits: Limits, pause: Callable[[], None], base_url: str) -> None:
+        self._addresses = {}
+        if base_url:
+            for prefix in _PREFIXES:
+                self._addresses[f"https://{prefix}files-domain~"] = base_url + PUBLIC_PATH
+                self._addresses |= {f"https://{prefix}{of}-url~": base_url for of in ("api", "triggers")}
         self._tree = tree
         self._limits = limits
         self._pause = pause
@@ -182,20 +190,20 @@ class _Folder:
         return content_of(self._tree, resolved(self._tree, "", path), self._pause)
 
     def _with_ids(self, text: str) -> str:
-        """The text with ids in the place of placeholders. Those of domains stay, but for that of files."""
+        """The text with ids in the place of placeholders. Addresses of other servers stay; a token is named."""
         if "~" not in text:
             return text
-        if self._files_url:
-            for domain in _FILES_DOMAINS:
-                text = text.replace(f"https://{domain}", self._files_url)
+        for address, own in self._addresses.items():
+            text = text.replace(address, own)
 
         def id_of(found: re.Match[str]) -> str:
-            if not found[0].endswith(_DOMAIN):
+            if not found[0].endswith(_OF_SERVERS):
                 return made_id(found[0])
-            self.resources.left_out[f"the domain of {found[0]}, which stays as it is"] += 1
+            self.resources.left_out[f"the address of {found[0]}, which stays as it is"] += 1
             return found[0]
 
-        return PLACEHOLDER.sub(id_of, text)
+        named = _TOKEN.sub(lambda found: TOKEN_OF + made_id(f"~{found[1]}-webhook-{found[2]}~") + "~", text)
+        return PLACEHOLDER.sub(id_of, named)
 
     def _filled(self, value: Any) -> Any:
         """The value with ids in the place of placeholders, as JSON has it."""

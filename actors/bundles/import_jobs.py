@@ -25,7 +25,6 @@ from trunkline.actors.bundles.plan import Target
 from trunkline.actors.bundles.reader import Bundle
 from trunkline.actors.bundles.writer import write_bundle
 from trunkline.actors.contents.contents import Contents
-from trunkline.actors.contents.signatures import PUBLIC_PATH
 from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.private_calls import may_be_private
 from trunkline.actors.jobs.queue import JobQueue
@@ -188,8 +187,8 @@ async def _of_folder(job: Job, file: BufferedReader) -> tuple[BufferedReader, Do
             return file, {}
 
         def fill(_: Snapshot, write: Write) -> None:
-            files_url = system.component(Contents).signatures.base_url + PUBLIC_PATH
-            done = convert_folder(tree, system.limits, write, system.clock.wall_ms(), Pauses(), files_url)
+            base_url = system.component(Contents).signatures.base_url
+            done = convert_folder(tree, system.limits, write, system.clock.wall_ms(), Pauses(), base_url)
             left_out.extend(done.left_out.most_common(_LEFT_OUT_MAX))
 
         await system.component(Results).write(job.owner.id, job.id, "import.zip", ZIP, fill)

@@ -15,18 +15,21 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import msgspec
 
 from trunkline.actors.bundles.incoming import INCOMING
-from trunkline.actors.bundles.portable import PORTABLE, Line, Portable, version_path
+from trunkline.actors.bundles.portable import PORTABLE, TOKEN_OF, Line, Portable, version_path
 from trunkline.actors.bundles.reader import walk_texts
 from trunkline.actors.records.listing import index_range
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.secret_texts import new_secret
+from trunkline.actors.webhooks.address import new_token
+from trunkline.actors.webhooks.kind import WEBHOOK
 from trunkline.store import keys
 from trunkline.store.codec import decode
 
 if TYPE_CHECKING:
     from trunkline.actors.bundles.portable import ResourceName
     from trunkline.actors.bundles.reader import Numbered, Source
+    from trunkline.actors.contents.signatures import Signatures
     from trunkline.actors.records.kind import Doc, Kind
     from trunkline.actors.records.messages import Creator
     from trunkline.limits.table import Limits
@@ -37,6 +40,7 @@ Conflict = Literal["create", "error", "retain", "replace"]
 """What happens with a resource of which the target has one that is the same (`Incoming.same`): it is created beside it,
 the import is refused, the one of the target stays, or it gets the fields of the bundle."""
 
+_TOKEN: Final = re.compile(f"{TOKEN_OF}([0-9a-f]{{24}})~")
 _ID: Final = re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{24}(?![0-9A-Fa-f])")
 COPIES: Final[tuple[Literal["ExperienceEndpoint", "ExperienceView"], ...]] = (
     "ExperienceView",
@@ -89,7 +93,9 @@ class Plan:
     Raises `Invalid` or `PayloadTooLarge` for a bundle that cannot be read.
     """
 
-    def __init__(self, source: Source, target: Target, limits: Limits, view: View) -> None:
+    def __init__(
+        self, source: Source, target: Target, limits: Limits, view: View, signatures: Signatures | None = None
+    ) -> None:
         self.target = target
         self.view = view
         self.problems: list[Problem] = []
@@ -100,6 +106,7 @@ class Plan:
         """A text that nobody knows, in the place of each secret that the export has removed."""
         self.source = source
         self._limits = limits
+        self._signatures = signatures
         self._ids: dict[bytes, int] = {}
         """The ids of the resources that are taken, each with its place."""
         self.existing: dict[str, bytes] = {}
@@ -129,8 +136,23 @@ class Plan:
         return bytes.fromhex(old) in self._ids
 
     def with_new_ids(self, value: Any) -> Any:
-        """The value with the new ids in all its texts."""
-        return walk_texts(value, lambda text: _ID.sub(self._mapped, text) if len(text) >= 24 else text)
+        """The value with the new ids in all its texts, and tokens of webhooks in the place of what names them."""
+        return walk_texts(value, lambda text: self._with_new_ids(text) if len(text) >= 24 else text)
+
+    def _with_new_ids(self, text: str) -> str:
+        return _ID.sub(self._mapped, _TOKEN.sub(self._token, text) if TOKEN_OF in text else text)
+
+    def _token(self, found: re.Match[str]) -> str:
+        """The token of a webhook, which may be created by a later step. A check needs only one of the same length."""
+        if not self.known(found[1]):
+            return found[0]
+        id = self.new_id(found[1])
+        doc = self.record(WEBHOOK, id)
+        if doc is not None:
+            return str(doc["token"])
+        if self._signatures is None:
+            return f"{(self.target.application + id).hex()}{'-' * 32}"
+        return new_token(self._signatures, self.target.application, id)
 
     def _mapped(self, found: re.Match[str]) -> str:
         old = found[0].lower()

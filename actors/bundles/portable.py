@@ -238,6 +238,9 @@ PORTABLE: Final[tuple[Portable, ...]] = (
 )
 """All portable resources, in an order in which they can be created."""
 
+TOKEN_OF: Final = "~token-of-webhook-"  # noqa: S105
+"""In a text of a bundle, what stands before the id of a webhook and `~` in the place of its token."""
+
 BY_NAME: Final = {portable.name: portable for portable in PORTABLE}
 
 IN_MANIFEST: Final = (APPLICATION, README)

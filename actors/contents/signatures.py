@@ -63,7 +63,13 @@ class Signatures:
     def __init__(self, secret: bytes) -> None:
         self._link_key = hmac.digest(secret, b"trunkline contents", hashlib.sha256)
         self._form_key = hmac.digest(secret, b"trunkline uploads", hashlib.sha256)
+        self._webhook_key = hmac.digest(secret, b"trunkline webhooks", hashlib.sha256)
         self.base_url = ""
+
+    def webhook_secret(self, application: bytes, webhook: bytes) -> str:
+        """The part of the token of a new webhook that nobody can guess: 192 bits, which follow from its ids."""
+        digest = hmac.digest(self._webhook_key, application + webhook, hashlib.sha256)
+        return base64.urlsafe_b64encode(digest[:24]).decode()
 
     # Links.
 

@@ -1,16 +1,17 @@
 """The address of a webhook: the token in it, and finding the webhook of a token.
 
-A token consists of the ids of the application and of the webhook, which say where the record is, and of 192 random
-bits, which nobody can guess. It is a secret: who knows it may call the webhook.
+A token consists of the ids of the application and of the webhook, which say where the record is, and of 192 bits that
+nobody can guess, as they follow from the ids by a secret of the server. So an import knows the token of a webhook
+before it has created it. A token is a secret: who knows it may call the webhook.
 """
 
 from __future__ import annotations
 
 import hmac
 import re
-import secrets
 from typing import Final
 
+from trunkline.actors.contents.signatures import Signatures
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.runtime.ref import Ref
@@ -18,13 +19,12 @@ from trunkline.actors.values.errors import NotFound
 from trunkline.actors.webhooks.kind import WEBHOOK
 from trunkline.store.snapshot import Snapshot
 
-_RANDOM_BYTES: Final = 24
 _TOKEN: Final = re.compile(r"([0-9a-f]{24})([0-9a-f]{24})[0-9A-Za-z_-]{32}")
 
 
-def new_token(application: bytes, webhook: bytes) -> str:
+def new_token(signatures: Signatures, application: bytes, webhook: bytes) -> str:
     """The token of a new webhook: 80 characters."""
-    return f"{(application + webhook).hex()}{secrets.token_urlsafe(_RANDOM_BYTES)}"
+    return f"{(application + webhook).hex()}{signatures.webhook_secret(application, webhook)}"
 
 
 def find_webhook(snapshot: Snapshot, token: str) -> tuple[Ref, Doc]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
+from trunkline.actors.contents.contents import Contents
 from trunkline.actors.records.page import Page
 from trunkline.actors.records.resource import Change, Resource
 from trunkline.actors.values.errors import Invalid
@@ -106,7 +107,8 @@ def _check(change: Change) -> None:
     """Give a new webhook its token. Check that what it verifies senders with is complete."""
     new = change.new
     if change.old is None:
-        new["token"] = new_token(change.owner.ref.id, change.id)
+        signatures = change.owner.system.component(Contents).signatures
+        new["token"] = new_token(signatures, change.owner.ref.id, change.id)
     if new.get("basicAuthUsername") and new.get("basicAuthPassword") is None:
         raise Invalid(
             "basicAuthPassword: is needed with basicAuthUsername; give both, or remove both with null."

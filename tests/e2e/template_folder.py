@@ -6,9 +6,10 @@ import io
 import zipfile
 
 PLACE = "~exportplaceholderid-{}~"
+CALL = "https://~exportplaceholderid-triggers-url~/webhooks/~exportplaceholderid-webhookToken-weather~"
 
 FOLDER = {
-    "application.yaml": """
+    "application.yaml": f"""
 resourceType: Application
 version: 1
 resources:
@@ -21,10 +22,14 @@ resources:
     imagePath: ./preview.png
     keywords: []
     globals:
-      - {key: limit, json: '30'}
-      - {key: main, json: '"~exportplaceholderid-device-main~"'}
+      - {{key: limit, json: '30'}}
+      - {{key: main, json: '"~exportplaceholderid-device-main~"'}}
+      - {{key: call, json: '"{CALL}"'}}
 """,
-    "README.md": "# Greenhouse\n\nBed ~exportplaceholderid-device-bed~.\n",
+    "README.md": (
+        "# Greenhouse\n\nBed ~exportplaceholderid-device-bed~.\n"
+        "See https://~exportplaceholderid-docs-url~/beds and https://~exportplaceholderid-api-url~/applications.\n"
+    ),
     "preview.png": "no picture",
     "devices.yaml": """
 resourceType: DeviceTree
@@ -85,7 +90,7 @@ resources:
         '65df9425748add1616e28f82,Tomato,"red, \nround",1.5,false,~exportplaceholderid-device-bed~\r\n'
         "65df9425748add1616e28f83,Kale,,2,true,\r\n"
     ),
-    "workflows/cloud/Water.yaml": """
+    "workflows/cloud/Water.yaml": f"""
 resourceType: Flow
 version: 1
 resources:
@@ -93,11 +98,13 @@ resources:
     name: Water
     flowClass: cloud
     defaultVersionId: ~exportplaceholderid-flowVersion-water1~
-    globals: [{key: k, json: '1'}]
+    globals: [{{key: k, json: '1'}}]
     triggers:
-      - {type: deviceId, key: ~exportplaceholderid-device-bed~, config: {}, meta: {uiId: t}, outputIds: [[n]]}
+      - {{type: deviceId, key: ~exportplaceholderid-device-bed~, config: {{}}, meta: {{uiId: t}}, outputIds: [[n]]}}
     nodes:
-      - {id: n, type: DebugNode, config: {message: "~exportplaceholderid-webhook-weather~"}, meta: {}, outputIds: []}
+      - {{id: n, type: DebugNode, config: {{message: "~exportplaceholderid-webhook-weather~"}}, meta: {{}},
+         outputIds: [[h]]}}
+      - {{id: h, type: HTTPNode, config: {{method: POST, uriTemplate: "{CALL}?bed=1"}}, meta: {{}}, outputIds: []}}
 """,
     "workflows/cloud/Water_v1.yaml": """
 resourceType: FlowVersion

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import httpx
 import pytest
 from typer.testing import CliRunner
 
@@ -37,8 +39,8 @@ async def check_whole(server: Server, path: str) -> str:
     assert devices["Bed"]["tags"] == [{"key": "since", "value": "2024-05-01"}, {"key": "on", "value": "yes"}]
     assert devices["Sensor"]["tags"] == [{"key": "bed", "value": bed}]
     values = {each["key"]: each["json"] for each in application["globals"]}
-    assert values == {"limit": "30", "main": f'"{main}"'}
-    assert (await server.call("GET", f"{path}/readme"))["content"] == f"# Greenhouse\n\nBed {bed}.\n"
+    assert {key: values[key] for key in ("limit", "main")} == {"limit": "30", "main": f'"{main}"'}
+    assert (await server.call("GET", f"{path}/readme"))["content"].startswith(f"# Greenhouse\n\nBed {bed}.\n")
     assert (await named(server, f"{path}/device-recipes"))["Bed"]["deviceName"] == "Bed N"
     table = (await named(server, f"{path}/data-tables"))["Plants"]
     rows = (await server.call("GET", f"{path}/data-tables/{table['id']}/rows"))["items"]
@@ -101,6 +103,42 @@ async def test_the_zip_of_a_folder_becomes_an_application(server: Server, below:
         assert (await client.get(logo)).text == "<svg/>"
 
 
+async def told_addresses(server: Server, path: str) -> tuple[str, str]:
+    """The addresses of the webhook in a global and in a node."""
+    values = {each["key"]: each["json"] for each in (await server.call("GET", path))["globals"]}
+    flows = await named(server, f"{path}/flows")
+    water = await server.call("GET", f"{path}/flows/{flows['Water']['id']}")
+    return json.loads(values["call"]), water["nodes"][1]["config"]["uriTemplate"]
+
+
+@pytest.mark.parametrize("prefix", ["~exportplaceholderid-", "~losant-"])
+async def test_addresses_in_a_folder_are_those_of_the_server_and_its_webhooks(
+    server: Server, prefix: str
+) -> None:
+    folder = {each: text.replace("~exportplaceholderid-", prefix) for each, text in FOLDER.items()}
+    path = await imported(server, zipped(folder))
+    hook = (await named(server, f"{path}/webhooks"))["Weather"]
+    called = f"{server.url}/webhooks/{hook['token']}"
+    assert await told_addresses(server, path) == (called, f"{called}?bed=1")
+    async with httpx.AsyncClient(trust_env=False) as client:
+        assert (await client.post(called, json={})).status_code == 201, "the API document names only 200"
+    readme = (await server.call("GET", f"{path}/readme"))["content"]
+    assert f"See https://{prefix}docs-url~/beds and {server.url}/applications." in readme
+
+
+async def test_a_webhook_that_stays_keeps_its_token_in_what_comes_in(server: Server) -> None:
+    path = await imported(server, zipped(FOLDER))
+    (old,) = (await server.call("GET", f"{path}/webhooks"))["items"]
+    flows = await named(server, f"{path}/flows")
+    await server.call("DELETE", f"{path}/flows/{flows['Water']['id']}")
+    options = {"include": ["Webhook", "Flow", "FlowVersion"], "conflictBehavior": "retain"}
+    done = await send(server, path, zipped(FOLDER), options=options)
+    assert done.status_code == 200, done.text
+    (hook,) = (await server.call("GET", f"{path}/webhooks"))["items"]
+    assert hook["token"] == old["token"]
+    assert (await told_addresses(server, path))[1] == f"{server.url}/webhooks/{old['token']}?bed=1"
+
+
 async def test_placeholders_of_older_exports_become_ids(server: Server) -> None:
     older = {path: text.replace("~exportplaceholderid-", "~losant-") for path, text in FOLDER.items()}
     logo = await check_whole(server, await imported(server, zipped(older)))
@@ -118,8 +156,12 @@ async def test_a_folder_becomes_a_bundle_that_becomes_an_application(server: Ser
     assert done.exit_code == 0, done.output
     assert "4 Device" in done.output
     assert "Left out: resources of the type ExperienceDomain (1)" in done.output
-    assert f"Left out: the domain of {DOMAIN}, which stays as it is (1)" in done.output
-    assert DOMAIN in await check_whole(server, await imported(server, bundle.read_bytes()))
+    assert f"Left out: the address of {DOMAIN}, which stays as it is (1)" in done.output
+    path = await imported(server, bundle.read_bytes())
+    assert DOMAIN in await check_whole(server, path)
+    hook = (await named(server, f"{path}/webhooks"))["Weather"]
+    called = f"https://~exportplaceholderid-triggers-url~/webhooks/{hook['token']}"
+    assert await told_addresses(server, path) == (called, f"{called}?bed=1")
     missing = CliRunner().invoke(app, ["template", "convert", str(tmp_path), "-o", str(tmp_path / "b.zip")])
     assert missing.exit_code == 0, "the folder lies one below"
     (tmp_path / "greenhouse" / "link.yaml").symlink_to(bundle)
@@ -147,7 +189,8 @@ async def test_a_folder_goes_into_an_application_and_what_is_wrong_changes_nothi
     assert (await server.call("GET", f"{path}/webhooks"))["totalCount"] == 0
     logs = (await server.call("GET", f"{path}/jobLogs"))["items"]
     told = [each["output"]["leftOut"] for each in logs if "leftOut" in each.get("output", {})]
-    assert told == [{"resources of the type ExperienceDomain": 1}] * 2
+    stays = "the address of ~exportplaceholderid-docs-url~, which stays as it is"
+    assert told == [{"resources of the type ExperienceDomain": 1, stays: 1}] * 2
 
 
 HEAD = "resourceType: {}\nversion: 1\nresources: "
