@@ -102,11 +102,13 @@ async def sweep(system: System) -> bool:
         # It stays until the contents of the files are removed; the rest goes on without them.
         if not await contents.remove_application(marker[-keys.ID_BYTES :]):
             batch = _without(batch, marker)
-    if not batch:
+    if batch:
+        await system.journal.submit(batch).wait()
+        more = True
+    else:
         more = await tidy_rows(system)
-        return await contents.sweep() or more
-    await system.journal.submit(batch).wait()
-    return True
+    # Each time: the contents of deleted files need not wait until a large application of somebody else is removed.
+    return await contents.sweep() or more
 
 
 async def _delete_unfinished(system: System) -> None:

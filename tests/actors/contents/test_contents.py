@@ -21,12 +21,13 @@ from trunkline.actors.contents.contents import Contents
 from trunkline.actors.contents.messages import CompleteUpload
 from trunkline.actors.contents.named import all_contents, content_problems, name_of
 from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.sweep import sweep
+from trunkline.actors.sweep import SLICE_KEYS, sweep
 from trunkline.actors.values.errors import Gone, NotFound, PayloadTooLarge, StorageFull
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Message
 from trunkline.limits.table import Limits
 from trunkline.store import backup, keys
+from trunkline.store.batch import Batch
 from trunkline.store.blobs import Blobs
 from trunkline.store.errors import StoreBroken
 from trunkline.store.object_store import Stored
@@ -122,6 +123,22 @@ async def test_what_a_record_names_stays_and_nothing_else(house: House, tmp_path
     await ask(house, Drop(record=record))
     await swept(house)
     assert (files(tmp_path), markers(house), problems(house)) == ([], 0, [])
+
+
+async def test_a_content_is_removed_while_much_of_somebody_else_is(house: House, tmp_path: Path) -> None:
+    record, content = await order(house)
+    await upload(house, record, content, b"a" * 400)
+    await ask(house, Drop(record=record))
+    rows, batch = b"r" * 28, Batch()
+    for number in range(3 * SLICE_KEYS):
+        batch.put(keys.ROWS, rows + number.to_bytes(4, "big"), b"")
+    batch.put(keys.META, keys.SWEEP_PREFIX + rows, b"")
+    await house.system.journal.submit(batch).wait()
+    assert await sweep(house.system)
+    with house.system.store.snapshot() as snapshot:
+        assert snapshot.count(keys.ROWS, rows, keys.prefix_end(rows)) == 2 * SLICE_KEYS
+    assert files(tmp_path) == []
+    await swept(house)
 
 
 async def test_a_reservation_does_not_expire_while_it_is_used(house: House, tmp_path: Path) -> None:
