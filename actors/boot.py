@@ -197,7 +197,7 @@ def add_parts(system: System, settings: Settings) -> None:
     system.add_component(Authors(system, rights_of))
     system.add_component(ScriptPool(system.limits))
     system.add_component(TriggerQueue(system.limits, system.clock, owners.of))
-    system.add_component(Replies())
+    system.add_component(Replies(system.lasting, owners.of))
     system.add_component(WebhookConnections(system))
     system.add_component(FlowChanges())
     system.add_component(DueTimes())

@@ -122,8 +122,8 @@ BOUNDS: Final = (
         ("actors/runtime/streams.py",),
     ),
     ServerBound(
-        "Connections that last: streams, links and WebSockets of webhooks",
-        "A connection for hours",
+        "Connections that last: streams, links, WebSockets of webhooks, callers who wait for workflows",
+        "A connection for hours; for up to a minute while a caller waits",
         ("connections_max",),
         "Owner; at most half of all connections. Those of calls are nobody's: they close when they are idle.",
         ("actors/runtime/system.py",),

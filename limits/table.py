@@ -666,8 +666,8 @@ class Limits:
     connections_max: int = _bound(
         16_384,
         "connections",
-        "Each costs a task and its buffers: some 7 kB, with TLS 23 kB. An owner has streams, links and WebSockets of "
-        "webhooks on at most half of them; more get 503.",
+        "Each costs a task and its buffers: some 7 kB, with TLS 23 kB. An owner has streams, links, WebSockets "
+        "of webhooks and callers who wait for workflows on at most half of them; more get 503.",
     )
     accept_batch_connections_max: int = _bound(
         64, "connections", "Measured: p99 690 ms with 1, 17 ms with 64.", "wake-up"

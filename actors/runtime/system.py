@@ -109,7 +109,7 @@ class System:
         self.random_bytes = random_bytes
         self.ids = IdFactory(random_bytes)
         self.lasting = OwnerShares("lasting connections", limits.connections_max, leaves=1)
-        """Of the connections, those of streams, links and WebSockets of webhooks, which stay open without calls."""
+        """Of the connections, those of streams, links, WebSockets of webhooks, and callers who wait for workflows."""
         self.streams = Streams(limits, self.lasting)
         self.revocations = Revocations()
         self.payer: Callable[[], Hashable] = lambda: None

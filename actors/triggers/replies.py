@@ -2,17 +2,19 @@
 
 Owns the waiting callers of webhooks and of the experience. In memory only: after a crash nobody waits any more. A
 caller is not left waiting when all runs that its call has triggered have failed and nobody else can reply, or when one
-of them found that the caller asks too often.
+of them found that the caller asks too often. Who waits keeps a connection for as long, so it takes one of the lasting
+ones, of which an owner gets at most half.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import trio
 
+from trunkline.actors.runtime.owner_shares import OwnerShares
 from trunkline.actors.values.errors import DomainError, Overloaded
 
 
@@ -61,21 +63,30 @@ class Expected:
 
 
 class Replies:
-    """The callers who wait, by application: none is answered by another application. A component of the system."""
+    """The callers who wait, by application: none is answered by another application. A component of the system.
 
-    def __init__(self) -> None:
+    `owner_of` says who is charged for the connection of a caller, which is one of the `lasting` ones.
+    """
+
+    def __init__(self, lasting: OwnerShares, owner_of: Callable[[bytes], bytes]) -> None:
+        self._lasting = lasting
+        self._owner_of = owner_of
         self._expected: dict[tuple[bytes, str], Expected] = {}
         self._waiting: dict[bytes, int] = {}
 
     @contextmanager
     def expect(self, application: bytes, id: str, address: str) -> Iterator[Expected]:
-        """Expect an answer with this id while the body runs. `address` is that of the caller."""
+        """Expect an answer with this id while the body runs. `address` is that of the caller.
+
+        Raises `Overloaded` if the owner of the application has half of all connections.
+        """
         place = (application, id)
-        expected = self._expected[place] = Expected(address)
-        try:
-            yield expected
-        finally:
-            del self._expected[place]
+        with self._lasting.place_at_once(self._owner_of(application)):
+            expected = self._expected[place] = Expected(address)
+            try:
+                yield expected
+            finally:
+                del self._expected[place]
 
     @contextmanager
     def expect_few(self, application: bytes, id: str, address: str, most: int) -> Iterator[Expected]:
