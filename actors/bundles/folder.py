@@ -108,6 +108,7 @@ class _Folder:
             for prefix in _PREFIXES:
                 self._addresses[f"https://{prefix}files-domain~"] = base_url + PUBLIC_PATH
                 self._addresses |= {f"https://{prefix}{of}-url~": base_url for of in ("api", "triggers")}
+                self._addresses[f"wss://{prefix}triggers-url~"] = "ws" + base_url.removeprefix("http")
         self._tree = tree
         self._limits = limits
         self._pause = pause

@@ -29,6 +29,7 @@ resources:
     "README.md": (
         "# Greenhouse\n\nBed ~exportplaceholderid-device-bed~.\n"
         "See https://~exportplaceholderid-docs-url~/beds and https://~exportplaceholderid-api-url~/applications.\n"
+        "Or wss://~exportplaceholderid-triggers-url~/webhooks/~exportplaceholderid-webhookToken-weather~.\n"
     ),
     "preview.png": "no picture",
     "devices.yaml": """

@@ -124,6 +124,7 @@ async def test_addresses_in_a_folder_are_those_of_the_server_and_its_webhooks(
         assert (await client.post(called, json={})).status_code == 201, "the API document names only 200"
     readme = (await server.call("GET", f"{path}/readme"))["content"]
     assert f"See https://{prefix}docs-url~/beds and {server.url}/applications." in readme
+    assert f"Or {server.url.replace('http', 'ws', 1)}/webhooks/{hook['token']}." in readme
 
 
 async def test_a_webhook_that_stays_keeps_its_token_in_what_comes_in(server: Server) -> None:
