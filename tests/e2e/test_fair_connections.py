@@ -40,10 +40,11 @@ async def link(tenant: Tenant, application: str, held: AsyncExitStack) -> tuple[
     """Open a link of a new device for as long as `held`; 0, or the code and the sentence with which it is closed."""
     path, token = await device(tenant, application)
     peer = await held.enter_async_context(connected(tenant.server, path, token))
-    await peer.send(0, {"session": 7})
     links, id = tenant.server.system.component(Links), bytes.fromhex(path.rpartition("/")[2])
-    lasting = tenant.server.system.lasting.refused
-    await until(lambda: links.of(id) is not None or tenant.server.system.lasting.refused > lasting)
+    lasting = tenant.server.system.lasting
+    before = lasting.refused
+    await peer.send(0, {"session": 7})
+    await until(lambda: links.of(id) is not None or lasting.refused > before)
     return (0, "") if links.of(id) is not None else await peer.close_code()
 
 
