@@ -61,15 +61,29 @@ def field_sources(route: Route, message: type[Message]) -> FieldSources:
     """The sources of the fields of a message of `route`. Raises TypeError for a required field without a source."""
     ids = route.id_names if route.created_id is None else route.id_names | {route.created_id}
     sources: list[tuple[str, Source]] = []
-    for field in msgspec.structs.fields(message):
-        name = _camel(field.name)
+    required = _required_fields(message)
+    for field in message.__struct_fields__:
+        name = _camel(field)
         if name in ids:
-            sources.append((field.name, _id(name)))
-        elif field.name in _SOURCES and _provides(route, field.name):
-            sources.append((field.name, _SOURCES[field.name]))
-        elif field.required:
-            raise TypeError(f"{route.operation}: nothing fills {message.__name__}.{field.name}")
+            sources.append((field, _id(name)))
+        elif field in _SOURCES and _provides(route, field):
+            sources.append((field, _SOURCES[field]))
+        elif field in required:
+            raise TypeError(f"{route.operation}: nothing fills {message.__name__}.{field}")
     return tuple(sources)
+
+
+def _required_fields(message: type[Message]) -> frozenset[str]:
+    """The fields without a default. `msgspec.structs.fields` tells as much, after it has evaluated all annotations."""
+    fields, defaults = message.__struct_fields__, message.__struct_defaults__
+    without = fields[: len(fields) - len(defaults)]
+    # Among fields that are given by keyword, some with a default may come before one without.
+    among = (
+        name
+        for name, default in zip(fields[len(without) :], defaults, strict=True)
+        if default is msgspec.NODEFAULT
+    )
+    return frozenset((*without, *among))
 
 
 def _provides(route: Route, name: str) -> bool:

@@ -9,6 +9,7 @@ for a structured parameter (`query={"name":"x"}`). Names that the route does not
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl
 
@@ -29,7 +30,7 @@ _PART = re.compile(r"\[([^\[\]]*)\]")
 
 
 class QueryParser:
-    """Parses query strings into one struct type. Made once for each route."""
+    """Parses query strings into one struct type. Made once for each type (`query_parser`)."""
 
     __slots__ = ("_blanks", "_default", "_fields", "_lists", "_names", "_structured", "_type")
 
@@ -102,6 +103,12 @@ def _switch(values: dict[str, Any], name: str) -> bool:
     if value not in ("true", "1", "false", "0"):
         raise Invalid(f"{name}: must be true or false.")
     return value in ("true", "1")
+
+
+@cache
+def query_parser(type: type[msgspec.Struct]) -> QueryParser:
+    """The parser of query strings of this type; most routes have one of a few types."""
+    return QueryParser(type)
 
 
 def query_fields(hint: Any) -> Fields | None:

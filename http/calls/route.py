@@ -20,7 +20,7 @@ from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Message
 from trunkline.actors.values.terms import Success
 from trunkline.http.calls.path_parameters import PathParameter, parse_path
-from trunkline.http.calls.query_string import QueryParser
+from trunkline.http.calls.query_string import QueryParser, query_parser
 
 if TYPE_CHECKING:
     from trunkline.actors.records.resource import Resource
@@ -186,7 +186,7 @@ class Route:
         put(self, "scope", self.scope or self.operation)
         put(self, "level", level_of(self.operation, self.access))
         put(self, "scopes", frozenset(_scopes_of(self)))
-        put(self, "parser", QueryParser(self.query))
+        put(self, "parser", query_parser(self.query))
         put(self, "decoder", None if self.body is None else msgspec.json.Decoder(self.body))
         put(self, "path_parameters", parse_path(self.path))
         put(self, "counts_refusals_of", _counts_refusals_of(self))

@@ -1,9 +1,8 @@
 """The pages for people: `/`, `/console` and `/docs` with all that they load, the icon, and the OpenAPI document.
 
 They are read and compressed once, from installed files, so no page depends on another server. None needs a token. A
-browser keeps them and asks each time whether they are still the same, so nobody sees a page of an older version. The
-OpenAPI document takes longer to make than all others together, so it is made when it is first asked for, beside the
-loop.
+browser keeps them and asks each time whether they are still the same, so nobody sees a page of an older version. Each
+is made when it is first asked for, beside the loop: to compress all of them would be a third of a start.
 """
 
 from __future__ import annotations
@@ -137,15 +136,19 @@ class Site:
         self._table = table
         self._version = version
         self._ids: Mapping[str, str] = {}
-        self._pages = {path: _read(file) for path, file in _FILES.items()}
+        self._pages: dict[str, Page] = {}
         self._making = trio.CapacityLimiter(1)
 
     async def page(self, path: str) -> Page:
         """The page at this path, which is one of `PATHS`."""
-        if path == OPENAPI and path not in self._pages:
-            make = trio.to_thread.run_sync
-            self._pages[path] = await make(self._openapi, limiter=self._making)
-        return self._pages[path]
+        page = self._pages.get(path)
+        if page is None:
+            page = await trio.to_thread.run_sync(self._made, path, limiter=self._making)
+            self._pages[path] = page
+        return page
+
+    def _made(self, path: str) -> Page:
+        return self._openapi() if path == OPENAPI else _read(_FILES[path])
 
     def show_examples(self, ids: Mapping[str, str]) -> None:
         """From now on the OpenAPI document has these ids in its examples, by their names in `examples.IDS`."""
