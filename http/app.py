@@ -19,6 +19,7 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, RequestTim
 from werkzeug.exceptions import MethodNotAllowed as NoSuchMethod
 from werkzeug.exceptions import NotFound as NoSuchPath
 
+from trunkline.actors.runtime.late_imports import load
 from trunkline.actors.values.errors import DomainError, Invalid
 from trunkline.http.calls.asgi_request import request_of
 from trunkline.http.calls.dispatch import Dispatcher
@@ -27,7 +28,7 @@ from trunkline.http.calls.request import Headers, Response, Stream
 from trunkline.http.calls.streamed_calls import StreamedCalls
 from trunkline.http.calls.upgraded_calls import UpgradedCalls
 from trunkline.http.pages import site
-from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats, exposition
+from trunkline.http.pages.connection_stats import ConnectionStats, NoConnectionStats
 from trunkline.http.pages.metrics_access import check_reader
 from trunkline.http.pages.site import Site
 from trunkline.http.version import VERSION
@@ -183,5 +184,8 @@ def _operator_pages(
             check_reader(dispatcher, request.scope, metrics_for)
         except DomainError as refusal:
             return _quart(Response(*error_response(refusal)))
+        await load("trunkline.http.pages.metrics")
+        from trunkline.http.pages.metrics import exposition
+
         text, content_type = exposition(dispatcher, connections(), VERSION)
         return _quart(Response(200, [(b"content-type", content_type.encode())], text))

@@ -48,7 +48,7 @@ from trunkline.http.control_socket import serve_control
 from trunkline.http.experiences.certificates import DomainCertificates
 from trunkline.http.experiences.layer import ExperienceHosts, ExperienceLayer
 from trunkline.http.link.tasks import LinkTasks
-from trunkline.http.pages.metrics import ConnectionStats, NoConnectionStats
+from trunkline.http.pages.connection_stats import ConnectionStats, NoConnectionStats
 from trunkline.http.pages.site import Site
 from trunkline.http.routes import TABLE
 from trunkline.http.terminal import LossyStderr

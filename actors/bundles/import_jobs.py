@@ -19,7 +19,6 @@ from trunkline.actors.bundles.checking import Checked, check_bundle
 from trunkline.actors.bundles.clone import new_application
 from trunkline.actors.bundles.creation import create_from, publish
 from trunkline.actors.bundles.export import ZIP
-from trunkline.actors.bundles.folder import convert_folder
 from trunkline.actors.bundles.import_files import folder_of, open_bundle
 from trunkline.actors.bundles.plan import Target
 from trunkline.actors.bundles.reader import Bundle
@@ -187,6 +186,8 @@ async def _of_folder(job: Job, file: BufferedReader) -> tuple[BufferedReader, Do
             return file, {}
 
         def fill(_: Snapshot, write: Write) -> None:
+            from trunkline.actors.bundles.folder import convert_folder  # here: the reader of YAML is large
+
             base_url = system.component(Contents).signatures.base_url
             done = convert_folder(tree, system.limits, write, system.clock.wall_ms(), Pauses(), base_url)
             left_out.extend(done.left_out.most_common(_LEFT_OUT_MAX))

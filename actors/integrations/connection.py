@@ -1,45 +1,31 @@
 """The connection of one integration: opened, kept, and opened again after a pause when it has ended.
 
-Owns the life of a connection and its state as the API shows it. Does not own how bytes are spoken (`mqtt.py`,
-`websocket.py`), nor which integrations are connected (`connections.py`).
+Owns the life of a connection and its state as the API shows it. Does not own how it is opened (`opening.py`) and
+how bytes are spoken (`mqtt.py`, `websocket.py`), nor which integrations are connected (`connections.py`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from copy import deepcopy
 from random import Random
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 import structlog
 import trio
 
 from trunkline.actors.integrations.messages import NoteConnection, TakeMessages
-from trunkline.actors.integrations.mqtt import Account, open_mqtt
 from trunkline.actors.integrations.session import Arrived, Failed, Session, Unsent
-from trunkline.actors.integrations.websocket import (
-    Rejected,
-    WebsocketStream,
-    basic_auth,
-    open_websocket,
-    shake_hands,
-)
-from trunkline.actors.outgoing.dialing import Tls, dial
 from trunkline.actors.outgoing.http_calls import Undelivered
-from trunkline.actors.plain.integrations import INTEGRATION
 from trunkline.actors.records.kind import Doc
+from trunkline.actors.runtime.late_imports import load
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.errors import DomainError, NotFound
-from trunkline.store.keyring import Keyring, sealed_values
 
 if TYPE_CHECKING:
     from trunkline.actors.runtime.system import System
 
 _log = structlog.get_logger("trunkline.actors")
 
-_PATH: Final = "/mqtt"
-"""The path of a broker behind WebSocket, if the host has none."""
 _DOUBLED_MAX: Final = 20
 """A pause is doubled so often at most."""
 _STEADY_S: Final = 60
@@ -140,6 +126,10 @@ class Connection:
 
         Raises `NotFound` if the integration is gone.
         """
+        await load("trunkline.actors.integrations.opening")
+        from trunkline.actors.integrations.opening import Opening, Rejected
+
+        opening = Opening(self._system, self.ref, self.settings, private=self._private)
         failed = Failed("Connection Lost")
         missing: NotFound | None = None
         self._next_ms = None
@@ -147,7 +137,7 @@ class Connection:
             async with trio.open_nursery() as nursery:
                 try:
                     with trio.fail_after(self._limits.outgoing_timeout_s):
-                        session = await self._open(nursery)
+                        session = await opening.open(nursery)
                     await self._serve(session)
                 except Failed as ended:
                     failed = ended
@@ -228,90 +218,3 @@ class Connection:
     @property
     def _ids(self) -> dict[str, str]:
         return {"application": self.ref.parent.hex(), "integration": self.ref.id.hex()}
-
-    # Opening.
-
-    async def _open(self, nursery: trio.Nursery) -> Session:
-        settings = deepcopy(self.settings)
-        keyring = self._system.component(Keyring)
-        for each in list(sealed_values(settings)):
-            each.holder[each.key] = keyring.unseal(
-                each.value, kind=INTEGRATION.name, id=self.ref.id, field=each.field
-            )
-        config = settings[f"{settings['integrationType']}Config"]
-        if settings["integrationType"] == "mqtt":
-            return await self._open_mqtt(nursery, config, settings["topics"])
-        return await self._open_websocket(nursery, config)
-
-    async def _open_mqtt(self, nursery: trio.Nursery, config: Doc, topics: list[str]) -> Session:
-        protocol = config["protocol"]
-        host, _, path = config["host"].partition("/")
-        tls = _tls(config) if protocol in ("mqtts", "wss") else None
-        stream: trio.abc.Stream
-        dialled = stream = await dial(host, config["port"], tls, private=self._private)
-        try:
-            if protocol in ("ws", "wss"):
-                stream = WebsocketStream(
-                    await shake_hands(
-                        nursery,
-                        dialled,
-                        f"{host}:{config['port']}",
-                        f"/{path}" if path else _PATH,
-                        [],
-                        bytes_max=self._limits.integration_message_bytes_max,
-                        subprotocols=["mqtt"],
-                    )
-                )
-            account = Account(
-                # At most 23 characters, which every broker takes; the first digit of an id hardly ever changes.
-                config.get("clientId") or self.ref.id.hex()[1:],
-                config.get("username"),
-                config.get("password"),
-                config.get("clean", True),
-                config.get("protocolVersion", "3.1.1"),
-                topics,
-            )
-            return await open_mqtt(
-                nursery,
-                stream,
-                account,
-                bytes_max=self._limits.integration_message_bytes_max,
-                timeout_s=self._limits.outgoing_timeout_s,
-                now_ms=self._system.clock.wall_ms,
-            )
-        except BaseException:
-            await trio.aclose_forcefully(dialled)
-            raise
-
-    async def _open_websocket(self, nursery: trio.Nursery, config: Doc) -> Session:
-        url = urlsplit(config["url"])
-        assert url.hostname is not None
-        secure = url.scheme == "wss"
-        port = url.port or (443 if secure else 80)
-        dialled = await dial(url.hostname, port, _tls(config) if secure else None, private=self._private)
-        headers = basic_auth(config.get("username"), config.get("password"))
-        for each in config.get("headers", ()):
-            headers.append((each["headerKey"].encode(), each["headerValue"].encode()))
-        try:
-            return await open_websocket(
-                nursery,
-                dialled,
-                url.netloc,
-                f"{url.path or '/'}{'?' if url.query else ''}{url.query}",
-                headers,
-                bytes_max=self._limits.integration_message_bytes_max,
-                timeout_s=self._limits.outgoing_timeout_s,
-                now_ms=self._system.clock.wall_ms,
-            )
-        except BaseException:
-            await trio.aclose_forcefully(dialled)
-            raise
-
-
-def _tls(config: Doc) -> Tls:
-    return Tls(
-        config.get("caCertificate"),
-        config.get("certificate"),
-        config.get("privateKey"),
-        not config.get("disableSSLVerification", False),
-    )

@@ -6,6 +6,9 @@ its group. So `trunkline --version` and `trunkline --help` import no command, an
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -40,6 +43,18 @@ class LateCommand(TyperCommand):
 def loaded(command: Any) -> Any:
     """The command itself, if `command` stands for one."""
     return command.load() if isinstance(command, LateCommand) else command
+
+
+@contextmanager
+def without(*libraries: str) -> Iterator[None]:
+    """Hide libraries that are not imported yet from others, which would import them only because they are installed."""
+    hidden: dict[str, Any] = dict.fromkeys(name for name in libraries if name not in sys.modules)
+    sys.modules.update(hidden)  # what the import system takes for libraries that are not installed
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
 
 
 def late_command(app: typer.Typer, name: str, place: str, help: str) -> None:

@@ -9,10 +9,9 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-import structlog
-import trio
 import typer
 
+from trunkline.http.cli.late import without
 from trunkline.http.cli.options import ConfigOption, DataOption, effective_settings
 from trunkline.http.terminal import announce, warn
 from trunkline.limits.settings import Settings, service_variables
@@ -62,10 +61,18 @@ def serve_command(
     ] = False,
 ) -> None:
     """Serve a data directory until SIGTERM. On a first start the first user is created."""
-    from trunkline.http.serve import (  # the whole server, which the help does not need
-        configure_logging,
-        serve,
-    )
+    # The help needs nothing of the server.
+    from trunkline.http.wire.garbage_collection import pause
+
+    pause()
+    with without("click", "rich"):
+        # The one would make a command line of its own, the other print tracebacks with the values of variables, such
+        # as passwords, which this server never does.
+        import httpx  # noqa: F401
+        import structlog
+    import trio
+
+    from trunkline.http.serve import configure_logging, serve
 
     more = {"certfile": certfile, "keyfile": keyfile, "ca_certs": ca_certs, "engine": engine, "blobs": blobs}
     settings = effective_settings(config, limits, data_dir=data, host=host, port=port, **more)

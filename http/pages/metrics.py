@@ -13,7 +13,6 @@ import resource
 import shutil
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple, Protocol
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -33,42 +32,8 @@ from trunkline.actors.scripts.pool import ScriptPool
 from trunkline.actors.triggers.queue import TriggerQueue
 from trunkline.http.calls.call_statistics import CALL_TIMES_S
 from trunkline.http.calls.dispatch import Dispatcher
+from trunkline.http.pages.connection_stats import ConnectionStats, NoConnectionStats
 from trunkline.http.wire.garbage_collection import PAUSES
-from trunkline.http.wire.request_heads import RequestHeads
-
-
-class ConnectionStats(Protocol):
-    """The connection counters of the engine."""
-
-    @property
-    def connections(self) -> int:
-        """Open connections."""
-
-    @property
-    def accepted(self) -> int:
-        """Connections accepted since the start."""
-
-    @property
-    def refused(self) -> int:
-        """Connections refused since the start because the server had as many as it allows."""
-
-    @property
-    def timed_out(self) -> int:
-        """Connections closed since the start because the client was idle or slow for too long."""
-
-    @property
-    def heads(self) -> RequestHeads:
-        """The cache of request heads."""
-
-
-class NoConnectionStats(NamedTuple):
-    """Zeros, for when no engine counts: in tests, and with Hypercorn's stock engine."""
-
-    connections: int = 0
-    accepted: int = 0
-    refused: int = 0
-    timed_out: int = 0
-    heads: RequestHeads = RequestHeads(0)
 
 
 def exposition(dispatcher: Dispatcher, connections: ConnectionStats, version: str) -> tuple[bytes, str]:
