@@ -47,6 +47,7 @@ from trunkline.http.calls.entity_tag import tag_matches
 from trunkline.http.calls.errors import JSON, MethodNotAllowed, error_response, rate_limit
 from trunkline.http.calls.idempotency import IdempotentCalls
 from trunkline.http.calls.json_body import check, decode, decode_beside, is_long_work
+from trunkline.http.calls.late_decoder import LateDecoder
 from trunkline.http.calls.links import add_links
 from trunkline.http.calls.login_failures import LoginFailures
 from trunkline.http.calls.message_fields import PER_CALL_FIELDS
@@ -370,6 +371,8 @@ class Dispatcher:
         if route.decoder is not None and (body or not route.optional_body):
             if body:
                 check(call.request, self.system.limits.body_bytes_max)
+            if isinstance(route.decoder, LateDecoder):
+                await trio.to_thread.run_sync(route.decoder.made)
             if is_long_work(body):
                 limits, owner = self.system.limits, self.system.payer()
                 values_max = limits.bulk_body_values_max if route.takes_many else limits.body_values_max

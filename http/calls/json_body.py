@@ -23,6 +23,7 @@ from trunkline.actors.runtime.precedence import give_way
 from trunkline.actors.values.errors import Invalid, PayloadTooLarge
 from trunkline.http.calls.errors import UnsupportedMediaType
 from trunkline.http.calls.invalid_input import UNKNOWN, empty, invalid
+from trunkline.http.calls.late_decoder import Decoder, LateDecoder
 from trunkline.http.calls.request import Request
 
 PLAIN_BYTES_MAX: Final = 16_384
@@ -46,9 +47,7 @@ def is_long_work(body: bytes) -> bool:
     return len(body) > _COUNTED_BYTES_MIN and values_at_most(body) > INLINE_VALUES_MAX
 
 
-async def decode_beside(
-    decoder: msgspec.json.Decoder[Any], body: bytes, values_max: int, owner: Hashable
-) -> Any:
+async def decode_beside(decoder: Decoder | LateDecoder, body: bytes, values_max: int, owner: Hashable) -> Any:
     """Decode a body that is long work, in a thread, charged to `owner`.
 
     Raises as `decode`, `PayloadTooLarge` for too many values, and `Overloaded` if too many bodies wait.
@@ -66,7 +65,7 @@ def turns() -> OwnerShares:
         return shares
 
 
-def _decode_long(decoder: msgspec.json.Decoder[Any], body: bytes, values_max: int) -> Any:
+def _decode_long(decoder: Decoder | LateDecoder, body: bytes, values_max: int) -> Any:
     give_way()
     if values_at_most(body) > values_max and (count := count_values(body)) > values_max:
         raise PayloadTooLarge(
@@ -89,7 +88,7 @@ def check(request: Request, bytes_max: int) -> None:
         raise UnsupportedMediaType(f"The body must be JSON (Content-Type: application/json); got {shown}.")
 
 
-def decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+def decode(decoder: Decoder | LateDecoder, body: bytes) -> Any:
     """Return the typed body. Malformed JSON is 400 with its position, a wrong value is 400."""
     if not body:
         raise empty(decoder.type)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import msgspec
@@ -19,6 +20,7 @@ from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.values.ids import ROOT
 from trunkline.actors.values.structs import Message
 from trunkline.actors.values.terms import Success
+from trunkline.http.calls.late_decoder import LateDecoder
 from trunkline.http.calls.path_parameters import PathParameter, parse_path
 from trunkline.http.calls.query_string import QueryParser, query_parser
 
@@ -176,7 +178,7 @@ class Route:
     level: Level = field(init=False)
     scopes: frozenset[str] = field(init=False)
     parser: QueryParser = field(init=False)
-    decoder: msgspec.json.Decoder[Any] | None = field(init=False)
+    decoder: msgspec.json.Decoder[Any] | LateDecoder | None = field(init=False)
     path_parameters: tuple[PathParameter, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -187,7 +189,8 @@ class Route:
         put(self, "level", level_of(self.operation, self.access))
         put(self, "scopes", frozenset(_scopes_of(self)))
         put(self, "parser", query_parser(self.query))
-        put(self, "decoder", None if self.body is None else msgspec.json.Decoder(self.body))
+        keep = partial(put, self, "decoder")
+        put(self, "decoder", None if self.body is None else LateDecoder(self.body, keep))
         put(self, "path_parameters", parse_path(self.path))
         put(self, "counts_refusals_of", _counts_refusals_of(self))
         if self.to is not None and self.to.parent is not None and self.to.parent not in self.id_names:

@@ -22,8 +22,6 @@ import trio
 from trunkline.http.calls.entity_tag import tag_matches
 from trunkline.http.calls.request import Headers, Response
 from trunkline.http.calls.route_table import RouteTable
-from trunkline.http.pages import examples
-from trunkline.http.pages.openapi import document
 
 OPENAPI: Final = "/openapi.json"
 STATIC: Final = Path(__file__).parent / "static"
@@ -156,6 +154,8 @@ class Site:
         self._pages.pop(OPENAPI, None)
 
     def _openapi(self) -> Page:
+        from trunkline.http.pages import examples
+
         shown = _encoded_document(self._table, self._version)
         for name, id in self._ids.items():
             shown = shown.replace(examples.IDS[name].encode(), id.encode())
@@ -164,6 +164,8 @@ class Site:
 
 @lru_cache(maxsize=2)
 def _encoded_document(table: RouteTable, version: str) -> bytes:
+    from trunkline.http.pages.openapi import document  # in a thread: it imports all descriptions and examples
+
     return msgspec.json.encode(document(table, version))
 
 

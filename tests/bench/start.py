@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import resource
 import select
 import signal
@@ -28,7 +27,13 @@ PROGRAM = ("-m", "trunkline.http.cli.main")
 READY = "Trunkline serves"
 SETTLED_S = 3.0
 READY_S_MAX = 120.0
-_IMPORTED = re.compile(r"^import time:\s+\d+ \|\s+\d+ \|\s+([\w.]+)$", re.MULTILINE)
+_LISTED = """
+import atexit, runpy, sys
+file = sys.argv.pop(1)
+atexit.register(lambda: open(file, "w").write("\\n".join(name for name, each in sys.modules.items() if each)))
+runpy.run_module("trunkline.http.cli.main", run_name="__main__")
+"""
+"""A program that runs a command and leaves the names of all modules in a file."""
 
 
 class Cost(NamedTuple):
@@ -58,29 +63,26 @@ def run(arguments: Sequence[str], variables: dict[str, str]) -> Cost:
     return Cost(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, clock_s)
 
 
-def serve(data: Path, variables: dict[str, str], *options: str, settled_s: float = 0) -> tuple[Cost, str]:
-    """Start a server, wait until it says that it is ready, and stop it; its cost until then, and its standard error."""
+def serve(
+    data: Path, variables: dict[str, str], program: Sequence[str] = PROGRAM, *, settled_s: float = 0
+) -> Cost:
+    """Start a server, wait until it says that it is ready, and stop it; its cost until then."""
     began_s = time.perf_counter()
-    with (
-        tempfile.TemporaryFile() as errors,
-        subprocess.Popen(
-            [sys.executable, *options, *PROGRAM, "serve", "--data", str(data), "--port", "0"],
-            env=variables,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-        ) as process,
-    ):
+    with subprocess.Popen(
+        [sys.executable, *program, "serve", "--data", str(data), "--port", "0"],
+        env=variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
         try:
             _wait_until_ready(process)
             clock_s, cpu_s = time.perf_counter() - began_s, _cpu_s(process.pid)
             if settled_s:
                 time.sleep(settled_s)
-            cost = Cost(cpu_s, clock_s, private_bytes(process.pid))
+            return Cost(cpu_s, clock_s, private_bytes(process.pid))
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(READY_S_MAX)
-        errors.seek(0)
-        return cost, errors.read().decode()
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes]) -> None:
@@ -108,32 +110,38 @@ def private_bytes(pid: int) -> int:
 
 
 def imported_modules(arguments: Sequence[str], variables: dict[str, str]) -> frozenset[str]:
-    """The modules that a command imports until it ends."""
-    ended = subprocess.run(
-        [sys.executable, "-X", "importtime", *PROGRAM, *arguments],
-        env=variables,
-        check=True,
-        text=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
-    return frozenset(_IMPORTED.findall(ended.stderr))
+    """The modules that a command has imported when it ends."""
+    with tempfile.NamedTemporaryFile("r") as listed:
+        run(["-c", _LISTED, listed.name, *arguments], variables)
+        return frozenset(listed.read().split())
 
 
 def modules_of_serve(data: Path, variables: dict[str, str]) -> frozenset[str]:
-    """The modules that a server imports until it has said that it is ready and was stopped."""
-    return frozenset(_IMPORTED.findall(serve(data, variables, "-X", "importtime")[1]))
+    """The modules that a server has imported when it was ready and then stopped."""
+    with tempfile.NamedTemporaryFile("r") as listed:
+        serve(data, variables, ["-c", _LISTED, listed.name])
+        return frozenset(listed.read().split())
 
 
 def libraries(modules: frozenset[str]) -> frozenset[str]:
     """The names at the top of those modules that are neither Python's own nor the project's."""
     tops = {name.partition(".")[0] for name in modules}
     ours = {name for name in tops if name == "trunkline" or name.startswith("__editable__")}
-    return frozenset(tops - ours - sys.stdlib_module_names - _OF_THE_INTERPRETER)
+    python = {name for name in tops if name.startswith(_OF_PYTHON)}
+    return frozenset(tops - ours - python - sys.stdlib_module_names)
 
 
-_OF_THE_INTERPRETER = frozenset({"_distutils_hack", "org", "sitecustomize", "usercustomize"})
-"""`org` is asked for by the module `copy` of the standard library, and only found under Jython."""
+_OF_PYTHON = (
+    "__main__",
+    "__mp_main__",
+    "_cython_",
+    "_distutils_hack",
+    "_sysconfigdata",
+    "cython_runtime",
+    "sitecustomize",
+    "usercustomize",
+)
+"""The beginnings of names that stand for no library: of the interpreter, and of what compiled modules share."""
 
 
 def _least(costs: Sequence[Cost]) -> Cost:
@@ -185,7 +193,7 @@ def main() -> None:
         }.items():
             least, counts = measure(arguments, runs, directory, variables)
             say(f"{name}: {_ratios(least, base)}, {counts}")
-        costs = [serve(directory / f"s{number}", variables, settled_s=SETTLED_S)[0] for number in range(runs)]
+        costs = [serve(directory / f"s{number}", variables, settled_s=SETTLED_S) for number in range(runs)]
         least = _least(costs)
         modules = modules_of_serve(directory / "modules", variables)
         say(

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
+import msgspec
 import pytest
+from msgspec.json import Decoder
 
+from trunkline.actors.values.structs import Message
+from trunkline.http.calls.late_decoder import LateDecoder
 from trunkline.http.calls.route import Route
 from trunkline.http.resources.devices import ROUTES as DEVICE_ROUTES
 from trunkline.http.resources.streams import ROUTES as STREAMS
@@ -23,6 +28,33 @@ def test_every_row_is_found_by_its_path(route: Route) -> None:
     methods, values = found
     assert methods[route.method] is route
     assert len(values) == len(route.path_parameters)
+
+
+@pytest.mark.parametrize(
+    "route", [each for each in TABLE.routes if each.body is not None], ids=lambda r: r.operation
+)
+def test_every_body_has_a_decoder(route: Route) -> None:
+    """It is made when the first body comes, so nothing but this says that its type can be decoded."""
+    assert route.decoder is not None
+    decoder = LateDecoder(route.body, lambda made: None).made()
+    assert decoder.type == route.decoder.type == route.body
+
+
+def test_a_decoder_is_made_once() -> None:
+    route = replace(TABLE.by_operation["devices.post"])
+    assert isinstance(route.decoder, LateDecoder)
+    assert route.decoder.decode(b'{"name":"d"}').name == "d"
+    assert isinstance(route.decoder, Decoder)
+
+
+@pytest.mark.parametrize(
+    "message", {message for _, message in TABLE.field_sources}, ids=lambda each: each.__name__
+)
+def test_every_required_field_of_a_message_has_a_source(message: type[Message]) -> None:
+    required = {field.name for field in msgspec.structs.fields(message) if field.required}
+    for (_, each), sources in TABLE.field_sources.items():
+        if each is message:
+            assert required <= {name for name, _ in sources}
 
 
 def test_a_literal_segment_wins_over_a_placeholder() -> None:

@@ -17,6 +17,8 @@ MAKERS: Final = frozenset(
 )
 EXCEPT: Final = {
     "actors/runtime/owner_shares.py": "the mechanism itself",
+    "actors/runtime/late_imports.py": "imports each module once",
+    "http/calls/dispatch.py": "makes the decoder of each operation once",
     "actors/boot.py": "makes the queue of jobs, whose row names the queue",
 }
 SEVERAL_IN_A_ROW: Final = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from tests.bench.start import environment, imported_modules, libraries
+from tests.bench.start import environment, imported_modules, libraries, modules_of_serve
 from trunkline.http.cli.late import loaded
 from trunkline.http.cli.main import COMMANDS, app
 
@@ -49,3 +49,62 @@ def test_help_imports_no_server(arguments: list[str], compiled: dict[str, str], 
     assert {
         name for name in modules if name.startswith(("trunkline.actors", "trunkline.store", "quart"))
     } == set()
+
+
+SERVER = COMMAND_LINE | frozenset(
+    {
+        "_argon2_cffi_bindings",
+        "_cffi_backend",
+        "_openssl",
+        "aiofiles",
+        "argon2",
+        "attr",
+        "attrs",
+        "babel",
+        "blinker",
+        "cbor2",
+        "certifi",
+        "cronsim",
+        "cryptography",
+        "cssselect",
+        "flask",
+        "flask_swagger_ui",
+        "h11",
+        "h2",
+        "hpack",
+        "httptools",
+        "httpx",
+        "hypercorn",
+        "hyperframe",
+        "idna",
+        "itsdangerous",
+        "jinja2",
+        "jwt",
+        "lmdb",
+        "markupsafe",
+        "msgspec",
+        "numpy",
+        "outcome",
+        "priority",
+        "pyotp",
+        "quart",
+        "quart_trio",
+        "re2",
+        "sniffio",
+        "sortedcontainers",
+        "structlog",
+        "trio",
+        "typing_extensions",
+        "websockets",
+        "werkzeug",
+        "wsproto",
+        "zstandard",
+    }
+)
+"""What a server imports until it is ready. A library that only some servers use is imported by them when they use it
+(`actors/runtime/late_imports.py`), so a name that is added here needs a reason."""
+
+
+def test_a_server_imports_no_further_library(compiled: dict[str, str], tmp_path: Path) -> None:
+    found = libraries(modules_of_serve(tmp_path / "data", compiled))
+    assert found - SERVER == set(), "import it when it is used: docs/architecture.md, What is imported when"
