@@ -33,6 +33,7 @@ from trunkline.actors.contents.contents import Contents
 from trunkline.actors.contents.downloads import Downloads
 from trunkline.actors.contents.signatures import Signatures
 from trunkline.actors.contents.uploads import Uploads
+from trunkline.actors.devices.arrays import load_arrays
 from trunkline.actors.devices.backlog import BacklogLane
 from trunkline.actors.devices.head import encoded_after
 from trunkline.actors.devices.inactivity import Inactivity
@@ -268,6 +269,8 @@ async def running(system: System) -> AsyncIterator[System]:
     """Run the system, its background tasks and the jobs while the body runs; at its end commit what still waits."""
     use_threads(system.limits.password_threads_max, system.payer)
     threads.charge(system.payer)
+    if has_applications(system):
+        await load_arrays()
     async with trio.open_nursery() as nursery:
         await nursery.start(system.run)
         nursery.start_soon(system.component(Settler).run)
@@ -414,6 +417,12 @@ async def _delete_applications(system: System, user: bytes) -> int:
         with suppress(NotFound):  # deleted in the meantime
             await system.ask(Ref("application", ROOT, application), DeleteApplication())
     return len(owned)
+
+
+def has_applications(system: System) -> bool:
+    """Whether there is an application, and so may be a device."""
+    with system.store.snapshot() as snapshot:
+        return records.total(snapshot, APPLICATION, ROOT) > 0
 
 
 def users(system: System) -> list[UserLine]:

@@ -10,13 +10,15 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trunkline.store import keys
 from trunkline.store.report_items import Item, decoded_items
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 BUFFER_BYTES: Final = 400
 """The memory of a device in a window, in addition to its reports."""

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Container
-from typing import Any, Final, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import zstandard
-from numpy.typing import NDArray
 
 from trunkline.store import codec
 from trunkline.store.column_sections import (
@@ -36,6 +36,9 @@ from trunkline.store.column_sections import (
     unpack_whole,
 )
 from trunkline.store.columns import MERGES, REMOVES, REPLACES, Column, Points, Row
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 ROWS_MAX: Final = 65_535
 """Most rows of a block: their number and their indexes have two bytes."""
@@ -53,7 +56,6 @@ _CBOR_ROWS_MAX: Final = 32
 
 _SCALE_MAX: Final = 6
 _SAMPLE: Final = 32
-_POWERS: Final = 10.0 ** np.arange(_SCALE_MAX + 1).reshape(-1, 1)
 _LAST_BYTES_MAX: Final = 4096
 """A longer last row is not written once more."""
 
@@ -333,10 +335,16 @@ def _scaled(values: NDArray[np.float64]) -> tuple[int, NDArray[np.int64], NDArra
     return scale, whole.astype(np.int64), others
 
 
+@cache
+def _powers() -> NDArray[np.float64]:
+    """The powers of ten up to the largest scale, as a column."""
+    return np.array([[10.0**scale] for scale in range(_SCALE_MAX + 1)], np.float64)
+
+
 def _likely_scales(values: NDArray[np.float64]) -> list[int]:
     """The scales that fit most of a sample of the values: to try all of them takes longer than everything else."""
     sample = values[:: -(-len(values) // _SAMPLE)]
-    scaled = np.rint(sample * _POWERS) / _POWERS
+    scaled = np.rint(sample * _powers()) / _powers()
     fitting = np.count_nonzero(scaled == sample, axis=1)
     return np.flatnonzero(2 * fitting > len(sample)).tolist()
 

@@ -17,14 +17,16 @@ The reader checks lengths before it allocates, and raises ValueError for what is
 from __future__ import annotations
 
 import threading
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import zstandard
-from numpy.typing import NDArray
 
 from trunkline.store import codec
 from trunkline.store.columns import Mask
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _COMPRESSED_BYTES_MIN: Final = 24
 """Shorter sections are not compressed: the header of a frame has up to 18 bytes."""

@@ -17,10 +17,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress, repeat
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MERGES: Final = 0
 """The row overrides the attributes that it has, and leaves those of an older row at the same time."""
@@ -35,12 +37,10 @@ _WHOLE_MAX: Final = 2**53
 Row = tuple[int, dict[int, Any], int]
 """Time in ms, values by attribute number, mark."""
 
-Values = NDArray[Any] | list[Any]
-Mask = NDArray[np.bool_]
-Times = NDArray[np.int64]
-Marks = NDArray[np.uint8]
-
-_NO_TIMES: Final = np.empty(0, np.int64)
+Values: TypeAlias = "NDArray[Any] | list[Any]"
+Mask: TypeAlias = "NDArray[np.bool_]"
+Times: TypeAlias = "NDArray[np.int64]"
+Marks: TypeAlias = "NDArray[np.uint8]"
 
 
 class Column:
@@ -128,7 +128,7 @@ class Points:
     @classmethod
     def of_maps(cls, times: list[int], maps: list[dict[int, Any]], marks: list[int] | None = None) -> Points:
         """Return the points with these times, values and marks (None: all MERGES). The lists are kept."""
-        points = cls(_NO_TIMES, {})
+        points = cls(np.empty(0, np.int64), {})
         points._held = Held(times, maps, marks)
         points._columns = None
         return points

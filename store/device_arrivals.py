@@ -15,16 +15,18 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterator, Sequence
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trunkline.store import keys
 from trunkline.store.arrival_window import SPAN_FIELDS, Buffer, Span
 from trunkline.store.columns import Points
 from trunkline.store.report_items import decoded, points_of, range_of_decoded
 from trunkline.store.reports_at_once import points_at_once
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _STEPS: Final = (1, 8, 64)
 """So many spans are decoded together, first, then, and in all further steps: up to a thousand reports."""
@@ -34,7 +36,7 @@ _AT_ONCE_BYTES_MIN: Final = 4096
 """Of fewer bytes, arrays take longer than they save."""
 _UNKNOWN: Final = -1
 
-_Spans = NDArray[np.int64]
+_Spans: TypeAlias = "NDArray[np.int64]"
 """A row for each span, oldest first: the index of its buffer, where it begins and ends there, and the first and the
 last time of its reports."""
 _SOURCE, _START, _STOP, _FIRST, _LAST = range(5)

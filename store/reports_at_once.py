@@ -9,12 +9,15 @@ What is not recognized is not wrong: the ordinary decoder reads it (`report_item
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import Any, Final, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trunkline.store.columns import Column, Points
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _ROUNDS_MAX: Final = 24
 """The items of a commit that are read at once."""
@@ -28,19 +31,10 @@ _WHOLE_MAX: Final = 2**53
 _LONGEST_SHIFT: Final = 63
 
 _OTHER, _UNSIGNED, _NEGATIVE, _FLOAT, _BOOLEAN, _TEXT, _BYTES = range(7)
-_KINDS: Final = np.full(256, _OTHER, np.uint8)
-_WIDTHS: Final = np.zeros(256, np.int64)
-"""By the first byte of a value: its kind, and the bytes of its number or length."""
-for _major, _kind in ((0x00, _UNSIGNED), (0x20, _NEGATIVE), (0x40, _BYTES), (0x60, _TEXT)):
-    _KINDS[_major : _major + 28] = _kind
-    _WIDTHS[_major + 24 : _major + 28] = 1, 2, 4, 8
-_KINDS[0xF4:0xF6] = _BOOLEAN
-_KINDS[0xFB], _WIDTHS[0xFB] = _FLOAT, 8
-
 _TRUE: Final = 0x15
 """The lower bits of the first byte of true."""
 
-Places = NDArray[np.int64]
+Places: TypeAlias = "NDArray[np.int64]"
 
 
 class _Values(NamedTuple):
@@ -88,7 +82,7 @@ class _Bytes:
 
     def headed(self, firsts: NDArray[np.uint8], places: Places) -> tuple[NDArray[np.uint64], Places]:
         """The numbers or lengths of items of CBOR, of which `firsts` stand at `places`, and where their heads end."""
-        widths = _WIDTHS[firsts]
+        widths = _widths()[firsts]
         shifts = ((8 - widths) * 8).astype(np.uint64)
         longer = self.number(places + 1) >> np.minimum(shifts, np.uint64(_LONGEST_SHIFT))
         return np.where(widths > 0, longer, firsts & 0x1F), places + 1 + widths
@@ -138,6 +132,27 @@ def _read(data: _Bytes, length: int, starts: Places, numbers: Container[int] | N
     return None
 
 
+@cache
+def _kinds() -> NDArray[np.uint8]:
+    """By the first byte of a value: its kind."""
+    kinds = np.full(256, _OTHER, np.uint8)
+    for major, kind in ((0x00, _UNSIGNED), (0x20, _NEGATIVE), (0x40, _BYTES), (0x60, _TEXT)):
+        kinds[major : major + 28] = kind
+    kinds[0xF4:0xF6] = _BOOLEAN
+    kinds[0xFB] = _FLOAT
+    return kinds
+
+
+@cache
+def _widths() -> NDArray[np.int64]:
+    """By the first byte of a value: the bytes of its number or length."""
+    widths = np.zeros(256, np.int64)
+    for major in (0x00, 0x20, 0x40, 0x60):
+        widths[major + 24 : major + 28] = 1, 2, 4, 8
+    widths[0xFB] = 8
+    return widths
+
+
 def _passed(data: _Bytes, firsts: NDArray[np.uint8], at: Places) -> Places | None:
     """Where heads and marks of the link end; None if there is something else."""
     heads, links = firsts == _HEAD, firsts == _LINK
@@ -147,7 +162,7 @@ def _passed(data: _Bytes, firsts: NDArray[np.uint8], at: Places) -> Places | Non
     if heads.any():
         places = end[heads]
         kinds = data.first(places)
-        if (_KINDS[kinds] != _BYTES).any():
+        if (_kinds()[kinds] != _BYTES).any():
             return None
         lengths, begin = data.headed(kinds, places)
         end[heads] = begin + lengths.astype(np.int64)
@@ -160,9 +175,9 @@ def _passed(data: _Bytes, firsts: NDArray[np.uint8], at: Places) -> Places | Non
         for part in range(int(lists.max())):
             kinds = data.first(places)
             is_part = lists > part
-            if (_KINDS[kinds[is_part]] > _NEGATIVE).any():
+            if (_kinds()[kinds[is_part]] > _NEGATIVE).any():
                 return None
-            places = np.where(is_part, places + 1 + _WIDTHS[kinds], places)
+            places = np.where(is_part, places + 1 + _widths()[kinds], places)
         end[links] = places
     return end
 
@@ -189,7 +204,7 @@ def _read_maps(
             keys = np.where(is_long, data.first(here + 1), keys)
             here = here + is_long
         firsts = data.first(here + 1)
-        kinds = _KINDS[firsts]
+        kinds = _kinds()[firsts]
         if kinds.min() == _OTHER or kinds.max() == _BYTES:
             return None
         bits, after = data.headed(firsts, here + 1)

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trunkline.store import codec
 from trunkline.store.columns import Column, Points, Times
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 KEY: Final = -3
 """Stands where the time of another item would be."""
@@ -33,24 +35,24 @@ _TAG: Final = 0xD8
 _BYTES: Final = 0x5A
 _FEW: Final = 24
 
-_DTYPES: Final[dict[int, np.dtype[Any]]] = {
-    64: np.dtype("u1"),
-    69: np.dtype("<u2"),
-    70: np.dtype("<u4"),
-    71: np.dtype("<u8"),
-    72: np.dtype("i1"),
-    77: np.dtype("<i2"),
-    78: np.dtype("<i4"),
-    79: np.dtype("<i8"),
-    85: np.dtype("<f4"),
-    86: np.dtype("<f8"),
+_DTYPES: Final = {
+    64: "|u1",
+    69: "<u2",
+    70: "<u4",
+    71: "<u8",
+    72: "|i1",
+    77: "<i2",
+    78: "<i4",
+    79: "<i8",
+    85: "<f4",
+    86: "<f8",
 }
 _TAGS: Final = {dtype: tag for tag, dtype in _DTYPES.items()}
-_UNSIGNED: Final = tuple((np.dtype(kind), int(np.iinfo(kind).max)) for kind in ("u1", "<u2", "<u4"))
-_SIGNED: Final = tuple((np.dtype(kind), int(np.iinfo(kind).max)) for kind in ("i1", "<i2", "<i4"))
+_UNSIGNED: Final = (("|u1", 2**8 - 1), ("<u2", 2**16 - 1), ("<u4", 2**32 - 1))
+_SIGNED: Final = (("|i1", 2**7 - 1), ("<i2", 2**15 - 1), ("<i4", 2**31 - 1))
 _LONG: Final = 8
 
-Values = NDArray[Any] | Sequence[Any] | str
+Values: TypeAlias = "NDArray[Any] | Sequence[Any] | str"
 """The values of an attribute: an array, one value for each state (None: it has none), or a text that all have."""
 
 
@@ -81,7 +83,7 @@ def range_of(item: bytes) -> tuple[int, int]:
 
 def _typed(values: NDArray[Any]) -> bytes:
     raw = values.tobytes()
-    return _TYPED(_TAG, _TAGS[values.dtype], _BYTES, len(raw)) + raw
+    return _TYPED(_TAG, _TAGS[values.dtype.str], _BYTES, len(raw)) + raw
 
 
 def _narrowed(values: NDArray[Any]) -> NDArray[Any]:

@@ -24,6 +24,7 @@ from trunkline.actors.bundles.plan import Target
 from trunkline.actors.bundles.reader import Bundle
 from trunkline.actors.bundles.writer import write_bundle
 from trunkline.actors.contents.contents import Contents
+from trunkline.actors.devices.arrays import load_arrays
 from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.jobs.private_calls import may_be_private
 from trunkline.actors.jobs.queue import JobQueue
@@ -104,6 +105,7 @@ async def import_into(job: Job) -> Doc:
 async def import_new(job: Job) -> Doc:
     """Import a bundle as a new application of the user or the organization that owns the job."""
     target = _target(job, new_application(job.id), is_new=True)
+    await load_arrays()
     output = await _import(job, target)
     with job.system.store.snapshot() as snapshot:
         owner = any(records.find(snapshot, kind, ROOT, job.owner.id) for kind in (USER, ORGANIZATION))

@@ -10,11 +10,10 @@ no client sees data that a power failure could undo.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from trunkline.actors.devices.array_columns import COLUMNS_FROM, columns_of
 from trunkline.actors.devices.attributes import FLOW_VERSION, META, Attributes
@@ -47,6 +46,9 @@ from trunkline.store import keys, state_columns
 from trunkline.store.codec import encode_numbered
 from trunkline.store.report_items import BACKLOG, head_item, link_item
 from trunkline.store.state_columns import Values
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _ARRIVAL_MS = 60_000
 """A report that is older when it arrives stores the time of its arrival, if triggers of inactivity need it."""

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from trunkline.actors.devices.exact_sums import WHOLE, Doubles, ExactSum, sums
+from trunkline.actors.devices.exact_sums import Doubles, ExactSum, sums, whole
 from trunkline.actors.devices.samples import Places, Samples, Value, joined
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 class Accumulator(Protocol):
@@ -54,7 +56,7 @@ class _First:
 
     def add(self, samples: Samples) -> None:
         if not self._values:
-            self._values = self.totals(samples, WHOLE)
+            self._values = self.totals(samples, whole())
 
     def total(self) -> Value:
         return self._values[0]
@@ -68,7 +70,7 @@ class _Last(_First):
     __slots__ = ()
 
     def add(self, samples: Samples) -> None:
-        self._values = self.totals(samples, WHOLE)
+        self._values = self.totals(samples, whole())
 
     @classmethod
     def totals(cls, samples: Samples, starts: Places) -> list[Any]:
@@ -81,18 +83,18 @@ class _Max(_First):
     __slots__ = ()
     numeric = True
     _choose: ClassVar[Callable[..., Any]] = max
-    _ufunc: ClassVar[np.ufunc] = np.maximum
+    _ufunc: ClassVar[str] = "maximum"
 
     def add(self, samples: Samples) -> None:
         cls = type(self)
-        self._values = [cls._choose([*self._values, *self.totals(samples, WHOLE)])]
+        self._values = [cls._choose([*self._values, *self.totals(samples, whole())])]
 
     @classmethod
     def totals(cls, samples: Samples, starts: Places) -> list[Any]:
         values = samples.values
         if isinstance(values, list):
             return [cls._choose(values[low:high]) for low, high in pairwise([*starts.tolist(), len(values)])]
-        extremes = cls._ufunc.reduceat(values, starts)
+        extremes = getattr(np, cls._ufunc).reduceat(values, starts)
         if samples.integers is None:
             found: list[Any] = extremes.tolist()
             return found
@@ -104,7 +106,7 @@ class _Min(_Max):
 
     __slots__ = ()
     _choose = min
-    _ufunc = np.minimum
+    _ufunc = "minimum"
 
 
 class _Count:
@@ -175,7 +177,7 @@ class _Median:
         self._parts.append(samples)
 
     def total(self) -> Value:
-        value: Value = self.totals(joined(self._parts), WHOLE)[0]
+        value: Value = self.totals(joined(self._parts), whole())[0]
         return value
 
     @classmethod
@@ -271,10 +273,10 @@ class FourOfEach:
 
     def add(self, samples: Samples) -> None:
         kept = joined([*self._samples, samples])
-        self._samples = [kept.at(_four_of_each(kept, WHOLE))]
+        self._samples = [kept.at(_four_of_each(kept, whole()))]
 
     def total(self) -> Any:
-        return self.totals(self._samples[0], WHOLE)[0]
+        return self.totals(self._samples[0], whole())[0]
 
     @classmethod
     def totals(cls, samples: Samples, starts: Places) -> list[Any]:

@@ -11,16 +11,18 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from msgspec import UNSET
-from numpy.typing import NDArray
 
 from trunkline.actors.devices.link_messages import Columns, Values, typed_values
 from trunkline.actors.devices.messages import StateReport
 from trunkline.actors.values.terms import Timestamp
 from trunkline.actors.values.timestamps import SECONDS_BELOW
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 COLUMNS_FROM: Final = 10
 """So many states are stored as columns; fewer take less time as reports."""

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from trunkline.actors.devices.samples import Places
 
-Doubles = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
-WHOLE: Final = np.zeros(1, np.intp)
-"""The start of a single bucket."""
+Doubles: TypeAlias = "npt.NDArray[np.float64]"
+
+
+@cache
+def whole() -> Places:
+    """The start of a single bucket."""
+    return np.zeros(1, np.intp)
 
 
 class ExactSum:
@@ -32,7 +38,7 @@ class ExactSum:
         self._overflow = False
 
     def add(self, values: Doubles) -> None:
-        levels = _levels(values, WHOLE)
+        levels = _levels(values, whole())
         if levels is not None:
             self._parts += [float(level[0]) for level in levels]
         elif np.isfinite(values).all():

@@ -19,15 +19,17 @@ used the link has a list in the place of the last log number: this number and wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trunkline.actors.values.timestamps import HOUR_MS
 from trunkline.store.codec import decode, encode
 from trunkline.store.report_items import Ahead
 from trunkline.store.state_columns import Values
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 POSITION_SHIFT = 32
 """A position in a log is `time_ms << 32 | seq`: one integer in the order of the log."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
-from numpy.typing import NDArray
 
 from trunkline.actors.devices.messages import StateReport
 from trunkline.actors.values.origin import Origin
 from trunkline.actors.values.structs import Message
 from trunkline.actors.values.timestamps import SECONDS_BELOW
 from trunkline.store import state_columns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Values = state_columns.Values
 

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from trunkline.store.columns import Column, Points, concatenated
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Value = float | str | bool
 """A value of an attribute. In Python's typing an int is also a float."""
 
-Times = npt.NDArray[np.int64]
-Places = npt.NDArray[np.intp]
-Array = npt.NDArray[Any]
+Times: TypeAlias = "npt.NDArray[np.int64]"
+Places: TypeAlias = "npt.NDArray[np.intp]"
+Array: TypeAlias = "npt.NDArray[Any]"
 
 EXACT_MAX: Final = 2**53
 """All whole numbers up to this size are exact as doubles."""

@@ -6,15 +6,18 @@ Owns the aggregation TIMEATVALUE; `series.aggregate` tells its meaning.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from trunkline.actors.devices.samples import EXACT_MAX, Samples, Times, Value, by_time, selected
 from trunkline.actors.devices.series_terms import Point, too_many
 from trunkline.store.columns import Points
 
-Marks = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Marks: TypeAlias = "npt.NDArray[np.bool_]"
 
 
 def times_at_value(

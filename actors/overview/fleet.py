@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import trio
-from numpy.typing import NDArray
 
 from trunkline.actors.devices.head import last_arrival_ms
 from trunkline.actors.devices.kind import DEVICE
@@ -28,6 +27,8 @@ from trunkline.store import keys
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from numpy.typing import NDArray
 
     from trunkline.actors.records.reading import Reading
     from trunkline.actors.runtime.system import System

@@ -14,6 +14,7 @@ from trunkline.actors.applications.messages import ApplicationPost, CreateApplic
 from trunkline.actors.bundles.clone import import_source, new_application
 from trunkline.actors.bundles.creation import publish
 from trunkline.actors.bundles.plan import Target
+from trunkline.actors.devices.arrays import load_arrays
 from trunkline.actors.jobs.job import Job, JobKind
 from trunkline.actors.records import records
 from trunkline.actors.records.kind import Doc
@@ -43,6 +44,7 @@ async def create_application(job: Job) -> Doc:
         found = records.find(snapshot, APPLICATION, ROOT, application)
     if found is None:
         body = msgspec.convert(job.input["body"], ApplicationPost)
+        await load_arrays()
         message = CreateApplication(body=body, user=ROOT, job=(job.owner.id, job.id))
         await job.ask(Ref("application", ROOT, application), message)
     elif found.doc["ownerId"] != ROOT.hex():

@@ -72,6 +72,9 @@ def serve_command(
         import structlog
     import trio
 
+    from trunkline.actors.runtime.late_imports import put_off
+
+    put_off("numpy")
     from trunkline.http.serve import configure_logging, serve
 
     more = {"certfile": certfile, "keyfile": keyfile, "ca_certs": ca_certs, "engine": engine, "blobs": blobs}

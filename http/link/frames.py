@@ -15,19 +15,21 @@ import contextlib
 import re
 import secrets
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import cbor2
 import msgspec
 import numpy as np
 from msgspec import UNSET
-from numpy.typing import NDArray
 
 from trunkline.actors.devices.link_messages import Columns, Values, report_time, typed_values
 from trunkline.actors.devices.messages import StateReport
 from trunkline.actors.values.nesting import NESTING_MAX
 from trunkline.actors.values.timestamps import TIMESTAMP_MS_MAX
 from trunkline.http.link.uniform_rows import UniformRows, uniform_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 N_MAX: Final = 2**53 - 1
 SESSION_MAX: Final = 2**64 - 1
@@ -46,17 +48,17 @@ _PAIR: Final = b"\x82"
 _ROWS_HEADS: Final = (b"\x84\x02", b"\x85\x02")
 _WITH_OPTIONS: Final = 0x85
 
-_ARRAYS: Final[dict[int, np.dtype[Any]]] = {
-    64: np.dtype("u1"),
-    69: np.dtype("<u2"),
-    70: np.dtype("<u4"),
-    71: np.dtype("<u8"),
-    72: np.dtype("i1"),
-    77: np.dtype("<i2"),
-    78: np.dtype("<i4"),
-    79: np.dtype("<i8"),
-    85: np.dtype("<f4"),
-    86: np.dtype("<f8"),
+_ARRAYS: Final = {
+    64: "u1",
+    69: "<u2",
+    70: "<u4",
+    71: "<u8",
+    72: "i1",
+    77: "<i2",
+    78: "<i4",
+    79: "<i8",
+    85: "<f4",
+    86: "<f8",
 }
 """The typed arrays of RFC 8746 in little-endian order or of single bytes, by tag."""
 _PLAIN: Final = frozenset({int, float, bool, str, type(None)})
@@ -390,8 +392,9 @@ def _typed_array(value: Any, place: str) -> NDArray[Any] | None:
         raise Malformed(
             f"{_shown(place)}: tag {value.tag} is no typed array of the link; these are {', '.join(map(str, _ARRAYS))}"
         )
-    if type(raw) is not bytes or len(raw) % of.itemsize:
-        raise Malformed(f"{_shown(place)}: a typed array of tag {value.tag} has {of.itemsize} bytes a number")
+    width = int(of[-1])
+    if type(raw) is not bytes or len(raw) % width:
+        raise Malformed(f"{_shown(place)}: a typed array of tag {value.tag} has {width} bytes a number")
     return np.frombuffer(raw, of)
 
 

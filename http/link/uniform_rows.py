@@ -8,10 +8,12 @@ wrong: the ordinary decoder reads it, and says what is wrong with it (`frames.py
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _ARRAY: Final = 4
 _TEXT: Final = 3
@@ -26,7 +28,7 @@ _FIELDS: Final = {
 }
 """By the first byte of a number: how many bytes follow, and what they are."""
 _FLOATS_FROM: Final = 0xFA
-_SIGNED_MAX: Final = np.iinfo(np.int64).max
+_SIGNED_MAX: Final = 2**63 - 1
 
 
 class UniformRows(NamedTuple):

@@ -36,6 +36,7 @@ from trunkline.actors.applications.payload_counts import (
     PayloadStats,
 )
 from trunkline.actors.bundles.messages import PartProblems
+from trunkline.actors.devices.arrays import load_arrays
 from trunkline.actors.devices.counts import CountDevices, CountRange, DeviceCounts
 from trunkline.actors.devices.period_summaries import ListPeriodSummaries, PeriodPage, PeriodSummary
 from trunkline.actors.jobs.messages import JobQueued
@@ -60,6 +61,7 @@ async def create_application(call: Call) -> Response:
     """Create an application of the user, or of an organization in which the role of the user allows it."""
     body: ApplicationPost = call.body
     service, org = call.service, None
+    await load_arrays()
     if isinstance(body.org_id, str):
         org = bytes.fromhex(body.org_id)
         try:

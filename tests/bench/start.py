@@ -30,10 +30,13 @@ READY_S_MAX = 120.0
 _LISTED = """
 import atexit, runpy, sys
 file = sys.argv.pop(1)
-atexit.register(lambda: open(file, "w").write("\\n".join(name for name, each in sys.modules.items() if each)))
+def list_them():
+    names = [name for name, module in sys.modules.items() if getattr(module, "__spec__", None)]
+    open(file, "w").write("\\n".join(names))
+atexit.register(list_them)
 runpy.run_module("trunkline.http.cli.main", run_name="__main__")
 """
-"""A program that runs a command and leaves the names of all modules in a file."""
+"""A program that runs a command and leaves the names of all modules in a file, without those that are put off."""
 
 
 class Cost(NamedTuple):

@@ -83,7 +83,6 @@ SERVER = COMMAND_LINE | frozenset(
         "lmdb",
         "markupsafe",
         "msgspec",
-        "numpy",
         "outcome",
         "priority",
         "pyotp",
