@@ -45,8 +45,27 @@ def loaded(command: Any) -> Any:
     return command.load() if isinstance(command, LateCommand) else command
 
 
+def prepare_server_imports() -> None:
+    """What comes before the server is imported: its largest libraries wait, or are imported without what it never uses.
+
+    The collector of cycles rests until the server configures it.
+    """
+    from trunkline.http.wire.garbage_collection import pause
+
+    pause()
+    with _without("click", "rich"):
+        # The one would make a command line of its own, the other print tracebacks with the values of variables, such
+        # as passwords, which this server never does.
+        import httpx  # noqa: F401
+        import structlog  # noqa: F401
+
+    from trunkline.actors.runtime.late_imports import put_off
+
+    put_off("numpy")
+
+
 @contextmanager
-def without(*libraries: str) -> Iterator[None]:
+def _without(*libraries: str) -> Iterator[None]:
     """Hide libraries that are not imported yet from others, which would import them only because they are installed."""
     hidden: dict[str, Any] = dict.fromkeys(name for name in libraries if name not in sys.modules)
     sys.modules.update(hidden)  # what the import system takes for libraries that are not installed

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trunkline.http.cli.late import without
+from trunkline.http.cli.late import prepare_server_imports
 from trunkline.http.cli.options import ConfigOption, DataOption, effective_settings
 from trunkline.http.terminal import announce, warn
 from trunkline.limits.settings import Settings, service_variables
@@ -62,19 +62,10 @@ def serve_command(
 ) -> None:
     """Serve a data directory until SIGTERM. On a first start the first user is created."""
     # The help needs nothing of the server.
-    from trunkline.http.wire.garbage_collection import pause
-
-    pause()
-    with without("click", "rich"):
-        # The one would make a command line of its own, the other print tracebacks with the values of variables, such
-        # as passwords, which this server never does.
-        import httpx  # noqa: F401
-        import structlog
+    prepare_server_imports()
+    import structlog
     import trio
 
-    from trunkline.actors.runtime.late_imports import put_off
-
-    put_off("numpy")
     from trunkline.http.serve import configure_logging, serve
 
     more = {"certfile": certfile, "keyfile": keyfile, "ca_certs": ca_certs, "engine": engine, "blobs": blobs}

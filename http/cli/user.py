@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from trunkline.http.cli.late import prepare_server_imports
 from trunkline.http.cli.options import (
     PASSWORD_VARIABLE,
     ConfigOption,
@@ -22,6 +23,7 @@ user_app = typer.Typer(help="The users of a data directory.", no_args_is_help=Tr
 
 def _run_on_directory(settings: Settings, command: str, **arguments: str) -> Any:
     """Run a command on the data directory, or through the server that holds it."""
+    prepare_server_imports()
     import structlog
     import trio
 

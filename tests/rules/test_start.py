@@ -105,5 +105,10 @@ SERVER = COMMAND_LINE | frozenset(
 
 
 def test_a_server_imports_no_further_library(compiled: dict[str, str], tmp_path: Path) -> None:
-    found = libraries(modules_of_serve(tmp_path / "data", compiled))
-    assert found - SERVER == set(), "import it when it is used: docs/architecture.md, What is imported when"
+    """Nor does a command that opens its directory when it has stopped."""
+    data = tmp_path / "data"
+    for modules in (
+        modules_of_serve(data, compiled),
+        imported_modules(["user", "list", "--data", str(data)], compiled),
+    ):
+        assert libraries(modules) - SERVER == set(), "import it when it is used: docs/architecture.md"
