@@ -86,7 +86,7 @@ class Flow(FlowStorage):
             {**fields, "enabled": body.enabled, "flowClass": body.flow_class}, definition, message.by
         )
         if not message.is_import:
-            self._check_times()
+            self._check_times(definition)
         return Created(self.ref.id)
 
     def on_import_flows(self, message: ImportFlows) -> None:
@@ -104,13 +104,14 @@ class Flow(FlowStorage):
         if named.get("defaultVersionId") is not None:
             named["defaultVersionId"] = self._default_id(named["defaultVersionId"])
         new = records.apply_patch(self.doc, named)
+        definition: Doc | None = None
         if changed:
             before = self._definition(ROOT)
             definition = {**before, **changed}
             check_definition(definition, new["flowClass"], self.system.limits)
             self._put_definition(ROOT, definition)
             new[USED] = self._count_uses(before, definition)
-        running = self._running_triggers(new)
+        running = self._running_triggers(new, definition)
         now_ms = records.next_update_ms(self.system.clock.wall_ms(), self.doc)
         if changed or named.get("enabled"):
             new[AUTHORS] = stored_mandates(message.by.mandates)
@@ -120,7 +121,7 @@ class Flow(FlowStorage):
         if not message.is_import and (
             "triggers" in changed or named.get("enabled") or "defaultVersionId" in named
         ):
-            self._check_times()
+            self._check_times(definition)
 
     def on_delete_flow(self, message: DeleteFlow) -> None:
         """Delete the record, which hides all the rest, and store a marker for the sweeper."""
@@ -146,7 +147,7 @@ class Flow(FlowStorage):
                 **_by("lastUpdated", by),
                 **fields,
                 AUTHORS: stored_mandates(by.mandates),
-                TRIGGER_KEYS: self._running_triggers(fields),
+                TRIGGER_KEYS: self._running_triggers(fields, definition),
                 USED: self._count_uses({}, definition),
             }
         )
@@ -157,14 +158,15 @@ class Flow(FlowStorage):
         self.raw = records.write(self, FLOW, self.ref.parent, self.ref.id, old, doc)
         self.doc = doc
 
-    def _check_times(self) -> None:
-        """Raise `Invalid` if the version that runs has triggers that would never fire."""
+    def _check_times(self, develop: Doc | None = None) -> None:
+        """Raise `Invalid` if the version that runs has triggers that would never fire. `develop` if it is known."""
         if not self.doc["enabled"] or self.doc["flowClass"] not in CLASSES:
             return
         running = default_version(self._get, self.ref.parent, self.ref.id, self.doc)
         if running.doc.get("enabled", True):
             at = "" if running.id == ROOT else f"The version {running.name!r}: "
-            check_times(self._definition(running.id), at)
+            known = develop if running.id == ROOT else None
+            check_times(self._definition(running.id) if known is None else known, at)
 
     def _default_id(self, id: str) -> str:
         """The id of a version that can be the default; the id of the workflow itself stands for `develop`."""
@@ -176,13 +178,13 @@ class Flow(FlowStorage):
             )
         return id.lower()
 
-    def _running_triggers(self, doc: Doc) -> list[list[str]]:
-        """The keys of the triggers of the version that runs."""
+    def _running_triggers(self, doc: Doc, develop: Doc | None = None) -> list[list[str]]:
+        """The keys of the triggers of the version that runs. `develop` is its definition if that is known."""
         running = default_version(self._get, self.ref.parent, self.ref.id, doc)
         if running.id != ROOT:
             found: list[list[str]] = running.doc[TRIGGER_KEYS]
             return found
-        return trigger_keys(self._definition(ROOT))
+        return trigger_keys(self._definition(ROOT) if develop is None else develop)
 
     def _count_uses(self, before: Doc, after: Doc) -> list[str]:
         """Stage the changed numbers of workflows that use a custom node; return the ids of those that are used now."""

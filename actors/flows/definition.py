@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -18,7 +19,7 @@ from trunkline.actors.flows.triggers import CLASSES
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.values.errors import Invalid
 from trunkline.actors.values.global_values import check_global
-from trunkline.actors.values.nesting import check_nesting
+from trunkline.actors.values.nesting import check_each
 from trunkline.limits.table import Limits
 
 PARTS: Final = ("triggers", "nodes", "globals", "minimumAgentVersion", "customNodeConfig")
@@ -45,10 +46,9 @@ def check_definition(definition: Doc, flow_class: str, limits: Limits, *, at: st
         if count > most:
             raise Invalid(f"{at}{name}: has {count} items; at most {most} are allowed.")
     for name in ("triggers", "nodes"):
-        for position, part in enumerate(definition.get(name, [])):
-            place = f"{at}{name}[{position}]"
-            check_nesting(part.get("config"), f"{place}.config")
-            check_nesting(part.get("meta"), f"{place}.meta")
+        for field in ("config", "meta"):
+            values = [part.get(field) for part in definition.get(name, [])]
+            check_each(values, partial(_place, at, name, field))
     _check_ids(nodes, at)
     known = {node["id"] for node in nodes if "id" in node}
     for position, trigger in enumerate(triggers):
@@ -62,9 +62,9 @@ def check_definition(definition: Doc, flow_class: str, limits: Limits, *, at: st
             )
         if trigger["type"] == TIMER or trigger["type"] in INACTIVITY:
             _check_time(trigger, flow_class, place)
-        _check_outputs(trigger, known, place)
-    for position, node in enumerate(nodes):
-        _check_outputs(node, known, f"{at}nodes[{position}]")
+    for name in ("triggers", "nodes"):
+        for position, part in enumerate(definition.get(name, [])):
+            _check_outputs(part, known, at, name, position)
     _check_globals(definition.get("globals", []), at)
     size, most = len(msgspec.json.encode(definition)), limits.flow_bytes_max
     if size > most:
@@ -72,6 +72,10 @@ def check_definition(definition: Doc, flow_class: str, limits: Limits, *, at: st
             f"{at.removesuffix('.') or 'The workflow'}: has {size} bytes of triggers, nodes and globals as JSON; "
             f"at most {most} are allowed."
         )
+
+
+def _place(at: str, name: str, field: str, position: int) -> str:
+    return f"{at}{name}[{position}].{field}"
 
 
 def _check_time(trigger: Doc, flow_class: str, place: str) -> None:
@@ -102,18 +106,26 @@ def check_times(definition: Doc, at: str = "") -> None:
 
 def _check_ids(nodes: list[Doc], at: str) -> None:
     counts = Counter(node["id"] for node in nodes if node.get("id"))
+    if len(counts) == sum(counts.values()):
+        return
     for position, node in enumerate(nodes):
         if counts[node.get("id")] > 1:
             raise Invalid(f"{at}nodes[{position}].id: Node IDs must be unique; {node['id']!r} stands twice.")
 
 
-def _check_outputs(part: Doc, known: set[str], place: str) -> None:
-    for output, ids in enumerate(part.get("outputIds", [])):
-        for id in ids:
-            if id not in known:
-                raise Invalid(f"{place}.outputIds[{output}]: Referenced output ID {id} does not exist.")
-            if id == part.get("id"):
-                raise Invalid(f"{place}.outputIds[{output}]: A node cannot connect to itself ({id}).")
+def _check_outputs(part: Doc, known: set[str], at: str, name: str, position: int) -> None:
+    own = part.get("id")
+    for output, ids in enumerate(part.get("outputIds", ())):
+        if not known.issuperset(ids) or own in ids:
+            _refuse_output(part, ids, known, f"{at}{name}[{position}]", output)
+
+
+def _refuse_output(part: Doc, ids: list[str], known: set[str], place: str, output: int) -> None:
+    for id in ids:
+        if id not in known:
+            raise Invalid(f"{place}.outputIds[{output}]: Referenced output ID {id} does not exist.")
+        if id == part.get("id"):
+            raise Invalid(f"{place}.outputIds[{output}]: A node cannot connect to itself ({id}).")
 
 
 def _check_globals(globals: list[Doc], at: str) -> None:

@@ -6,25 +6,37 @@ acknowledged but could not be read back. The limit is far below both and above w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from trunkline.actors.values.errors import Invalid
 
 NESTING_MAX = 100
 """Levels of arrays and objects."""
+_CONTAINERS = frozenset((dict, list))
 
 
 def check_nesting(value: Any, field: str) -> None:
     """Raise `Invalid` if `value` nests too deeply. Works level by level, since recursion could overflow the stack."""
-    level = [value] if isinstance(value, list | dict) else []
-    for _ in range(NESTING_MAX):
-        if not level:
-            return
-        level = [inner for outer in level for inner in _inside(outer) if isinstance(inner, list | dict)]
-    if level:
+    if _nests_deeper([value]):
         raise Invalid(f"{field}: nests deeper than {NESTING_MAX} levels; make it flatter.")
 
 
+def check_each(values: Sequence[Any], field: Callable[[int], str]) -> None:
+    """Check many values at once, which costs less. `field` gives the name of the one at a position."""
+    if _nests_deeper(values):
+        for position, value in enumerate(values):
+            check_nesting(value, field(position))
+
+
+def _nests_deeper(values: Sequence[Any]) -> bool:
+    level = [value for value in values if type(value) in _CONTAINERS]
+    for _ in range(NESTING_MAX):
+        if not level:
+            return False
+        level = [inner for outer in level for inner in _inside(outer) if type(inner) in _CONTAINERS]
+    return bool(level)
+
+
 def _inside(container: Any) -> Iterable[Any]:
-    return container.values() if isinstance(container, dict) else container
+    return container.values() if type(container) is dict else container

@@ -129,15 +129,27 @@ def _encode(config: Config) -> NodeStep:
         items = source.get(visit.payload)
         if isinstance(items, list):
             check_items(visit, len(items), "config.source")
-        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        else:
             raise refused(f"config.source: leads to {shortened(items)}, not to an array of objects.")
         written, end, names = form(visit), record_end(visit) or "\n", columns(visit)
-        # There are no more columns than keys.
-        most = sum(map(len, items)) if names is None else len(names)
-        is_long = len(items) * most > INLINE_VALUES_MAX or size_of(items, INLINE_CHARS_MAX) > INLINE_CHARS_MAX
-        return _converted(visit, destination, is_long, lambda: _text(items, names, end, written))
+        is_long = _is_long(items, names)
+
+        def convert() -> str:
+            if not all(isinstance(item, dict) for item in items):
+                raise refused(f"config.source: leads to {shortened(items)}, not to an array of objects.")
+            return _text(items, names, end, written)
+
+        return _converted(visit, destination, is_long, convert)
 
     return step
+
+
+def _is_long(items: list[Any], names: list[str] | None) -> bool:
+    """Whether the text of so many objects, whose columns are no more than their keys, is made in a thread."""
+    if size_of(items, INLINE_CHARS_MAX) > INLINE_CHARS_MAX:
+        return True
+    most = sum(len(item) for item in items if isinstance(item, dict)) if names is None else len(names)
+    return len(items) * most > INLINE_VALUES_MAX
 
 
 def _text(items: list[dict[str, Any]], names: list[str] | None, end: str, form: _Form) -> str:

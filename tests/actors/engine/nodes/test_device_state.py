@@ -169,6 +169,7 @@ async def test_a_run_notes_the_same_thing_once_and_counts_it(tmp_path: Path) -> 
     [
         ({}, {"given": {"a": "x"}}, "Validation", "data.a: "),
         ({}, {"given": 5}, "Validation", "config.attrDataMethod: gives 5, not an object"),
+        ({}, {"given": {f"k{at}": 1 for at in range(4_097)}}, "Validation", "gives a state of 4097 values"),
         (
             {"deviceId": "nobody"},
             {"given": {"a": 1}},
