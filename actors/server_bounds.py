@@ -54,6 +54,13 @@ BOUNDS: Final = (
         ("actors/accounts/passwords.py",),
     ),
     ServerBound(
+        "Calls that begin in a pass of the event loop",
+        "The loop for some 0.1 to 1 ms",
+        (),
+        "Owner, in turns; the address for calls without a token. An owner who is alone does not wait.",
+        ("http/calls/dispatch.py",),
+    ),
+    ServerBound(
         "Runs of workflows",
         "A place from the first node to the last",
         ("flow_runs_max", "trigger_queue_length_max"),

@@ -112,6 +112,7 @@ async def serve(
             dispatcher = make_dispatcher(system, settings)
             dispatcher.certificate_expires_s = lambda: config.expires_s
             nursery.start_soon(system.component(LinkTasks).run)
+            nursery.start_soon(dispatcher.call_turns.run)
             await nursery.start(serve_control, system)
             trigger = partial(_drain_after, shutdown or stopping.wait, system)
             pages = Site(TABLE, VERSION)

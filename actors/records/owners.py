@@ -17,7 +17,7 @@ from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.kinds import APPLICATION, ORGANIZATION_NAME
 from trunkline.actors.records.made import Made
 from trunkline.actors.runtime.host import Host
-from trunkline.actors.runtime.work import current_work
+from trunkline.actors.runtime.work import Work, current_work
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.codec import decode
@@ -37,8 +37,11 @@ class Owners:
         self._founders = Made(system.journal, ORGANIZATION_NAME, _founder_of)
 
     def of_work(self) -> bytes:
-        """Who is charged for what the task works on: the owner of its application, or else the user who calls."""
-        work = current_work.get()
+        """Who is charged for what the task works on."""
+        return self.charged(current_work.get())
+
+    def charged(self, work: Work | None) -> bytes:
+        """Who is charged for some work: the owner of its application, or else the user who calls."""
         if work is None:
             return SERVER
         if work.application is not None:

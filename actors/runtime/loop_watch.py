@@ -1,8 +1,8 @@
 """The watchdog of the event loop: how long each turn holds it, and which turns were the worst.
 
 Owns the histogram of turns, the list of the worst and the log lines of those over the limit, and tells threads whether
-the loop is busy (`runtime/precedence.py`). Does not own what is
-worked on (`runtime/work.py`), and ends nothing: a turn cannot be interrupted, only made shorter.
+the loop is busy, and calls how much of a pass they have taken (`runtime/precedence.py`). Does not own what is worked on
+(`runtime/work.py`), and ends nothing: a turn cannot be interrupted, only made shorter.
 
 A turn is one step of a task from one wait to the next, or one callback of a task that serves many (`lap`). All tenants
 wait while it lasts. Besides what its own code computes it has pauses: the garbage collector, other threads that have
@@ -101,6 +101,7 @@ class LoopWatch(trio.abc.Instrument):
 
     def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - Trio's signature
         LOOP.busy = True
+        LOOP.calls_ns = 0
         self._began_ns = now_ns = time.perf_counter_ns()
         if now_ns - self._marked_ns > _CPU_EVERY_NS:
             self._mark(now_ns)
@@ -111,6 +112,10 @@ class LoopWatch(trio.abc.Instrument):
         self._began_ns = now_ns
         self.turns += 1
         self.total_ns += took_ns
+        work = task.context.get(current_work)
+        if work is not None and work.kind == "call":
+            LOOP.calls_ns += took_ns
+            LOOP.tasks_ns += took_ns
         if took_ns > self._gate_ns:
             self._longer_turn(took_ns, now_ns, task)
         noted.work = None
@@ -122,6 +127,7 @@ class LoopWatch(trio.abc.Instrument):
         self._began_ns = now_ns
         self.turns += 1
         self.total_ns += took_ns
+        LOOP.calls_ns += took_ns
         if took_ns > self._gate_ns:
             self._longer_turn(took_ns, now_ns, None)
         noted.work = None

@@ -17,6 +17,7 @@ from __future__ import annotations
 import secrets
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import trio
@@ -24,7 +25,7 @@ import trio
 from trunkline.actors.runtime.actor import Actor, Stamp
 from trunkline.actors.runtime.mailbox import Mailbox, QueuedMessage
 from trunkline.actors.runtime.owner_shares import OwnerShares
-from trunkline.actors.runtime.precedence import give_way
+from trunkline.actors.runtime.precedence import give_way, with_credit
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.registry import Registry
 from trunkline.actors.runtime.revocations import Revocations
@@ -355,8 +356,11 @@ class System:
         `on_step` is called at times while the snapshot is scanned, and may raise to end the read; it lets the event
         loop go first, which is all that is done without it. Raises `Overloaded` if too many reads wait.
         """
-        async with self.reads.place(self.payer()):
-            return await self.store.read(query, on_step=on_step or give_way)
+        payer = self.payer()
+        async with self.reads.place(payer):
+            return await self.store.read(
+                lambda snapshot: with_credit(payer, partial(query, snapshot)), on_step=on_step or give_way
+            )
 
     def _open(self, ref: Ref, message: Message) -> Mailbox:
         """Activate an actor and register its mailbox. Nothing is registered if the actor does not exist."""

@@ -48,6 +48,11 @@ def work_of(route: Route, principal: Principal | None, ids: dict[str, Any]) -> W
     return Work("call", route.operation, application, bearer, payer=payer)
 
 
+def work_by(caller: Principal) -> Work:
+    """A call of which only the caller is known."""
+    return Work("call", "", caller.application_id, payer=caller.user_id)
+
+
 class CallTemplate:
     """What calls that differ only in their body have in common. Made by `Dispatcher.make_template`.
 

@@ -29,8 +29,10 @@ from trunkline.actors.accounts.scopes import USER_AREAS
 from trunkline.actors.authority import Principal
 from trunkline.actors.devices.traffic import Traffic
 from trunkline.actors.readers import LATER, read_at_once
+from trunkline.actors.records.owners import Owners
 from trunkline.actors.records.revision import WithEtag, answer_etag
 from trunkline.actors.runtime.actor import Actor
+from trunkline.actors.runtime.loop_watch import LoopWatch
 from trunkline.actors.runtime.owner_shares import OwnerShares
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.system import System
@@ -43,6 +45,7 @@ from trunkline.http.calls.audit import execute_audited
 from trunkline.http.calls.auth import Tokens, check_scope
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.call_statistics import CallStatistics
+from trunkline.http.calls.call_turns import CallTurns
 from trunkline.http.calls.entity_tag import tag_matches
 from trunkline.http.calls.errors import JSON, MethodNotAllowed, error_response, rate_limit
 from trunkline.http.calls.idempotency import IdempotentCalls
@@ -85,6 +88,12 @@ class Dispatcher:
         self.statistics = CallStatistics()
         self.certificate_expires_s: Callable[[], float] = lambda: math.inf
         """When the certificate of the server expires, in seconds since 1970; for the metrics."""
+        commits = system.journal.statistics
+        self.call_turns = CallTurns(
+            system.component(Owners).charged,
+            lambda: (commits.commits, commits.total_commit_s),
+            system.component(LoopWatch).lap,
+        )
         self._count = self.statistics.add
 
     # The driver that awaits.
@@ -286,12 +295,17 @@ class Dispatcher:
 
     # Admission.
 
-    def find_admission(self, method: str, path: str, authorization: bytes | None) -> Admission | None:
-        """The stored admission of a call, None if there is none or the token is not valid."""
+    def caller(self, authorization: bytes | None) -> Principal | None:
+        """Who calls; None for a call without a valid token."""
         try:
-            return self.admissions.find(method, path, self.tokens.authenticate(authorization))
+            return self.tokens.authenticate(authorization)
         except DomainError:
             return None
+
+    def find_admission(self, method: str, path: str, authorization: bytes | None) -> Admission | None:
+        """The stored admission of a call, None if there is none or the token is not valid."""
+        caller = self.caller(authorization)
+        return None if caller is None else self.admissions.find(method, path, caller)
 
     def is_valid(self, admission: Admission) -> bool:
         """Whether an admission that was found earlier is still valid."""

@@ -20,7 +20,7 @@ from typing import Any
 
 import trio
 
-from trunkline.http.calls.admissions import CallTemplate
+from trunkline.http.calls.admissions import CallTemplate, work_by
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import body_too_large, body_too_slow
 from trunkline.http.calls.idempotency import HEADER as IDEMPOTENCY_KEY
@@ -53,13 +53,15 @@ class FastPath:
         self._trust_forwarded_for = trust_forwarded_for
         self._cross_origin = cross_origin
         self._is_foreign = is_foreign
+        self._turns = dispatcher.call_turns
         self._body_bytes_max = dispatcher.system.limits.body_bytes_max
         self._body_timeout_s = dispatcher.system.limits.body_timeout_s
 
-    def begin(self, exchange: Exchange, done: Respond) -> bool:
+    def begin(self, exchange: Exchange, done: Respond, again: Callable[[], None] | None) -> bool:
         """Handle a whole request if that is possible without waiting. Never raises, and takes microseconds.
 
-        True if it is handled: `done` is called once with status, headers and body, now or after the commit.
+        True if it is handled: `done` is called once with status, headers and body, now or after the commit. Or, if this
+        pass of the loop has no room for it, `again` is called in the turn of who pays for it.
         """
         head = exchange.known
         template: CallTemplate | None = None if head is None else head.memo
@@ -73,6 +75,9 @@ class FastPath:
         body = exchange.whole_body()
         if len(body) > self._body_bytes_max:
             return False
+        turns = self._turns
+        if again is not None and not turns.has_room and turns.put_off(template.admission.work, again):
+            return True
         return self._dispatcher.begin(template, body, done)
 
     def _template_for(self, exchange: Exchange) -> CallTemplate | None:
@@ -103,7 +108,10 @@ class FastPath:
         method: str = scope["method"]
         headers = dict(scope["headers"])
         match = None
-        admission = self._dispatcher.find_admission(method, path, headers.get(b"authorization"))
+        address = client_address(scope["client"], headers, trusted=self._trust_forwarded_for)
+        caller = self._dispatcher.caller(headers.get(b"authorization"))
+        await self._turns.begin(address if caller is None else work_by(caller))
+        admission = None if caller is None else self._dispatcher.admissions.find(method, path, caller)
         if admission is None:
             match = self._dispatcher.table.match(path)
             route = None if match is None else match[0].get(method)
@@ -127,7 +135,6 @@ class FastPath:
         if len(body) > self._body_bytes_max:
             await _send(send, Response(*body_too_large(self._body_bytes_max)))
             return
-        address = client_address(scope["client"], headers, trusted=self._trust_forwarded_for)
         request = Request(method, path, scope["query_string"], headers, body, address)
         await _send(send, await self._dispatcher.handle(request, match, admission))
 

@@ -22,11 +22,14 @@ Respond = Callable[[int, Fields, bytes], None]
 class FastPath(Protocol):
     """Answers whole requests by callback, in front of the ASGI application."""
 
-    def begin(self, exchange: Exchange, respond: Respond, /) -> bool:
+    def begin(self, exchange: Exchange, respond: Respond, again: Callable[[], None] | None, /) -> bool:
         """Take a complete request, if it can be answered without waiting for anything but a callback.
 
         True where it was taken: `respond` is then called exactly once, before this returns or later, from the
         event loop. False where the request was left untouched: the ASGI application is awaited for it. Must not
         raise, and must not take longer than a task may keep the loop to itself.
+
+        With `again`, the request may also be put off: then the result is True, and `again` is called exactly once in
+        place of `respond`. The connection then offers the request once more, without `again`.
         """
         ...

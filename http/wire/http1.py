@@ -12,12 +12,15 @@ connection, which one task looks at for all of them. There are two ways to a res
 - ASGI: the task awaits the application.
 
 What the fast path does not take, and what a callback cannot do because it would have to wait, is left to the task.
+
+The module is long because both ways change the one phase.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 import trio
@@ -253,17 +256,33 @@ class Http1Connection:
         fast_path = self._fast_path
         if fast_path is not None and exchange.complete and exchange.keep_alive and not self._channel.draining:
             self._enter(TAKEN, exchange)
-            beginning.request = exchange
-            try:
-                if fast_path.begin(exchange, self._respond):
-                    return
-            except Exception as bug:  # noqa: BLE001 - this connection ends, the others never notice
-                log_crash(exchange, bug)
-                self._close_silently()
-                return
-            finally:
-                beginning.request = None
+            self._offer(fast_path, exchange, self._begin_again)
+        else:
+            self._enter(AWAITED, exchange)
+
+    def _offer(self, fast_path: FastPath, exchange: Exchange, again: Callable[[], None] | None) -> bool:
+        """Offer a request that was taken to the fast path. False if it declines: then the task has to go on."""
+        beginning.request = exchange
+        try:
+            if fast_path.begin(exchange, self._respond, again):
+                return True
+        except Exception as bug:  # noqa: BLE001 - this connection ends, the others never notice
+            log_crash(exchange, bug)
+            self._close_silently()
+            return True
+        finally:
+            beginning.request = None
         self._enter(AWAITED, exchange)
+        return False
+
+    def _begin_again(self) -> None:
+        """Begin a request that the fast path had put off."""
+        if self._phase is not TAKEN:
+            return  # the connection has ended since
+        assert self._exchange is not None
+        assert self._fast_path is not None
+        if not self._offer(self._fast_path, self._exchange, None):
+            self._transport.wake()
 
     # The end of a response.
 

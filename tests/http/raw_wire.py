@@ -72,7 +72,7 @@ class Fast(ABC):
         await self._app(scope, receive, send)
 
     @abstractmethod
-    def begin(self, exchange: Exchange, respond: Respond) -> bool:
+    def begin(self, exchange: Exchange, respond: Respond, again: Callable[[], None] | None) -> bool:
         """Take the request, or leave it (False)."""
 
 

@@ -13,7 +13,7 @@ from trunkline.limits.table import Limits
 
 ROOMS: Final = ("actors", "http", "store")
 MAKERS: Final = frozenset(
-    {"CapacityLimiter", "Semaphore", "OwnerShares", "Slots", "open_memory_channel", "JobQueue"}
+    {"CapacityLimiter", "Semaphore", "OwnerShares", "Slots", "open_memory_channel", "JobQueue", "CallTurns"}
 )
 EXCEPT: Final = {
     "actors/runtime/owner_shares.py": "the mechanism itself",

@@ -11,9 +11,9 @@ import trio
 
 from tests.actors.runtime.test_loop_watch import watch
 from tests.patience import PATIENCE_S
-from trunkline.actors.runtime import computing
+from trunkline.actors.runtime import computing, precedence
 from trunkline.actors.runtime.loop_watch import LoopWatch
-from trunkline.actors.runtime.precedence import LOOP, give_way
+from trunkline.actors.runtime.precedence import LOOP, give_way, with_credit
 
 __all__ = ["watch"]
 
@@ -72,3 +72,47 @@ async def test_computations_of_workflows_pause(watch: LoopWatch, pauses: list[st
         with trio.fail_after(PATIENCE_S):
             while not pauses:  # each turn keeps the loop busy
                 await trio.lowlevel.checkpoint()
+
+
+async def test_work_of_an_owner_with_credit_does_not_pause(
+    watch: LoopWatch, pauses: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(precedence, "_full_at_ns", {})
+    monkeypatch.setattr(precedence, "CREDIT_NS", round(PATIENCE_S * 1e9))  # however slow this machine is
+    await trio.lowlevel.checkpoint()
+    assert LOOP.busy
+    in_a_thread(lambda: with_credit("quiet", give_way))
+    assert pauses == []
+    in_a_thread(give_way)
+    assert pauses, "work of nobody has none"
+    assert "quiet" in precedence._full_at_ns, "the time was charged"
+
+
+async def test_work_of_an_owner_who_has_used_the_credit_pauses(
+    watch: LoopWatch, pauses: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(precedence, "_full_at_ns", {})
+    await trio.lowlevel.checkpoint()
+
+    def longer_than_the_credit() -> None:
+        until_ns = time.perf_counter_ns() + precedence.CREDIT_NS
+        while time.perf_counter_ns() < until_ns:
+            pass
+        give_way()
+
+    in_a_thread(lambda: with_credit("greedy", longer_than_the_credit))
+    assert pauses
+    left_ns = precedence._full_at_ns["greedy"] - time.perf_counter_ns()
+    assert left_ns <= precedence.CREDIT_NS / precedence.CREDIT_SHARE, (
+        "it is full again after this time, not later"
+    )
+    precedence._full_at_ns["greedy"] += round(PATIENCE_S * 1e9)
+    pauses.clear()
+    in_a_thread(lambda: with_credit("greedy", give_way))
+    assert pauses
+
+
+async def test_owners_whose_credit_is_full_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precedence, "_full_at_ns", dict.fromkeys(range(1_024), 0))
+    with_credit("another", lambda: None)
+    assert list(precedence._full_at_ns) == ["another"]

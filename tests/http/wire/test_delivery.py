@@ -6,7 +6,7 @@ as the committer does.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -47,7 +47,7 @@ class Later(Fast):
         self.begun: list[tuple[bytes, Respond]] = []
         self._arrived = trio.Event()
 
-    def begin(self, exchange: Exchange, respond: Respond) -> bool:
+    def begin(self, exchange: Exchange, respond: Respond, again: Callable[[], None] | None) -> bool:
         if exchange.target == b"/asgi":
             return False
         if exchange.target in (b"/now", b"/large"):

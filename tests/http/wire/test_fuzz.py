@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 
 import pytest
@@ -71,7 +71,7 @@ class Taking(Fast):
     def __init__(self) -> None:
         super().__init__(http)
 
-    def begin(self, exchange: Exchange, respond: Respond) -> bool:
+    def begin(self, exchange: Exchange, respond: Respond, again: Callable[[], None] | None) -> bool:
         if exchange.method == "PUT":
             return False
         if exchange.whole_body():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -46,7 +46,7 @@ class Telling(Fast):
     def __init__(self) -> None:
         super().__init__(echo)
 
-    def begin(self, exchange: Exchange, respond: Respond) -> bool:
+    def begin(self, exchange: Exchange, respond: Respond, again: Callable[[], None] | None) -> bool:
         told = [(b"known", str(exchange.known is not None).encode())]
         respond(200, told, exchange.target + b" " + exchange.whole_body())
         return True
