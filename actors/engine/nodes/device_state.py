@@ -32,6 +32,7 @@ from trunkline.actors.engine.tools import (
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.formulas.paths import compile_path
+from trunkline.actors.formulas.price import computed, spend
 from trunkline.actors.formulas.values import UNDEFINED
 from trunkline.actors.runtime.ref import Ref
 
@@ -52,9 +53,7 @@ def prepare(config: Config) -> NodeStep:
     async def send(visit: Visit) -> Any:
         id = id_of(device(visit), "deviceId")
         given, shared = values(visit), more(visit)
-        states = (
-            [_state(each, shared) for each in given] if isinstance(given, list) else _state(given, shared)
-        )
+        states = computed(_states, given, shared) if isinstance(given, list) else _state(given, shared)
         body = body_of(StateOrStates, states, _FIELDS[_method(config)], BULK_VALUES_MAX)
         for each in body if isinstance(body, list) else [body]:
             if len(each.data) > VALUES_OF_STATE_MAX:
@@ -120,6 +119,14 @@ def _values(config: Config) -> _Read:
         return given
 
     return read
+
+
+def _states(given: list[Any], shared: dict[str, Any]) -> list[dict[str, Any]]:
+    states = []
+    for each in given:
+        spend(1)
+        states.append(_state(each, shared))
+    return states
 
 
 def _state(given: Any, more: dict[str, Any]) -> dict[str, Any]:
