@@ -32,7 +32,7 @@ BOUNDS: Final = (
         "Long reads",
         "A thread while it computes",
         ("read_threads_max", "read_queue_length_max"),
-        _HALF + "Who comes goes before the others for `read_cpu_s`.",
+        _HALF + "The threads of the store have no queue of their own before it.",
         ("actors/runtime/system.py", "store/env.py"),
     ),
     ServerBound(
@@ -78,7 +78,7 @@ BOUNDS: Final = (
         "Scripts",
         "A process while it computes",
         ("script_processes_max", "script_queue_length_max"),
-        _HALF + "Who comes goes before the others for `script_wall_s`.",
+        _HALF,
         ("actors/scripts/pool.py",),
     ),
     ServerBound(

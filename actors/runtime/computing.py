@@ -25,8 +25,6 @@ THREADS_MAX: Final = 2
 """Threads at one time, half of them of one owner."""
 THREADS_WAITING_MAX: Final = 1_024
 """Computations that wait for a thread; there are fewer runs."""
-AHEAD_S: Final = 2.0
-"""For so long the computations of an owner that comes go before those of others: as long as a dear one takes."""
 INLINE_JSON_BYTES: Final = 65_536
 """Bytes of JSON that are decoded in the event loop."""
 
@@ -89,8 +87,6 @@ def _threads() -> OwnerShares:
     try:
         return _THREADS.get()
     except LookupError:
-        threads = OwnerShares(
-            "computations of workflows", THREADS_MAX, THREADS_WAITING_MAX, leaves=1, ahead_s=AHEAD_S
-        )
+        threads = OwnerShares("computations of workflows", THREADS_MAX, THREADS_WAITING_MAX, leaves=1)
         _THREADS.set(threads)
         return threads

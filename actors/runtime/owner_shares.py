@@ -85,33 +85,19 @@ class OwnerShares:
     `what` and `whose` say in the plural what is done and by whom, for sentences. For each place that an owner has,
     `leaves` places stay free for others: with 1 an owner gets at most half of the places, so a new owner finds one
     however long the others keep theirs; with 0 one owner may use all places while nobody else waits.
-
-    Where many owners use places for long, one that comes would wait until each of them had its turn. `ahead_s` is the
-    time for which it goes before them, if it has used so much less: enough for what it does first, and too little to
-    keep the others from their turns, since it is regained only as they use the places.
     """
 
     def __init__(
-        self,
-        what: str,
-        places: int,
-        waiting_max: int = 0,
-        *,
-        leaves: int = 0,
-        whose: str = "of this owner",
-        ahead_s: float = 0.0,
+        self, what: str, places: int, waiting_max: int = 0, *, leaves: int = 0, whose: str = "of this owner"
     ) -> None:
         self.what = f"{what} {whose}"
         self.places = places
         self.waiting_max = waiting_max
         self.leaves = leaves
-        self.ahead_s = ahead_s
         self.refused = 0
         """Calls that were refused since the start."""
         self._free = places
         self._length = 0
-        self._level_s = 0.0
-        """What each owner has used at least who uses a place or waits, apart from those who came since. Never falls."""
         self._accounts: dict[Hashable, _Account] = {}
         self._waiting: dict[Hashable, _Account] = {}
         """The accounts with calls that wait; at the front those that were not served for the longest time."""
@@ -273,10 +259,7 @@ class OwnerShares:
     # Accounts.
 
     def _account(self, owner: Hashable) -> _Account:
-        """The account of an owner. Who was idle begins before the one that used least, by `ahead_s` at most.
-
-        More idle time is not saved up.
-        """
+        """The account of an owner. Who was idle begins beside the one that used least: idle time is not saved up."""
         account = self._accounts.get(owner)
         if account is None:
             account = self._accounts[owner] = _Account(self._floor_s())
@@ -287,13 +270,10 @@ class OwnerShares:
     def _floor_s(self) -> float:
         if not self.waiting_max:
             return 0.0  # nobody waits, so nobody's time is compared
-        least = min((each.used_s for each in self._accounts.values() if not each.is_idle), default=0.0)
-        self._level_s = max(self._level_s, least)
-        return self._level_s - self.ahead_s
+        return min((each.used_s for each in self._accounts.values() if not each.is_idle), default=0.0)
 
     def _forget_idle(self, owner: Hashable, account: _Account) -> None:
         if self._free == self.places and not self._length:
             self._accounts.clear()
-            self._level_s = 0.0
         elif account.is_idle and (account.used_s <= self._floor_s() or len(self._accounts) > _ACCOUNTS_MAX):
             self._accounts.pop(owner, None)

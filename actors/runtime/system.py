@@ -115,13 +115,7 @@ class System:
         self.revocations = Revocations()
         self.payer: Callable[[], Hashable] = lambda: None
         """Who is charged for what the task works on."""
-        self.reads = OwnerShares(
-            "reads",
-            limits.read_threads_max,
-            limits.read_queue_length_max,
-            leaves=1,
-            ahead_s=limits.read_cpu_s,
-        )
+        self.reads = OwnerShares("reads", limits.read_threads_max, limits.read_queue_length_max, leaves=1)
         self.check_batch: Callable[[Ref, Batch], None] | None = None
         self.forgotten: list[Callable[[bytes], None]] = []
         """Called with the id of each application that is deleted."""

@@ -44,10 +44,6 @@ NEW_KEYS: Final = Use("new private keys", 1)
 """A tenth of a second, at times a second."""
 
 
-_AHEAD_S: Final = 1.0
-"""For so long an owner that comes goes before those who use the places all the time."""
-
-
 class _Places:
     """The places of a run of Trio, and who is charged for work whose owner is not named."""
 
@@ -59,9 +55,7 @@ class _Places:
         shares = self._shares.get(use)
         if shares is None:
             leaves = 1 if use.threads > 1 else 0
-            shares = self._shares[use] = OwnerShares(
-                use.what, use.threads, sys.maxsize, leaves=leaves, ahead_s=_AHEAD_S
-            )
+            shares = self._shares[use] = OwnerShares(use.what, use.threads, sys.maxsize, leaves=leaves)
         return shares
 
 

@@ -59,11 +59,7 @@ class ScriptPool:
         logs_bytes_max = 2 * _ESCAPED * limits.script_log_bytes_max
         self._answer_bytes_max = limits.script_payload_bytes_max + logs_bytes_max + _FAILURE_BYTES
         self._shares = OwnerShares(
-            "scripts",
-            limits.script_processes_max,
-            limits.script_queue_length_max,
-            leaves=1,
-            ahead_s=limits.script_wall_s,
+            "scripts", limits.script_processes_max, limits.script_queue_length_max, leaves=1
         )
         self._idle: list[ScriptProcess] = []
         self._busy: set[ScriptProcess] = set()

@@ -14,15 +14,9 @@ class Desk:
     """Calls that wait for a turn. `served` names the owners in the order in which they got one."""
 
     def __init__(
-        self,
-        nursery: trio.Nursery,
-        places: int,
-        waiting_max: int = 100,
-        *,
-        leaves: int = 0,
-        ahead_s: float = 0.0,
+        self, nursery: trio.Nursery, places: int, waiting_max: int = 100, *, leaves: int = 0
     ) -> None:
-        self.shares = OwnerShares("calls", places, waiting_max, leaves=leaves, ahead_s=ahead_s)
+        self.shares = OwnerShares("calls", places, waiting_max, leaves=leaves)
         self.served: list[str] = []
         self.refused: list[str] = []
         self._nursery = nursery
@@ -205,47 +199,3 @@ async def test_nothing_is_kept_of_owners_without_calls() -> None:
         await turns.take(b"%d" % number)
         turns.leave(b"%d" % number, 1)
     assert turns._accounts == {}
-
-
-async def test_a_newcomer_goes_before_owners_whose_calls_are_long() -> None:
-    async with trio.open_nursery() as nursery:
-        desk = Desk(nursery, places=1, ahead_s=5.0)
-        for owner in "abcde":
-            await desk.call(owner, 5)
-        for _ in range(6):
-            await desk.leave(desk.served[-1], 5.0)
-        assert "".join(desk.served) == "abcdeab"
-        await desk.call("new", 3)
-        for used_s in (5.0, 2.0, 3.0):
-            await desk.leave(desk.served[-1], used_s)
-        assert desk.served[7:] == ["new", "new", "c"], (
-            "it was ahead for five seconds, and waits for its turn now"
-        )
-        nursery.cancel_scope.cancel()
-
-
-async def test_owners_that_come_and_go_keep_nobody_from_a_turn() -> None:
-    """Each of them has one short call at a time, and comes back when the others have had theirs."""
-    async with trio.open_nursery() as nursery:
-        desk = Desk(nursery, places=1, ahead_s=5.0)
-        await desk.call("long", 20)
-        await desk.leave("long", 5.0)
-        for number in range(40):
-            owner = "xyz"[number % 3]
-            await desk.call(owner)
-            await desk.leave(desk.served[-1], 1.0)
-        assert desk.served.count("long") >= 8, "a fair part of what is left after five seconds for each"
-        nursery.cancel_scope.cancel()
-
-
-async def test_of_those_who_come_the_first_is_the_first() -> None:
-    async with trio.open_nursery() as nursery:
-        desk = Desk(nursery, places=1, ahead_s=5.0)
-        await desk.call("long", 3)
-        await desk.leave("long", 9.0)
-        for owner in ("one", "two", "three"):
-            await desk.call(owner)
-        for _ in range(4):
-            await desk.leave(desk.served[-1], 1.0)
-        assert desk.served == ["long", "long", "one", "two", "three", "long"]
-        nursery.cancel_scope.cancel()
