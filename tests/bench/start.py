@@ -107,9 +107,9 @@ def _cpu_s(pid: int) -> float:
 
 
 def private_bytes(pid: int) -> int:
-    """The memory of a process that no other process has."""
+    """The memory of a process that no other process has, and no file."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_Dirty"))
 
 
 def imported_modules(arguments: Sequence[str], variables: dict[str, str]) -> frozenset[str]:
