@@ -14,7 +14,10 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import shutil
 import sys
+import tempfile
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,10 +25,14 @@ import hypothesis
 import pytest
 import structlog
 
-from tests import turns
+from tests import costs, turns
+from tests.cut_runs import end_cut_runs
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 TREE = CHECKOUT / ".tree"
+MEMORY = Path("/dev/shm")
+ROOM_BYTES = 6 * 2**30
+"""The directories of a whole run together have less than half of it."""
 WORKERS_MAX = 8
 """Processes: each has to collect all tests first."""
 
@@ -50,6 +57,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--turns", action="store_true", help="Tell at the end which turns of event loops were the longest."
     )
+    parser.addoption(
+        "--costs", action="store_true", help="Tell at the end which tests cost how many core-seconds."
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -64,7 +74,10 @@ def pytest_configure(config: pytest.Config) -> None:
         importlib.invalidate_caches()
         inherited = os.environ.get("PYTHONPATH")
         os.environ["PYTHONPATH"] = tree if inherited is None else tree + os.pathsep + inherited
+    if root := temporary_root():
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(root))
     turns.begin(config)
+    costs.begin(config)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -77,6 +90,24 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, object, object]:
+    """End the event loop that a timeout has cut off, and make the report.
+
+    It is made without collecting garbage, which may parse sources while the report does so: Python fails then
+    (`SystemError: AST constructor recursion depth mismatch`), and the run ends.
+    """
+    if call.excinfo is not None:
+        end_cut_runs(call.excinfo.tb)
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -99,6 +130,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say loudly that pages were not tested, which a line among many skipped tests does not, and what was asked for."""
     turns.summarize(terminalreporter)
+    costs.summarize(terminalreporter)
     skipped = [
         each for each in terminalreporter.stats.get("skipped", ()) if "no Chromium" in str(each.longrepr)
     ]
@@ -108,6 +140,28 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.line(
             "Install it and run them: apt install chromium && .venv/bin/pytest tests/console"
         )
+
+
+def temporary_root(memory: Path = MEMORY, room_bytes: int = ROOM_BYTES) -> Path | None:
+    """The file system in memory, if there is one with room: a commit on a disk takes longer than most tests compute."""
+    if not memory.is_mount() or not os.access(memory, os.W_OK):
+        return None
+    return memory if shutil.disk_usage(memory).free >= room_bytes else None
+
+
+@pytest.fixture(scope="session")
+def disk_path() -> Iterator[Path]:
+    """A directory for tests marked `disk`, where programs of this machine keep temporary files."""
+    with tempfile.TemporaryDirectory(prefix="trunkline-tests-", ignore_cleanup_errors=True) as path:
+        yield Path(path)
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A directory of the test: in memory, unless the test is marked `disk`."""
+    if request.node.get_closest_marker("disk") is None:
+        return tmp_path
+    return Path(tempfile.mkdtemp(prefix=f"{tmp_path.name}-", dir=request.getfixturevalue("disk_path")))
 
 
 def link_tree() -> Path:

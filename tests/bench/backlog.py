@@ -93,7 +93,7 @@ async def run(options: argparse.Namespace, data_dir: Path, cores: Cores) -> None
     with on_cores(cores.server):
         file = data_dir.with_suffix(".toml")
         file.write_text(f"backlog_states = {{calls = {options.budget}, window_s = 1}}\n")
-        server = serving(data_dir, "--limits", str(file), env=OWNER)
+        server = serving(data_dir, "--limits", str(file), env=OWNER, cold=True)
         process = await server.__aenter__()
     try:
         session = Session(process.url, token=process.token)

@@ -234,7 +234,7 @@ async def main(chosen: argparse.Namespace) -> None:
     table = Table()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        async with serving(chosen.data or folder / "data", "--limits", "off") as server:
+        async with serving(chosen.data or folder / "data", "--limits", "off", cold=True) as server:
             if chosen.starts:
                 await measure_starts(server, folder / "starts", chosen.starts, table)
             if chosen.devices:

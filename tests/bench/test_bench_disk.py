@@ -20,6 +20,8 @@ from trunkline.bench.page import page_of
 from trunkline.bench.result import Calls, DiskUse
 from trunkline.bench.server_monitor import ServerMonitor
 
+pytestmark = pytest.mark.disk
+
 MIB = 2**20
 
 

@@ -69,7 +69,7 @@ async def test_commands_are_shown_and_lines_are_sent(tmp_path: Path) -> None:
 async def test_the_command_ends_with_its_input(tmp_path: Path) -> None:
     async with house_in(tmp_path / "data") as house:
         place = (*ids_of(house), "--url", house.server.url)
-        done = await trunkline("link", *place, "--token", house.token, stdin=b"temp=4\ntemp=5\n")
+        done = await trunkline("link", *place, "--token", house.token, stdin=b"temp=4\ntemp=5\n", cold=True)
         assert (done.returncode, done.stderr) == (0, "")
         assert {"connected", "frame 1: temp=4", "stored up to frame 2"} <= set(done.stdout.splitlines())
         assert await house.values() == [4, 5]

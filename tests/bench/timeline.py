@@ -78,7 +78,7 @@ async def running(
     file.write_text("".join(f"{name} = {value}\n" for name, value in limits.items()))
     variables = {**OWNER, "TRUNKLINE_THROTTLES": "off", **(env or {})}
     with on_cores(cores.server):
-        server = serving(data_dir, "--limits", str(file), env=variables)
+        server = serving(data_dir, "--limits", str(file), env=variables, cold=True)
         process = await server.__aenter__()
     try:
         session = Session(process.url, token=process.token)
@@ -240,7 +240,7 @@ async def _start_s(data_dir: Path, cores: Cores) -> float:
     """Seconds from the start of a process to its first answer "ready"."""
     with on_cores(cores.server):
         began_s = time.perf_counter()
-        async with started(data_dir, env={}) as server:
+        async with started(data_dir, env={}, cold=True) as server:
             assert await server.listens()
             await server.call("GET", "/readyz", token="")
             took_s = time.perf_counter() - began_s

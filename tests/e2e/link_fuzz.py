@@ -331,7 +331,7 @@ async def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        async with serving(Path(folder) / "data", "--limits", "off") as server:
+        async with serving(Path(folder) / "data", "--limits", "off", cold=True) as server:
             found = await fuzz(server, options.cases, options.seed)
             await server.terminate()
             logged = faults(server)

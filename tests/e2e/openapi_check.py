@@ -13,9 +13,7 @@ from functools import cache
 from typing import Any
 
 import httpx
-from jsonschema import Draft202012Validator
-from referencing import Registry, Resource
-from referencing.jsonschema import DRAFT202012
+from jsonschema_rs import Draft202012, Draft202012Validator, Registry
 
 from trunkline.http.calls.errors import ENGINE_STATUS, STATUS
 from trunkline.http.pages.openapi import document
@@ -44,8 +42,7 @@ class Documented:
 
     def __init__(self, api: Mapping[str, Any]) -> None:
         self.api = api
-        resource: Resource[Any] = DRAFT202012.create_resource(_closed(api))
-        self._registry: Registry[Any] = Registry().with_resource(_URI, resource)
+        self._registry = Registry([(_URI, _closed(api))], draft=Draft202012)
         self._error = Draft202012Validator(_ERROR)
         self._validators: dict[str, Draft202012Validator] = {}
         self._paths = sorted(
@@ -97,7 +94,15 @@ class Documented:
             schema = {"$ref": f"{_URI}#/{pointer}"}
             validator = Draft202012Validator(schema, registry=self._registry)
             self._validators[pointer] = validator
-        return [f"{error.json_path}: {error.message[:300]}" for error in validator.iter_errors(value)]
+        return _errors(validator, value)
+
+
+def _errors(validator: Draft202012Validator, value: Any) -> list[str]:
+    """What a schema has against a value, each with its place in it."""
+    return [
+        f"/{'/'.join(map(str, found.instance_path))}: {found.message[:300]}"
+        for found in validator.iter_errors(value)
+    ]
 
 
 _MANY_PROBLEMS = 422
@@ -114,7 +119,7 @@ def _error_problems(response: httpx.Response, error: Draft202012Validator, *, sa
         return [f"the error is not JSON: {response.text[:300]}"]
     if says_more:
         body = {name: body.get(name) for name in ("type", "message")}
-    problems = [f"error{found.json_path[1:]}: {found.message[:300]}" for found in error.iter_errors(body)]
+    problems = [f"error: {found}" for found in _errors(error, body)]
     many = response.status_code == _MANY_PROBLEMS and not problems and body["type"] == "Validation"
     if not problems and not many and response.status_code != _STATUS[body["type"]]:
         problems.append(f"type {body['type']} with status {response.status_code}")

@@ -95,12 +95,12 @@ async def _create(system: System, application: bytes, numbers: Iterator[int]) ->
 async def measure(data_dir: Path, active: int) -> Figures:
     """Start a server on the directory, then let so many devices report."""
     began_s = time.perf_counter()
-    async with started(data_dir, env={}) as server:
+    async with started(data_dir, env={}, cold=True) as server:
         assert await server.listens()
         await server.call("GET", "/readyz", token="")
         ready_s = time.perf_counter() - began_s
         assert await server.terminate() == 0
-    async with serving(data_dir, "--limits", "off") as server:
+    async with serving(data_dir, "--limits", "off", cold=True) as server:
         idle = Resident.of(server.process.pid)
         session = Session(server.url, token=server.token)
         devices = await _devices(session, active)

@@ -19,6 +19,7 @@ from typing import Any
 import trio
 
 from tests.e2e.conftest import DOMAINS, EMAIL, ENGINE, PASSWORD, Server
+from tests.forked import ForkedProcess, open_forked, run_forked
 from tests.patience import PATIENCE_S
 
 CLI = ("-m", "trunkline.http.cli.main")
@@ -40,7 +41,7 @@ def environment(more: Mapping[str, str]) -> dict[str, str]:
 class ServerProcess(Server):
     """A server in a separate process. It has no `system` to inspect: only its API, its output and its exit code."""
 
-    def __init__(self, process: trio.Process, data_dir: Path, log: Path) -> None:
+    def __init__(self, process: trio.Process | ForkedProcess, data_dir: Path, log: Path) -> None:
         self.process = process
         self.data_dir = data_dir
         self.url = ""
@@ -125,15 +126,25 @@ async def started(
     *arguments: str,
     program: Sequence[str] = CLI,
     env: Mapping[str, str] = OWNER,
-    **options: Any,
+    cold: bool = False,
+    stdin: int | None = None,
 ) -> AsyncIterator[ServerProcess]:
-    """Start a server process on 127.0.0.1, port 0, without waiting; killed at the end if it still runs."""
+    """Start a server process on 127.0.0.1, port 0, without waiting; killed at the end if it still runs.
+
+    It is forked from a process that has imported the server. One whose memory or start is measured has to be `cold`: an
+    interpreter of its own.
+    """
     log = data_dir.with_name(f"{data_dir.name}.log")
-    command = [sys.executable, *program, "serve", "--port", "0", "--data", str(data_dir), *arguments]
+    command = [*program, "serve", "--port", "0", "--data", str(data_dir), *arguments]
     with log.open("ab") as errors:
-        process = await trio.lowlevel.open_process(
-            command, stdout=subprocess.PIPE, stderr=errors, env=environment(env), **options
-        )
+        output, variables = subprocess.PIPE, environment(env)
+        process: trio.Process | ForkedProcess
+        if cold:
+            process = await trio.lowlevel.open_process(
+                [sys.executable, *command], env=variables, stdin=stdin, stdout=output, stderr=errors
+            )
+        else:
+            process = open_forked(command, env=variables, stdin=stdin, stdout=output, stderr=errors.fileno())
     server = ServerProcess(process, data_dir, log)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(server.collect)
@@ -156,19 +167,28 @@ async def serving(data_dir: Path, *arguments: str, **options: Any) -> AsyncItera
 
 
 async def trunkline(
-    *arguments: str, env: Mapping[str, str] | None = None, stdin: bytes = b"", cwd: Path | None = None
+    *arguments: str,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    cwd: Path | None = None,
+    cold: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command of the command line to its end."""
+    """Run a command of the command line to its end. Forked, as in `started`, unless it is to be `cold`."""
+    command, variables = [*CLI, *arguments], environment(env or {})
+    done: subprocess.CompletedProcess[bytes]
     with trio.fail_after(PATIENCE_S):
-        done = await trio.run_process(
-            [sys.executable, *CLI, *arguments],
-            capture_stdout=True,
-            capture_stderr=True,
-            check=False,
-            stdin=stdin,
-            env=environment(env or {}),
-            cwd=cwd,
-        )
+        if cold:
+            done = await trio.run_process(
+                [sys.executable, *command],
+                capture_stdout=True,
+                capture_stderr=True,
+                check=False,
+                stdin=stdin,
+                env=variables,
+                cwd=cwd,
+            )
+        else:
+            done = await run_forked(command, env=variables, stdin=stdin, cwd=cwd)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 

@@ -211,7 +211,7 @@ class Scale:
 
 async def scale(data_dir: Path, rows: int, write: Write = lambda _: None) -> list[Figure]:
     """Fill a table with that many rows, and run every step on it."""
-    async with serving(data_dir, "--limits", "off", program=WATCHED) as server:
+    async with serving(data_dir, "--limits", "off", program=WATCHED, cold=True) as server:
         scale = Scale(server, rows, write)
         await scale.prepare()
         first = heap_bytes(server.process.pid)

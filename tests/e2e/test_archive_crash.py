@@ -14,6 +14,8 @@ from tests.e2e.test_crash import FAULTY
 from tests.e2e.test_exports import ended
 from tests.patience import PATIENCE_S
 
+pytestmark = pytest.mark.disk
+
 DEVICES, DAYS, KILLS = 4, 6, 3
 
 

@@ -14,6 +14,8 @@ from tests.e2e.test_exports import ended, fetched
 from tests.e2e.whole_application import whole_application
 from tests.patience import PATIENCE_S
 
+pytestmark = pytest.mark.disk
+
 
 @pytest.mark.slow
 async def test_an_export_that_is_killed_is_made_anew(tmp_path: Path) -> None:

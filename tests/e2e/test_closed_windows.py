@@ -47,7 +47,7 @@ async def test_answers_behind_closed_windows_cost_bounded_memory(tmp_path: Path,
         files, context = write_certificate(authority, tmp_path), trusting(authority)
         arguments = ["--certfile", files["certfile"], "--keyfile", files["keyfile"]]
     env = {**OWNER, "TRUNKLINE_HTTP2_PRIOR_KNOWLEDGE": "true"}
-    async with started(tmp_path / "data", *arguments, env=env) as server:
+    async with started(tmp_path / "data", *arguments, env=env, cold=True) as server:
         server.url = (await server.prints(r" at (https?://\S+) "))[1]
         process = psutil.Process(server.process.pid)
         with trio.fail_after(PATIENCE_S):

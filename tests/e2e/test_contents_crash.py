@@ -15,7 +15,7 @@ from tests.e2e.server_process import OWNER, ServerProcess, one_sentence, serving
 from tests.patience import PATIENCE_S
 from tests.s3_service import Service, s3_service
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.disk, pytest.mark.slow]
 
 SIZE = 20_000_000
 LIMITS = """

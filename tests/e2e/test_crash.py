@@ -18,6 +18,8 @@ from tests.e2e.crash_load import Books, Load, audit
 from tests.e2e.server_process import OWNER, ServerProcess, serving, started, trunkline
 from tests.patience import PATIENCE_S
 
+pytestmark = pytest.mark.disk
+
 UNTHROTTLED = ("--limits", "off")
 FAULTY = (str(Path(__file__).with_name("crash_program.py")),)
 """The command line with a fault in it, which an environment variable chooses."""

@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.server_process import OWNER, one_sentence, serving, trunkline
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.disk, pytest.mark.slow]
 
 
 async def test_a_server_that_died_of_a_read_is_explained_at_the_next_start(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from tests.e2e.server_process import serving
 from tests.e2e.test_data_tables import make_table
 from tests.patience import PATIENCE_S
 
+pytestmark = pytest.mark.disk
+
 MIB = 2**20
 CALLS_MAX = 3000
 UNTHROTTLED = {"send_state": "off", "send_command": "off", "set_connection_status": "off"}

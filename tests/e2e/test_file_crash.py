@@ -12,6 +12,8 @@ from tests.e2e.test_crash import FAULTY
 from tests.e2e.test_exports import ended
 from tests.patience import PATIENCE_S
 
+pytestmark = pytest.mark.disk
+
 FILES, CONNECTIONS, PART = 2_000, 10, 100
 
 

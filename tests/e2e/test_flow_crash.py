@@ -19,6 +19,8 @@ from tests.patience import PATIENCE_S
 from trunkline.bench.errors import WireError
 from trunkline.bench.session import Session, device_path
 
+pytestmark = pytest.mark.disk
+
 FAULTY = (str(Path(__file__).with_name("crash_program.py")),)
 SYNC_S = ("0", "0.004")
 DEVICES = 8

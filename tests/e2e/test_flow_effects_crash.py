@@ -16,6 +16,8 @@ from tests.e2e.sse_client import until
 from tests.e2e.test_flow_runs import metrics
 from tests.patience import PATIENCE_S
 
+pytestmark = pytest.mark.disk
+
 KILLS, PRESSES = 4, 20
 """Fewer presses in all than the throttle of a button takes."""
 

@@ -25,6 +25,8 @@ from trunkline.bench.client import Connection
 from trunkline.bench.errors import WireError
 from trunkline.bench.transport import Origin
 
+pytestmark = pytest.mark.disk
+
 COLUMNS = [{"name": "label", "dataType": "string", "constraint": "optional"}]
 KEY = '"8e03978e-40d5-43e8-bc93-6894a57f9324"'
 

@@ -15,6 +15,8 @@ from tests.patience import PATIENCE_S
 from trunkline.store import keys
 from trunkline.store.env import Store
 
+pytestmark = pytest.mark.disk
+
 DEVICES = 200
 BUNDLE = bundle_of(
     {

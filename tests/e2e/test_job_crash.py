@@ -18,6 +18,8 @@ from tests.e2e.server_process import OWNER, serving, trunkline
 from tests.e2e.test_exports import ended, fetched
 from tests.patience import PATIENCE_S
 
+pytestmark = pytest.mark.disk
+
 STATES, PER_CALL = 20_000, 10_000
 FIRST_MS = 1_700_000_000_000
 

@@ -24,6 +24,8 @@ from tests.e2e.test_exports import ended
 from tests.patience import PATIENCE_S
 from trunkline.actors.catalogue import JOB_KINDS
 
+pytestmark = pytest.mark.disk
+
 QUEUED, BEFORE_END = "0", "1000000"
 """Hold each job at its first step, and at its end."""
 

@@ -27,6 +27,8 @@ from trunkline.bench.errors import WireError
 from trunkline.bench.history import to_iso
 from trunkline.bench.session import Session
 
+pytestmark = pytest.mark.disk
+
 FAULTY = (str(Path(__file__).with_name("crash_program.py")),)
 SYNC_S = ("0", "0.004")
 DEVICES = 4

@@ -18,7 +18,7 @@ GROWTH_BYTES_MAX = 32 << 20
     [400, pytest.param(100_000, marks=[pytest.mark.load, pytest.mark.timeout(3600)])],
 )
 async def test_every_mutated_frame_is_answered(tmp_path: Path, cases: int) -> None:
-    async with serving(tmp_path / "data", "--limits", "off") as server:
+    async with serving(tmp_path / "data", "--limits", "off", cold=True) as server:
         found = await fuzz(server, cases, seed=15)
         assert await server.terminate() == 0
     assert found.problems == []

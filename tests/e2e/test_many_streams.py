@@ -111,7 +111,7 @@ async def paths_of(session: Session) -> list[str]:
 
 
 async def test_a_thousand_streams_stay_alive_and_hear_their_command(tmp_path: Path) -> None:
-    async with serving(await registered(tmp_path, STREAMS)) as server:
+    async with serving(await registered(tmp_path, STREAMS), cold=True) as server:
         session = Session(server.url, token=server.token)
         devices = await paths_of(session)
         session.close()
@@ -159,7 +159,7 @@ async def test_a_thousand_streams_stay_alive_and_hear_their_command(tmp_path: Pa
 
 async def test_readers_that_stop_reading_cost_no_more_than_their_buffers(tmp_path: Path) -> None:
     """Twenty of them are sent 36 MB; the one who reads misses nothing."""
-    async with serving(await registered(tmp_path, 1), "--limits", "off") as server:
+    async with serving(await registered(tmp_path, 1), "--limits", "off", cold=True) as server:
         session = Session(server.url, token=server.token)
         (device,) = await paths_of(session)
         async with trio.open_nursery() as nursery:

@@ -19,6 +19,8 @@ from tests.e2e.sse_client import until
 from tests.e2e.test_integrations import connected, mqtt, send
 from tests.e2e.test_message_triggers import flow
 
+pytestmark = pytest.mark.disk
+
 KILLS, MESSAGES = 4, 200
 
 

@@ -38,7 +38,7 @@ def test_documented_answers_pass() -> None:
     [
         ("GET", f"{APP}/devices/{'1' * 24}/state", 200, [{**STATE, "extra": 1}], "extra"),
         ("GET", f"{APP}/devices/{'1' * 24}/state", 200, [{"data": {}}], "time"),
-        ("GET", f"{APP}/devices/{'1' * 24}/state", 200, {}, "is not of type 'array'"),
+        ("GET", f"{APP}/devices/{'1' * 24}/state", 200, {}, 'is not of type "array"'),
         ("GET", APP, 202, {}, "status 202 is not documented"),
         ("GET", APP, 422, GONE, "type NotFound with status 422"),
         ("GET", APP, 404, {"error": "gone"}, "error"),

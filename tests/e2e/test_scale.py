@@ -11,6 +11,8 @@ import pytest
 
 from tests.e2e.scale import measure, print_figures, register
 
+pytestmark = pytest.mark.disk
+
 FEW, MANY, ACTIVE = 2_000, 22_000, 200
 GROWTH_BYTES_MAX = 6_000_000
 """An actor in memory costs more than 500 bytes: 20,000 more of them would be 10 MB."""

@@ -15,6 +15,8 @@ from tests.e2e.sse_client import Event, until
 from tests.e2e.test_application_streams import id_of, said, states
 from tests.patience import PATIENCE_S
 
+pytestmark = pytest.mark.disk
+
 
 class _Follower:
     """A client that keeps its last id, and what it was told, over restarts of the server."""

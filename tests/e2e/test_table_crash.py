@@ -17,6 +17,8 @@ from tests.e2e.table_writers import audit, prepare
 from tests.e2e.test_crash import FAULTY, SYNC_S, UNTHROTTLED, checked
 from tests.patience import PATIENCE_S
 
+pytestmark = pytest.mark.disk
+
 
 async def rounds(data_dir: Path, count: int, seed: int) -> tuple[int, int, int]:
     """Kill the server while all write, read everything back, and check the store; again and again."""

@@ -8,6 +8,8 @@ import pytest
 
 from tests.e2e.table_scale import print_figures, scale
 
+pytestmark = pytest.mark.disk
+
 ROWS = 6_000
 
 

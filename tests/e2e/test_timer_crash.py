@@ -23,6 +23,8 @@ from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 from trunkline.store import keys
 
+pytestmark = pytest.mark.disk
+
 KILLS, FLOWS = 5, 3
 SECONDS = {"one": 1, "half more": 1.5}
 LOOP = {"loopSourcePath": "data.list", "currentItemPath": "working.item"}

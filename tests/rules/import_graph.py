@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -21,15 +21,17 @@ Graph = dict[str, set[str]]
 """Each module, without `trunkline.`, and the modules that it imports."""
 
 
-def import_graph(checkout: Path) -> Graph:
-    """All modules of the rooms of a checkout."""
+def import_graph(checkout: Path, rooms: Iterable[str] = ROOMS) -> Graph:
+    """All modules of these rooms of a checkout."""
     files = {
-        _name(path.relative_to(checkout)): path for room in ROOMS for path in (checkout / room).rglob("*.py")
+        module_name(path.relative_to(checkout)): path
+        for room in rooms
+        for path in (checkout / room).rglob("*.py")
     }
     return {name: set(_imported(path, files)) - {name} for name, path in files.items()}
 
 
-def _name(path: Path) -> str:
+def module_name(path: Path) -> str:
     parts = path.with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 

@@ -19,6 +19,8 @@ from trunkline.store.env import Store
 from trunkline.store.errors import BackupRefused, StoreBroken
 from trunkline.store.migrations import FORMAT
 
+pytestmark = pytest.mark.disk
+
 APP = b"a" * 12
 
 

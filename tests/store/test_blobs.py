@@ -16,6 +16,8 @@ from trunkline.store.errors import StoreBroken, StoreFull
 from trunkline.store.object_store import Stored
 from trunkline.store.outbox import Outbox
 
+pytestmark = pytest.mark.disk
+
 
 @pytest.fixture
 def blobs(tmp_path: Path) -> Blobs:

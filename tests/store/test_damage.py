@@ -23,6 +23,8 @@ from trunkline.store.directory import data_file
 from trunkline.store.env import Store
 from trunkline.store.errors import StoreBroken, StoreDamaged
 
+pytestmark = pytest.mark.disk
+
 PAGE = 4096
 ENTRIES = 300
 Content = dict[str, list[tuple[bytes, bytes]]]

@@ -15,6 +15,8 @@ from trunkline.store.directory import DataDirectory
 from trunkline.store.env import Store
 from trunkline.store.errors import DirectoryInUse, SecretExposed, SecretMissing, StoreBroken
 
+pytestmark = pytest.mark.disk
+
 TRY_TO_OPEN = """
 import sys
 from pathlib import Path

@@ -16,6 +16,8 @@ from trunkline.store.batch import Batch
 from trunkline.store.env import Store
 from trunkline.store.keys import COUNTS, LOGS, RECORDS
 
+pytestmark = pytest.mark.disk
+
 WRITERS = 16
 
 ACKNOWLEDGE = """

@@ -21,6 +21,8 @@ from trunkline.store.journal import Group
 from trunkline.store.keys import INDEXES, RECORDS, UNIQUE
 from trunkline.store.reserve import RESERVE_BYTES_MIN, RETRY_S
 
+pytestmark = pytest.mark.disk
+
 KIB = 1024
 QUOTA = 1024 * KIB
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 import structlog.testing
 import trio
 import trio.testing
@@ -16,6 +17,8 @@ from trunkline.store import checksums, codec
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store
 from trunkline.store.keys import COUNTS, META, RECORDS, TIMELINE
+
+pytestmark = pytest.mark.disk
 
 
 def put(key: bytes, value: bytes, db: str = RECORDS) -> Batch:

@@ -14,6 +14,8 @@ from trunkline.store.env import Store
 from trunkline.store.errors import JournalFull, StoreBroken, StoreFull
 from trunkline.store.keys import RECORDS
 
+pytestmark = pytest.mark.disk
+
 
 def put(key: bytes, value: bytes) -> Batch:
     batch = Batch()

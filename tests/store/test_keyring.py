@@ -19,6 +19,8 @@ from trunkline.store.errors import CannotOpen, SecretExposed, SecretMissing, Sto
 from trunkline.store.keyring import FILE, Keyring, is_sealed, key_of, sealed_values, without_sealed
 from trunkline.store.reseal import rotate_keys, seal_problems
 
+pytestmark = pytest.mark.disk
+
 APP = b"a" * 12
 PLACE: dict[str, Any] = {"kind": "webhook", "id": b"w" * 12, "field": "basicAuthPassword"}
 RECORDS = 20

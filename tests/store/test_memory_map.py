@@ -21,6 +21,8 @@ from trunkline.store.keys import RECORDS
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.snapshot import Snapshot
 
+pytestmark = pytest.mark.disk
+
 KIB = 1024
 TINY = 128 * KIB
 

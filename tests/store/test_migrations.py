@@ -34,6 +34,8 @@ from trunkline.store.keys import (
 )
 from trunkline.store.memory_map import MemoryMap
 
+pytestmark = pytest.mark.disk
+
 
 def write_format(path: Path, number: Any) -> None:
     """A store that says it is in the format `number`, with one record, as before there were checksums."""

@@ -16,6 +16,8 @@ from trunkline.store.errors import ReadQueueFull
 from trunkline.store.keys import LOGS, RECORDS
 from trunkline.store.snapshot import STEP_ENTRIES, Snapshot
 
+pytestmark = pytest.mark.disk
+
 KEYS = sorted({bytes(key) for a in range(0, 256, 51) for key in ([a], [a, a], [a, 255])})
 bounds = st.binary(max_size=2) | st.sampled_from(KEYS)
 

@@ -16,6 +16,8 @@ import trio
 from tests.actors.devices.link_session import Session, begin, committed, connect, links, log_of
 from tests.actors.house import House, running_again, running_house
 
+pytestmark = pytest.mark.disk
+
 
 class Load:
     """Commands, links that come and go, and acknowledgements, at random; and what is known of them."""

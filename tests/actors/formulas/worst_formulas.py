@@ -70,12 +70,20 @@ PAIR_S: Final = 0.2
 
 
 class Case(NamedTuple):
-    """Some work, and what it works with. So much of it is looked at in a thread."""
+    """Some work, and what it works with. So much of it is looked at in a thread.
+
+    It is compiled when it is wanted: who lists the cases, as each process of the tests does, would compile for seconds.
+    """
 
     name: str
     label: str
-    work: Callable[[], Any]
+    compiled: Callable[[], Callable[[], Any]]
     thread_s: float = THREAD_S
+
+    @property
+    def work(self) -> Callable[[], Any]:
+        """What to measure."""
+        return self.compiled()
 
 
 def cases(partners: tuple[str, ...] = PARTNERS) -> Iterator[Case]:
@@ -132,12 +140,14 @@ def _call(name: str, arguments: str) -> Case:
 
 
 def _template(name: str, text: str) -> Case:
-    try:
-        work = _of_payload(compile_variable(text))
-    except FormulaError:
-        work = _of_payload(compile_template(text).text)
+    def compiled() -> Callable[[], Any]:
+        try:
+            return _of_payload(compile_variable(text))
+        except FormulaError:
+            return _of_payload(compile_template(text).text)
+
     words = {*text.strip("{}").split()} & VALUES.keys()
-    return Case(name, text[:100], work, PAIR_S if len(words) > 1 else THREAD_S)
+    return Case(name, text[:100], compiled, PAIR_S if len(words) > 1 else THREAD_S)
 
 
 def _of_payload(evaluate: Callable[[Any], Any]) -> Callable[[], Any]:
@@ -159,15 +169,20 @@ def _outputs() -> Iterator[Case]:
     for value in VALUES:
         yield _template("output", f"a{{{{{value}}}}}")
         yield _template("raw output", f"a{{{{{{{value}}}}}}}")
-        text = compile_template(f"{{{{{{{value}}}}}}}")
-        yield Case("json", value, _of_payload(text.json))
+        yield Case("json", value, partial(_json_of, f"{{{{{{{value}}}}}}}"))
+
+
+def _json_of(text: str) -> Callable[[], Any]:
+    return _of_payload(compile_template(text).json)
 
 
 def _inner_texts() -> Iterator[Case]:
-    for name in ("template", "evalExpression"):
-        evaluate = compile_variable(f"{{{{{name} text}}}}")
-        for label, text in TEXTS.items():
-            yield Case(name, label, partial(evaluate, {"text": text}))
+    for name, (label, text) in product(("template", "evalExpression"), TEXTS.items()):
+        yield Case(name, label, partial(_inner_text, name, text))
+
+
+def _inner_text(name: str, text: str) -> Callable[[], Any]:
+    return partial(compile_variable(f"{{{{{name} text}}}}"), {"text": text})
 
 
 def _operators(partners: tuple[str, ...]) -> Iterator[Case]:
@@ -190,7 +205,10 @@ def _functions(partners: tuple[str, ...]) -> Iterator[Case]:
 
 
 def _expression(name: str, text: str, thread_s: float = THREAD_S) -> Case:
-    return Case(name, text[:100], _of_payload(compile_expression(text, compile_variable)), thread_s)
+    def compiled() -> Callable[[], Any]:
+        return _of_payload(compile_expression(text, compile_variable))
+
+    return Case(name, text[:100], compiled, thread_s)
 
 
 def main() -> None:

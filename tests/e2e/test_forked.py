@@ -1,0 +1,96 @@
+"""A forked program is as one that is started: its arguments, environment, directory, streams, signals and exit code."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.e2e.server_process import trunkline
+from tests.forked import open_forked, run_forked
+from tests.patience import PATIENCE_S
+
+REPORT = """
+import os, signal, sys, threading
+print(sys.argv, [os.environ["A"], "HOME" in os.environ], os.getcwd(), __name__, sys.path[0], sys.stdin.read())
+sys.stdout.flush()
+print("said", file=sys.stderr)
+print(sorted(os.listdir("/proc/self/fd")), [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)])
+"""
+ENDS = {
+    "none": "pass",
+    "exit": "raise SystemExit",
+    "number": "raise SystemExit(3)",
+    "sentence": "raise SystemExit('It is over.')",
+    "failure": "raise ValueError('wrong')",
+    "interrupt": "raise KeyboardInterrupt",
+    "signal": "import os; os.kill(os.getpid(), 15)",
+    "left": "import os; os._exit(9)",
+    "atexit": "import atexit; atexit.register(print, 'last'); print('first')",
+    "thread": "import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.01), print('thread'))).start()",
+    "broken": "import os, sys\nprint('x')\nos.close(1)",
+}
+
+
+def started(arguments: list[str], cwd: Path) -> tuple[int, bytes, bytes]:
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env={"A": "b"},
+        cwd=cwd,
+        input=b"in",
+        capture_output=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+async def forked(arguments: list[str], cwd: Path) -> tuple[int, bytes, bytes]:
+    with trio.fail_after(PATIENCE_S):
+        done = await run_forked(arguments, env={"A": "b"}, cwd=cwd, stdin=b"in")
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("kind", ["module", "code", "file"])
+async def test_a_forked_program_finds_what_a_started_one_finds(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "report.py").write_text(REPORT)
+    first = {"module": ["-m", "report"], "code": ["-c", REPORT], "file": [str(tmp_path / "report.py")]}[kind]
+    arguments = [*first, "one", "-m"]
+    assert await forked(arguments, tmp_path) == started(arguments, tmp_path)
+
+
+@pytest.mark.parametrize("program", ENDS.values(), ids=ENDS)
+async def test_a_forked_program_ends_as_a_started_one(tmp_path: Path, program: str) -> None:
+    there, here = started(["-c", program], tmp_path), await forked(["-c", program], tmp_path)
+    assert here[:2] == there[:2]
+    if "Exception ignored" not in there[2].decode():
+        # Only the last line: a traceback has the frames of the fork server too.
+        assert here[2].splitlines()[-1:] == there[2].splitlines()[-1:]
+
+
+async def test_a_forked_program_gets_signals_and_is_waited_for() -> None:
+    program = "import signal\nprint('ready', flush=True)\nsignal.pause()"
+    process = open_forked(["-c", program], env={}, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    with trio.fail_after(PATIENCE_S):
+        assert await process.stdout.receive_some() == b"ready\n"
+        assert process.poll() is None
+        process.send_signal(signal.SIGUSR1)
+        assert await process.wait() == -signal.SIGUSR1
+    process.kill()
+    assert (process.poll(), process.returncode) == (-signal.SIGUSR1, -signal.SIGUSR1)
+    await process.stdout.aclose()
+
+
+async def test_a_command_is_forked_with_the_server_imported() -> None:
+    """And a cold one is not: what differs is only what is imported when it begins."""
+    program = "import sys; print('trunkline.http.serve' in sys.modules)"
+    assert await forked(["-c", program], Path.cwd()) == (0, b"True\n", b"")
+    assert started(["-c", program], Path.cwd()) == (0, b"False\n", b"")
+    warm, cold = [await trunkline("--version", cold=each) for each in (False, True)]
+    assert (warm.returncode, warm.stdout, warm.stderr) == (cold.returncode, cold.stdout, cold.stderr)
+    assert warm.stdout
