@@ -80,6 +80,15 @@ def pytest_configure(config: pytest.Config) -> None:
     costs.begin(config)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Refuse sets as parameters: their order differs between the processes of a run, which then begins no test."""
+    for mark in metafunc.definition.iter_markers("parametrize"):
+        if any(isinstance(values, set | frozenset) for values in (*mark.args, *mark.kwargs.values())):
+            pytest.fail(
+                f"{metafunc.definition.nodeid}: sort the parameters, a set has no order", pytrace=False
+            )
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest: at the end one process would work alone."""
     items.sort(key=lambda item: item.get_closest_marker("first") is None)

@@ -47,9 +47,11 @@ def test_a_decoder_is_made_once() -> None:
     assert isinstance(route.decoder, Decoder)
 
 
-@pytest.mark.parametrize(
-    "message", {message for _, message in TABLE.field_sources}, ids=lambda each: each.__name__
-)
+def name_of(message: type[Message]) -> str:
+    return message.__name__
+
+
+@pytest.mark.parametrize("message", sorted({each for _, each in TABLE.field_sources}, key=str), ids=name_of)
 def test_every_required_field_of_a_message_has_a_source(message: type[Message]) -> None:
     required = {field.name for field in msgspec.structs.fields(message) if field.required}
     for (_, each), sources in TABLE.field_sources.items():
