@@ -836,7 +836,8 @@ class Limits:
     loop_turn_ms_max: float = _bound(
         5,
         "milliseconds",
-        "A longer turn of the event loop, for which all others wait, is counted, listed and logged. Nothing ends it.",
+        "A longer turn of the event loop, for which all others wait, is counted and listed, and logged unless it is a "
+        "short pause. Nothing ends it.",
         "turn",
     )
     logged_turns_per_minute_max: int = _bound(

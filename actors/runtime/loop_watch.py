@@ -7,7 +7,10 @@ the loop is busy, and calls how much of a pass they have taken (`runtime/precede
 A turn is one step of a task from one wait to the next, or one callback of a task that serves many (`lap`). All tenants
 wait while it lasts. Besides what its own code computes it has pauses: the garbage collector, other threads that have
 the interpreter or the processor, and the disk. So a turn over the limit is told with the processor time of the loop
-itself, and with how much of that was the collector's.
+itself, with how much of that was the collector's, and with the cause as far as it is known.
+
+On a machine that is shared with other programs many turns are only pauses of some milliseconds. Nobody can mend them,
+so they are counted and listed but not logged: the log has the turns in which the loop computed, and long pauses.
 
 What it costs: two readings of a clock and some additions for each pass of the loop and each step in it, about 1 us
 together. The processor time is a system call, so it is read at most once a millisecond, and that is how inexact it is.
@@ -31,6 +34,10 @@ from trunkline.limits.window import SlidingWindow
 TURN_TIMES_S: Final = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 """The bounds of the histogram; a bucket above them has the rest."""
 WORST_MAX: Final = 32
+COMPUTED_SHARE: Final = 0.5
+"""A turn in which the loop computed for this part of the limit is logged."""
+LONG_PAUSE_LIMITS: Final = 10
+"""A turn of so many times the limit is logged also where the loop did not compute."""
 WORST_KEPT_MS: Final = 24 * 3_600_000
 """A turn is no longer among the worst after a day."""
 
@@ -56,6 +63,8 @@ class LongTurn(NamedTuple):
     application_id: str | None
     owner_id: str | None
     bearer: str | None
+    cause: str
+    """What took most of the time, as far as that is known."""
 
 
 class LoopWatch(trio.abc.Instrument):
@@ -159,7 +168,7 @@ class LoopWatch(trio.abc.Instrument):
             return
         waited_ns = (now_ns - self._marked_ns) - (time.thread_time_ns() - self._cpu_ns)
         cpu_ns = min(took_ns, max(0, took_ns - waited_ns))
-        gc_ns = min(cpu_ns, 1e9 * (self.collected_s() - self._gc_s))
+        collected_ns = 1e9 * (self.collected_s() - self._gc_s)
         self._mark(now_ns)
         work = noted.work or (None if task is None else task.context.get(current_work)) or _OTHER
         self.long_turns[work.kind] += 1
@@ -168,24 +177,28 @@ class LoopWatch(trio.abc.Instrument):
                 self._wall_ms(),
                 round(took_ns / 1e6, 3),
                 round(cpu_ns / 1e6, 3),
-                round(gc_ns / 1e6, 3),
+                round(min(cpu_ns, collected_ns) / 1e6, 3),
                 work.kind,
                 work.name or _name_of(task),
                 "" if work.detail is None else work.detail(),
                 None if work.application is None else work.application.hex(),
                 None if work.application is None else self._owner_of(work.application),
                 work.bearer,
+                _cause(took_ns, cpu_ns, collected_ns),
             )
         )
 
     def _note(self, turn: LongTurn) -> None:
-        """Keep a turn if it is one of the worst, and log it if the bound allows."""
+        """Keep a turn if it is one of the worst, and log it if it says something and the bound allows."""
         worst = self._worst
         worst.append(turn)
         if len(worst) > WORST_MAX:
             self._forget_old()
         if len(worst) > WORST_MAX:
             worst.remove(min(worst, key=lambda each: each.ms))
+        limit_ms = self._limit_ns / 1e6
+        if turn.cpu_ms < COMPUTED_SHARE * limit_ms and turn.ms < LONG_PAUSE_LIMITS * limit_ms:
+            return
         if not self._window.allow(time.monotonic()).allowed:
             self._left_out += 1
             return
@@ -199,6 +212,15 @@ class LoopWatch(trio.abc.Instrument):
     def _forget_old(self) -> None:
         oldest_ms = self._wall_ms() - WORST_KEPT_MS
         self._worst[:] = [turn for turn in self._worst if turn.at_ms >= oldest_ms]
+
+
+def _cause(took_ns: int, cpu_ns: int, collected_ns: float) -> str:
+    """What took most of a turn. A collection in another thread keeps the interpreter from the loop too."""
+    if 2 * collected_ns >= took_ns:
+        return "the garbage collector"
+    if 2 * cpu_ns >= took_ns:
+        return "computing"
+    return "waiting for the disk, another thread or another program"
 
 
 def _name_of(task: trio.lowlevel.Task | None) -> str:

@@ -9,7 +9,7 @@ from trunkline.actors.runtime.loop_watch import LongTurn
 
 
 def line(cpu_ms: float, kind: str, name: str, test: str) -> str:
-    return json.dumps([*LongTurn(0, 100.0, cpu_ms, 1.0, kind, name, "", None, None, None), test])
+    return json.dumps([*LongTurn(0, 100.0, cpu_ms, 1.0, kind, name, "", None, None, None, ""), test])
 
 
 def test_turns_are_told_by_operation_the_worst_first() -> None:

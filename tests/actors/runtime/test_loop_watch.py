@@ -14,13 +14,14 @@ import trio.lowlevel
 from structlog.testing import capture_logs
 
 from trunkline.actors.runtime import work
-from trunkline.actors.runtime.loop_watch import TURN_TIMES_S, WORST_KEPT_MS, WORST_MAX, LoopWatch
+from trunkline.actors.runtime.loop_watch import TURN_TIMES_S, WORST_KEPT_MS, WORST_MAX, LongTurn, LoopWatch
 from trunkline.actors.runtime.work import Work, noted
 from trunkline.limits.table import Limits
 
 APPLICATION = bytes(12)
 LIMIT_MS = 5
 HELD_MS = 8
+WAITING = "waiting for the disk, another thread or another program"
 
 
 def compute(ms: float = HELD_MS) -> None:
@@ -72,6 +73,45 @@ async def test_what_the_loop_did_not_compute_itself_is_told_apart(watch: LoopWat
     (turn,) = [each for each in watch.worst() if each.name == "blocked"]
     assert turn.ms >= 4 * HELD_MS
     assert turn.cpu_ms < turn.ms / 2
+    assert turn.cause == WAITING
+
+
+async def test_a_collection_in_another_thread_is_told_as_the_cause(watch: LoopWatch) -> None:
+    collected_s = 0.0
+    watch.collected_s = lambda: collected_s
+    await trio.lowlevel.checkpoint()
+    work.begin(Work("call", "kept out"))
+    block(4 * HELD_MS)
+    collected_s = 60.0
+    await trio.lowlevel.checkpoint()
+    (turn,) = [each for each in watch.worst() if each.name == "kept out"]
+    assert turn.cause == "the garbage collector"
+    assert turn.gc_ms <= turn.cpu_ms
+
+
+async def test_a_pause_is_counted_and_listed_but_logged_only_if_it_is_very_long() -> None:
+    watch = LoopWatch(replace(Limits(), loop_turn_ms_max=LIMIT_MS), lambda: Now.ms)
+    with capture_logs() as lines:
+        for ms in (LIMIT_MS + 1, 10 * LIMIT_MS - 1, 10 * LIMIT_MS):
+            watch._note(
+                LongTurn(Now.ms, ms, LIMIT_MS / 2 - 0.1, 0, "call", "x", "", None, None, None, WAITING)
+            )
+    assert [(line["ms"], line["cause"]) for line in lines] == [(10 * LIMIT_MS, WAITING)]
+    assert len(watch.worst()) == 3, "the list has them all"
+    with capture_logs() as lines:
+        watch._note(LongTurn(Now.ms, 6, LIMIT_MS / 2, 0, "call", "x", "", None, None, None, "computing"))
+    assert [(line["ms"], line["cause"]) for line in lines] == [(6, "computing")]
+
+
+async def test_a_pause_of_some_milliseconds_is_counted_and_not_logged(watch: LoopWatch) -> None:
+    with capture_logs() as lines:
+        work.begin(Work("call", "paused"))
+        block(1.5 * LIMIT_MS)
+        await trio.lowlevel.checkpoint()
+    paused = [each for each in watch.worst() if each.name == "paused"]
+    assert watch.long_turns["call"] == len(paused) == 1
+    told = [line for line in lines if line.get("name") == "paused"]
+    assert bool(told) == (paused[0].cpu_ms >= LIMIT_MS / 2 or paused[0].ms >= 10 * LIMIT_MS)
 
 
 async def test_a_pause_of_the_garbage_collector_is_told(watch: LoopWatch) -> None:
