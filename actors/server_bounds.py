@@ -132,8 +132,16 @@ BOUNDS: Final = (
         "Connections that last: streams, links, WebSockets of webhooks, callers who wait for workflows",
         "A connection for hours; for up to a minute while a caller waits",
         ("connections_max",),
-        "Owner; at most half of all connections. Those of calls are nobody's: they close when they are idle.",
+        "Owner; at most half of all connections.",
         ("actors/runtime/system.py",),
+    ),
+    ServerBound(
+        "Other connections",
+        "A task and its buffers, until they are idle for `connection_idle_s`",
+        ("connections_max",),
+        "The address: when all are taken, an idle one of the address with the most ends for a new one. Not "
+        "behind a proxy (`trust_forwarded_for`), whose address all have: there new ones are refused.",
+        ("http/wire/engine.py",),
     ),
     ServerBound(
         "Connections of integrations",

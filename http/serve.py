@@ -57,7 +57,8 @@ from trunkline.http.version import VERSION
 from trunkline.http.wire import garbage_collection
 from trunkline.http.wire.access_log import LogAccess, access_log
 from trunkline.http.wire.cors import CrossOrigin
-from trunkline.http.wire.engine import Engine, address_of, allow_descriptors
+from trunkline.http.wire.descriptors import allow_descriptors
+from trunkline.http.wire.engine import Engine, address_of
 from trunkline.http.wire.request_context import add_request_id
 from trunkline.http.wire.stock_requests import with_request_ids
 from trunkline.limits.settings import Settings
@@ -211,6 +212,7 @@ async def _listen(
                 fast_path=fast_path,
                 log_access=log_access,
                 http2_prior_knowledge=settings.http2_prior_knowledge,
+                behind_proxy=settings.trust_forwarded_for,
                 lap=system.component(LoopWatch).lap,
             )
             run = partial(engine.serve, trigger)

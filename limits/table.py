@@ -667,7 +667,8 @@ class Limits:
         16_384,
         "connections",
         "Each costs a task and its buffers: some 7 kB, with TLS 23 kB. An owner has streams, links, WebSockets "
-        "of webhooks and callers who wait for workflows on at most half of them; more get 503.",
+        "of webhooks and callers who wait for workflows on at most half of them; more get 503. When all are taken, an "
+        "idle one of the address with the most ends for a new one.",
     )
     accept_batch_connections_max: int = _bound(
         64, "connections", "Measured: p99 690 ms with 1, 17 ms with 64.", "wake-up"

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
 
-from trunkline.actors.accounts.login_throttle import LoginThrottle, network_of
+from trunkline.actors.accounts.login_throttle import LoginThrottle
 from trunkline.actors.values.clock import Clock
+from trunkline.limits.networks import network_of
 from trunkline.limits.table import Limits
 
 

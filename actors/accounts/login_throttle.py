@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-import ipaddress
 import math
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -31,12 +30,9 @@ import trio
 
 from trunkline.actors.accounts.passwords import asks_from
 from trunkline.actors.values.errors import Overloaded, TooManyRequests, Unauthorized
+from trunkline.limits.networks import network_of
 from trunkline.limits.table import Limits, Rate
 from trunkline.limits.window import SlidingWindow, Verdict
-
-_IPV6_NETWORK_BITS = 64
-"""Every household or server has at least a /64, so an attacker can change addresses within it at no cost."""
-
 
 SERVER: Final = "this server"
 """The share of log-ins to the API."""
@@ -204,19 +200,6 @@ def _name_of(account: str) -> str:
     """The name of an account's window, without regard to case. A long one is hashed, so a window stays small."""
     name = account.casefold()
     return name if len(name) <= 64 else hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def network_of(address: str) -> str:
-    """What is counted as one address: an IPv4 address, the /64 of an IPv6 address, anything else unchanged."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv6Address):
-        if parsed.ipv4_mapped is not None:
-            return str(parsed.ipv4_mapped)
-        return str(ipaddress.ip_network((int(parsed), _IPV6_NETWORK_BITS), strict=False))
-    return str(parsed)
 
 
 def _refusal(bucket: _Bucket, reset_s: float) -> TooManyRequests:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from trunkline.http.wire.places import Places
 from trunkline.http.wire.request_heads import RequestHeads
 
 
@@ -23,6 +24,10 @@ class ConnectionStats(Protocol):
         """Connections refused since the start because the server had as many as it allows."""
 
     @property
+    def places(self) -> Places:
+        """The places for connections."""
+
+    @property
     def timed_out(self) -> int:
         """Connections closed since the start because the client was idle or slow for too long."""
 
@@ -38,4 +43,5 @@ class NoConnectionStats(NamedTuple):
     accepted: int = 0
     refused: int = 0
     timed_out: int = 0
+    places: Places = Places(0, by_address=False)
     heads: RequestHeads = RequestHeads(0)

@@ -79,6 +79,11 @@ class MetricsCollector(Collector):
             "connections_refused", "Connections refused at the bound of the server.", stats.refused
         )
         yield _counter(
+            "connections_displaced",
+            "Idle connections closed for new ones at the bound of the server.",
+            stats.places.displaced,
+        )
+        yield _counter(
             "connections_timed_out",
             "Connections closed because the client was idle or slow for too long.",
             stats.timed_out,

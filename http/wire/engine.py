@@ -1,9 +1,9 @@
 """The HTTP engine: accepts connections, and serves HTTP/1.1, HTTP/2 and WebSocket on them, with and without TLS.
 
-Owns how many connections there are, which of them are over a deadline, and how they end when the server stops. A bug
-in one connection, ours or the application's, is logged and ends that connection only. Does not own what happens on a
-connection: that is `http1.py` and `http2.py`. Over TLS the handshake chooses one of them (ALPN). HTTP/2 without TLS is
-only for clients that begin with it, where the settings allow that.
+Owns which connections are over a deadline, and how they end when the server stops. A bug in one connection, ours or the
+application's, is logged and ends that connection only. Does not own how many there may be (`places.py`), nor what
+happens on a connection: that is `http1.py` and `http2.py`. Over TLS the handshake chooses one of them (ALPN). HTTP/2
+without TLS is only for clients that begin with it, where the settings allow that.
 
 Why not Hypercorn: it spends about 290 us on a request, spread over its parser, tasks, timers and event objects, so no
 single fix helps; and it waits without bounds, for a window, for a body, for the next request. This engine keeps its
@@ -13,7 +13,6 @@ configuration and lifespan.
 from __future__ import annotations
 
 import errno
-import resource
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack, closing
@@ -27,10 +26,13 @@ from hypercorn.utils import wrap_app
 
 from trunkline.http.wire.access_log import LogAccess
 from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, Address, Application
+from trunkline.http.wire.descriptors import NO_DESCRIPTORS
 from trunkline.http.wire.fast_path import FastPath
 from trunkline.http.wire.faults import place_of
+from trunkline.http.wire.handshake import Handshake
 from trunkline.http.wire.http1 import Http1Connection
 from trunkline.http.wire.http2 import Http2Connection
+from trunkline.http.wire.places import Place, Places
 from trunkline.http.wire.readiness import Readiness
 from trunkline.http.wire.refusal import Refuse
 from trunkline.http.wire.request_heads import RequestHeads
@@ -46,16 +48,13 @@ REAP_S = 0.5
 """How often deadlines are checked; a connection may be ended this much late."""
 ACCEPT_PAUSE_S = 0.1
 """How long the server waits before it accepts again when no descriptor is left."""
-DESCRIPTORS_BESIDE = 256
-"""Descriptors that are not connections: the store, listening sockets, threads, files being written."""
 
 _TRY_AGAIN = frozenset({errno.EAGAIN, errno.EWOULDBLOCK})
-_NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _log = structlog.get_logger("trunkline.http")
 
 
 class Connection(Protocol):
-    """What the engine asks of a connection from outside of its task."""
+    """What the engine asks of a connection from outside of its task, as of an `Occupant` of a place."""
 
     def expire(self, now_s: float) -> bool: ...
 
@@ -75,12 +74,13 @@ class Engine:
         fast_path: FastPath | None,
         log_access: LogAccess | None = None,
         http2_prior_knowledge: bool = False,
+        behind_proxy: bool = False,
         lap: Callable[[], None] = lambda: None,
     ) -> None:
         """`fast_path` is asked for each whole request of HTTP/1.1 before `app`; None where there is none.
 
-        `config` is asked for the TLS context of each connection, as its certificate may be replaced. `lap` is called
-        after each callback of a socket.
+        `config` is asked for the TLS context of each connection, as its certificate may be replaced. With
+        `behind_proxy`, the addresses of connections are a proxy's. `lap` is called after each callback of a socket.
         """
         self._app = app
         self._fast_path = fast_path
@@ -102,7 +102,8 @@ class Engine:
         self._state: dict[str, Any] = {}
         self._http2_prior_knowledge = http2_prior_knowledge
         self._connections: set[Connection] = set()
-        self._handshakes: set[trio.CancelScope] = set()
+        self._handshakes: set[Handshake] = set()
+        self.places = Places(limits.connections_max, by_address=not behind_proxy)
         self._readiness = Readiness(lap)
         self.heads = RequestHeads(limits.head_cache_length_max)
         self._draining = False
@@ -172,7 +173,7 @@ class Engine:
         for connection in list(self._connections):
             connection.drain()
         for handshake in self._handshakes:
-            handshake.cancel()
+            handshake.give_way()
         with trio.move_on_after(self._config.graceful_timeout):
             if self.connections:
                 await self._empty.wait()
@@ -202,7 +203,7 @@ class Engine:
             try:
                 sock, address = listening.accept()
             except OSError as error:
-                if error.errno in _NO_DESCRIPTORS:
+                if error.errno in NO_DESCRIPTORS:
                     return error
                 if error.errno in _TRY_AGAIN:
                     return None
@@ -210,17 +211,19 @@ class Engine:
             sock.setblocking(False)
             self.accepted += 1
             self.connections += 1
-            nursery.start_soon(self._connection, sock, address, tls)
+            host = str(address[0]) if isinstance(address, tuple) else None
+            place = self.places.take(host, trio.current_time())
+            nursery.start_soon(self._connection, sock, address, tls, place)
         return None
 
-    async def _connection(self, sock: socket.socket, address: Any, tls: bool) -> None:
+    async def _connection(self, sock: socket.socket, address: Any, tls: bool, place: Place | None) -> None:
         """Serve a connection to its end. Raises nothing but Cancelled: failures end this connection only."""
         try:
-            if self.connections > self._limits.connections_max:
+            if place is None:
                 self.refused += 1
                 self._refuse_connection(sock, tls)
             else:
-                await self._serve(sock, address, tls=tls)
+                await self._serve(sock, address, place, tls=tls)
         except OSError:
             return  # the client is gone
         except Exception as bug:  # noqa: BLE001 - the other connections never notice
@@ -235,11 +238,13 @@ class Engine:
                 raise cancelled from None
         finally:
             sock.close()
+            if place is not None:
+                self.places.leave(place)
             self.connections -= 1
             if self._draining and not self.connections:
                 self._empty.set()
 
-    async def _serve(self, sock: socket.socket, address: Any, *, tls: bool) -> None:
+    async def _serve(self, sock: socket.socket, address: Any, place: Place, *, tls: bool) -> None:
         """Serve a connection to its end, with the protocol that its client has chosen."""
         if self._draining and (tls or not has_input(sock)):
             return
@@ -251,7 +256,7 @@ class Engine:
                 transport = secured = TlsTransport(
                     sock, self._readiness, self._bounds.write_timeout_s, context
                 )
-                protocol = await self._shake_hands(secured)
+                protocol = await self._shake_hands(secured, place)
             else:
                 transport = SocketTransport(sock, self._readiness, self._bounds.write_timeout_s)
                 protocol = "http/1.1"
@@ -268,32 +273,36 @@ class Engine:
                     state = {**(state or {}), CLIENT_CERTIFICATE: certificate}
             following: bytes | WebSocket = b""
             if protocol != "h2":
-                following = await self._serve_http1(transport, client, server, scheme, state)
+                following = await self._serve_http1(transport, place, client, server, scheme, state)
             if isinstance(following, WebSocket):
+                self.places.exempt(place)
                 await self._serve_websocket(following)
             elif protocol == "h2" or following:
-                await self._serve_http2(transport, client, server, scheme, state, following)
+                await self._serve_http2(transport, place, client, server, scheme, state, following)
         finally:
             if transport is not None:
                 transport.detach()
 
-    async def _shake_hands(self, transport: TlsTransport) -> str | None:
-        """The protocol that was chosen; None where there was no handshake in time, or a drain has begun."""
+    async def _shake_hands(self, transport: TlsTransport, place: Place) -> str | None:
+        """The protocol that was chosen; None where there was no handshake in time, or it had to give way."""
         with trio.CancelScope() as scope:
             scope.deadline = trio.current_time() + self._bounds.head_timeout_s
-            self._handshakes.add(scope)
+            place.occupant = handshake = Handshake(scope)
+            self._handshakes.add(handshake)
             try:
                 return await transport.handshake() or "http/1.1"
             except ClientGone:
                 return None
             finally:
-                self._handshakes.discard(scope)
-        self.timed_out += not self._draining
+                place.occupant = None
+                self._handshakes.discard(handshake)
+        self.timed_out += not handshake.gave_way
         return None
 
     async def _serve_http1(
         self,
         transport: SocketTransport,
+        place: Place,
         client: Address,
         server: Address,
         scheme: str,
@@ -316,6 +325,7 @@ class Engine:
             draining=self._draining,
         )
         self._connections.add(connection)
+        place.occupant = connection
         try:
             return await connection.run()
         finally:
@@ -335,6 +345,7 @@ class Engine:
     async def _serve_http2(
         self,
         transport: SocketTransport,
+        place: Place,
         client: Address,
         server: Address,
         scheme: str,
@@ -355,6 +366,7 @@ class Engine:
             draining=self._draining,
         )
         self._connections.add(connection)
+        place.occupant = connection
         try:
             await connection.run()
         finally:
@@ -376,22 +388,6 @@ class Engine:
             # A loop variable would keep the last connection in memory until the next time.
             now_s = trio.current_time()
             self.timed_out += sum([connection.expire(now_s) for connection in self._connections])
-
-
-def allow_descriptors(connections_max: int) -> int:
-    """Raise this process's soft limit of descriptors so that it may have so many connections.
-
-    The usual 1,024 is far too low for a server. Returns how many descriptors it may have now, which is less than
-    wanted where the hard limit is lower.
-    """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = connections_max + DESCRIPTORS_BESIDE
-    if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return wanted
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    return wanted
 
 
 def address_of(sock: socket.socket, *, tls: bool) -> str:

@@ -42,6 +42,7 @@ from trunkline.http.wire.phase import (
     UPGRADED,
     Phase,
 )
+from trunkline.http.wire.places import LEAST_S
 from trunkline.http.wire.refusal import Refuse
 from trunkline.http.wire.request_context import beginning, current_request
 from trunkline.http.wire.request_heads import RequestHeads
@@ -137,6 +138,21 @@ class Http1Connection:
             return False  # an application may take its time to end
         self._scope.cancel()
         return True
+
+    def idle_until_s(self, now_s: float) -> float | None:
+        """When this ends if no request comes. None while one is under way; a head that has just begun is one."""
+        transport = self._transport
+        if self._phase is READING:
+            slow_at_s = transport.read_deadline_s - self._bounds.head_timeout_s + LEAST_S
+            if self._parser.requests or now_s < slow_at_s:
+                return None
+        elif self._phase is not IDLE:
+            return None
+        return None if transport.has_input() else transport.read_deadline_s
+
+    def give_way(self) -> None:
+        """End now for another connection."""
+        self._scope.cancel()
 
     def drain(self) -> None:
         """The server is stopping: end now if no request has come, else with the next response."""

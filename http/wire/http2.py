@@ -126,6 +126,16 @@ class Http2Connection:
         self._scope.cancel()
         return True
 
+    def idle_until_s(self, now_s: float) -> float | None:  # noqa: ARG002 - as of an `Occupant`
+        """When this ends if no request comes; None while one is open."""
+        if self._exchanges or self._transport.has_input():
+            return None
+        return self._transport.read_deadline_s
+
+    def give_way(self) -> None:
+        """End now for another connection."""
+        self._scope.cancel()
+
     def drain(self) -> None:
         """The server is stopping: end now if no request is open, else with the last response."""
         self._draining = True

@@ -378,6 +378,7 @@ async def serving(
             fast_path=fast_path,
             log_access=log_access,
             http2_prior_knowledge=chosen.http2_prior_knowledge,
+            behind_proxy=chosen.trust_forwarded_for,
         )
         run = partial(ours.serve, told_to_stop)
 

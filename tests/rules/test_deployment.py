@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.rules.operator_tables import command_tree
-from trunkline.http.wire.engine import DESCRIPTORS_BESIDE
+from trunkline.http.wire.descriptors import DESCRIPTORS_BESIDE
 from trunkline.limits.settings import Settings, load_settings
 from trunkline.limits.table import Limits
 

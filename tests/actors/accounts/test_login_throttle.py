@@ -8,8 +8,9 @@ import pytest
 import trio
 import trio.testing
 
-from trunkline.actors.accounts.login_throttle import LoginThrottle, network_of
+from trunkline.actors.accounts.login_throttle import LoginThrottle
 from trunkline.actors.values.errors import Invalid, Overloaded, TooManyRequests, Unauthorized
+from trunkline.limits.networks import network_of
 from trunkline.limits.table import Limits
 
 HERE, THERE = "192.0.2.7", "192.0.2.8"

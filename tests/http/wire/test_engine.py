@@ -18,7 +18,8 @@ from tests.http.raw_wire import Peer, Receive, Scope, Send, Wired, application, 
 from tests.http.tls_client import TlsStream
 from tests.patience import PATIENCE_S
 from trunkline.http.wire import engine
-from trunkline.http.wire.engine import DESCRIPTORS_BESIDE, Engine, allow_descriptors
+from trunkline.http.wire.descriptors import DESCRIPTORS_BESIDE, allow_descriptors
+from trunkline.http.wire.engine import Engine
 from trunkline.http.wire.exchange import Exchange
 from trunkline.http.wire.exchange_channel import ExchangeChannel
 from trunkline.http.wire.http1 import Http1Connection
@@ -96,10 +97,20 @@ async def test_a_field_without_end_is_cut_off_early(beginning: bytes) -> None:
 
 @CLEARTEXT
 async def test_connections_over_the_bound_hear_503_and_have_their_place_later() -> None:
-    async with serving(application(echo), limits={"connections_max": 3}) as wired:
+    """While all others have a request under way; of idle ones one gives way (`test_places.py`)."""
+
+    async def hold(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/held":
+            assert (await receive())["type"] == "http.request"
+            assert (await receive())["type"] == "http.disconnect"
+        else:
+            await echo(scope, receive, send)
+
+    async with serving(application(hold), limits={"connections_max": 3}) as wired:
         first = [await wired.connect() for _ in range(3)]
         for peer in first:
-            await peer.exchange(GET)
+            await peer.send(GET.replace(b"/a", b"/held"))
+        await wait_all_tasks_blocked()
         late = await wired.connect()
         answer = await late.exchange(GET)
         assert answer.error() == (503, "Overloaded")

@@ -662,15 +662,25 @@ async def test_connections_are_bounded_and_idle_ones_do_not_hold_up_a_drain(peer
     """With a grace of an hour: nothing here uses it."""
     async with peers.serving(connections_max=2, drain_s=3600) as (wired, connect):
         client, other = await connect(), await connect()
-        await client.ask()
-        await other.ask()
+        posts = [(peer, peer.begin("POST", end=False)) for peer in (client, other)]
+        for peer, _ in posts:
+            await peer.flush()
+        await wait_all_tasks_blocked()
         third = await wired.connect()
         with trio.fail_after(PATIENCE_S):
             await third.rest()
         assert wired.engine.refused == 1
-        await wired.stop()
+        for peer, number in posts:
+            peer.h2.end_stream(number)
+            await peer.response(number)
+        fourth = await connect()  # one of the others is idle, so it gives way
+        await fourth.ask()
+        assert wired.engine.places.displaced == 1
         await client.rest()
         assert client.goaway == CODES.NO_ERROR
+        await wired.stop()
+        await fourth.rest()
+        assert fourth.goaway == CODES.NO_ERROR
 
 
 async def test_a_drain_answers_what_is_open_and_refuses_the_rest(peers: Peers) -> None:

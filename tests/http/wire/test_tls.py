@@ -298,11 +298,15 @@ async def test_tls_connections_are_bounded_and_drained(
 ) -> None:
     bound = {"connections_max": 1}
     async with serving(APP, limits=bound, **secured) as wired, client(wired, trusting) as calls:
-        assert (await calls.get("/a")).status_code == 200
-        async with client(wired, trusting) as others:
-            with pytest.raises((httpx.TransportError, ssl.SSLError)):
-                await others.get("/a")
+        posting = await over_tls(wired, trusting)
+        await posting.send(b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n")
+        await wait_all_tasks_blocked()
+        with pytest.raises((httpx.TransportError, ssl.SSLError)):
+            await calls.get("/a")
         assert wired.engine.refused == 1
+        assert (await posting.exchange(b"x")).status == 200
+        assert (await calls.get("/a")).status_code == 200, "the other connection idles, so it gives way"
+        assert wired.engine.places.displaced == 1
         # The connection of the client idles: it does not hold the server up.
         await wired.stop()
 
