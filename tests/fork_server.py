@@ -12,6 +12,7 @@ its end. It must have one thread only, because a fork copies no others.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import io
 import json
@@ -34,6 +35,7 @@ STANDARD: Final = 3
 """Descriptors of the standard streams: 0, 1 and 2."""
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 ROOMS: Final = ("actors", "bench", "http", "limits", "store")
+PR_SET_PDEATHSIG: Final = 1
 LEFT_OUT: Final = ("trunkline.bench.peers", "trunkline.bench.neighbours")
 """Programs that the server never imports."""
 
@@ -103,6 +105,9 @@ def fork_programs(control: socket.socket) -> dict[str, Any] | None:
                 answers.close()
                 for child in children.values():
                     child.close()
+                ctypes.CDLL(None).prctl(
+                    PR_SET_PDEATHSIG, signal.SIGKILL
+                )  # no program outlives the run of the tests
                 _take_streams(descriptors)
                 return dict(json.loads(message))
             for each in descriptors:

@@ -103,7 +103,7 @@ class ForkServer:
         return int(said), descriptor, ours
 
     def end(self) -> None:
-        """Let it end. Programs that still run go on."""
+        """Let it end, and with it all programs that still run."""
         self._control.close()
         self._process.wait()
 

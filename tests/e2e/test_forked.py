@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 import trio
 
 from tests.e2e.server_process import trunkline
-from tests.forked import open_forked, run_forked
+from tests.forked import ForkServer, open_forked, run_forked
 from tests.patience import PATIENCE_S
 
 REPORT = """
@@ -84,6 +85,22 @@ async def test_a_forked_program_gets_signals_and_is_waited_for() -> None:
     process.kill()
     assert (process.poll(), process.returncode) == (-signal.SIGUSR1, -signal.SIGUSR1)
     await process.stdout.aclose()
+
+
+async def test_no_program_outlives_its_fork_server() -> None:
+    """Which ends when its run of the tests ends, however that happens."""
+    server = ForkServer()
+    program = ["-c", "import signal; print('ready', flush=True); signal.pause()"]
+    read, write = os.pipe()
+    _, descriptor, answers = server.start(program, {}, Path.cwd(), [0, write, 2])
+    os.close(write)
+    async with trio.lowlevel.FdStream(read) as output:
+        with answers, trio.fail_after(PATIENCE_S):
+            assert await output.receive_some() == b"ready\n"
+            server.end()
+            await trio.lowlevel.wait_readable(descriptor)
+            assert await output.receive_some() == b""
+    os.close(descriptor)
 
 
 async def test_a_command_is_forked_with_the_server_imported() -> None:
