@@ -96,11 +96,17 @@ class ForkServer:
     ) -> tuple[int, int, socket.socket]:
         """Start a program; returns its id, a descriptor of its process, and the socket that tells its end."""
         ours, theirs = socket.socketpair()
-        program = {"arguments": arguments, "env": dict(env), "cwd": str(cwd)}
-        with theirs:
-            socket.send_fds(self._control, [json.dumps(program).encode()], [*streams, theirs.fileno()])
-        said, (descriptor,), _, _ = socket.recv_fds(ours, MESSAGE_BYTES, 1)
-        return int(said), descriptor, ours
+        program = json.dumps({"arguments": arguments, "env": dict(env), "cwd": str(cwd)}).encode()
+        said = b""
+        descriptors: list[int] = []
+        with theirs, suppress(BrokenPipeError):
+            socket.send_fds(self._control, [program], [*streams, theirs.fileno()])
+        with suppress(ConnectionResetError):
+            said, descriptors, _, _ = socket.recv_fds(ours, MESSAGE_BYTES, 1)
+        if not said:
+            ours.close()
+            raise RuntimeError("The fork server has ended; its standard error says why.")
+        return int(said), descriptors[0], ours
 
     def end(self) -> None:
         """Let it end, and with it all programs that still run."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -101,6 +102,15 @@ async def test_no_program_outlives_its_fork_server() -> None:
             await trio.lowlevel.wait_readable(descriptor)
             assert await output.receive_some() == b""
     os.close(descriptor)
+
+
+def test_a_fork_server_that_has_ended_is_told() -> None:
+    server = ForkServer()
+    server.end()
+    server._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    theirs.close()
+    with server._control, pytest.raises(RuntimeError, match="has ended"):
+        server.start(["-c", "pass"], {}, Path.cwd(), [0, 1, 2])
 
 
 async def test_a_command_is_forked_with_the_server_imported() -> None:
