@@ -19,7 +19,7 @@ from trunkline.actors.formulas import price
 from trunkline.actors.formulas.json_values import is_short, json_encoded, json_value
 from trunkline.actors.formulas.price import Budget, TakesLong
 from trunkline.actors.runtime.owner_shares import OwnerShares
-from trunkline.actors.runtime.precedence import give_way
+from trunkline.actors.runtime.precedence import computed, give_way
 
 THREADS_MAX: Final = 2
 """Threads at one time, half of them of one owner."""
@@ -42,17 +42,15 @@ def switch_often() -> None:
 async def in_thread(work: Callable[..., Any], *arguments: Any) -> Any:
     """Do the work in a thread, and return or raise what it does. Long work calls `give_up_if_cancelled` at times."""
     budget = price.current() or Budget()
-    return await _threads().in_thread(
-        budget.owner, partial(budget.in_thread, partial(work, *arguments), give_up_if_cancelled)
-    )
+    priced = partial(budget.in_thread, partial(work, *arguments), give_up_if_cancelled)
+    return await _threads().in_thread(budget.owner, lambda: computed(budget.owner, priced))
 
 
 async def compute(budget: Budget, long: TakesLong) -> None:
     """Compute in a thread what did not fit into the event loop. Then the work that needs it can be begun again."""
     assert long.work is not None
-    await _threads().in_thread(
-        budget.owner, partial(budget.compute_in_thread, long.work, give_up_if_cancelled)
-    )
+    priced = partial(budget.compute_in_thread, long.work, give_up_if_cancelled)
+    await _threads().in_thread(budget.owner, lambda: computed(budget.owner, priced))
     budget.again()
 
 

@@ -20,7 +20,6 @@ from typing import Any, Final, TypeVar
 
 import trio
 
-from trunkline.actors.runtime.precedence import with_credit
 from trunkline.actors.values.errors import Overloaded
 
 T = TypeVar("T")
@@ -149,9 +148,7 @@ class OwnerShares:
         A cancelled caller returns when the work has ended; with `abandons` at once, and the place is taken until then.
         """
         place: Any = _PlaceOfThread(self, owner)  # has what `CapacityLimiter` has for this
-        return await trio.to_thread.run_sync(
-            with_credit, owner, work, limiter=place, abandon_on_cancel=abandons
-        )
+        return await trio.to_thread.run_sync(work, limiter=place, abandon_on_cancel=abandons)
 
     # Taking and leaving.
 

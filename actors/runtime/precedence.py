@@ -5,18 +5,24 @@ takes it, and keeps it for a whole switch interval; one call leaves it some ten 
 would make each call of all others wait a hundred times as long as it takes. Therefore work in threads calls `give_way`
 at least once a millisecond: it waits while the loop is busy, for PAUSE_MAX_S at most, so it goes on under any load.
 
+Of several threads that compute only one goes on at a time, and they take turns. They share one interpreter, so they
+would not be faster side by side, and the loop would have to wait for it for much longer: it gets the interpreter from
+one thread that computes after the switch interval, but two that leave it to each other make it wait for another one
+with each change. And each thread leaves the interpreter for a moment once a millisecond (`DOOR_S`).
+
 What is short needs no pauses: each owner has a credit of thread time, in which work goes on beside a busy loop. It is
 filled again at a rate that a few short reads a second need, so who reads much pauses as said, and who reads little is
 not slowed down by what others have the loop do.
 
-Owns the signs of the loop, which `LoopWatch` sets, the pause and the credits. Does not own the threads, nor the calls
-whose time is counted here (`http/calls/call_turns.py`).
+Owns the signs of the loop, which `LoopWatch` sets, the turns, the pauses and the credits. Does not own the threads, nor
+the calls whose time is counted here (`http/calls/call_turns.py`).
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Final, TypeVar
 
@@ -25,6 +31,12 @@ PAUSE_S: Final = 0.0002
 PAUSE_MAX_S: Final = 0.002
 """The longest pause at one time: work that looks each third of a millisecond keeps an eighth of the time."""
 
+WORK_NS: Final = 1_000_000
+"""So many nanoseconds a thread computes before it leaves the interpreter, whether the loop seems to be busy or not."""
+DOOR_S: Final = 0.00005
+"""The time in which the loop can take the interpreter. A loop that waited for its sockets cannot say that it is busy
+before it has the interpreter again. And a thread that reads the store leaves it often, but for too short a time: the
+loop is woken, comes too late, and never waits for a whole switch interval, after which it would be given it."""
 CREDIT_NS: Final = 15_000_000
 """The most credit of an owner, in nanoseconds."""
 CREDIT_SHARE: Final = 0.05
@@ -53,10 +65,52 @@ class _Loop:
 LOOP: Final = _Loop()
 
 
-class _Thread(threading.local):
-    """Until when the work of a thread has credit, by `time.perf_counter_ns`."""
+class _Turns:
+    """Whose turn it is among the threads that compute. Any thread may call its methods."""
 
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._taken = False
+        self._waiting: deque[threading.Lock] = deque()
+
+    @property
+    def wanted(self) -> bool:
+        """Whether a thread waits for its turn."""
+        return bool(self._waiting)
+
+    def take(self, *, first: bool) -> None:
+        """Wait for the turn, behind all that wait or before them."""
+        with self._mutex:
+            if not self._taken:
+                self._taken = True
+                return
+            given = threading.Lock()
+            given.acquire()
+            (self._waiting.appendleft if first else self._waiting.append)(given)
+        given.acquire()
+
+    def leave(self) -> None:
+        """Give the turn to who waits first."""
+        with self._mutex:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._taken = False
+
+
+_turns = _Turns()
+
+
+class _Thread(threading.local):
+    """What is known of a thread."""
+
+    computes = False
+    """Whether it has a turn, or waits for one in `give_way`."""
     credit_ends_ns = 0
+    """Until when its work has credit, by `time.perf_counter_ns`."""
+
+    works_until_ns = 0
+    """How long it goes on without leaving the interpreter to the loop."""
 
 
 _thread = _Thread()
@@ -65,15 +119,21 @@ _full_at_ns: dict[Hashable, int] = {}
 """When the credit of an owner is full again; of all others it is full now."""
 
 
-def with_credit(owner: Hashable, work: Callable[[], T]) -> T:
-    """Do some work in a thread, with the credit of an owner. The time it takes is charged to it."""
+def computed(owner: Hashable, work: Callable[[], T]) -> T:
+    """Do work that computes, in a thread: in turns with that of others, and with the credit of its owner.
+
+    The work calls `give_way` at least once a millisecond, and waits for nothing else than the disk. The time that it
+    takes is charged to the owner.
+    """
+    missing_ns = round(max(0, _full_at_ns.get(owner, 0) - time.perf_counter_ns()) * CREDIT_SHARE)
+    _turns.take(first=missing_ns < CREDIT_NS)
     began_ns = time.perf_counter_ns()
-    missing_ns = round(max(0, _full_at_ns.get(owner, 0) - began_ns) * CREDIT_SHARE)
-    _thread.credit_ends_ns = began_ns + CREDIT_NS - missing_ns
+    _thread.computes, _thread.credit_ends_ns = True, began_ns + CREDIT_NS - missing_ns
     try:
         return work()
     finally:
-        _thread.credit_ends_ns = 0
+        _thread.computes, _thread.credit_ends_ns = False, 0
+        _turns.leave()
         now_ns = time.perf_counter_ns()
         if len(_full_at_ns) >= _OWNERS_MAX:
             _forget_full(now_ns)
@@ -90,8 +150,21 @@ def _forget_full(now_ns: int) -> None:
 
 
 def give_way() -> None:
-    """In a thread that computes: let the event loop go first, unless its owner has credit left."""
-    if LOOP.busy and time.perf_counter_ns() >= _thread.credit_ends_ns:
-        until_s = time.monotonic() + PAUSE_MAX_S
-        while LOOP.busy and time.monotonic() < until_s:
-            time.sleep(PAUSE_S)
+    """In a thread that computes: let the event loop go first, unless its owner has credit left, and others in turn."""
+    thread = _thread
+    now_ns = time.perf_counter_ns()
+    pauses = LOOP.busy and now_ns >= thread.credit_ends_ns
+    if not pauses and now_ns < thread.works_until_ns and not (thread.computes and _turns.wanted):
+        return
+    if thread.computes:
+        _turns.leave()
+    try:
+        time.sleep(DOOR_S)
+        if pauses:
+            until_s = time.monotonic() + PAUSE_MAX_S
+            while LOOP.busy and time.monotonic() < until_s:
+                time.sleep(PAUSE_S)
+    finally:
+        if thread.computes:
+            _turns.take(first=time.perf_counter_ns() < thread.credit_ends_ns)
+        thread.works_until_ns = time.perf_counter_ns() + WORK_NS

@@ -25,7 +25,7 @@ import trio
 from trunkline.actors.runtime.actor import Actor, Stamp
 from trunkline.actors.runtime.mailbox import Mailbox, QueuedMessage
 from trunkline.actors.runtime.owner_shares import OwnerShares
-from trunkline.actors.runtime.precedence import give_way, with_credit
+from trunkline.actors.runtime.precedence import computed, give_way
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.registry import Registry
 from trunkline.actors.runtime.revocations import Revocations
@@ -353,7 +353,7 @@ class System:
         payer = self.payer()
         async with self.reads.place(payer):
             return await self.store.read(
-                lambda snapshot: with_credit(payer, partial(query, snapshot)), on_step=on_step or give_way
+                lambda snapshot: computed(payer, partial(query, snapshot)), on_step=on_step or give_way
             )
 
     def _open(self, ref: Ref, message: Message) -> Mailbox:

@@ -12,8 +12,8 @@ had no call waiting come first, for one call; then the others take turns, a call
 for about one pass, whoever else makes many. A call that waits keeps its connection, or its stream of HTTP/2, so these
 bound how many wait.
 
-Short passes have a price: fewer calls share a commit. So a pass has room for as long as a commit takes, and while all
-calls are those of one owner, nothing waits.
+Short passes have a price: fewer calls share a commit. So a pass has room for half as long as a commit takes, which is
+as long again for what begun calls have left to do; and while all calls are those of one owner, nothing waits.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from trunkline.actors.runtime.work import Work, current_work
 
 PASS_NS: Final = 1_000_000
 """A pass has room until calls have taken so many nanoseconds in it, those that had begun before among them; or until
-they have taken as long as a commit, if that is longer."""
+they have taken half as long as a commit, if that is longer."""
 ALONE_NS: Final = 1_000_000_000
 """After so long with calls of one owner only, nothing waits."""
 _SAMPLE: Final = 16
@@ -132,7 +132,7 @@ class CallTurns:
         before, before_s = self._commits_before
         commits, total_s = self._commits_before = self._commits()
         if commits > before:
-            self._pass_ns = max(PASS_NS, round((total_s - before_s) / (commits - before) * 1e9))
+            self._pass_ns = max(PASS_NS, round((total_s - before_s) / (commits - before) / 2 * 1e9))
 
     # The order.
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-import trio
-
 from trunkline.actors.contents.signatures import PUBLIC_PATH, Signatures
 from trunkline.actors.experience.rendering import RenderBounds, RenderingError, render
 from trunkline.actors.experience.replies import Page
@@ -16,7 +14,9 @@ from trunkline.actors.formulas import price
 from trunkline.actors.formulas.price import TakesLong
 from trunkline.actors.formulas.values import UNDEFINED
 from trunkline.actors.records.kind import Doc
+from trunkline.actors.runtime.computing import give_up_if_cancelled
 from trunkline.actors.runtime.owner_shares import OwnerShares
+from trunkline.actors.runtime.precedence import computed
 from trunkline.http.experiences.visits import Visit
 from trunkline.limits.table import Limits
 
@@ -94,8 +94,9 @@ class Pages:
             try:
                 text = price.inline(work)
             except TakesLong:
-                whole = partial(price.whole, work, trio.from_thread.check_cancelled)
-                text = await self._threads.in_thread(self._owner_of(site.application), whole)
+                owner = self._owner_of(site.application)
+                whole = partial(computed, owner, partial(price.whole, work, give_up_if_cancelled))
+                text = await self._threads.in_thread(owner, whole)
         except RenderingError as error:
             raise PageProblem(str(error)) from None
         content_type = site.view_docs[page.id]["headers"].get("content-type") or _HTML

@@ -13,7 +13,7 @@ from tests.actors.runtime.test_loop_watch import watch
 from tests.patience import PATIENCE_S
 from trunkline.actors.runtime import computing, precedence
 from trunkline.actors.runtime.loop_watch import LoopWatch
-from trunkline.actors.runtime.precedence import LOOP, give_way, with_credit
+from trunkline.actors.runtime.precedence import LOOP, computed, give_way
 
 __all__ = ["watch"]
 
@@ -25,7 +25,8 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     sleep = time.sleep
 
     def counted(seconds: float) -> None:
-        seen.append(threading.current_thread().name)
+        if seconds == precedence.PAUSE_S:
+            seen.append(threading.current_thread().name)
         sleep(seconds)
 
     monkeypatch.setattr(time, "sleep", counted)
@@ -81,7 +82,7 @@ async def test_work_of_an_owner_with_credit_does_not_pause(
     monkeypatch.setattr(precedence, "CREDIT_NS", round(PATIENCE_S * 1e9))  # however slow this machine is
     await trio.lowlevel.checkpoint()
     assert LOOP.busy
-    in_a_thread(lambda: with_credit("quiet", give_way))
+    in_a_thread(lambda: computed("quiet", give_way))
     assert pauses == []
     in_a_thread(give_way)
     assert pauses, "work of nobody has none"
@@ -100,7 +101,7 @@ async def test_work_of_an_owner_who_has_used_the_credit_pauses(
             pass
         give_way()
 
-    in_a_thread(lambda: with_credit("greedy", longer_than_the_credit))
+    in_a_thread(lambda: computed("greedy", longer_than_the_credit))
     assert pauses
     left_ns = precedence._full_at_ns["greedy"] - time.perf_counter_ns()
     assert left_ns <= precedence.CREDIT_NS / precedence.CREDIT_SHARE, (
@@ -108,11 +109,70 @@ async def test_work_of_an_owner_who_has_used_the_credit_pauses(
     )
     precedence._full_at_ns["greedy"] += round(PATIENCE_S * 1e9)
     pauses.clear()
-    in_a_thread(lambda: with_credit("greedy", give_way))
+    in_a_thread(lambda: computed("greedy", give_way))
     assert pauses
 
 
 async def test_owners_whose_credit_is_full_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(precedence, "_full_at_ns", dict.fromkeys(range(1_024), 0))
-    with_credit("another", lambda: None)
+    computed("another", lambda: None)
     assert list(precedence._full_at_ns) == ["another"]
+
+
+async def test_threads_that_compute_take_turns_and_who_has_credit_comes_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(precedence, "_full_at_ns", {"greedy": time.perf_counter_ns() + 10**15})
+    order: list[str] = []
+    begun, others_wait = threading.Event(), threading.Event()
+
+    def long() -> None:
+        begun.set()
+        assert others_wait.wait(PATIENCE_S)
+        order.append("long")
+        give_way()
+        order.append("long again")
+
+    threads = [threading.Thread(target=computed, args=("greedy", long))]
+    threads[0].start()
+    assert begun.wait(PATIENCE_S)
+    for owner in ("greedy", "quiet"):
+        waiting = len(precedence._turns._waiting)
+        threads.append(
+            threading.Thread(target=computed, args=(owner, lambda owner=owner: order.append(owner)))
+        )
+        threads[-1].start()
+        while len(precedence._turns._waiting) == waiting:
+            await trio.lowlevel.checkpoint()
+    assert order == [], "one at a time"
+    others_wait.set()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert order == ["long", "quiet", "greedy", "long again"]
+    assert not precedence._turns._taken
+
+
+async def test_a_thread_leaves_the_interpreter_at_times_while_the_loop_seems_to_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It cannot say that it is busy before it has the interpreter."""
+    assert not LOOP.busy
+    doors: list[float] = []
+    monkeypatch.setattr(time, "sleep", doors.append)
+
+    def long() -> None:
+        until_ns = time.perf_counter_ns() + 3 * precedence.WORK_NS
+        while time.perf_counter_ns() < until_ns:
+            give_way()
+
+    in_a_thread(lambda: computed("anybody", long))
+    assert set(doors) == {precedence.DOOR_S}
+
+
+async def test_a_turn_ends_also_where_the_work_fails() -> None:
+    def fails() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        computed("anybody", fails)
+    assert not precedence._turns._taken

@@ -108,11 +108,11 @@ async def test_only_as_many_begin_as_a_pass_has_room_for() -> None:
     assert order == ["a", "b", "c"]
 
 
-async def test_a_pass_has_room_for_as_long_as_a_commit_takes() -> None:
+async def test_a_pass_has_room_for_half_as_long_as_a_commit_takes() -> None:
     turns, order = turns_of((10, 10 * COMMITS_S)), list[str]()
     put_off(turns, order, "a", "b")
     await begun(turns, 2, order)
-    LOOP.calls_ns = round(COMMITS_S * 1e9) - 1
+    LOOP.calls_ns = round(COMMITS_S / 2 * 1e9) - 1
     assert turns.has_room
     LOOP.calls_ns += 1
     assert not turns.has_room
