@@ -26,7 +26,8 @@ _JOB_ENDS: Final = "The same, also while the job works: it ends as `errored` wit
 ACTING: Final = (
     Acting(
         "Workflows, custom nodes and their versions, also when timers, webhooks, endpoints or buttons start them",
-        "Who last wrote, enabled or deployed them. A custom node also needs the rights of its own author.",
+        "Who last wrote, enabled or deployed them, also for what triggers tell them. A custom node also needs the "
+        "rights of its own author.",
         _AUTHOR_ENDS,
     ),
     Acting("`LosantApiNode` with `apiTokenTemplate`", "The bearer of that token", "With the token."),

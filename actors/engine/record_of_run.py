@@ -77,6 +77,36 @@ def run_record(
     )
 
 
+def unrun_record(
+    entry: Queued,
+    record: TriggerRecord,
+    compiled: CompiledFlow,
+    now_ms: int,
+    outcome: Outcome,
+    error: tuple[str, str],
+    raw: bytes | None,
+) -> RunRecord:
+    """The record of a trigger that was not run, with the name and the sentence of the error.
+
+    `raw` is the trigger, if the record is to show it.
+    """
+    return RunRecord(
+        outcome=outcome,
+        version=compiled.version,
+        version_id=compiled.version_id,
+        trigger_type=record.type,
+        trigger_key=record.key,
+        trigger_id=record.cause.trigger_id,
+        queued_ms=entry.queued_ms,
+        began_ms=now_ms,
+        ended_ms=now_ms,
+        error=[-1, *error],
+        device=record.cause.device,
+        replays=record.cause.replays,
+        trigger=None if raw is None else packed(raw),
+    )
+
+
 def last_nodes(run: Run) -> Callable[[], str]:
     """What tells the types of the last nodes that a run has visited: one of them took the time.
 

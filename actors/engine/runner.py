@@ -22,13 +22,14 @@ from trunkline.actors.engine.error_runs import error_cause, error_watchers, faul
 from trunkline.actors.engine.errors import RunFailed
 from trunkline.actors.engine.executor import execute
 from trunkline.actors.engine.programs import CompiledFlow, Programs
-from trunkline.actors.engine.record_of_run import last_nodes, run_record
+from trunkline.actors.engine.record_of_run import last_nodes, run_record, unrun_record
 from trunkline.actors.engine.share import Share
 from trunkline.actors.engine.told import Told
+from trunkline.actors.engine.trigger_rights import refusal_of
 from trunkline.actors.engine.visit import Bounds, Run
 from trunkline.actors.engine.world import RunWorld
 from trunkline.actors.flows.kind import FLOW
-from trunkline.actors.flows.run_records import RUN_TOPIC, RunRecord, packed
+from trunkline.actors.flows.run_records import RUN_TOPIC, RunRecord
 from trunkline.actors.organizations.mandates import Authors
 from trunkline.actors.records.mandate import Mandates
 from trunkline.actors.records.owners import Owners
@@ -180,6 +181,10 @@ class FlowRunner:
         began_ms = self._system.clock.wall_ms()
         if entry.attempts and not self._begin_again(entry, record, raw, compiled, began_ms):
             return
+        if (refused := refusal_of(self._authors, record, compiled.program.mandates)) is not None:
+            kept = unrun_record(entry, record, compiled, began_ms, "failed", ("Forbidden", refused), None)
+            self._leave_out(entry, kept, compiled.version_id)
+            return
         authors = [compiled.program.mandates]
         run = Run(
             self._bounds,
@@ -239,7 +244,9 @@ class FlowRunner:
         attempts_max = self._system.limits.run_attempts_max
         if entry.attempts >= attempts_max:
             sentence = f"The server has stopped {attempts_max} times during this run; it is not tried again."
-            self._abandon(entry, record, raw, compiled, now_ms, sentence)
+            error = "RunAbandoned", sentence
+            kept = unrun_record(entry, record, compiled, now_ms, "abandoned", error, raw)
+            self._leave_out(entry, kept, compiled.version_id)
             return False
         self._note_attempts(entry, entry.attempts)
         self._ends.flush()
@@ -308,32 +315,12 @@ class FlowRunner:
         for key, _ in self._leftover.pop(number, ()):
             self._ends.remove(key)
 
-    def _abandon(
-        self,
-        entry: Queued,
-        record: TriggerRecord,
-        raw: bytes,
-        compiled: CompiledFlow,
-        now_ms: int,
-        sentence: str,
-    ) -> None:
-        kept = RunRecord(
-            outcome="abandoned",
-            version=compiled.version,
-            version_id=compiled.version_id,
-            trigger_type=record.type,
-            trigger_key=record.key,
-            trigger_id=record.cause.trigger_id,
-            queued_ms=entry.queued_ms,
-            began_ms=now_ms,
-            ended_ms=now_ms,
-            error=[-1, "RunAbandoned", sentence],
-            device=record.cause.device,
-            trigger=packed(raw),
-        )
-        self._ends.keep(entry.application, entry.flow, entry.number, kept)
-        counts = {"runs": 1, "failed": 1}
-        self._ends.count(entry.application, entry.flow, compiled.version_id, now_ms, counts)
+    def _leave_out(self, entry: Queued, kept: RunRecord, version_id: bytes) -> None:
+        """Store why a trigger is not run, and remove it."""
+        ends, application, flow = self._ends, entry.application, entry.flow
+        if ends.may_keep(application, flow, kept.ended_ms, failed=True):
+            ends.keep(application, flow, entry.number, kept)
+        ends.count(application, flow, version_id, kept.ended_ms, {"runs": 1, "failed": 1})
         self._remove(entry)
 
     def _queue_error_runs(
