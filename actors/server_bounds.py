@@ -225,7 +225,8 @@ BOUNDS: Final = (
         "Contents of files",
         "Their bytes",
         ("files_bytes_max",),
-        "None yet: `application_files_bytes_max` bounds those of an application. Operators set what the disk holds.",
+        "Owner: in the last tenth, the files of an owner have at most as many bytes as stay free. Besides, an "
+        "application has at most `application_files_bytes_max`.",
         ("actors/contents/contents.py",),
     ),
     ServerBound(

@@ -185,7 +185,8 @@ class Limits:
     files_bytes_max: int = _bound(
         500 * GB,
         "bytes",
-        "The contents of all files; above it uploads get 507. Set it to what the disk can hold.",
+        "The contents of all files; above it uploads get 507. Set it to what the disk can hold. In the last tenth, the "
+        "files of an owner have at most as many bytes as stay free.",
     )
     application_files_bytes_max: int = _bound(
         50 * GB, "bytes", "One application must not use all room for files.", "application"

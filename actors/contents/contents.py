@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import structlog
 import trio
 
-from trunkline.actors.contents.named import PIECE_BYTES, applications, counted_bytes, name_of
+from trunkline.actors.contents.named import PIECE_BYTES, counted_bytes, name_of
+from trunkline.actors.contents.room import Room
 from trunkline.actors.contents.signatures import Link, Policy, Signatures
 from trunkline.actors.records.kinds import APPLICATION
 from trunkline.actors.records.owners import Owners
@@ -68,8 +69,8 @@ class Contents:
         self._removing: frozenset[bytes] = frozenset()
         """Contents that the sweep is removing, by the key of their marker."""
         self.signatures = signatures
-        self.writing_bytes = 0
-        """The bytes of contents that are being written."""
+        self.writing: Counter[bytes] = Counter()
+        """The bytes of contents that are being written, by owner."""
 
     # For the owners of records, in a turn.
 
@@ -147,7 +148,7 @@ class Contents:
     def draft(self, application: bytes, content: bytes, bytes_max: int) -> ContentDraft:
         """Begin to write a reserved content piece by piece. Without `finish` nothing is kept."""
         draft = self._store.write(name_of(application, content))
-        return ContentDraft(self, draft, bytes_max)
+        return ContentDraft(self, draft, application, bytes_max)
 
     def write_blocking(
         self,
@@ -161,11 +162,13 @@ class Contents:
         The reservation must not expire meanwhile.
         """
         try:
-            room = self.room_bytes()
+            room = self.room(application)
             with self._store.write(name_of(application, content)) as draft:
 
                 def add(piece: bytes) -> None:
-                    check_size(draft.stored.size_bytes + len(piece), bytes_max, room)
+                    size_bytes = draft.stored.size_bytes + len(piece)
+                    _check_size(size_bytes, bytes_max)
+                    room.check(size_bytes)
                     draft.write(piece)
 
                 fill(add)
@@ -220,14 +223,14 @@ class Contents:
         raw = snapshot.get(keys.META, key)
         return raw is not None and decode(raw) != 0 and key not in self._removing
 
-    def room_bytes(self) -> int:
-        """How many bytes more the contents of this server may have. Blocks."""
+    def room(self, application: bytes) -> Room:
+        """The room for one more content of an application on this server. Blocks."""
         with self._system.store.snapshot() as snapshot:
-            used = sum(
-                counted_bytes(snapshot.get(keys.COUNTS, keys.content_count_key(application)))
-                for application in applications(snapshot)
-            )
-        return self._system.limits.files_bytes_max - used - self.writing_bytes
+            return Room(snapshot, application, self._system.limits.files_bytes_max, self.writing)
+
+    def payer(self, application: bytes) -> bytes:
+        """Whose share a content of an application takes."""
+        return self._system.component(Owners).of(application)
 
     async def in_thread(self, call: Callable[[], T], application: bytes | None = None) -> T:
         """Run a call of the object store in a worker thread. Raises DomainError for its failures.
@@ -306,17 +309,19 @@ class ContentDraft:
     Small pieces are gathered; at most one piece is in memory and one is being written.
     """
 
-    def __init__(self, contents: Contents, draft: Draft, bytes_max: int) -> None:
+    def __init__(self, contents: Contents, draft: Draft, application: bytes, bytes_max: int) -> None:
         self._contents = contents
+        self._application = application
+        self._payer = contents.payer(application)
         self._draft = draft
         self._bytes_max = bytes_max
-        self._room = 0
+        self._room: Room | None = None
         self._gathered = bytearray()
         self.size_bytes = 0
 
     async def __aenter__(self) -> ContentDraft:
-        def begin() -> int:
-            room = self._contents.room_bytes()
+        def begin() -> Room:
+            room = self._contents.room(self._application)
             self._draft.__enter__()
             return room
 
@@ -326,8 +331,10 @@ class ContentDraft:
     async def write(self, piece: bytes) -> None:
         """Add a piece. Raises PayloadTooLarge or StorageFull."""
         self.size_bytes += len(piece)
-        self._contents.writing_bytes += len(piece)
-        check_size(self.size_bytes, self._bytes_max, self._room)
+        self._contents.writing[self._payer] += len(piece)
+        _check_size(self.size_bytes, self._bytes_max)
+        assert self._room is not None
+        self._room.check()
         self._gathered += piece
         if len(self._gathered) >= PIECE_BYTES:
             await self._write_gathered()
@@ -350,21 +357,20 @@ class ContentDraft:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._contents.writing_bytes -= self.size_bytes
+        writing = self._contents.writing
+        writing[self._payer] -= self.size_bytes
+        if not writing[self._payer]:
+            del writing[self._payer]
         with trio.CancelScope(shield=True):
             # Also of a call that is cancelled nothing may be left; it takes a moment.
             await self._contents.in_thread(lambda: self._draft.__exit__(kind, error, trace))
 
 
-def check_size(size_bytes: int, bytes_max: int, room_bytes: int) -> None:
-    """Raise PayloadTooLarge or StorageFull for a content of this size."""
+def _check_size(size_bytes: int, bytes_max: int) -> None:
+    """Raise PayloadTooLarge for a content of this size."""
     if size_bytes > bytes_max:
         raise PayloadTooLarge(
             f"The file has more than {bytes_max} bytes, which is the most that is taken here."
-        )
-    if size_bytes > room_bytes:
-        raise StorageFull(
-            "The files of this server have reached the limit that the operator has set; nothing was stored."
         )
 
 

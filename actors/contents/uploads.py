@@ -116,7 +116,9 @@ class Upload:
         if complete is None:
             self._draft = contents.draft(*ids, uploads.bytes_max(policy))
         else:
-            self._draft = ContentDraft(contents, HashOnly(), policy.size_bytes or complete.size_bytes)
+            self._draft = ContentDraft(
+                contents, HashOnly(), policy.application, policy.size_bytes or complete.size_bytes
+            )
         self._held = AsyncExitStack()
 
     async def __aenter__(self) -> Upload:

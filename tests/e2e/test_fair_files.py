@@ -7,13 +7,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+import pytest
 import trio
 
 from tests.e2e.conftest import Json, Server
 from tests.e2e.neighbours import Tenant, neighbours
 from tests.e2e.sse_client import until
+from trunkline.actors.contents.contents import Contents
 from trunkline.actors.contents.downloads import Downloads
 from trunkline.actors.contents.uploads import Uploads
+from trunkline.actors.values.errors import StorageFull
 
 LARGE = bytes(12_000_000)
 """More than sockets hold."""
@@ -90,3 +93,41 @@ async def test_stalled_uploads_cost_their_owner_only(start_server: Any) -> None:
         await until(lambda: uploads.running == 4)
         assert await status(server, await public_file(quiet, quiet.applications[0], SMALL), "10.0.0.1") == 200
         assert uploads.running == 4
+
+
+async def test_one_owner_cannot_fill_the_room_for_files_of_the_server(start_server: Any) -> None:
+    """Nine tenths may be one owner's; in the last one an owner has as many bytes as stay free."""
+    async with start_server(limits={"files_bytes_max": 100_000}) as server:
+        greedy, quiet = await neighbours(server, 4)
+
+        async def put(tenant: Tenant, application: str, size: int) -> str:
+            """Upload a file of so many bytes; the sentence if it is refused."""
+            form = (await order(tenant, application, size))["upload"]
+            async with server.client("") as client:
+                sent = await client.post(form["url"], data=form["fields"], files={"file": ("a", bytes(size))})
+            assert sent.status_code in (200, 507), sent.text
+            return "" if sent.is_success else str(sent.json()["message"])
+
+        for application in greedy.applications[:3]:
+            assert await put(greedy, application, 30_000) == ""
+        refused = await put(greedy, greedy.applications[3], 1)
+        assert "The files of this owner would have 90001 bytes, and 9999 would stay free" in refused
+        assert "files_bytes_max" in refused
+        place = quiet.applications[0]
+        assert await put(quiet, place, 5_000) == ""
+        assert "would have 5001 bytes, and 4999 would stay free" in await put(quiet, place, 1)
+        assert not server.system.component(Contents).writing
+
+
+async def test_uploads_at_the_same_time_count_together_for_the_room(start_server: Any) -> None:
+    async with start_server(limits={"files_bytes_max": 100_000}) as server:
+        greedy, _ = await neighbours(server, 2)
+        contents = server.system.component(Contents)
+        ids = [bytes.fromhex(each.rpartition("/")[2]) for each in greedy.applications]
+        async with (
+            contents.draft(ids[0], bytes(12), 60_000) as one,
+            contents.draft(ids[1], bytes(12), 60_000) as two,
+        ):
+            await one.write(bytes(50_000))
+            with pytest.raises(StorageFull, match="operator"):
+                await two.write(bytes(50_001))
