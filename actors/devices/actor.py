@@ -336,23 +336,25 @@ class Device(DeviceConnection):
     def _checked(self, reports: list[StateReport], now_ms: int) -> list[tuple[int, dict[int, Any]]]:
         self._check_count(len(reports))
         checked: list[tuple[int, dict[int, Any]]] = []
+        given = self._given_ms, self._given_at_ms
         try:
             for report in reports:
                 checked.append(self._check(report, now_ms))  # noqa: PERF401 - how many passed is part of the refusal
         except Invalid as refusal:
+            self._given_ms, self._given_at_ms = given  # what is refused takes no time
             raise Invalid(f"[{len(checked)}].{refusal.message}") from None
         return checked
 
     def _check(self, report: StateReport, now_ms: int) -> tuple[int, dict[int, Any]]:
         """Return the report as it will be stored. Raises `Invalid`."""
-        time_ms = self._given_time(now_ms) if report.time is None else self._time(report.time, now_ms)
+        time_ms = None if report.time is None else self._time(report.time, now_ms)
         point = self.attributes.point(report.data, self.system.limits.string_bytes_max)
         if report.meta is not msgspec.UNSET:
             check_nesting(report.meta, "meta")
             point[META] = report.meta
         if report.flow_version is not msgspec.UNSET:
             point[FLOW_VERSION] = report.flow_version
-        return time_ms, point
+        return self._given_time(now_ms) if time_ms is None else time_ms, point
 
     def _given_time(self, now_ms: int) -> int:
         """The time of a state that has none: when it arrives, or the first millisecond after the newest state.

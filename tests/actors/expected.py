@@ -40,8 +40,13 @@ class Device:
     commands: list[tuple[int, str]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
-    def report(self, time_ms: int, data: dict[str, Any]) -> None:
-        """A later report of one millisecond replaces the values that it carries, and no others."""
+    def report(self, time_ms: int | None, data: dict[str, Any], now_ms: int) -> None:
+        """A later report of one millisecond replaces the values that it carries, and no others.
+
+        One without a time comes now, or a millisecond after the newest.
+        """
+        if time_ms is None:
+            time_ms = max(now_ms, max(self.points, default=-1) + 1)
         for name, value in data.items():
             number = _NUMBERS[name]
             self.points.setdefault(time_ms, {})[number] = value
@@ -93,10 +98,10 @@ class Expected:
         for device in self._present(ref):
             device.deleted = True
 
-    def report(self, ref: Ref, states: list[tuple[int, dict[str, Any]]]) -> None:
+    def report(self, ref: Ref, states: list[tuple[int | None, dict[str, Any]]], now_ms: int) -> None:
         for device in self._present(ref):
             for time_ms, data in states:
-                device.report(time_ms, data)
+                device.report(time_ms, data, now_ms)
 
     def command(self, refs: list[Ref], name: str) -> None:
         self.moment += 1

@@ -116,21 +116,25 @@ class Simulation(World):
         ref, chance = self._device(), self.chance
         now_ms = self.system.clock.wall_ms()
         invalid = chance.random() < 0.08
-        states: list[tuple[int, dict[str, Any]]] = []
+        states: list[tuple[int | None, dict[str, Any]]] = []
         for _ in range(chance.choice((1, 1, 1, 3))):
             values = {"a": chance.randrange(100), "b": chance.randrange(100), "label": chance.choice("xyz")}
             chosen = chance.sample(list(values), chance.randint(1, 3))
-            # Times are few, so that reports meet; without one it is now.
-            time_ms = chance.choice((now_ms, START_MS, START_MS + 1, now_ms - 1000))
+            time_ms = chance.choice(
+                (None, START_MS, START_MS + 1, now_ms - 1000)
+            )  # few, so that reports meet
             states.append((time_ms, {name: values[name] for name in chosen}))
         body = [
-            devices.StateReport(data=data, time=None if time_ms == now_ms else iso(time_ms))
+            devices.StateReport(data=data, time=None if time_ms is None else iso(time_ms))
             for time_ms, data in states
         ]
         if invalid:
             body.append(devices.StateReport(data={"unheard of": 1}))
         await self._ask(
-            ref, devices.SendState(body=body), partial(self.expected.report, ref, states), invalid=invalid
+            ref,
+            devices.SendState(body=body),
+            partial(self.expected.report, ref, states, now_ms),
+            invalid=invalid,
         )
 
     async def command(self) -> None:

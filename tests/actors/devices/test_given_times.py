@@ -7,7 +7,7 @@ import pytest
 from tests.actors.house import START_MS, House, at
 from trunkline.actors.devices.link_messages import ReportFrame
 from trunkline.actors.devices.messages import StateReport
-from trunkline.actors.values.errors import TooManyRequests
+from trunkline.actors.values.errors import Invalid, TooManyRequests
 from trunkline.actors.values.timestamps import DAY_MS
 
 
@@ -61,3 +61,12 @@ async def test_states_without_a_time_do_not_run_away_from_the_clock(house: House
         {"time": at(10_000), "data": {"a": 2}},
         {"time": at(10_001), "data": {"a": 4}},
     ]
+
+
+async def test_a_refused_call_takes_no_time(house: House) -> None:
+    device = await house.device()
+    states = [{"data": {"a": 1}}, {"data": {"a": 2}}, {"data": {"unheard of": 3}}]
+    with pytest.raises(Invalid):
+        await house.report(device, *states, as_array=True)
+    await house.report(device, {"data": {"a": 4}})
+    assert await house.states(device) == [{"time": at(0), "data": {"a": 4}}]
