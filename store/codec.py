@@ -8,7 +8,8 @@ whether two values are equal.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from io import BytesIO
 from typing import Any
 
 import cbor2
@@ -63,9 +64,49 @@ def encode_numbered(values: Mapping[int, Any]) -> bytes:
     return raw
 
 
+def encode_with(values: Mapping[str, Any], name: str, encoded: bytes) -> bytes:
+    """Return the bytes of a small map in which `name` has a value that is encoded already; it stands at the end."""
+    others = {key: value for key, value in values.items() if key != name}
+    if len(others) + 1 >= _SMALL:
+        raise ValueError(f"the map has {len(others) + 1} names, not fewer than {_SMALL}")
+    return _MAPS[len(others) + 1] + encode(others)[1:] + encode(name) + encoded
+
+
 def decode(raw: bytes) -> Any:
     """Return the value that was encoded. Raises ValueError if `raw` is no CBOR."""
     try:
         return cbor2.loads(raw)
     except cbor2.CBORDecodeError as error:
         raise ValueError(f"no CBOR: {error}") from error
+
+
+def decode_in_parts(raw: bytes, look: Callable[[], None]) -> Any:
+    """Return the same as `decode`. The two outer levels of lists and maps are decoded item by item.
+
+    `look` is called after each item. So other threads work meanwhile, and `look` may raise to end it.
+    """
+    file = BytesIO(raw)
+    try:
+        return _parts(file, cbor2.CBORDecoder(file), look, _LEVELS)
+    except (cbor2.CBORDecodeError, IndexError) as error:
+        raise ValueError(f"no CBOR: {error}") from error
+
+
+_LIST, _MAP = 4, 5
+_LEVELS = 2
+
+
+def _parts(file: BytesIO, decoder: cbor2.CBORDecoder, look: Callable[[], None], levels: int) -> Any:
+    start = file.tell()
+    initial = file.read(1)[0]
+    kind, length = initial >> 5, initial & 31
+    if not levels or kind not in (_LIST, _MAP) or length > _SMALL + 3:
+        file.seek(start)
+        value = decoder.decode()
+        look()
+        return value
+    if length >= _SMALL:
+        length = int.from_bytes(file.read(1 << length - _SMALL), "big")
+    if kind == _LIST:
+        return [_parts(file, decoder, look, levels - 1) for _ in range(length)]
+    return {decoder.decode(): _parts(file, decoder, look, levels - 1) for _ in range(length)}

@@ -19,7 +19,7 @@ from trunkline.actors.engine.errors import RunFailed
 from trunkline.actors.engine.executor import execute
 from trunkline.actors.engine.heavy_work import is_large
 from trunkline.actors.engine.program import compile_program, node_problems
-from trunkline.actors.engine.programs import Programs
+from trunkline.actors.engine.programs import INLINE_BYTES_MAX, Programs
 from trunkline.actors.engine.share import Share
 from trunkline.actors.engine.snapshots import BYTES_MAX, SNAPSHOTS_MAX, Snapshots
 from trunkline.actors.engine.visit import Bounds, NodeStep, Problem, Program, Run, Visit
@@ -30,7 +30,7 @@ from trunkline.actors.flows.kind import DEVELOP, FLOW
 from trunkline.actors.flows.versions import find_version, no_version
 from trunkline.actors.formulas.errors import FormulaError
 from trunkline.actors.formulas.paths import Path, compile_path
-from trunkline.actors.formulas.price import Budget, charged
+from trunkline.actors.formulas.price import Budget, charged, spend
 from trunkline.actors.organizations.mandates import Authors
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.messages import Creator
@@ -48,7 +48,7 @@ from trunkline.actors.values.terms import Timestamp
 from trunkline.actors.values.timestamps import iso, parse_report_time
 from trunkline.limits.table import Limits
 from trunkline.store import keys
-from trunkline.store.codec import decode
+from trunkline.store.codec import decode, decode_in_parts
 
 
 class Stub(Body, frozen=True):
@@ -110,7 +110,7 @@ class FlowTester(Actor):
         definition: Doc
         if body.definition is UNSET:
             stored = get(keys.FLOWS, keys.flow_definition_key(application, flow, version.id))
-            definition = {} if stored is None else decode(stored)
+            definition = {} if stored is None else await _decoded(stored)
         else:
             definition = msgspec.to_builtins(body.definition)
             check_definition(definition, record["flowClass"], self.system.limits, at="definition.")
@@ -125,6 +125,16 @@ class FlowTester(Actor):
         run.memory = self.system.component(BranchMemory)
         run.find_program = partial(self.system.component(Programs).custom_node, application)
         return await dry_run(definition, body, run)
+
+
+async def _decoded(stored: bytes) -> Doc:
+    """A definition, decoded in a thread if it is long."""
+    definition: Doc = (
+        decode(stored)
+        if len(stored) <= INLINE_BYTES_MAX
+        else await in_thread(decode_in_parts, stored, partial(spend, 1))
+    )
+    return definition
 
 
 def tester_ref(application: bytes, flow: bytes) -> Ref:

@@ -4,26 +4,36 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
+import trio
 
 from trunkline.actors.engine.program import compile_program
+from trunkline.actors.engine.share import Share
 from trunkline.actors.engine.visit import CustomNode, FindProgram, Program
 from trunkline.actors.flows.changes import FlowChanges
 from trunkline.actors.flows.definition import trigger_at
 from trunkline.actors.flows.kind import AUTHORS, CLASSES, DEFAULT, FLOW
 from trunkline.actors.flows.versions import find_version
+from trunkline.actors.formulas import price
+from trunkline.actors.formulas.price import computed
 from trunkline.actors.records.kind import Doc
 from trunkline.actors.records.mandate import mandates_of
+from trunkline.actors.records.owners import Owners
+from trunkline.actors.runtime.computing import compute
 from trunkline.actors.runtime.host import Host
+from trunkline.actors.triggers.queue import Queued
 from trunkline.actors.values.global_values import global_values
 from trunkline.actors.values.ids import ROOT
 from trunkline.store import keys
-from trunkline.store.codec import decode
+from trunkline.store.codec import decode, decode_in_parts, encode
 
 KEPT_MAX: Final = 1_000
 """Compiled versions in memory."""
+INLINE_BYTES_MAX: Final = 131_072
+"""Bytes of a stored definition that is made ready in the event loop."""
+_NOTHING: Final = encode({})
 
 
 class CompiledFlow(msgspec.Struct, frozen=True):
@@ -49,6 +59,28 @@ class CompiledFlow(msgspec.Struct, frozen=True):
         return trigger_at(self.triggers, index, type, key)
 
 
+class _Made(NamedTuple):
+    """What is made of the stored bytes of a definition."""
+
+    stored: bytes
+    triggers: list[Doc]
+    globals: Doc
+    custom_node: Doc
+    program: Program
+
+
+def _make(stored: bytes) -> _Made:
+    price.spend(len(stored) * price.INLINE_STEPS // INLINE_BYTES_MAX)
+    definition: Doc = decode_in_parts(stored, partial(price.spend, 1))
+    return _Made(
+        stored,
+        definition.get("triggers", []),
+        global_values(definition.get("globals", [])),
+        definition.get("customNodeConfig") or {},
+        compile_program(definition),
+    )
+
+
 class Programs:
     """The compiled workflows of one system. A component."""
 
@@ -59,7 +91,10 @@ class Programs:
         system.component(FlowChanges).listen(self._changed)
 
     def get(self, application: bytes, flow: bytes, version: str | None) -> CompiledFlow | None:
-        """The version of this name, or the default version; None if there is none."""
+        """The version of this name, or the default version; None if there is none.
+
+        With a budget of work (`formulas/price.py`) it raises `TakesLong` for a definition that is long to make.
+        """
         if self._epoch != self._system.journal.epoch:
             self._epoch = self._system.journal.epoch
             self._found.clear()
@@ -75,6 +110,23 @@ class Programs:
         else:
             self._found.move_to_end(place)
         return found
+
+    async def get_for_run(
+        self, entry: Queued, version: str | None, owners: Owners, share: Share
+    ) -> CompiledFlow | None:
+        """The same for a run that has the turn. A long definition is made in a thread, while others have the turn."""
+        budget = price.Budget(owners.of(entry.application))
+        while True:
+            try:
+                with price.charged(budget):
+                    return self.get(entry.application, entry.flow, version)
+            except price.TakesLong as long:
+                share.leave()
+                try:
+                    await compute(budget, long)
+                finally:
+                    with trio.CancelScope(shield=True):
+                        await share.enter()
 
     def custom_node(self, application: bytes, flow: bytes, version: str | None) -> CustomNode | None:
         """The custom node, in the version of this name, or in its default version; None if there is none."""
@@ -96,7 +148,7 @@ class Programs:
         if version is None:
             return None
         stored = get(keys.FLOWS, keys.flow_definition_key(application, flow, version.id))
-        definition: Doc = {} if stored is None else decode(stored)
+        made = self._made(stored or _NOTHING)
         saved = record if version.id == ROOT else version.doc
         identity = {
             "applicationId": application.hex(),
@@ -111,13 +163,22 @@ class Programs:
             version.name,
             version.id,
             record["enabled"] and version.doc.get("enabled", True) and record["flowClass"] in CLASSES,
-            definition.get("triggers", []),
-            global_values(definition.get("globals", [])),
-            definition.get("customNodeConfig") or {},
-            compile_program(definition)._replace(flow=flow.hex(), mandates=mandates_of(saved.get(AUTHORS))),
+            made.triggers,
+            made.globals,
+            made.custom_node,
+            made.program._replace(flow=flow.hex(), mandates=mandates_of(saved.get(AUTHORS))),
             identity,
             partial(self.custom_node, application),
         )
+
+    def _made(self, stored: bytes) -> _Made:
+        """A definition, decoded and made ready at the price of its bytes: a long one in a thread."""
+        while True:
+            made: _Made = computed(_make, stored)
+            if (budget := price.current()) is not None:
+                budget.keep()
+            if made.stored == stored:
+                return made  # else it was saved anew, while a thread was at the one before
 
     def _changed(self, application: bytes, flow: bytes) -> None:
         for place in [place for place in self._found if place[:2] == (application, flow)]:

@@ -172,7 +172,7 @@ class FlowRunner:
         if raw is None:
             return
         record = decode_trigger(raw)
-        compiled = self._programs.get(entry.application, entry.flow, record.version)
+        compiled = await self._programs.get_for_run(entry, record.version, self._owners, self._share)
         at = None if compiled is None else compiled.trigger(record.index, record.type, record.key)
         application = self._told.application(entry.application)
         if compiled is None or at is None or application is None or not compiled.is_enabled:

@@ -48,3 +48,36 @@ edges = st.sampled_from([2**bits + by for bits in (0, 8, 16, 32, 64) for by in (
 )
 def test_a_numbered_map_has_the_bytes_of_any_other(values: dict[int, Any]) -> None:
     assert codec.encode_numbered(values) == codec.encode(values)
+
+
+@pytest.mark.parametrize("others", [0, 1, 5, 22])
+def test_a_map_with_a_value_that_is_encoded_already(others: int) -> None:
+    values = {f"n{number}": number for number in range(others)}
+    whole = {**values, "payload": {"a": [1, "ä", None]}}
+    raw = codec.encode_with({**values, "payload": "old"}, "payload", codec.encode(whole["payload"]))
+    assert raw == codec.encode(whole)
+    assert codec.encode_with(values, "payload", codec.encode(whole["payload"])) == raw
+
+
+def test_a_large_map_is_not_put_together() -> None:
+    with pytest.raises(ValueError, match="the map has 24 names"):
+        codec.encode_with({f"n{number}": number for number in range(23)}, "payload", b"\xf6")
+
+
+@given(plain)
+def test_values_are_the_same_decoded_in_parts(value: Any) -> None:
+    raw = codec.encode(value)
+    assert codec.decode_in_parts(raw, lambda: None) == codec.decode(raw)
+
+
+def test_parts_are_looked_at_while_they_are_decoded() -> None:
+    looked: list[None] = []
+    value = {"nodes": [{"id": number, "outputs": [[]]} for number in range(300)], "name": "a"}
+    assert codec.decode_in_parts(codec.encode(value), lambda: looked.append(None)) == value
+    assert len(looked) == 301
+
+
+@pytest.mark.parametrize("raw", [b"", b"\xa1", b"\x82\x01", b"\xa1\x61a\x82\x01", b"\x9b\xff"])
+def test_what_is_cut_off_is_no_cbor_in_parts_either(raw: bytes) -> None:
+    with pytest.raises(ValueError, match="no CBOR"):
+        codec.decode_in_parts(raw, lambda: None)
