@@ -20,6 +20,8 @@ from trunkline.limits.table import Limits
 
 INLINE_NS: Final = 3_000_000
 """After so many nanoseconds in the event loop a read goes to a thread, and begins anew there."""
+LARGE_BYTES_MAX: Final = 65_536
+"""Bytes of one stored value that is decoded in the event loop: 4 ms if it consists of many small values."""
 
 _NARROWING: Final = frozenset(
     {
@@ -54,9 +56,10 @@ class Inline:
             raise TakesLong
 
     def take(self, size: int) -> None:
-        """Raise `TakesLong` if the read has more large values than may be decoded in the event loop."""
+        """Raise `TakesLong` if the read has more, or larger, values than may be decoded in the event loop."""
+        self.check()
         self._bytes_left -= size
-        if self._bytes_left < 0:
+        if self._bytes_left < 0 or size > LARGE_BYTES_MAX:
             raise TakesLong
 
 
