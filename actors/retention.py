@@ -55,7 +55,8 @@ from trunkline.store.batch import Batch
 from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
-    from trunkline.actors.runtime.system import Ask, System
+    from trunkline.actors.runtime.shared_batch import Ask
+    from trunkline.actors.runtime.system import System
     from trunkline.actors.values.structs import Message
     from trunkline.store.snapshot import Snapshot
 

@@ -77,6 +77,10 @@ class SlidingWindow:
             True, calls, calls - count, window_s, seconds_until_left(ring[self._first], window_s, now)
         )
 
+    def take_back(self) -> None:
+        """Count the latest allowed call no longer: what it was for was refused before any other call came."""
+        self._count -= 1
+
     def peek(self, now: float) -> Verdict:
         """The verdict on a call at `now`, without counting one: `remaining` includes that call."""
         if now > self._latest:

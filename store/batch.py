@@ -167,21 +167,31 @@ class Batch:
         return reports
 
     def extend(self, other: Batch) -> None:
-        """Append the operations of `other` to those of this batch."""
+        """Append the operations of `other` to those of this batch. They were checked when they were added to it."""
         for device, reports in other.reports.items():
-            self._reports_of(device, b"".join(reports.items)).extend(reports)
+            present = self.reports.get(device)
+            if present is None:
+                present = self.reports[device] = Reports()
+            present.extend(reports)
         self.removals += other.removals
         self.deletes |= other.deletes
         self.moves_counts |= other.moves_counts
+        self.size_bytes += other.size_bytes
         for db, writes in other.writes.items():
-            for key, value in writes.items():
-                if value is None:
-                    self.delete(db, key)
-                else:
-                    self.put(db, key, value)
-        for db, increments in other.increments.items():
-            for key, counts in increments.items():
-                self.add(db, key, counts)
+            if db not in self.writes:
+                self.writes[db] = writes.copy()
+            else:
+                self.writes[db].update(writes)
+            increments = self.increments.get(db)
+            if increments is not None and not increments.keys().isdisjoint(writes):
+                for key in increments.keys() & writes.keys():
+                    del increments[key]
+                if not increments:
+                    del self.increments[db]
+        for db, added in other.increments.items():
+            increments = self.increments.setdefault(db, {})
+            for key, counts in added.items():
+                merge_increments(increments, key, counts)
 
     def mostly_deletes(self) -> bool:
         """Whether the batch deletes at least as many keys as it puts, or is written to free pages."""

@@ -210,12 +210,17 @@ class Journal:
         """The number of batches that wait for the next commit."""
         return self._overlay.batches
 
-    def _full(self, batch: Batch) -> JournalFull:
-        self.statistics.refused += 1
-        if batch.size_bytes > self._bytes_max:
-            return JournalFull(
-                f"A batch of {batch.size_bytes} bytes is larger than the journal ({self._bytes_max})."
+    def check_size(self, size_bytes: int) -> None:
+        """Raise JournalFull if a batch of so many bytes would be refused however little waits."""
+        if size_bytes > self._bytes_max:
+            self.statistics.refused += 1
+            raise JournalFull(
+                f"A batch of {size_bytes} bytes is larger than the journal ({self._bytes_max})."
             )
+
+    def _full(self, batch: Batch) -> JournalFull:
+        self.check_size(batch.size_bytes)
+        self.statistics.refused += 1
         return JournalFull(
             f"{self.pending_batches} batches of {self.pending_bytes} bytes wait to be stored already."
         )

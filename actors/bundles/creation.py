@@ -34,7 +34,8 @@ from trunkline.actors.values.ids import ROOT
 
 if TYPE_CHECKING:
     from trunkline.actors.bundles.reader import Source
-    from trunkline.actors.runtime.system import Ask, System
+    from trunkline.actors.runtime.shared_batch import Ask
+    from trunkline.actors.runtime.system import System
     from trunkline.store.snapshot import Snapshot
 
 OwnerType = Literal["user", "organization"]

@@ -54,7 +54,7 @@ from trunkline.store.object_store import Stored
 if TYPE_CHECKING:
     from trunkline.actors.bundles.portable import Portable
     from trunkline.actors.records.resource import Resource
-    from trunkline.actors.runtime.system import Ask
+    from trunkline.actors.runtime.shared_batch import Ask
     from trunkline.actors.values.structs import Body
 
 Get = Callable[[str, bytes], bytes | None]

@@ -33,7 +33,7 @@ from trunkline.store import keys
 if TYPE_CHECKING:
     from trunkline.actors.bundles.reader import Numbered
     from trunkline.actors.records.kind import Doc
-    from trunkline.actors.runtime.system import Ask
+    from trunkline.actors.runtime.shared_batch import Ask
     from trunkline.limits.table import Limits
 
 _ROWS_PER_STEP: Final = 500

@@ -25,7 +25,7 @@ from trunkline.actors.devices.log_entries import (
     SENT,
     shown_command,
 )
-from trunkline.actors.devices.messages import DeleteDevice, SendCommand
+from trunkline.actors.devices.messages import CommandPost, CommandToMany, DeleteDevice, SendCommand
 from trunkline.actors.devices.removal import DeviceRemoval
 from trunkline.actors.devices.traffic import Traffic
 from trunkline.actors.devices.waiting import Due, Waiting
@@ -36,7 +36,7 @@ from trunkline.actors.values.nesting import check_nesting
 from trunkline.actors.values.terms import Timestamp
 from trunkline.actors.values.timestamps import SECONDS_BELOW, iso, parse_report_time
 from trunkline.store import keys
-from trunkline.store.codec import decode, encode
+from trunkline.store.codec import decode, encode, encode_with
 
 COMMAND_TOPIC = "commands"
 """The topic of the device's command streams."""
@@ -58,7 +58,7 @@ class DeviceCommands(DeviceRemoval):
         body = message.body
         now_ms = self.system.clock.wall_ms()
         given_ms = now_ms if body.time is None else self._time(body.time, now_ms)
-        if body.payload is not msgspec.UNSET:
+        if message.payload is None and body.payload is not msgspec.UNSET:
             check_nesting(body.payload, "payload")
         head = self.head
         head.seq += 1
@@ -70,7 +70,9 @@ class DeviceCommands(DeviceRemoval):
         waits = bool(body.ttl_seconds) or self._is_waited_for(gateway)
         if waits:
             self._wait(entry, now_ms, body.ttl_seconds, gateway)
-        self.put(keys.COMMANDS, keys.command_key(self.ref.id, head.command_ms, head.seq), encode(entry))
+        known = message.payload
+        raw = encode(entry) if known is None else encode_with(entry, "payload", known)
+        self.put(keys.COMMANDS, keys.command_key(self.ref.id, head.command_ms, head.seq), raw)
         self._count("deviceCommand", 1, now_ms)
         self.after_commit(
             partial(self._announce_command, head.command_ms << POSITION_SHIFT | head.seq, entry)
@@ -266,6 +268,14 @@ class DeviceCommands(DeviceRemoval):
         super().on_restore_device(message)
         if self.waiting.commands:
             self._save_waiting()
+
+
+def command_for_many(body: CommandToMany | CommandPost) -> SendCommand:
+    """The message with a command for many devices: its payload is checked and encoded once. Raises `Invalid`."""
+    if body.payload is msgspec.UNSET:
+        return SendCommand(body=body)
+    check_nesting(body.payload, "payload")
+    return SendCommand(body=body, payload=encode(body.payload))
 
 
 def _link_command(number: int, entry: Doc, device: bytes | None = None) -> LinkCommand:

@@ -323,6 +323,8 @@ class SendCommand(Message, frozen=True):
 
     throttle: ClassVar[str | None] = "send_command"
     body: CommandPost | CommandToMany
+    payload: bytes | None = None
+    """The payload as it is stored, if it was checked and encoded once for many devices."""
 
 
 class FireInactivity(Message, frozen=True):

@@ -145,6 +145,14 @@ class Mailbox:
             raise self._throttled(bucket, verdict)
         return verdict
 
+    def take_back(self, message: Message) -> None:
+        """Undo the last `spend`, of this message."""
+        window = (
+            None if self.windows is None or message.throttle is None else self.windows.get(message.throttle)
+        )
+        if window is not None:
+            window.take_back()
+
     def window(self, bucket: str, rate: Rate) -> SlidingWindow:
         """The sliding window of `bucket`, created on first use."""
         if self.windows is None:

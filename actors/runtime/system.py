@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -29,7 +30,7 @@ from trunkline.actors.runtime.precedence import computed, give_way
 from trunkline.actors.runtime.ref import Ref
 from trunkline.actors.runtime.registry import Registry
 from trunkline.actors.runtime.revocations import Revocations
-from trunkline.actors.runtime.shared_batch import SharedBatch
+from trunkline.actors.runtime.shared_batch import LOADED_AT_ONCE_MAX, Ask, SharedBatch
 from trunkline.actors.runtime.streams import Streams
 from trunkline.actors.runtime.subscription import Ending, Events, Subscription
 from trunkline.actors.runtime.turns import WRITES_WAIT, Turn, Turns, as_domain_error
@@ -51,12 +52,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _COMMIT: Final = Work("commit", "group commit")
-
-LOADED_AT_ONCE_MAX: Final = 8
-"""Actors of a message to many that are loaded in one turn: 2 ms for devices with 256 attributes."""
-
-Ask = tuple[Ref, "Message"]
-"""An actor, and the message for it."""
 
 
 class Answer(NamedTuple):
@@ -125,6 +120,7 @@ class System:
         self._mailboxes = self._registry.mailboxes
         self._turns = Turns(self, self._registry, self.streams, kinds)
         self._nursery: trio.Nursery | None = None
+        self._of_many: dict[bytes, trio.Lock] = {}
 
     # Components: objects of packages above the runtime (jobs, plain resources).
 
@@ -228,39 +224,47 @@ class System:
         """Send one message to many actors, each once: either all of them handle it or none.
 
         If one of them refuses it, for any reason, the whole call is refused. The writes of all of them are one
-        batch, to which `add` adds. No other turn runs in between; but if many actors are not in memory, they are loaded
-        before, and the event loop has its turn meanwhile. Only for synchronous handlers. Raises as `ask`. Returns the
-        verdict of the throttle with the fewest calls left, None if no throttle applied.
+        batch, to which `add` adds. The turns are taken in parts, and the event loop goes on in between; nobody sees one
+        of them before all are submitted. Only for synchronous handlers. Raises as `ask`. Returns the verdict of the
+        throttle with the fewest calls left, None if no throttle applied.
         """
-        each = list(dict.fromkeys(refs))
-        with SharedBatch(self._turns) as loaded:
-            if len(each) > LOADED_AT_ONCE_MAX:
-                began = self._turns.activations
-                for ref in each:
-                    self._hold_for_all(loaded, ref, message, self.clock.monotonic_s())
-                    if self._turns.activations - began >= LOADED_AT_ONCE_MAX:
-                        await trio.lowlevel.checkpoint()
-                        began = self._turns.activations
-        now_s = self.clock.monotonic_s()
+        asks = [(ref, message) for ref in dict.fromkeys(refs)]
         with SharedBatch(self._turns) as shared:
-            mailboxes = [self._hold_for_all(shared, ref, message, now_s) for ref in each]
-            verdicts = [mailbox.spend(message, self.limits, now_s) for mailbox in mailboxes]
-            for mailbox in mailboxes:
-                shared.take(mailbox, message)
-            if add is not None:
-                add(shared.batch)
-            group = shared.submit()
+
+            def hold(ask: Ask) -> Mailbox:
+                try:
+                    return self._hold(shared, *ask)
+                except DomainError as refusal:
+                    refusal.message = f"Nothing was sent: {ask[0].kind} {ask[0].id.hex()}: {refusal.message}"
+                    raise
+
+            async with self._one_of_many(asks):
+                for ask in asks:
+                    await shared.pause_if_long()
+                    hold(ask)
+                await shared.take_many(asks, lambda ask: shared.take(hold(ask), message))
+                verdicts = shared.spend(self.limits, self.clock.monotonic_s())
+                if add is not None:
+                    add(shared.batch)
+                group = shared.submit()
             if group is not None:
                 await _committed(group)
-        applied = [verdict for verdict in verdicts if verdict is not None]
-        return min(applied, key=lambda verdict: (verdict.remaining, -verdict.reset_s), default=None)
+        return min(verdicts, key=lambda verdict: (verdict.remaining, -verdict.reset_s), default=None)
 
-    def _hold_for_all(self, shared: SharedBatch, ref: Ref, message: Message, now_s: float) -> Mailbox:
+    @asynccontextmanager
+    async def _one_of_many(self, asks: Sequence[Ask]) -> AsyncIterator[None]:
+        """Let one call to many actors of an application take its turns at a time, as they would undo each other's."""
+        if len(asks) <= LOADED_AT_ONCE_MAX:
+            yield
+            return
+        parent = asks[0][0].parent
+        lock = self._of_many.setdefault(parent, trio.Lock())
         try:
-            return self._hold(shared, ref, message, now_s)
-        except DomainError as refusal:
-            refusal.message = f"Nothing was sent: {ref.kind} {ref.id.hex()}: {refusal.message}"
-            raise
+            async with lock:
+                yield
+        finally:
+            if not lock.locked():
+                self._of_many.pop(parent, None)
 
     async def ask_each(
         self, asks: Iterable[Ask], last: Callable[[list[Any]], Ask] | None = None
@@ -269,36 +273,40 @@ class System:
 
         The writes of all of them are one batch. `last` makes one more message from the answers, whose writes are in
         the same batch; its answer comes last, and if it is refused, nothing is stored. Nothing is stored either if an
-        actor is busy or its throttle exhausted; that is raised, as everything is that would pass with time. Actors that
-        only this call needs in memory leave it again. Only for synchronous handlers.
+        actor is busy or its throttle exhausted; that is raised, as everything is that would pass with time. The turns
+        are taken in parts, as those of `ask_all`. Actors that only this call needs in memory leave it again. Only for
+        synchronous handlers.
         """
-        now_s = self.clock.monotonic_s()
-        answers: list[Any] = []
+        asks = list(asks)
+        answers: dict[Ref, Any] = {}
         opened: list[Mailbox] = []
         with SharedBatch(self._turns) as shared:
 
             def take(ask: Ask) -> Any:
                 is_active = ask[0] in self._mailboxes
-                mailbox = self._hold(shared, *ask, now_s)
+                mailbox = self._hold(shared, *ask)
                 if not is_active:
                     opened.append(mailbox)
-                mailbox.spend(ask[1], self.limits, now_s)
                 return shared.take(mailbox, ask[1])
 
-            for ask in asks:
+            def take_or_refuse(ask: Ask) -> None:
                 try:
-                    answers.append(take(ask))
+                    answers[ask[0]] = take(ask)
                 except (Overloaded, TooManyRequests):
                     raise
                 except DomainError as refusal:
-                    answers.append(refusal)
+                    answers[ask[0]] = refusal
+
+            await shared.take_many(asks, take_or_refuse)
+            values = [answers[ref] for ref, _ in asks]
             if last is not None:
-                answers.append(take(last(list(answers))))
+                values.append(take(last(list(values))))
+            shared.spend(self.limits, self.clock.monotonic_s())
             group = shared.submit()
             if group is not None:
                 await _committed(group)
         self._registry.release(opened)
-        return answers
+        return values
 
     async def ask_in_order(self, asks: Iterable[Ask]) -> list[Any]:
         """Send messages one after the other, each of which sees what those before it have written.
@@ -330,13 +338,13 @@ class System:
         self._registry.release(opened)
         return answers
 
-    def _hold(self, shared: SharedBatch, ref: Ref, message: Message, now_s: float) -> Mailbox:
+    def _hold(self, shared: SharedBatch, ref: Ref, message: Message) -> Mailbox:
         """Activate an actor, check that its mailbox takes the message, and keep it in memory."""
         try:
             mailbox = self._mailboxes.get(ref)
             if mailbox is None or self._nursery is None:
                 mailbox = self._open(ref, message)
-            mailbox.check(message, self.limits, now_s)
+            mailbox.check(message, self.limits, self.clock.monotonic_s())
             self._turns.activate(mailbox, message)
         except DomainError:
             self._turns.refused += 1

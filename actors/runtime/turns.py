@@ -37,6 +37,9 @@ Turn = tuple[Any, "Group | None"]
 WRITES_WAIT: Final = "journal"
 """The `reason` of refusals because too much waits to be stored."""
 
+STAGED: Final = -2
+"""The epoch of memory with a turn that waits for those of other actors: another turn loads the actor anew."""
+
 _log = structlog.get_logger("trunkline.actors")
 
 
@@ -55,6 +58,11 @@ class Turns:
         self._journal = system.journal
         self._registry = registry
         self._streams = streams
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the journal."""
+        return self._journal.epoch
 
     # The actor.
 
@@ -146,11 +154,11 @@ class Turns:
             raise
         return value, self._submit(mailbox, actor, is_new)
 
-    def stage(self, mailbox: Mailbox, message: Message, batch: Batch) -> tuple[Actor, Any]:
-        """Run a synchronous turn whose writes are added to `batch`; return the actor and the handler's value.
+    def stage(self, mailbox: Mailbox, message: Message) -> tuple[Actor, Any]:
+        """Run a synchronous turn whose writes wait; return the actor and the handler's value. Raises as `take`.
 
-        The turn ends with `submit_staged`; until then its effects are not run. Raises as `take`; then nothing of the
-        turn is in `batch`.
+        The turn ends with `submit_staged`; until then its effects are not run, and any other turn of the actor loads it
+        anew, so that this one is lost.
         """
         actor = self.activate(mailbox, message)
         is_new = not actor.exists
@@ -168,14 +176,21 @@ class Turns:
         except BaseException:
             mailbox.actor = None
             raise
-        if actor.batch is not None:
-            if self._system.check_batch is not None:
-                self._system.check_batch(mailbox.ref, actor.batch)
-            batch.extend(actor.batch)
+        if actor.batch is not None and self._system.check_batch is not None:
+            self._system.check_batch(mailbox.ref, actor.batch)
+        mailbox.epoch = STAGED
         return actor, value
 
+    def check_size(self, size_bytes: int) -> None:
+        """Raise `Overloaded` if so many bytes can never be submitted as one batch."""
+        try:
+            self._journal.check_size(size_bytes)
+        except StoreError as failure:
+            self.refused += 1
+            raise as_domain_error(failure) from failure
+
     def submit_staged(self, staged: list[tuple[Mailbox, Actor]], batch: Batch) -> Group | None:
-        """Submit the writes of staged turns as one batch; return the group to wait for, None if there are none."""
+        """Submit `batch`, with the writes of staged turns; return the group to wait for, None if there are none."""
         group = None
         if batch:
             try:
@@ -184,6 +199,7 @@ class Turns:
                 self.refused += 1
                 raise
         for mailbox, actor in staged:
+            mailbox.epoch = self._journal.epoch
             self._finish(mailbox, actor, group)
         return group
 

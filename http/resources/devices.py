@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trunkline.actors.applications.payload_counts import PayloadBreakdown
+from trunkline.actors.devices.commands import command_for_many
 from trunkline.actors.devices.counts import (
     BreakDownDevicePayloads,
     CountDevicePayloads,
@@ -92,7 +93,7 @@ async def send_command_to_many(call: Call) -> Response:
         check_resource_access(call)
     refs = [Ref("device", call.application, id) for id in chosen]
     response = Response(200, [JSON], SUCCESS)
-    verdict = await service.system.ask_all(refs, SendCommand(body=call.body), call.keeping(response))
+    verdict = await service.system.ask_all(refs, command_for_many(call.body), call.keeping(response))
     if verdict is not None:
         assert call.route.throttle is not None
         response.headers += rate_limit(call.route.throttle, verdict)

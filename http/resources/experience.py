@@ -33,7 +33,7 @@ from trunkline.actors.flows.messages import CreateFlow, DeleteFlow, PatchFlow
 from trunkline.actors.flows.selection import SelectOfClass
 from trunkline.actors.records.messages import GetRecord, ListRecords
 from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.runtime.system import Ask
+from trunkline.actors.runtime.shared_batch import Ask
 from trunkline.actors.values.errors import DomainError, NotFound
 from trunkline.actors.values.secret_texts import new_secret
 from trunkline.http.calls.call import Call

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from trunkline.actors.flows.messages import DeleteFlow, SelectTriggered
 from trunkline.actors.records.messages import DeleteRecord
 from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.runtime.system import Ask
+from trunkline.actors.runtime.shared_batch import Ask
 from trunkline.actors.values.errors import DomainError, NotFound, PayloadTooLarge
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS

@@ -72,10 +72,18 @@ class LoopMeter:
         finally:
             trio.lowlevel.remove_instrument(self._watch)
 
-    def take(self) -> Held:
-        """The longest turn since the last time."""
+    def noted(self) -> list[tuple[str, float]]:
+        """The kinds of the turns since the last time, and their milliseconds."""
+        return [(turn.kind, _own_ms(turn)) for turn in self._taken()]
+
+    def _taken(self) -> list[LongTurn]:
         turns = [turn for turn in self._watch.noted if turn.kind != "other" or _is_ours(turn.name)]
         self._watch.noted.clear()
+        return turns
+
+    def take(self) -> Held:
+        """The longest turn since the last time."""
+        turns = self._taken()
         worst = max(turns, key=_own_ms, default=None)
         return Held(0.0 if worst is None else _own_ms(worst), worst)
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from trunkline.actors.devices.messages import CommandPost, CommandToMany, SendCommand
+from trunkline.actors.devices.commands import command_for_many
+from trunkline.actors.devices.messages import CommandPost, CommandToMany
 from trunkline.actors.devices.read_messages import SelectDevices
 from trunkline.actors.engine.bodies import body_of, query_reader, value_reader
 from trunkline.actors.engine.device_choice import ids_and_tags, ids_at_path
@@ -50,7 +51,7 @@ def prepare(config: Config) -> NodeStep:
                 raise refused(f"config.ttlSecondsTemplate: gives {seconds:g}; give whole seconds.")
             fields["ttlSeconds"] = int(seconds)
         given = {key: value for key, value in fields.items() if value is not UNDEFINED}
-        message = SendCommand(body=body_of(CommandPost, given, "nameTemplate"))
+        message = command_for_many(body_of(CommandPost, given, "nameTemplate"))
         application = visit.world.application
         refs = [Ref("device", application, id) for id in await choose(visit)]
         for answer in await ask_many(visit, refs, message):

@@ -21,7 +21,8 @@ from tests.actors.probes import (
     tally,
     workshop,
 )
-from trunkline.actors.runtime.system import LOADED_AT_ONCE_MAX
+from trunkline.actors.runtime import shared_batch
+from trunkline.actors.runtime.shared_batch import LOADED_AT_ONCE_MAX
 from trunkline.actors.values.errors import (
     Crashed,
     DomainError,
@@ -175,14 +176,115 @@ async def test_one_that_is_deleted_while_others_are_loaded_is_not_there(tmp_path
         assert [shop.stored(ref) for ref in refs[1:]] == [(0, [])] * 39
 
 
-async def test_a_call_that_ends_while_many_are_loaded_holds_none(tmp_path: Path) -> None:
+async def test_a_call_that_ends_between_the_parts_holds_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with workshop(tmp_path) as shop:
         refs = await shop.begin(*range(40))
-        shop.system.forget_children(refs[0].parent)
-        with trio.CancelScope() as scope:
-            scope.cancel()
-            await shop.system.ask_all(refs, Add(by=5))
-        statistics = shop.system.statistics(refs[0])
-        assert statistics is not None
-        assert statistics.mailbox_depth == 0
+        for after in (1, 10, 30):
+            shop.system.forget_children(refs[0].parent)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(shop.system.ask_all, refs, Add(by=5))
+                for _ in range(after):
+                    await trio.lowlevel.checkpoint()
+                nursery.cancel_scope.cancel()
+            statistics = shop.system.statistics(refs[0])
+            assert statistics is None or statistics.mailbox_depth == 0
+            assert [await shop.ask(ref, Peek()) for ref in refs] == [0] * 40
+            monkeypatch.setattr(shared_batch, "PART_NS", 0)
         assert [shop.stored(ref) for ref in refs] == [(0, [])] * 40
+
+
+async def test_the_event_loop_has_its_turn_between_the_turns_of_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others may have turns meanwhile: nobody sees a turn before all are submitted, and each counts once."""
+    monkeypatch.setattr(shared_batch, "PART_NS", 0)
+    monkeypatch.setattr(shared_batch, "LOST_AT_ONCE_MAX", 2)
+    async with workshop(tmp_path) as shop:
+        refs = await shop.begin(*range(40))
+        seen: list[list[int]] = []
+        async with trio.open_nursery() as nursery:
+
+            async def meddle() -> None:
+                for round in range(1, 30):
+                    await trio.lowlevel.checkpoint()
+                    seen.append([await shop.ask(ref, Peek()) for ref in refs[:3]])
+                    for ref in refs[round : round + 10]:
+                        await shop.ask(ref, Add(by=1))
+
+            nursery.start_soon(meddle)
+            nursery.start_soon(shop.system.ask_all, refs, Add(by=500))
+            nursery.start_soon(shop.system.ask_all, refs, Add(by=500))
+            nursery.start_soon(shop.system.ask_each, [(ref, Add(by=500)) for ref in refs])
+        assert len({tuple(total // 500 for total in totals) for totals in seen}) > 1
+        assert all(len({total // 500 for total in totals}) == 1 for totals in seen), "all or none"
+        for ref in refs:
+            stored = shop.stored(ref)
+            assert stored is not None
+            total, added = stored
+            assert (total, added.count(500)) == (sum(added), 3)
+            assert await shop.ask(ref, Peek()) == total
+
+
+async def test_one_that_is_deleted_between_the_turns_of_many_ends_the_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_batch, "PART_NS", 0)
+    async with workshop(tmp_path) as shop:
+        refs = await shop.begin(*range(40))
+        async with trio.open_nursery() as nursery:
+
+            async def end() -> None:
+                for _ in range(60):
+                    await trio.lowlevel.checkpoint()
+                await shop.ask(refs[0], End())
+
+            nursery.start_soon(end)
+            with pytest.raises(NotFound):
+                await shop.system.ask_all(refs, AddThrottled(by=5))
+        assert [shop.stored(ref) for ref in refs[1:]] == [(0, [])] * 39
+        answer = await shop.system.ask(refs[1], AddThrottled(by=1))
+        assert answer.verdict is not None
+        assert answer.verdict.remaining == 29
+
+
+@pytest.mark.parametrize("after", [50, 100])
+async def test_a_window_that_is_exhausted_meanwhile_spends_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    """While the turns are taken, and while their writes are put together."""
+    monkeypatch.setattr(shared_batch, "PART_NS", 0)
+    async with workshop(tmp_path) as shop:
+        refs = await shop.begin(*range(40))
+        async with trio.open_nursery() as nursery:
+
+            async def exhaust() -> None:
+                for _ in range(after):
+                    await trio.lowlevel.checkpoint()
+                for _ in range(30):
+                    shop.system.begin(refs[39], AddThrottled(by=1))
+
+            nursery.start_soon(exhaust)
+            with pytest.raises(TooManyRequests):
+                await shop.system.ask_all(refs, AddThrottled(by=5))
+        assert [shop.stored(ref) for ref in refs[:39]] == [(0, [])] * 39
+        answer = await shop.system.ask(refs[1], AddThrottled(by=1))
+        assert answer.verdict is not None
+        assert answer.verdict.remaining == 29
+
+
+async def test_what_can_never_be_stored_is_refused_before_all_have_handled_it(tmp_path: Path) -> None:
+    handled = []
+
+    class Counted(int):
+        def __radd__(self, total: int) -> int:
+            handled.append(total)
+            return total + int(self)
+
+    async with workshop(tmp_path, journal_bytes_max=4096) as shop:
+        refs = await shop.begin(*range(40))
+        with pytest.raises(Overloaded, match="larger than the journal"):
+            await shop.system.ask_all(refs, Add(by=Counted(2**8_000)))
+        assert 0 < len(handled) < 8
+        assert [await shop.ask(ref, Peek()) for ref in refs] == [0] * 40
