@@ -31,6 +31,8 @@ PAUSE_S: Final = 0.0002
 PAUSE_MAX_S: Final = 0.002
 """The longest pause at one time: work that looks each third of a millisecond keeps an eighth of the time."""
 
+TURN_WAIT_S: Final = 0.02
+"""The longest wait for a turn. Work that waits for the disk keeps its turn, so others go on without one."""
 WORK_NS: Final = 1_000_000
 """So many nanoseconds a thread computes before it leaves the interpreter, whether the loop seems to be busy or not."""
 DOOR_S: Final = 0.00005
@@ -78,16 +80,22 @@ class _Turns:
         """Whether a thread waits for its turn."""
         return bool(self._waiting)
 
-    def take(self, *, first: bool) -> None:
-        """Wait for the turn, behind all that wait or before them."""
+    def take(self, *, first: bool) -> bool:
+        """Wait for the turn, behind all that wait or before them. False if it was not given in time."""
         with self._mutex:
             if not self._taken:
                 self._taken = True
-                return
+                return True
             given = threading.Lock()
             given.acquire()
             (self._waiting.appendleft if first else self._waiting.append)(given)
-        given.acquire()
+        if given.acquire(timeout=TURN_WAIT_S):
+            return True
+        with self._mutex:
+            if given not in self._waiting:
+                return True  # it was given just now
+            self._waiting.remove(given)
+            return False
 
     def leave(self) -> None:
         """Give the turn to who waits first."""
@@ -105,7 +113,8 @@ class _Thread(threading.local):
     """What is known of a thread."""
 
     computes = False
-    """Whether it has a turn, or waits for one in `give_way`."""
+    """Whether it does work that computes."""
+    has_turn = False
     credit_ends_ns = 0
     """Until when its work has credit, by `time.perf_counter_ns`."""
 
@@ -122,18 +131,19 @@ _full_at_ns: dict[Hashable, int] = {}
 def computed(owner: Hashable, work: Callable[[], T]) -> T:
     """Do work that computes, in a thread: in turns with that of others, and with the credit of its owner.
 
-    The work calls `give_way` at least once a millisecond, and waits for nothing else than the disk. The time that it
-    takes is charged to the owner.
+    The work calls `give_way` at least once a millisecond. The time that it takes is charged to the owner.
     """
     missing_ns = round(max(0, _full_at_ns.get(owner, 0) - time.perf_counter_ns()) * CREDIT_SHARE)
-    _turns.take(first=missing_ns < CREDIT_NS)
+    thread = _thread
+    thread.computes, thread.has_turn = True, _turns.take(first=missing_ns < CREDIT_NS)
     began_ns = time.perf_counter_ns()
-    _thread.computes, _thread.credit_ends_ns = True, began_ns + CREDIT_NS - missing_ns
+    thread.credit_ends_ns = began_ns + CREDIT_NS - missing_ns
     try:
         return work()
     finally:
-        _thread.computes, _thread.credit_ends_ns = False, 0
-        _turns.leave()
+        if thread.has_turn:
+            _turns.leave()
+        thread.computes, thread.has_turn, thread.credit_ends_ns = False, False, 0
         now_ns = time.perf_counter_ns()
         if len(_full_at_ns) >= _OWNERS_MAX:
             _forget_full(now_ns)
@@ -154,9 +164,10 @@ def give_way() -> None:
     thread = _thread
     now_ns = time.perf_counter_ns()
     pauses = LOOP.busy and now_ns >= thread.credit_ends_ns
-    if not pauses and now_ns < thread.works_until_ns and not (thread.computes and _turns.wanted):
+    if not pauses and now_ns < thread.works_until_ns and not (thread.has_turn and _turns.wanted):
         return
-    if thread.computes:
+    if thread.has_turn:
+        thread.has_turn = False
         _turns.leave()
     try:
         time.sleep(DOOR_S)
@@ -166,5 +177,5 @@ def give_way() -> None:
                 time.sleep(PAUSE_S)
     finally:
         if thread.computes:
-            _turns.take(first=time.perf_counter_ns() < thread.credit_ends_ns)
+            thread.has_turn = _turns.take(first=time.perf_counter_ns() < thread.credit_ends_ns)
         thread.works_until_ns = time.perf_counter_ns() + WORK_NS

@@ -123,6 +123,7 @@ async def test_threads_that_compute_take_turns_and_who_has_credit_comes_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(precedence, "_full_at_ns", {"greedy": time.perf_counter_ns() + 10**15})
+    monkeypatch.setattr(precedence, "TURN_WAIT_S", PATIENCE_S)
     order: list[str] = []
     begun, others_wait = threading.Event(), threading.Event()
 
@@ -167,6 +168,20 @@ async def test_a_thread_leaves_the_interpreter_at_times_while_the_loop_seems_to_
 
     in_a_thread(lambda: computed("anybody", long))
     assert set(doors) == {precedence.DOOR_S}
+
+
+async def test_work_that_keeps_its_turn_holds_nobody_up() -> None:
+    """Such as work that waits for a disk."""
+    goes_on = threading.Event()
+    waits = threading.Thread(target=computed, args=("slow disk", lambda: goes_on.wait(PATIENCE_S)))
+    waits.start()
+    in_a_thread(lambda: computed("another", give_way))
+    in_a_thread(lambda: computed("another", give_way))
+    assert waits.is_alive()
+    goes_on.set()
+    waits.join(PATIENCE_S)
+    assert not precedence._turns._taken
+    assert not precedence._turns._waiting
 
 
 async def test_a_turn_ends_also_where_the_work_fails() -> None:
