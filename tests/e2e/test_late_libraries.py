@@ -17,13 +17,13 @@ def has_arrays(server: ServerProcess) -> bool:
 
 async def test_arrays_are_loaded_for_the_first_application(tmp_path: Path) -> None:
     """By the call that creates it, before its answer, and from then on at each start: no call of a device waits."""
-    async with started(tmp_path / "data") as server:
+    async with started(tmp_path / "data", cold=True) as server:
         assert await server.listens()
         server.token = await server.log_in()
         assert not has_arrays(server)
         await server.call("POST", "/applications", {"name": "first"}, status=201)
         assert has_arrays(server)
         assert await server.terminate() == 0
-    async with started(tmp_path / "data") as server:
+    async with started(tmp_path / "data", cold=True) as server:
         assert await server.listens()
         assert has_arrays(server)
