@@ -16,30 +16,34 @@ from typing import Any, NamedTuple
 
 import trio
 
-from trunkline.actors.accounts.application_log_ins import ApplicationLogIns
-from trunkline.actors.accounts.email_links import EmailLinks
-from trunkline.actors.accounts.messages import CreateUser, DeleteUser, SetOperator, SetPassword, VerifyEmail
-from trunkline.actors.accounts.passwords import check_new_password, use_threads
-from trunkline.actors.accounts.sso import SingleSignOn
-from trunkline.actors.accounts.two_factor import ResetTwoFactor
-from trunkline.actors.applications.messages import DeleteApplication
-from trunkline.actors.archives.archives import Archives
-from trunkline.actors.archives.schedule import run_schedule
-from trunkline.actors.author_rights import rights_of
-from trunkline.actors.authority import find_user
-from trunkline.actors.bundles.import_jobs import Imports
+from trunkline.actors.access.author_rights import rights_of
+from trunkline.actors.access.authority import find_user
 from trunkline.actors.catalogue import ACTORS, JOB_KINDS, RESOURCES, UPLOADS
-from trunkline.actors.contents.contents import Contents
-from trunkline.actors.contents.downloads import Downloads
-from trunkline.actors.contents.signatures import Signatures
-from trunkline.actors.contents.uploads import Uploads
-from trunkline.actors.devices.arrays import load_arrays
-from trunkline.actors.devices.backlog import BacklogLane
-from trunkline.actors.devices.head import encoded_after
-from trunkline.actors.devices.inactivity import Inactivity
-from trunkline.actors.devices.links import Links
-from trunkline.actors.devices.state_feed import StateFeed
-from trunkline.actors.devices.traffic import Traffic
+from trunkline.actors.connections.integrations.connections import Connections
+from trunkline.actors.connections.integrations.resource import IntegrationBoard
+from trunkline.actors.connections.webhooks.alexa import AlexaCertificates, Fetch
+from trunkline.actors.connections.webhooks.connections import WebhookConnections
+from trunkline.actors.core.contents.contents import Contents
+from trunkline.actors.core.contents.downloads import Downloads
+from trunkline.actors.core.contents.signatures import Signatures
+from trunkline.actors.core.contents.uploads import Uploads
+from trunkline.actors.core.outgoing.http_calls import get_public
+from trunkline.actors.core.outgoing.mail import Mail
+from trunkline.actors.core.outgoing.sendgrid import SendGrid
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.kinds import APPLICATION, USER
+from trunkline.actors.core.records.listing import ids_of_facet
+from trunkline.actors.core.records.owners import Owners
+from trunkline.actors.core.runtime import threads
+from trunkline.actors.core.runtime.loop_watch import LoopWatch
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.runtime.system import System
+from trunkline.actors.core.scripts.pool import ScriptPool
+from trunkline.actors.core.values.clock import Clock, SystemClock
+from trunkline.actors.core.values.errors import DomainError, Invalid, NotFound
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.structs import Created, Message
+from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.engine.api_calls import ApiCalls
 from trunkline.actors.engine.branch_memory import BranchMemory
 from trunkline.actors.engine.flow_mails import FlowMails
@@ -47,50 +51,52 @@ from trunkline.actors.engine.programs import Programs
 from trunkline.actors.engine.runner import FlowRunner
 from trunkline.actors.engine.share import Share
 from trunkline.actors.engine.world import ReadCalls
-from trunkline.actors.experience.counts import RequestCounts
-from trunkline.actors.experience.domain_names import DomainNames
-from trunkline.actors.experience.sites import Sites
-from trunkline.actors.experience.tokens import ExperienceTokens
-from trunkline.actors.flows.changes import FlowChanges
-from trunkline.actors.flows.due_times import DueTimes, Watches
-from trunkline.actors.integrations.connections import Connections
-from trunkline.actors.jobs.notifications import Notifier
-from trunkline.actors.jobs.queue import JobQueue
-from trunkline.actors.jobs.results import Results
-from trunkline.actors.jobs.runner import Jobs
-from trunkline.actors.maintenance import bucket_of, keys_file_of
-from trunkline.actors.organizations.mandates import Authors
-from trunkline.actors.organizations.membership import MEMBER, check_other_admin, memberships
-from trunkline.actors.organizations.messages import RemoveMember
-from trunkline.actors.outgoing.http_calls import get_public
-from trunkline.actors.outgoing.mail import Mail
-from trunkline.actors.outgoing.sendgrid import SendGrid
-from trunkline.actors.overview.fleet import Fleets
-from trunkline.actors.plain.integrations import IntegrationBoard
+from trunkline.actors.fleet.devices.actor.state_feed import StateFeed
+from trunkline.actors.fleet.devices.commands.links import Links
+from trunkline.actors.fleet.devices.state.arrays import load_arrays
+from trunkline.actors.fleet.devices.state.backlog import BacklogLane
+from trunkline.actors.fleet.devices.state.head import encoded_after
+from trunkline.actors.fleet.devices.state.inactivity import Inactivity
+from trunkline.actors.fleet.devices.state.traffic import Traffic
+from trunkline.actors.maintenance.data_directory import bucket_of, keys_file_of
+from trunkline.actors.maintenance.retention import Retention
+from trunkline.actors.maintenance.sweep import run_sweep
+from trunkline.actors.people.accounts.application_log_ins import ApplicationLogIns
+from trunkline.actors.people.accounts.email_links import EmailLinks
+from trunkline.actors.people.accounts.messages import (
+    CreateUser,
+    DeleteUser,
+    SetOperator,
+    SetPassword,
+    VerifyEmail,
+)
+from trunkline.actors.people.accounts.passwords import check_new_password, use_threads
+from trunkline.actors.people.accounts.sso import SingleSignOn
+from trunkline.actors.people.accounts.two_factor import ResetTwoFactor
+from trunkline.actors.people.organizations.mandates import Authors
+from trunkline.actors.people.organizations.membership import MEMBER, check_other_admin, memberships
+from trunkline.actors.people.organizations.messages import RemoveMember
+from trunkline.actors.platform.applications.messages import DeleteApplication
+from trunkline.actors.platform.jobs.notifications import Notifier
+from trunkline.actors.platform.jobs.queue import JobQueue
+from trunkline.actors.platform.jobs.results import Results
+from trunkline.actors.platform.jobs.runner import Jobs
+from trunkline.actors.portability.archives.archives import Archives
+from trunkline.actors.portability.archives.schedule import run_schedule
+from trunkline.actors.portability.bundles.import_jobs import Imports
+from trunkline.actors.portability.templates.catalogue import load_catalogue
+from trunkline.actors.presentation.experience.counts import RequestCounts
+from trunkline.actors.presentation.experience.domain_names import DomainNames
+from trunkline.actors.presentation.experience.sites import Sites
+from trunkline.actors.presentation.experience.tokens import ExperienceTokens
+from trunkline.actors.presentation.overview.fleet import Fleets
 from trunkline.actors.readers import read
-from trunkline.actors.records import records
-from trunkline.actors.records.kinds import APPLICATION, USER
-from trunkline.actors.records.listing import ids_of_facet
-from trunkline.actors.records.owners import Owners
-from trunkline.actors.retention import Retention
-from trunkline.actors.runtime import threads
-from trunkline.actors.runtime.loop_watch import LoopWatch
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.runtime.system import System
-from trunkline.actors.scripts.pool import ScriptPool
-from trunkline.actors.sweep import run_sweep
-from trunkline.actors.templates.catalogue import load_catalogue
-from trunkline.actors.triggers.index import FlowIndex
-from trunkline.actors.triggers.queue import TriggerQueue
-from trunkline.actors.triggers.replies import Replies
-from trunkline.actors.triggers.timers import Timers
-from trunkline.actors.values.clock import Clock, SystemClock
-from trunkline.actors.values.errors import DomainError, Invalid, NotFound
-from trunkline.actors.values.ids import ROOT
-from trunkline.actors.values.structs import Created, Message
-from trunkline.actors.values.timestamps import iso
-from trunkline.actors.webhooks.alexa import AlexaCertificates, Fetch
-from trunkline.actors.webhooks.connections import WebhookConnections
+from trunkline.actors.workflows.flows.changes import FlowChanges
+from trunkline.actors.workflows.flows.due_times import DueTimes, Watches
+from trunkline.actors.workflows.triggers.index import FlowIndex
+from trunkline.actors.workflows.triggers.queue import TriggerQueue
+from trunkline.actors.workflows.triggers.replies import Replies
+from trunkline.actors.workflows.triggers.timers import Timers
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 from trunkline.store.env import Store

@@ -7,8 +7,19 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
-from trunkline.actors.accounts.messages import GetMe, MeView
-from trunkline.actors.accounts.recent_items import (
+from trunkline.actors.access.authority import reaches_application
+from trunkline.actors.catalogue import COUNTED, KINDS
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.core.records.kinds import APPLICATION, USER
+from trunkline.actors.core.records.listing import ids_of_facet
+from trunkline.actors.core.records.reading import SCAN_INLINE_MAX, Reading
+from trunkline.actors.core.records.shape import Shape
+from trunkline.actors.core.records.summary import chosen_counts
+from trunkline.actors.core.values.errors import Invalid, NotFound
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.people.accounts.messages import GetMe, MeView
+from trunkline.actors.people.accounts.recent_items import (
     RECENT_ITEMS,
     AddRecentItem,
     CheckRecentItem,
@@ -16,20 +27,9 @@ from trunkline.actors.accounts.recent_items import (
     ListRecentItems,
     RecentItemPost,
 )
-from trunkline.actors.accounts.tokens import API_TOKEN
-from trunkline.actors.authority import reaches_application
-from trunkline.actors.catalogue import COUNTED, KINDS
-from trunkline.actors.organizations.membership import MEMBERSHIP, ORGANIZATION, find_membership
-from trunkline.actors.organizations.roles import Level
-from trunkline.actors.records import records
-from trunkline.actors.records.kind import Doc
-from trunkline.actors.records.kinds import APPLICATION, USER
-from trunkline.actors.records.listing import ids_of_facet
-from trunkline.actors.records.reading import SCAN_INLINE_MAX, Reading
-from trunkline.actors.records.shape import Shape
-from trunkline.actors.records.summary import chosen_counts
-from trunkline.actors.values.errors import Invalid, NotFound
-from trunkline.actors.values.ids import ROOT
+from trunkline.actors.people.accounts.tokens import API_TOKEN
+from trunkline.actors.people.organizations.membership import MEMBERSHIP, ORGANIZATION, find_membership
+from trunkline.actors.people.organizations.roles import Level
 from trunkline.store.snapshot import Snapshot
 
 Shown = dict[str, Any]

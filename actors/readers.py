@@ -14,90 +14,100 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import structlog
 
 from trunkline.actors import profile
-from trunkline.actors.accounts.messages import GetMe
-from trunkline.actors.accounts.recent_items import CheckRecentItem, ListRecentItems
-from trunkline.actors.applications import notebook_minutes, payload_counts
-from trunkline.actors.applications import reads as applications
-from trunkline.actors.applications.messages import GetApplication, ListApplications
-from trunkline.actors.applications.readme import GetReadme, get_readme
-from trunkline.actors.applications.search import Search, search
-from trunkline.actors.audit import reads as audit
-from trunkline.actors.audit.messages import (
-    GetAuditLog,
-    GetOwnAuditLog,
-    ListAuditLogs,
-    ListOwnAuditLogs,
-)
-from trunkline.actors.bundles.import_logs import ListImportLogs, list_import_logs
+from trunkline.actors.access.certificate_login import AdmitCertificate, admit_certificate
 from trunkline.actors.catalogue import COUNTED, KINDS, RESOURCES
-from trunkline.actors.certificate_login import AdmitCertificate, admit_certificate
-from trunkline.actors.dashboards import reads as dashboards
-from trunkline.actors.dashboards.block_data import read_blocks
-from trunkline.actors.dashboards.block_messages import ReadBlocks
-from trunkline.actors.dashboards.messages import FindDashboard, ListOwnedDashboards, ValidateContext
-from trunkline.actors.deployments import messages as deployment
-from trunkline.actors.deployments import reads as deployments
-from trunkline.actors.devices import (
-    bulk_selection,
+from trunkline.actors.connections.credential_links import GetLinkedResources, get_linked_resources
+from trunkline.actors.core.query.price import looked_at
+from trunkline.actors.core.records import resource
+from trunkline.actors.core.records.messages import GetRecord, ListRecords
+from trunkline.actors.core.records.read_time import Inline, ReadTime
+from trunkline.actors.core.records.reading import Reading, TakesLong
+from trunkline.actors.core.values.errors import Crashed
+from trunkline.actors.core.values.structs import Message
+from trunkline.actors.data.events import reads as events
+from trunkline.actors.data.events.changes import get_missed_changes
+from trunkline.actors.data.events.messages import GetEvent, GetMissedChanges, GetMostRecentEvent, ListEvents
+from trunkline.actors.data.files import messages as file
+from trunkline.actors.data.files import reads as files
+from trunkline.actors.data.tables import pages as rows
+from trunkline.actors.data.tables import reads as tables
+from trunkline.actors.data.tables.messages import GetDataTable, GetRow, ListDataTables, ListRows, SelectRows
+from trunkline.actors.engine.palette import node_types
+from trunkline.actors.engine.program import problems_of
+from trunkline.actors.fleet.deployments import messages as deployment
+from trunkline.actors.fleet.deployments import reads as deployments
+from trunkline.actors.fleet.devices.actor import state_feed
+from trunkline.actors.fleet.devices.bulk import bulk_selection
+from trunkline.actors.fleet.devices.bulk.bulk_messages import ChooseDevices
+from trunkline.actors.fleet.devices.queries import (
     counts,
-    history,
     lists,
     measurements,
     organization_counts,
     period_summaries,
     selection,
-    state_feed,
 )
-from trunkline.actors.devices import read_messages as device
-from trunkline.actors.devices import reads as devices
-from trunkline.actors.devices.bulk_messages import ChooseDevices
-from trunkline.actors.devices.measurement_messages import QueryLastValues, QueryTimeSeries
-from trunkline.actors.engine.palette import node_types
-from trunkline.actors.engine.program import problems_of
-from trunkline.actors.events import reads as events
-from trunkline.actors.events.changes import get_missed_changes
-from trunkline.actors.events.messages import GetEvent, GetMissedChanges, GetMostRecentEvent, ListEvents
-from trunkline.actors.experience import resource as experience
-from trunkline.actors.experience import versions
-from trunkline.actors.experience.access import MayUseDevice, may_use_device
-from trunkline.actors.experience.linked import GetExperienceLinks, get_linked
-from trunkline.actors.experience.stats import GetEndpointStats, get_stats
-from trunkline.actors.files import messages as file
-from trunkline.actors.files import reads as files
-from trunkline.actors.flows import imports, runs
-from trunkline.actors.flows import messages as flow
-from trunkline.actors.flows import reads as flows
-from trunkline.actors.flows.selection import SelectOfClass, select_of_class
-from trunkline.actors.jobs import reads as jobs
-from trunkline.actors.jobs.messages import GetJobLog, ListJobLogs
-from trunkline.actors.notebooks.export import prepare_inputs
-from trunkline.actors.notebooks.messages import PrepareInputs
-from trunkline.actors.organizations import invitations
-from trunkline.actors.organizations import reads as organizations
-from trunkline.actors.organizations.messages import GetOrg, ListOrgs
-from trunkline.actors.overview.fleet import count_fleet
-from trunkline.actors.overview.messages import CountFleet, GetOverview, ListSilentDevices
-from trunkline.actors.overview.reads import get_overview, list_silent_devices
-from trunkline.actors.plain.credential_links import GetLinkedResources, get_linked_resources
-from trunkline.actors.query.price import looked_at
-from trunkline.actors.recipes import bulk_create
-from trunkline.actors.recipes.messages import OpenRecipe
-from trunkline.actors.records import resource
-from trunkline.actors.records.messages import GetRecord, ListRecords
-from trunkline.actors.records.read_time import Inline, ReadTime
-from trunkline.actors.records.reading import Reading, TakesLong
-from trunkline.actors.tables import pages as rows
-from trunkline.actors.tables import reads as tables
-from trunkline.actors.tables.messages import GetDataTable, GetRow, ListDataTables, ListRows, SelectRows
-from trunkline.actors.triggers import run_reads
-from trunkline.actors.triggers.run_messages import ChooseRun, ChooseRuns, GetMissedRuns, GetRun, ListRuns
-from trunkline.actors.values.errors import Crashed
-from trunkline.actors.values.structs import Message
+from trunkline.actors.fleet.devices.queries.measurement_messages import QueryLastValues, QueryTimeSeries
+from trunkline.actors.fleet.devices.record import read_messages as device
+from trunkline.actors.fleet.devices.record import reads as devices
+from trunkline.actors.fleet.devices.state import history
+from trunkline.actors.fleet.recipes import bulk_create
+from trunkline.actors.fleet.recipes.messages import OpenRecipe
+from trunkline.actors.people.accounts.messages import GetMe
+from trunkline.actors.people.accounts.recent_items import CheckRecentItem, ListRecentItems
+from trunkline.actors.people.audit import reads as audit
+from trunkline.actors.people.audit.messages import (
+    GetAuditLog,
+    GetOwnAuditLog,
+    ListAuditLogs,
+    ListOwnAuditLogs,
+)
+from trunkline.actors.people.organizations import invitations
+from trunkline.actors.people.organizations import reads as organizations
+from trunkline.actors.people.organizations.messages import GetOrg, ListOrgs
+from trunkline.actors.platform.applications import notebook_minutes, payload_counts
+from trunkline.actors.platform.applications import reads as applications
+from trunkline.actors.platform.applications.messages import GetApplication, ListApplications
+from trunkline.actors.platform.applications.readme import GetReadme, get_readme
+from trunkline.actors.platform.applications.search import Search, search
+from trunkline.actors.platform.jobs import reads as jobs
+from trunkline.actors.platform.jobs.messages import GetJobLog, ListJobLogs
+from trunkline.actors.portability.bundles.import_logs import ListImportLogs, list_import_logs
+from trunkline.actors.presentation.dashboards import reads as dashboards
+from trunkline.actors.presentation.dashboards.block_data import read_blocks
+from trunkline.actors.presentation.dashboards.block_messages import ReadBlocks
+from trunkline.actors.presentation.dashboards.messages import (
+    FindDashboard,
+    ListOwnedDashboards,
+    ValidateContext,
+)
+from trunkline.actors.presentation.experience import resource as experience
+from trunkline.actors.presentation.experience import versions
+from trunkline.actors.presentation.experience.access import MayUseDevice, may_use_device
+from trunkline.actors.presentation.experience.linked import GetExperienceLinks, get_linked
+from trunkline.actors.presentation.experience.stats import GetEndpointStats, get_stats
+from trunkline.actors.presentation.notebooks.export import prepare_inputs
+from trunkline.actors.presentation.notebooks.messages import PrepareInputs
+from trunkline.actors.presentation.overview.fleet import count_fleet
+from trunkline.actors.presentation.overview.messages import CountFleet, GetOverview, ListSilentDevices
+from trunkline.actors.presentation.overview.reads import get_overview, list_silent_devices
+from trunkline.actors.workflows.flows import imports, runs
+from trunkline.actors.workflows.flows import messages as flow
+from trunkline.actors.workflows.flows import reads as flows
+from trunkline.actors.workflows.flows.selection import SelectOfClass, select_of_class
+from trunkline.actors.workflows.triggers import run_reads
+from trunkline.actors.workflows.triggers.run_messages import (
+    ChooseRun,
+    ChooseRuns,
+    GetMissedRuns,
+    GetRun,
+    ListRuns,
+)
 from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
-    from trunkline.actors.runtime.actor import Actor
-    from trunkline.actors.runtime.system import System
+    from trunkline.actors.core.runtime.actor import Actor
+    from trunkline.actors.core.runtime.system import System
     from trunkline.store.snapshot import Snapshot
 
 LATER: Final = object()

@@ -2,9 +2,9 @@
 
 This is the one list of it; the documents show it, and a test finds each such place in the source and fails for one that
 has no row. What is added to the server and bounds something for all tenants gets a row here. Does not own the bounds
-(`limits/table.py`, or the module itself) nor how they are shared (`runtime/owner_shares.py`).
+(`limits/table.py`, or the module itself) nor how they are shared (`core/runtime/owner_shares.py`).
 
-An owner is the user who owns an application, or who founded the organization that owns it (`records/owners.py`).
+An owner is the user who owns an application, or who founded the organization that owns it (`core/records/owners.py`).
 """
 
 from __future__ import annotations
@@ -33,10 +33,14 @@ BOUNDS: Final = (
         "A thread while it computes",
         ("read_threads_max", "read_queue_length_max"),
         _HALF + "The threads of the store have no queue of their own before it.",
-        ("actors/runtime/system.py", "store/env.py"),
+        ("actors/core/runtime/system.py", "store/env.py"),
     ),
     ServerBound(
-        "Computations of workflows", "A thread while it computes", (), _HALF, ("actors/runtime/computing.py",)
+        "Computations of workflows",
+        "A thread while it computes",
+        (),
+        _HALF,
+        ("actors/core/runtime/computing.py",),
     ),
     ServerBound("Pages of experiences", "A thread for a page", (), _HALF, ("http/experiences/pages.py",)),
     ServerBound(
@@ -51,7 +55,7 @@ BOUNDS: Final = (
         "A core for 50 ms and 64 MiB",
         ("password_threads_max", "logins_checking_max"),
         "The address at log-ins to the API, otherwise the owner; in turns.",
-        ("actors/accounts/passwords.py",),
+        ("actors/people/accounts/passwords.py",),
     ),
     ServerBound(
         "Calls that begin in a pass of the event loop",
@@ -65,7 +69,7 @@ BOUNDS: Final = (
         "A place from the first node to the last",
         ("flow_runs_max", "trigger_queue_length_max"),
         "Owner; at most half of the places. If triggers fill the queue, those of who has the most are dropped.",
-        ("actors/triggers/queue.py",),
+        ("actors/workflows/triggers/queue.py",),
     ),
     ServerBound(
         "Turns of runs in the event loop",
@@ -79,21 +83,21 @@ BOUNDS: Final = (
         "A process while it computes",
         ("script_processes_max", "script_queue_length_max"),
         _HALF,
-        ("actors/scripts/pool.py",),
+        ("actors/core/scripts/pool.py",),
     ),
     ServerBound(
         "Jobs",
         "A place from begin to end of an attempt",
         ("jobs_running_max", "jobs_waiting_length_max"),
         "Owner, in turns; for each job that runs one place stays free for others, and half of the queue.",
-        ("actors/jobs/queue.py",),
+        ("actors/platform/jobs/queue.py",),
     ),
     ServerBound(
         "Notifications of jobs",
         "A connection for up to `outgoing_timeout_s`",
         ("outgoing_deliveries_max",),
         _HALF + "Mails and callbacks have places of their own.",
-        ("actors/jobs/runner.py",),
+        ("actors/platform/jobs/runner.py",),
     ),
     ServerBound(
         "Uploads, downloads of files and of results",
@@ -101,10 +105,10 @@ BOUNDS: Final = (
         ("uploads_max", "file_downloads_max", "downloads_max"),
         "Owner, at most half of the slots; and address, at most a quarter.",
         (
-            "actors/contents/slots.py",
-            "actors/contents/uploads.py",
-            "actors/contents/downloads.py",
-            "actors/jobs/results.py",
+            "actors/core/contents/slots.py",
+            "actors/core/contents/uploads.py",
+            "actors/core/contents/downloads.py",
+            "actors/platform/jobs/results.py",
         ),
     ),
     ServerBound(
@@ -112,7 +116,7 @@ BOUNDS: Final = (
         "A thread for a piece",
         ("file_threads_max",),
         _HALF,
-        ("actors/contents/contents.py",),
+        ("actors/core/contents/contents.py",),
     ),
     ServerBound(
         "Bulk calls",
@@ -126,14 +130,14 @@ BOUNDS: Final = (
         "A connection and its buffer",
         ("streams_max",),
         "Owner; at most half of the places. All of them need a token.",
-        ("actors/runtime/streams.py",),
+        ("actors/core/runtime/streams.py",),
     ),
     ServerBound(
         "Connections that last: streams, links, WebSockets of webhooks, callers who wait for workflows",
         "A connection for hours; for up to a minute while a caller waits",
         ("connections_max",),
         "Owner; at most half of all connections.",
-        ("actors/runtime/system.py",),
+        ("actors/core/runtime/system.py",),
     ),
     ServerBound(
         "Other connections",
@@ -148,64 +152,64 @@ BOUNDS: Final = (
         "A task and up to a message",
         ("integration_connections_max",),
         "Owner; at most half of the places. Others wait.",
-        ("actors/integrations/connections.py",),
+        ("actors/connections/integrations/connections.py",),
     ),
     ServerBound(
         "Backlogs that wait",
         "Their bytes",
         ("backlog_waiting_bytes_max",),
         "Owner, in turns, then application; an owner may have as many as all leave free.",
-        ("actors/devices/backlog.py",),
+        ("actors/fleet/devices/state/backlog.py",),
     ),
     ServerBound(
         "Lookups of names of hosts",
         "A thread, for half a minute if a name server does not answer",
         (),
         _HALF,
-        ("actors/runtime/threads.py",),
+        ("actors/core/runtime/threads.py",),
     ),
     ServerBound(
         "Mails",
         "A thread, for up to `outgoing_timeout_s` for each answer of the mail server",
         (),
         _HALF,
-        ("actors/runtime/threads.py",),
+        ("actors/core/runtime/threads.py",),
     ),
     ServerBound(
         "Contexts of TLS, certificates, compressed answers of others, signed log-ins",
         "A thread for milliseconds; half a second for the check of a large key",
         (),
         _HALF,
-        ("actors/runtime/threads.py",),
+        ("actors/core/runtime/threads.py",),
     ),
-    ServerBound("Pieces of results", "A thread for a piece", (), _HALF, ("actors/runtime/threads.py",)),
+    ServerBound("Pieces of results", "A thread for a piece", (), _HALF, ("actors/core/runtime/threads.py",)),
     ServerBound(
         "New private keys",
         "The one thread for up to a second",
         (),
         "Owner, in turns.",
-        ("actors/runtime/threads.py",),
+        ("actors/core/runtime/threads.py",),
     ),
     ServerBound(
         "Devices that triggers of inactivity wait for",
         "300 bytes for each",
         ("inactivity_devices_max",),
         "Owner; at most half of them.",
-        ("actors/devices/inactivity.py",),
+        ("actors/fleet/devices/state/inactivity.py",),
     ),
     ServerBound(
         "Actors in memory",
         "1.5 kB for each that works",
         ("actors_active_max",),
         "None: idle ones make room at once, and so many that work at a time are more than the server can serve.",
-        ("actors/runtime/registry.py",),
+        ("actors/core/runtime/registry.py",),
     ),
     ServerBound(
         "Writes that wait for a commit",
         "Their bytes, for some milliseconds",
         ("waiting_writes_max", "journal_bytes_max", "journal_batches_max"),
         "None yet: in order of arrival; each commit takes all of them.",
-        ("actors/runtime/system.py", "store/env.py"),
+        ("actors/core/runtime/system.py", "store/env.py"),
     ),
     ServerBound(
         "Reports that are not settled",
@@ -219,7 +223,7 @@ BOUNDS: Final = (
         "Their bytes, until they expire",
         ("job_results_bytes_max",),
         "Owner; at most half of them. Files of imports are there while their job lasts, one for an owner.",
-        ("actors/jobs/results.py", "actors/bundles/import_files.py"),
+        ("actors/platform/jobs/results.py", "actors/portability/bundles/import_files.py"),
     ),
     ServerBound(
         "Contents of files",
@@ -227,21 +231,21 @@ BOUNDS: Final = (
         ("files_bytes_max",),
         "Owner: in the last tenth, the files of an owner have at most as many bytes as stay free. Besides, an "
         "application has at most `application_files_bytes_max`.",
-        ("actors/contents/contents.py",),
+        ("actors/core/contents/contents.py",),
     ),
     ServerBound(
         "Writing of archives",
         "A thread for a file",
         ("archive_put_files_max",),
         "None: each job has its own.",
-        ("actors/archives/slices.py",),
+        ("actors/portability/archives/slices.py",),
     ),
     ServerBound(
         "Pages of the console",
         "The one thread, once after a start",
         (),
         "None: nobody's data is in them.",
-        ("http/pages/site.py",),
+        ("http/site/site.py",),
     ),
     ServerBound(
         "Forty threads of the process, for all that has no places of its own",
@@ -250,16 +254,16 @@ BOUNDS: Final = (
         "None: jobs and their notifications use them, which have shares of their own, and the server itself. Together "
         "they are fewer than the threads, so none waits.",
         (
-            "actors/archives/jobs.py",
-            "actors/archives/slices.py",
-            "actors/archives/writing.py",
-            "actors/bundles/clone.py",
-            "actors/bundles/import_files.py",
-            "actors/bundles/import_jobs.py",
-            "actors/jobs/notifications.py",
-            "actors/jobs/results.py",
-            "actors/outgoing/http_calls.py",
-            "actors/report_job.py",
+            "actors/portability/archives/jobs.py",
+            "actors/portability/archives/slices.py",
+            "actors/portability/archives/writing.py",
+            "actors/portability/bundles/clone.py",
+            "actors/portability/bundles/import_files.py",
+            "actors/portability/bundles/import_jobs.py",
+            "actors/platform/jobs/notifications.py",
+            "actors/platform/jobs/results.py",
+            "actors/core/outgoing/http_calls.py",
+            "actors/presentation/dashboards/report_job.py",
             "http/tls_files.py",
             "store/settler.py",
         ),

@@ -1,7 +1,7 @@
 """The Quart-Trio application: it connects Quart to the dispatcher and serves the pages for operators.
 
 Quart parses a request and sends the response; the dispatcher (`calls/dispatch.py`) builds the response. The application
-also serves `/healthz`, `/readyz` and the pages of `pages/site.py`, which need no token, and `/metrics`.
+also serves `/healthz`, `/readyz` and the pages of `site/site.py`, which need no token, and `/metrics`.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, RequestTim
 from werkzeug.exceptions import MethodNotAllowed as NoSuchMethod
 from werkzeug.exceptions import NotFound as NoSuchPath
 
-from trunkline.actors.runtime.late_imports import load
-from trunkline.actors.values.errors import DomainError, Invalid
+from trunkline.actors.core.runtime.late_imports import load
+from trunkline.actors.core.values.errors import DomainError, Invalid
 from trunkline.http.calls.asgi_request import request_of
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import JSON, MethodNotAllowed, body_too_large, body_too_slow, error_response
 from trunkline.http.calls.request import Headers, Response, Stream
 from trunkline.http.calls.streamed_calls import StreamedCalls
 from trunkline.http.calls.upgraded_calls import UpgradedCalls
-from trunkline.http.pages import site
-from trunkline.http.pages.connection_stats import ConnectionStats, NoConnectionStats
-from trunkline.http.pages.metrics_access import check_reader
-from trunkline.http.pages.site import Site
+from trunkline.http.metrics.connection_stats import ConnectionStats, NoConnectionStats
+from trunkline.http.metrics.metrics_access import check_reader
+from trunkline.http.site import site
+from trunkline.http.site.site import Site
 from trunkline.http.version import VERSION
 from trunkline.http.wire.asgi import Application
 
@@ -184,8 +184,8 @@ def _operator_pages(
             check_reader(dispatcher, request.scope, metrics_for)
         except DomainError as refusal:
             return _quart(Response(*error_response(refusal)))
-        await load("trunkline.http.pages.metrics")
-        from trunkline.http.pages.metrics import exposition
+        await load("trunkline.http.metrics.metrics")
+        from trunkline.http.metrics.metrics import exposition
 
         text, content_type = exposition(dispatcher, connections(), VERSION)
         return _quart(Response(200, [(b"content-type", content_type.encode())], text))

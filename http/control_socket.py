@@ -20,9 +20,9 @@ import structlog
 import trio
 
 from trunkline.actors import boot
-from trunkline.actors.runtime.system import System
-from trunkline.actors.values.errors import DomainError, Invalid
-from trunkline.actors.values.store_errors import DirectoryInUse
+from trunkline.actors.core.runtime.system import System
+from trunkline.actors.core.values.errors import DomainError, Invalid
+from trunkline.actors.core.values.store_errors import DirectoryInUse
 
 SOCKET_NAME = "control.sock"
 LINE_BYTES_MAX = 64 * 1024

@@ -3,49 +3,39 @@
 from __future__ import annotations
 
 from trunkline.http.calls.route_table import RouteTable
-from trunkline.http.resources import (
-    account,
-    application_contents,
-    application_templates,
-    applications,
-    archives,
-    audit_logs,
-    auth,
+from trunkline.http.resources.access import certificates
+from trunkline.http.resources.connections import credentials, webhooks
+from trunkline.http.resources.data import contents, data_tables, events, files, topics
+from trunkline.http.resources.fleet import (
     bulk_devices,
-    bundles,
-    clones,
-    contents,
-    credentials,
-    dashboard_data,
-    dashboards,
-    data_tables,
     deployments,
     device_link,
     devices,
-    email,
-    events,
-    experience,
     exports,
-    files,
-    flow_runs,
-    flow_tests,
-    flows,
-    imports,
-    jobs,
-    me,
     measurements,
-    notebooks,
-    organizations,
-    overview,
-    plain,
-    platform,
     recipes,
-    server,
-    single_sign_on,
     streams,
-    topics,
-    webhooks,
 )
+from trunkline.http.resources.people import (
+    account,
+    audit_logs,
+    auth,
+    email,
+    me,
+    organizations,
+    single_sign_on,
+)
+from trunkline.http.resources.platform import (
+    application_contents,
+    applications,
+    clones,
+    jobs,
+    platform,
+    server,
+)
+from trunkline.http.resources.portability import application_templates, archives, bundles, imports
+from trunkline.http.resources.presentation import dashboard_data, dashboards, experience, notebooks, overview
+from trunkline.http.resources.workflows import flow_runs, flow_tests, flows
 
 TABLE = RouteTable(
     (
@@ -78,7 +68,7 @@ TABLE = RouteTable(
         *flow_runs.ROUTES,
         *flow_tests.ROUTES,
         *deployments.ROUTES,
-        *plain.ROUTES,
+        *certificates.ROUTES,
         *recipes.ROUTES,
         *application_templates.ROUTES,
         *webhooks.ROUTES,

@@ -26,17 +26,17 @@ import trio
 from hypercorn.trio import serve as hypercorn_serve
 
 from trunkline.actors import boot
-from trunkline.actors.contents.contents import Contents
-from trunkline.actors.devices.backlog import BacklogLane
+from trunkline.actors.core.contents.contents import Contents
+from trunkline.actors.core.runtime.computing import switch_often
+from trunkline.actors.core.runtime.loop_watch import LoopWatch
+from trunkline.actors.core.runtime.precedence import LOOP
+from trunkline.actors.core.runtime.system import System
+from trunkline.actors.core.values.clock import Clock
 from trunkline.actors.engine.api_calls import ApiCalls
-from trunkline.actors.experience.domain_names import DomainNames
-from trunkline.actors.experience.sites import Sites
-from trunkline.actors.jobs.results import Results
-from trunkline.actors.runtime.computing import switch_often
-from trunkline.actors.runtime.loop_watch import LoopWatch
-from trunkline.actors.runtime.precedence import LOOP
-from trunkline.actors.runtime.system import System
-from trunkline.actors.values.clock import Clock
+from trunkline.actors.fleet.devices.state.backlog import BacklogLane
+from trunkline.actors.platform.jobs.results import Results
+from trunkline.actors.presentation.experience.domain_names import DomainNames
+from trunkline.actors.presentation.experience.sites import Sites
 from trunkline.http import systemd
 from trunkline.http.app import create_app
 from trunkline.http.calls.auth import Tokens
@@ -48,9 +48,9 @@ from trunkline.http.control_socket import serve_control
 from trunkline.http.experiences.certificates import DomainCertificates
 from trunkline.http.experiences.layer import ExperienceHosts, ExperienceLayer
 from trunkline.http.link.tasks import LinkTasks
-from trunkline.http.pages.connection_stats import ConnectionStats, NoConnectionStats
-from trunkline.http.pages.site import Site
+from trunkline.http.metrics.connection_stats import ConnectionStats, NoConnectionStats
 from trunkline.http.routes import TABLE
+from trunkline.http.site.site import Site
 from trunkline.http.terminal import LossyStderr
 from trunkline.http.tls_files import TlsConfig
 from trunkline.http.version import VERSION

@@ -1,7 +1,8 @@
 """A scratch copy of the store: what it would contain after writes that are never made.
 
-Owns the writes of a rehearsal (`actors/bundles/rehearsal.py`) and reading them together with a snapshot. They are in a
-temporary database of SQLite, whose file has no name and ends with the process, so memory does not grow with them.
+Owns the writes of a rehearsal (`actors/portability/bundles/rehearsal.py`) and reading them together with a snapshot.
+They are in a temporary database of SQLite, whose file has no name and ends with the process, so memory does not grow
+with them.
 
 Only one thread at a time may use it.
 """

@@ -91,7 +91,7 @@ class Meter:
 
     def _count_systems(self) -> None:
         """Count what is opened in this process: a server has an actor system, which a test may also have alone."""
-        from trunkline.actors.runtime import system
+        from trunkline.actors.core.runtime import system
         from trunkline.http.calls import dispatch
 
         for owner, name in ((system.System, "actor systems"), (dispatch.Dispatcher, "servers")):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trunkline.actors.catalogue import KINDS
-from trunkline.actors.records.kind import Kind
-from trunkline.actors.records.placement import misplaced_writes
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.runtime.system import System
+from trunkline.actors.core.records.kind import Kind
+from trunkline.actors.core.records.placement import misplaced_writes
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.runtime.system import System
 from trunkline.store.batch import Batch
 
 

@@ -44,7 +44,7 @@ def begin(config: pytest.Config) -> None:
 
 
 def _note_turns(directory: Path) -> None:
-    from trunkline.actors.runtime.loop_watch import LongTurn, LoopWatch
+    from trunkline.actors.core.runtime.loop_watch import LongTurn, LoopWatch
 
     inner = LoopWatch._note
 

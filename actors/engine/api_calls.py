@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import trio
 
+from trunkline.actors.core.records.messages import Creator
+from trunkline.actors.core.values.origin import Origin
 from trunkline.actors.engine.errors import NodeError
-from trunkline.actors.records.messages import Creator
-from trunkline.actors.values.origin import Origin
 
 START_S: Final = 10.0
 

@@ -1,7 +1,7 @@
 """Bodies of messages, made of what the configuration and the payload of a node give.
 
 Each sentence names the field of the configuration. A query that finds what is to be read may have the empty arrays of
-an editor (`query/text.py`). Elsewhere they are refused, as by the API.
+an editor (`core/query/text.py`). Elsewhere they are refused, as by the API.
 """
 
 from __future__ import annotations
@@ -11,6 +11,19 @@ from typing import Any, Final
 
 import msgspec
 
+from trunkline.actors.core.formulas.errors import EvaluationError
+from trunkline.actors.core.formulas.json_values import (
+    DECODED_A_STEP,
+    count_values,
+    json_encoded,
+    json_value,
+    values_at_most,
+)
+from trunkline.actors.core.formulas.price import computed, spend
+from trunkline.actors.core.formulas.values import UNDEFINED
+from trunkline.actors.core.query.text import as_edited
+from trunkline.actors.core.values.errors import Crashed, DomainError, Overloaded, StorageFull
+from trunkline.actors.core.values.ids import is_id
 from trunkline.actors.engine.copies import size_of
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import INLINE_BYTES_MAX
@@ -26,19 +39,6 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import Visit, refused
-from trunkline.actors.formulas.errors import EvaluationError
-from trunkline.actors.formulas.json_values import (
-    DECODED_A_STEP,
-    count_values,
-    json_encoded,
-    json_value,
-    values_at_most,
-)
-from trunkline.actors.formulas.price import computed, spend
-from trunkline.actors.formulas.values import UNDEFINED
-from trunkline.actors.query.text import as_edited
-from trunkline.actors.values.errors import Crashed, DomainError, Overloaded, StorageFull
-from trunkline.actors.values.ids import is_id
 
 BODY_BYTES_MAX: Final = 1024 * 1024
 """Bytes of a body that a node makes, as of a call. It is decoded at once, in a thread if it is long."""

@@ -14,15 +14,15 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from trunkline.actors.core.formulas.errors import FormulaError
+from trunkline.actors.core.formulas.paths import compile_path
+from trunkline.actors.core.formulas.values import UNDEFINED
+from trunkline.actors.core.scripts.pool import ScriptPool
+from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.structs import Body
 from trunkline.actors.engine.dry_run import FlowTest, dry_run, new_run
-from trunkline.actors.flows.definition import PARTS
-from trunkline.actors.formulas.errors import FormulaError
-from trunkline.actors.formulas.paths import compile_path
-from trunkline.actors.formulas.values import UNDEFINED
-from trunkline.actors.scripts.pool import ScriptPool
-from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.ids import ROOT
-from trunkline.actors.values.structs import Body
+from trunkline.actors.workflows.flows.definition import PARTS
 from trunkline.limits.table import Limits
 
 PATTERN: Final = "*.test.json"
@@ -90,7 +90,7 @@ def load_cases(file: Path) -> Cases:
 def _definition(file: Path) -> dict[str, Any]:
     """The workflow in a file, which is the first one of an export as YAML."""
     if file.suffix in (".yaml", ".yml"):
-        from trunkline.actors.flows.yaml_exports import read_exports  # the reader of YAML is large
+        from trunkline.actors.workflows.flows.yaml_exports import read_exports  # the reader of YAML is large
 
         flows: list[dict[str, Any]] = read_exports({str(file): file.read_bytes()}, {}).body["flows"]
         if not flows:

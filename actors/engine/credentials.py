@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from trunkline.actors.connections.credentials.resource import CREDENTIAL
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.world import World
-from trunkline.actors.plain.credentials import CREDENTIAL
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.errors import CannotOpen

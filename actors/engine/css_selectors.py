@@ -14,8 +14,8 @@ from typing import Any, Final
 from cssselect import SelectorSyntaxError
 from cssselect import parser as css
 
+from trunkline.actors.core.runtime.computing import give_up_if_cancelled
 from trunkline.actors.engine.markup import Document, Element
-from trunkline.actors.runtime.computing import give_up_if_cancelled
 
 SELECTOR_CHARS_MAX: Final = 1_000
 

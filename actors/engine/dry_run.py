@@ -13,6 +13,23 @@ import msgspec
 import trio
 from msgspec import UNSET, Meta, UnsetType
 
+from trunkline.actors.core.formulas.errors import FormulaError
+from trunkline.actors.core.formulas.paths import Path, compile_path
+from trunkline.actors.core.formulas.price import Budget, charged, spend
+from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.core.records.messages import Creator
+from trunkline.actors.core.records.owners import Owners
+from trunkline.actors.core.records.resource import missing
+from trunkline.actors.core.runtime.actor import Actor
+from trunkline.actors.core.runtime.computing import give_up_if_cancelled, in_thread
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.scripts.pool import ScriptPool
+from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.global_values import global_values
+from trunkline.actors.core.values.nesting import check_nesting
+from trunkline.actors.core.values.structs import Body, Message
+from trunkline.actors.core.values.terms import Timestamp
+from trunkline.actors.core.values.timestamps import iso, parse_report_time
 from trunkline.actors.engine.branch_memory import BranchMemory
 from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.errors import RunFailed
@@ -24,28 +41,11 @@ from trunkline.actors.engine.share import Share
 from trunkline.actors.engine.snapshots import BYTES_MAX, SNAPSHOTS_MAX, Snapshots
 from trunkline.actors.engine.visit import Bounds, NodeStep, Problem, Program, Run, Visit
 from trunkline.actors.engine.world import DryWorld
-from trunkline.actors.flows.bodies import Definition
-from trunkline.actors.flows.definition import check_definition
-from trunkline.actors.flows.kind import DEVELOP, FLOW
-from trunkline.actors.flows.versions import find_version, no_version
-from trunkline.actors.formulas.errors import FormulaError
-from trunkline.actors.formulas.paths import Path, compile_path
-from trunkline.actors.formulas.price import Budget, charged, spend
-from trunkline.actors.organizations.mandates import Authors
-from trunkline.actors.records.kind import Doc
-from trunkline.actors.records.messages import Creator
-from trunkline.actors.records.owners import Owners
-from trunkline.actors.records.resource import missing
-from trunkline.actors.runtime.actor import Actor
-from trunkline.actors.runtime.computing import give_up_if_cancelled, in_thread
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.scripts.pool import ScriptPool
-from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.global_values import global_values
-from trunkline.actors.values.nesting import check_nesting
-from trunkline.actors.values.structs import Body, Message
-from trunkline.actors.values.terms import Timestamp
-from trunkline.actors.values.timestamps import iso, parse_report_time
+from trunkline.actors.people.organizations.mandates import Authors
+from trunkline.actors.workflows.flows.bodies import Definition
+from trunkline.actors.workflows.flows.definition import check_definition
+from trunkline.actors.workflows.flows.kind import DEVELOP, FLOW
+from trunkline.actors.workflows.flows.versions import find_version, no_version
 from trunkline.limits.table import Limits
 from trunkline.store import keys
 from trunkline.store.codec import decode, decode_in_parts

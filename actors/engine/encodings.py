@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from trunkline.actors.core.formulas.byte_texts import FROM_TEXT, TO_TEXT, decoded
 from trunkline.actors.engine.visit import refused
-from trunkline.actors.formulas.byte_texts import FROM_TEXT, TO_TEXT, decoded
 
 _CODECS: Final = {
     "utf8": "utf-8",

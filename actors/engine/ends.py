@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 import structlog
 
-from trunkline.actors.flows.run_records import MINUTE_MS, RUN_TOPIC, RunRecord
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.triggers.shown_runs import shown_run
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.workflows.flows.run_records import MINUTE_MS, RUN_TOPIC, RunRecord
+from trunkline.actors.workflows.triggers.shown_runs import shown_run
 from trunkline.store import keys
 from trunkline.store.batch import Batch
 from trunkline.store.codec import decode
 from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
-    from trunkline.actors.runtime.system import System
-    from trunkline.actors.triggers.queue import TriggerQueue
+    from trunkline.actors.core.runtime.system import System
+    from trunkline.actors.workflows.triggers.queue import TriggerQueue
 
 _FLOWS_MAX: Final = 2_000
 """Workflows whose run records are known in memory."""

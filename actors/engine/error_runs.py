@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.core.values.origin import HOPS_MAX, Origin
 from trunkline.actors.engine.copies import copied, size_of
 from trunkline.actors.engine.errors import NodeError, RunFailed
 from trunkline.actors.engine.programs import CompiledFlow
 from trunkline.actors.engine.visit import Run
-from trunkline.actors.records.kind import Doc
-from trunkline.actors.triggers.index import FlowIndex, Watcher
-from trunkline.actors.triggers.intake import Cause, TriggerRecord
-from trunkline.actors.triggers.replies import Replies
-from trunkline.actors.values.origin import HOPS_MAX, Origin
+from trunkline.actors.workflows.triggers.index import FlowIndex, Watcher
+from trunkline.actors.workflows.triggers.intake import Cause, TriggerRecord
+from trunkline.actors.workflows.triggers.replies import Replies
 
 ERRORED_BYTES_MAX: Final = 256 * 1024
 _TYPE: Final = "flowError"

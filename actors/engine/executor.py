@@ -4,8 +4,8 @@ Owns the order, the bounds on a run, and when the turn is left to others (`share
 payload where an output leads to several nodes, when it begins; the last of them keeps the payload itself, as what
 follows along a chain does. Branches never merge. The first error ends the run, with all its branches.
 
-What a visit computes is charged to its budget (`formulas/price.py`). What does not fit into the event loop is computed
-in a thread, and the visit begins again with the value. So a node computes first, and then acts.
+What a visit computes is charged to its budget (`core/formulas/price.py`). What does not fit into the event loop is
+computed in a thread, and the visit begins again with the value. So a node computes first, and then acts.
 
 Loops and custom nodes run a part of a program within a node, by `Visit.walk`: its depth is bounded.
 """
@@ -18,18 +18,18 @@ from typing import Any, Final
 
 import trio
 
+from trunkline.actors.core.formulas import price
+from trunkline.actors.core.formulas.errors import EvaluationError
+from trunkline.actors.core.formulas.price import Budget, TakesLong
+from trunkline.actors.core.runtime.computing import compute, in_thread
+from trunkline.actors.core.runtime.letting_go import let_go
+from trunkline.actors.core.values.errors import DomainError
 from trunkline.actors.engine.branch_memory import Waiting, WaitingOfRun, waiting_bytes
 from trunkline.actors.engine.copies import copied, size_of
 from trunkline.actors.engine.errors import NodeError, RunFailed
 from trunkline.actors.engine.heavy_work import is_large
 from trunkline.actors.engine.snapshots import Snapshots
 from trunkline.actors.engine.visit import PATH_MAX, Capped, CustomNode, NodeStep, Program, Run, Visit
-from trunkline.actors.formulas import price
-from trunkline.actors.formulas.errors import EvaluationError
-from trunkline.actors.formulas.price import Budget, TakesLong
-from trunkline.actors.runtime.computing import compute, in_thread
-from trunkline.actors.runtime.letting_go import let_go
-from trunkline.actors.values.errors import DomainError
 
 DEPTH_MAX: Final = 16
 """Loops and custom nodes within each other."""

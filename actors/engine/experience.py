@@ -6,6 +6,11 @@ import json
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from trunkline.actors.core.formulas.values import to_number
+from trunkline.actors.core.records.messages import CreateRecord, DeleteRecord
+from trunkline.actors.core.records.page import Page
+from trunkline.actors.core.records.revision import Found
+from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.engine.bodies import body_of, json_reader, plain
 from trunkline.actors.engine.tools import (
     Config,
@@ -19,19 +24,14 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import Visit, refused
-from trunkline.actors.experience.amend import AmendRecord
-from trunkline.actors.experience.resource import (
+from trunkline.actors.presentation.experience.amend import AmendRecord
+from trunkline.actors.presentation.experience.resource import (
     ExperienceResource,
     ListExperienceRecords,
     ShowExperienceRecord,
 )
-from trunkline.actors.experience.tokens import ExperienceTokens
-from trunkline.actors.experience.users import find_user
-from trunkline.actors.formulas.values import to_number
-from trunkline.actors.records.messages import CreateRecord, DeleteRecord
-from trunkline.actors.records.page import Page
-from trunkline.actors.records.revision import Found
-from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.presentation.experience.tokens import ExperienceTokens
+from trunkline.actors.presentation.experience.users import find_user
 
 MEMBERS: Final = "experienceUserIds"
 """The field of a group that is a list of ids."""

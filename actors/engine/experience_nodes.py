@@ -12,7 +12,7 @@ from trunkline.actors.engine.heavy_work import check_payload
 from trunkline.actors.engine.pages import page_reader
 from trunkline.actors.engine.tools import Config, choice_of, path_of
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit
-from trunkline.actors.experience.resource import ExperienceResource
+from trunkline.actors.presentation.experience.resource import ExperienceResource
 
 
 def finding(

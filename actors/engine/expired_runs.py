@@ -1,12 +1,12 @@
-"""Which run records and sums of minutes are too old. The workflow removes them (`flows/actor.py`)."""
+"""Which run records and sums of minutes are too old. The workflow removes them (`workflows/flows/actor.py`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from trunkline.actors.devices.retention import Search, older
-from trunkline.actors.flows.run_records import MINUTE_MS, ExpireRuns, ended_ms_of_key, minute_of_key
+from trunkline.actors.fleet.devices.state.retention import Search, older
+from trunkline.actors.workflows.flows.run_records import MINUTE_MS, ExpireRuns, ended_ms_of_key, minute_of_key
 from trunkline.store import keys
 
 if TYPE_CHECKING:

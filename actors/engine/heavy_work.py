@@ -1,18 +1,18 @@
 """Work that grows with the payload: the bounds on what a node makes, and threads for what takes longer.
 
 A node whose work may take more than a few milliseconds does it in a thread, so that the event loop serves others
-meanwhile (`runtime/computing.py`). The run waits for the thread, so nothing else touches its payload.
+meanwhile (`core/runtime/computing.py`). The run waits for the thread, so nothing else touches its payload.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from trunkline.actors.core.formulas import price
+from trunkline.actors.core.runtime.computing import in_thread
 from trunkline.actors.engine.copies import copied, size_of
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.visit import Visit
-from trunkline.actors.formulas import price
-from trunkline.actors.runtime.computing import in_thread
 
 INLINE_ITEMS_MAX: Final = 1_000
 """Items that a node goes through without a thread."""

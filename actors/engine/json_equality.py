@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, Final
 
-from trunkline.actors.formulas.json_text import json_text
-from trunkline.actors.formulas.values import double
+from trunkline.actors.core.formulas.json_text import json_text
+from trunkline.actors.core.formulas.values import double
 
 CHARACTERS_A_STEP: Final = 256
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
-from trunkline.actors.formulas.values import type_of
+from trunkline.actors.core.formulas.values import type_of
 
 SCHEMA_VALUES_MAX: Final = 10_000
 """Values in a schema."""

@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.errors import ChangeTooLarge
+from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.engine.visit import Visit
-from trunkline.actors.jobs.kind import JOB
-from trunkline.actors.jobs.messages import QueueJob
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.errors import ChangeTooLarge
-from trunkline.actors.values.ids import ROOT
+from trunkline.actors.platform.jobs.kind import JOB
+from trunkline.actors.platform.jobs.messages import QueueJob
 from trunkline.store import keys
 
 

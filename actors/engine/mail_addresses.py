@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from trunkline.actors.core.outgoing.mail_head import check_address
+from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.engine.tools import Config, Unusable, text_reader
 from trunkline.actors.engine.visit import Visit, refused
-from trunkline.actors.outgoing.mail_head import check_address
-from trunkline.actors.values.errors import Invalid
 
 ADDRESSES_CHARS_MAX: Final = 16_384
 """Characters of all addresses that one template gives."""

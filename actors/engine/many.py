@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import trio
 
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.errors import DomainError
+from trunkline.actors.core.values.structs import Message
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.visit import Visit
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.errors import DomainError
-from trunkline.actors.values.structs import Message
 
 ASKS_AT_ONCE: Final = 64
 """Those that wait together share a commit."""

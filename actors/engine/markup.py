@@ -17,7 +17,7 @@ from typing import Any, Final
 from xml.parsers import expat
 from xml.sax.saxutils import escape
 
-from trunkline.actors.runtime.computing import give_up_if_cancelled
+from trunkline.actors.core.runtime.computing import give_up_if_cancelled
 
 ELEMENTS_MAX: Final = 100_000
 DEPTH_MAX: Final = 256

@@ -1,9 +1,9 @@
 """What the author of a workflow must be allowed to do, for a node to do it in the author's name.
 
-A node may do what the author could do by calling these operations (`organizations/mandates.py`). `WRITES` says it for
-nodes whose effect no operation of its own names: what they store is of the workflow, or what they do leaves the server.
-It needs no scope, only that the author may still change the application. Types that stand nowhere here neither read nor
-change anything beyond the payload.
+A node may do what the author could do by calling these operations (`people/organizations/mandates.py`). `WRITES` says
+it for nodes whose effect no operation of its own names: what they store is of the workflow, or what they do leaves the
+server. It needs no scope, only that the author may still change the application. Types that stand nowhere here neither
+read nor change anything beyond the payload.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from trunkline.actors.engine.visit import NodeStep, Visit
-from trunkline.actors.organizations.mandates import NO_OPERATION
+from trunkline.actors.people.organizations.mandates import NO_OPERATION
 
 
 class Need(NamedTuple):

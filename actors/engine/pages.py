@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from trunkline.actors.core.formulas.values import to_number
 from trunkline.actors.engine.tools import Config, choice_of, shortened, text_reader
 from trunkline.actors.engine.visit import Visit, refused
-from trunkline.actors.formulas.values import to_number
 
 
 class Asked(NamedTuple):

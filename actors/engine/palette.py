@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from inspect import cleandoc
 
+from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.engine.node_settings import FORMS, Setting
 from trunkline.actors.engine.nodes import NODE_TEXTS
-from trunkline.actors.records.kind import Doc
 
 
 @cache

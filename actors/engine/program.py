@@ -1,7 +1,7 @@
 """Programs: the definition of a workflow, made ready to be run once.
 
-A node is compiled at its first visit, in the price of the visit (`formulas/price.py`): a definition may hold a thousand
-nodes with templates that take seconds to compile, and most runs visit few of them.
+A node is compiled at its first visit, in the price of the visit (`core/formulas/price.py`): a definition may hold a
+thousand nodes with templates that take seconds to compile, and most runs visit few of them.
 
 A program never fails to compile. A node of an unknown type, or with a configuration that cannot be used, fails the
 run that reaches it; `problems_of` tells of it before, and of settings that no node reads; the record of each run that
@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from trunkline.actors.core.formulas import price
+from trunkline.actors.core.formulas.errors import EvaluationError
+from trunkline.actors.core.query.price import LOOK_PRICE, spend
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.node_rights import guarded
 from trunkline.actors.engine.nodes import NODE_TYPES
 from trunkline.actors.engine.tools import Unusable
 from trunkline.actors.engine.unknown_settings import unknown_settings
 from trunkline.actors.engine.visit import Node, NodeStep, Problem, Program, Visit
-from trunkline.actors.flows.definition import never_due
-from trunkline.actors.formulas import price
-from trunkline.actors.formulas.errors import EvaluationError
-from trunkline.actors.query.price import LOOK_PRICE, spend
+from trunkline.actors.workflows.flows.definition import never_due
 
 _NEVER_RUN = frozenset({"AnnotationNode"})
 NODE_STEPS: Final = 20
@@ -31,7 +31,7 @@ NODE_STEPS: Final = 20
 
 
 def compile_program(definition: dict[str, Any]) -> Program:
-    """Make a definition ready that was checked when it was saved (`flows/definition.py`)."""
+    """Make a definition ready that was checked when it was saved (`workflows/flows/definition.py`)."""
     parts: list[dict[str, Any]] = definition.get("nodes", [])
     indexes = {part["id"]: index for index, part in enumerate(parts) if part.get("id")}
     nodes: list[Node] = []

@@ -9,23 +9,23 @@ from typing import Final, NamedTuple
 import msgspec
 import trio
 
+from trunkline.actors.core.formulas import price
+from trunkline.actors.core.formulas.price import computed
+from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.core.records.mandate import mandates_of
+from trunkline.actors.core.records.owners import Owners
+from trunkline.actors.core.runtime.computing import compute
+from trunkline.actors.core.runtime.host import Host
+from trunkline.actors.core.values.global_values import global_values
+from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.engine.program import compile_program
 from trunkline.actors.engine.share import Share
 from trunkline.actors.engine.visit import CustomNode, FindProgram, Program
-from trunkline.actors.flows.changes import FlowChanges
-from trunkline.actors.flows.definition import trigger_at
-from trunkline.actors.flows.kind import AUTHORS, CLASSES, DEFAULT, FLOW
-from trunkline.actors.flows.versions import find_version
-from trunkline.actors.formulas import price
-from trunkline.actors.formulas.price import computed
-from trunkline.actors.records.kind import Doc
-from trunkline.actors.records.mandate import mandates_of
-from trunkline.actors.records.owners import Owners
-from trunkline.actors.runtime.computing import compute
-from trunkline.actors.runtime.host import Host
-from trunkline.actors.triggers.queue import Queued
-from trunkline.actors.values.global_values import global_values
-from trunkline.actors.values.ids import ROOT
+from trunkline.actors.workflows.flows.changes import FlowChanges
+from trunkline.actors.workflows.flows.definition import trigger_at
+from trunkline.actors.workflows.flows.kind import AUTHORS, CLASSES, DEFAULT, FLOW
+from trunkline.actors.workflows.flows.versions import find_version
+from trunkline.actors.workflows.triggers.queue import Queued
 from trunkline.store import keys
 from trunkline.store.codec import decode, decode_in_parts, encode
 
@@ -93,7 +93,7 @@ class Programs:
     def get(self, application: bytes, flow: bytes, version: str | None) -> CompiledFlow | None:
         """The version of this name, or the default version; None if there is none.
 
-        With a budget of work (`formulas/price.py`) it raises `TakesLong` for a definition that is long to make.
+        With a budget of work (`core/formulas/price.py`) it raises `TakesLong` for a definition that is long to make.
         """
         if self._epoch != self._system.journal.epoch:
             self._epoch = self._system.journal.epoch

@@ -8,9 +8,9 @@ from typing import Final
 from trunkline.actors.engine.errors import RunFailed
 from trunkline.actors.engine.programs import CompiledFlow
 from trunkline.actors.engine.visit import Run
-from trunkline.actors.flows.run_records import Outcome, RunRecord, packed
-from trunkline.actors.triggers.intake import TriggerRecord
-from trunkline.actors.triggers.queue import Queued
+from trunkline.actors.workflows.flows.run_records import Outcome, RunRecord, packed
+from trunkline.actors.workflows.triggers.intake import TriggerRecord
+from trunkline.actors.workflows.triggers.queue import Queued
 
 _NODES_TOLD: Final = 3
 

@@ -6,6 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+from trunkline.actors.core.formulas.errors import EvaluationError
+from trunkline.actors.core.formulas.json_values import json_encoded
+from trunkline.actors.core.formulas.price import computed
+from trunkline.actors.core.formulas.values import UNDEFINED, to_number
 from trunkline.actors.engine.tools import (
     Config,
     Reader,
@@ -19,12 +23,8 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import Visit, refused
-from trunkline.actors.experience.replies import Cookie
-from trunkline.actors.experience.terms import HEADER_NAME
-from trunkline.actors.formulas.errors import EvaluationError
-from trunkline.actors.formulas.json_values import json_encoded
-from trunkline.actors.formulas.price import computed
-from trunkline.actors.formulas.values import UNDEFINED, to_number
+from trunkline.actors.presentation.experience.replies import Cookie
+from trunkline.actors.presentation.experience.terms import HEADER_NAME
 
 HEADERS_MAX: Final = 100
 """Values of one header of a reply."""

@@ -1,9 +1,9 @@
 """The runner: takes triggers from the queue and runs workflows for them.
 
 Owns the attempts to run, what a run is told, and what becomes of it: sums, a record, the workflows that wait for
-errors. Does not own the order (`triggers/queue.py`), nor the turn of a run (`share.py`), nor its end (`ends.py`).
-At a start the triggers in the store are queued again. So each trigger is run at least once; what a run has already done
-inside the server is not done again (`world.py`). A trigger whose run was in progress at several crashes is abandoned.
+errors. Does not own the order (`workflows/triggers/queue.py`), nor the turn of a run (`share.py`), nor its end
+(`ends.py`). At a start the triggers in the store are queued again, so each is run at least once; what a run has already
+done inside the server is not done again (`world.py`). A trigger that was in progress at several crashes is abandoned.
 """
 
 from __future__ import annotations
@@ -16,6 +16,12 @@ import msgspec
 import structlog
 import trio
 
+from trunkline.actors.core.records.mandate import Mandates
+from trunkline.actors.core.records.owners import Owners
+from trunkline.actors.core.runtime import work
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.runtime.work import Work
+from trunkline.actors.core.scripts.pool import ScriptPool
 from trunkline.actors.engine.branch_memory import BranchMemory
 from trunkline.actors.engine.ends import Ends
 from trunkline.actors.engine.error_runs import error_cause, error_watchers, fault_of
@@ -28,22 +34,22 @@ from trunkline.actors.engine.told import Told
 from trunkline.actors.engine.trigger_rights import refusal_of
 from trunkline.actors.engine.visit import Bounds, Run
 from trunkline.actors.engine.world import RunWorld
-from trunkline.actors.flows.kind import FLOW
-from trunkline.actors.flows.run_records import RUN_TOPIC, RunRecord
-from trunkline.actors.organizations.mandates import Authors
-from trunkline.actors.records.mandate import Mandates
-from trunkline.actors.records.owners import Owners
-from trunkline.actors.runtime import work
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.runtime.work import Work
-from trunkline.actors.scripts.pool import ScriptPool
-from trunkline.actors.triggers.index import FlowIndex
-from trunkline.actors.triggers.intake import Cause, TriggerRecord, decode_trigger, record_for, stored_triggers
-from trunkline.actors.triggers.queue import Queued, TriggerQueue
+from trunkline.actors.people.organizations.mandates import Authors
+from trunkline.actors.workflows.flows.kind import FLOW
+from trunkline.actors.workflows.flows.run_records import RUN_TOPIC, RunRecord
+from trunkline.actors.workflows.triggers.index import FlowIndex
+from trunkline.actors.workflows.triggers.intake import (
+    Cause,
+    TriggerRecord,
+    decode_trigger,
+    record_for,
+    stored_triggers,
+)
+from trunkline.actors.workflows.triggers.queue import Queued, TriggerQueue
 from trunkline.store import keys
 
 if TYPE_CHECKING:
-    from trunkline.actors.runtime.system import System
+    from trunkline.actors.core.runtime.system import System
 
 _DROPS_TOLD_S: Final = 5.0
 _log = structlog.get_logger("trunkline.flows")

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from trunkline.actors.core.formulas.values import double, to_text, type_of
 from trunkline.actors.engine.json_equality import equality_key
 from trunkline.actors.engine.json_formats import FORMATS
 from trunkline.actors.engine.json_schema import Check, Compile, Compiler, Place, Rule, Schema, SchemaError
 from trunkline.actors.engine.schema_patterns import compiled_pattern
-from trunkline.actors.formulas.values import double, to_text, type_of
 
 
 def compile_schema(source: Any) -> Schema:

@@ -2,8 +2,8 @@
 
 Owns when a turn ends. A run that waits for something leaves its turn to the next one. So the rest of the server waits
 for runs at most about a millisecond in each turn of the loop, however many there are. Whose turn it is follows from the
-time that each owner has used (`runtime/owner_shares.py`), so many runs of one owner do not slow down the only one of
-another.
+time that each owner has used (`core/runtime/owner_shares.py`), so many runs of one owner do not slow down the only one
+of another.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Final
 
 import trio
 
-from trunkline.actors.runtime.owner_shares import OwnerShares
-from trunkline.actors.runtime.yielding import yield_loop
+from trunkline.actors.core.runtime.owner_shares import OwnerShares
+from trunkline.actors.core.runtime.yielding import yield_loop
 
 WORK_NS: Final = 1_000_000
 """After so much work in nanoseconds the event loop belongs to others."""

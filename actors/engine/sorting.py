@@ -6,7 +6,7 @@ from heapq import merge
 from operator import itemgetter
 from typing import Any, Final
 
-from trunkline.actors.formulas.values import double, type_of
+from trunkline.actors.core.formulas.values import double, type_of
 
 SORTED_AT_ONCE: Final = 1_024
 """Items that one call of C sorts; those of more are merged, by which other threads do not wait."""

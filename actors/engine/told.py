@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import msgspec
 
-from trunkline.actors.devices.kind import DEVICE
-from trunkline.actors.devices.told import told_device
+from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.core.records.kinds import APPLICATION
+from trunkline.actors.core.records.made import Made
+from trunkline.actors.core.runtime.host import Host
+from trunkline.actors.core.values.global_values import global_values
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.programs import CompiledFlow
-from trunkline.actors.records.kind import Doc
-from trunkline.actors.records.kinds import APPLICATION
-from trunkline.actors.records.made import Made
-from trunkline.actors.runtime.host import Host
-from trunkline.actors.triggers.intake import TriggerRecord
-from trunkline.actors.values.global_values import global_values
-from trunkline.actors.values.ids import ROOT
-from trunkline.actors.values.timestamps import iso
+from trunkline.actors.fleet.devices.record.kind import DEVICE
+from trunkline.actors.fleet.devices.record.told import told_device
+from trunkline.actors.workflows.triggers.intake import TriggerRecord
 
 
 class Told:

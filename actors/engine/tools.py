@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from reprlib import Repr
 from typing import Any, Final, TypeVar
 
+from trunkline.actors.core.formulas import price
+from trunkline.actors.core.formulas.errors import FormulaError
+from trunkline.actors.core.formulas.expressions import compile_expression
+from trunkline.actors.core.formulas.paths import Path, compile_path
+from trunkline.actors.core.formulas.templates import Template, compile_template, compile_variable
+from trunkline.actors.core.formulas.values import UNDEFINED, to_number, to_text
 from trunkline.actors.engine.visit import Visit, refused
-from trunkline.actors.formulas import price
-from trunkline.actors.formulas.errors import FormulaError
-from trunkline.actors.formulas.expressions import compile_expression
-from trunkline.actors.formulas.paths import Path, compile_path
-from trunkline.actors.formulas.templates import Template, compile_template, compile_variable
-from trunkline.actors.formulas.values import UNDEFINED, to_number, to_text
 
 Config = dict[str, Any]
 T = TypeVar("T")

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from trunkline.actors.organizations.mandates import Authors
-from trunkline.actors.records.mandate import Mandates
-from trunkline.actors.triggers.intake import TriggerRecord
-from trunkline.actors.values.errors import Forbidden
+from trunkline.actors.core.records.mandate import Mandates
+from trunkline.actors.core.values.errors import Forbidden
+from trunkline.actors.people.organizations.mandates import Authors
+from trunkline.actors.workflows.triggers.intake import TriggerRecord
 
 Asked = tuple[tuple[str, str], ...]
 

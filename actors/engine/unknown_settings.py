@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
+from trunkline.actors.core.formulas.price import spend
+from trunkline.actors.core.values.names import similar_names
 from trunkline.actors.engine.node_settings import FORMS, Setting
-from trunkline.actors.formulas.price import spend
-from trunkline.actors.values.names import similar_names
 
 SIMILAR_STEPS: Final = 100
 """What it costs to look for the setting that was meant."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from trunkline.actors.values.structs import View
+from trunkline.actors.core.values.structs import View
 
 
 class _AtNode(View, frozen=True, kw_only=True):

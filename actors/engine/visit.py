@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, NamedTuple, Protocol
 
+from trunkline.actors.core.formulas.values import UNDEFINED
+from trunkline.actors.core.records.mandate import Mandates
+from trunkline.actors.core.runtime.letting_go import let_go
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.scripts.pool import ScriptResult
+from trunkline.actors.core.values.structs import Message
 from trunkline.actors.engine.branch_memory import BranchMemory
 from trunkline.actors.engine.copies import copied, size_of
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.share import Share
 from trunkline.actors.engine.snapshots import Snapshots
 from trunkline.actors.engine.world import World
-from trunkline.actors.formulas.values import UNDEFINED
-from trunkline.actors.records.mandate import Mandates
-from trunkline.actors.runtime.letting_go import let_go
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.scripts.pool import ScriptResult
-from trunkline.actors.values.structs import Message
 
 PATH_MAX: Final = 1_000
 """Steps of a run that are kept."""

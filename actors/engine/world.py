@@ -16,16 +16,16 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 import trio
 
+from trunkline.actors.core.records.mandate import Mandates
+from trunkline.actors.core.records.messages import Creator
+from trunkline.actors.core.records.placement import Home, home_of_actor
+from trunkline.actors.core.runtime.actor import Actor
+from trunkline.actors.core.runtime.host import Host
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.errors import Overloaded
+from trunkline.actors.core.values.origin import Origin
+from trunkline.actors.core.values.structs import Message
 from trunkline.actors.engine.errors import NodeError
-from trunkline.actors.records.mandate import Mandates
-from trunkline.actors.records.messages import Creator
-from trunkline.actors.records.placement import Home, home_of_actor
-from trunkline.actors.runtime.actor import Actor
-from trunkline.actors.runtime.host import Host
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.errors import Overloaded
-from trunkline.actors.values.origin import Origin
-from trunkline.actors.values.structs import Message
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 from trunkline.store.snapshot import Snapshot

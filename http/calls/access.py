@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from trunkline.actors import authority
-from trunkline.actors.accounts.reach import filters_by_tags, key_admits_address
-from trunkline.actors.organizations.roles import Level
-from trunkline.actors.values.errors import Forbidden
+from trunkline.actors.access import authority
+from trunkline.actors.core.values.errors import Forbidden
+from trunkline.actors.people.accounts.reach import filters_by_tags, key_admits_address
+from trunkline.actors.people.organizations.roles import Level
 from trunkline.http.calls.call import Call
 
 _FIND: Final = {

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from trunkline.actors.accounts.reach import filters_by_tags
-from trunkline.actors.authority import Principal
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.runtime.work import Work
+from trunkline.actors.access.authority import Principal
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.runtime.work import Work
+from trunkline.actors.people.accounts.reach import filters_by_tags
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.route import Route
 

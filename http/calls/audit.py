@@ -19,13 +19,19 @@ from typing import Any, Final, NamedTuple, get_args
 import msgspec
 import trio
 
-from trunkline.actors.audit.messages import ActorType, AddEntry, AuditEntry, PrimaryTarget, SecondaryTarget
-from trunkline.actors.authority import Principal
-from trunkline.actors.records import records
-from trunkline.actors.records.kinds import APPLICATION
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.errors import DomainError, Overloaded, TooManyRequests
-from trunkline.actors.values.ids import ROOT
+from trunkline.actors.access.authority import Principal
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.kinds import APPLICATION
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.errors import DomainError, Overloaded, TooManyRequests
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.people.audit.messages import (
+    ActorType,
+    AddEntry,
+    AuditEntry,
+    PrimaryTarget,
+    SecondaryTarget,
+)
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.errors import error_response
 from trunkline.http.calls.json_body import is_long_work

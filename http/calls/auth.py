@@ -2,8 +2,8 @@
 
 A token is a JWT signed with the data directory's secret (HS256). Verifying one and reading its records costs about
 20 us, so the result is cached by the text of the token until one of those records changes in a way that may end access
-(`runtime/revocations.py`). A revoked key therefore ends access with the next request, a valid token costs a dictionary
-look-up, and a change does not affect other tokens.
+(`core/runtime/revocations.py`). A revoked key therefore ends access with the next request, a valid token costs a
+dictionary look-up, and a change does not affect other tokens.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 
 import jwt
 
-from trunkline.actors import authority
-from trunkline.actors.accounts.reach import filters_by_tags
-from trunkline.actors.accounts.scopes import USER_AREAS
-from trunkline.actors.authority import Principal
-from trunkline.actors.runtime.system import System
-from trunkline.actors.values.errors import Forbidden, Invalid, Unauthorized
+from trunkline.actors.access import authority
+from trunkline.actors.access.authority import Principal
+from trunkline.actors.core.runtime.system import System
+from trunkline.actors.core.values.errors import Forbidden, Invalid, Unauthorized
+from trunkline.actors.people.accounts.reach import filters_by_tags
+from trunkline.actors.people.accounts.scopes import USER_AREAS
 from trunkline.http.calls.route import Route
 
 ALGORITHM = "HS256"

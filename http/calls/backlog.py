@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
-from trunkline.actors.devices.backlog import BUCKET, BacklogLane
-from trunkline.actors.devices.messages import SendBacklog
+from trunkline.actors.fleet.devices.record.messages import SendBacklog
+from trunkline.actors.fleet.devices.state.backlog import BUCKET, BacklogLane
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON, rate_limit

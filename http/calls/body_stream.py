@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import trio
 
-from trunkline.actors.values.errors import DomainError, Invalid, PayloadTooLarge
+from trunkline.actors.core.values.errors import DomainError, Invalid, PayloadTooLarge
 
 STEP_BYTES: Final = 1 << 20
 """Each MiB of a body has the body time-out to itself."""

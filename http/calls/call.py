@@ -7,13 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from trunkline.actors.accounts.login_throttle import LoginThrottle
-    from trunkline.actors.authority import Principal
-    from trunkline.actors.runtime.actor import Stamp
-    from trunkline.actors.runtime.ref import Ref
-    from trunkline.actors.runtime.system import System
-    from trunkline.actors.values.origin import Origin
-    from trunkline.actors.values.structs import Message
+    from trunkline.actors.access.authority import Principal
+    from trunkline.actors.core.runtime.actor import Stamp
+    from trunkline.actors.core.runtime.ref import Ref
+    from trunkline.actors.core.runtime.system import System
+    from trunkline.actors.core.values.origin import Origin
+    from trunkline.actors.core.values.structs import Message
+    from trunkline.actors.people.accounts.login_throttle import LoginThrottle
     from trunkline.http.calls.auth import Tokens
     from trunkline.http.calls.login_failures import LoginFailures
     from trunkline.http.calls.public_answers import PublicAnswers

@@ -4,8 +4,8 @@ In a pass the loop does a step of each task, and all who wait for their next ste
 that have come began in the same pass, sixty connections of one owner that are always answered would make each pass as
 long as sixty calls, for everybody. So calls for which a pass has no room begin in a later one.
 
-Owns which call begins next. Does not own the time that calls have taken in this pass (`runtime/precedence.py`, where
-the watchdog of the loop notes it), nor who is charged for a call (`records/owners.py`).
+Owns which call begins next. Does not own the time that calls have taken in this pass (`core/runtime/precedence.py`,
+where the watchdog of the loop notes it), nor who is charged for a call (`core/records/owners.py`).
 
 The order is that of FQ-CoDel (RFC 8290, section 4.2) with calls in place of bytes: each owner has a queue. Owners who
 had no call waiting come first, for one call; then the others take turns, a call at a time. So who makes few calls waits
@@ -25,8 +25,8 @@ from typing import Final
 
 import trio
 
-from trunkline.actors.runtime.precedence import LOOP
-from trunkline.actors.runtime.work import Work, current_work
+from trunkline.actors.core.runtime.precedence import LOOP
+from trunkline.actors.core.runtime.work import Work, current_work
 
 PASS_NS: Final = 1_000_000
 """A pass has room until calls have taken so many nanoseconds in it, those that had begun before among them; or until

@@ -24,21 +24,21 @@ import structlog
 import trio
 
 from trunkline.actors import readers
-from trunkline.actors.accounts.login_throttle import LoginThrottle
-from trunkline.actors.accounts.scopes import USER_AREAS
-from trunkline.actors.authority import Principal
-from trunkline.actors.devices.traffic import Traffic
+from trunkline.actors.access.authority import Principal
+from trunkline.actors.core.records.owners import Owners
+from trunkline.actors.core.records.revision import WithEtag, answer_etag
+from trunkline.actors.core.runtime.actor import Actor
+from trunkline.actors.core.runtime.loop_watch import LoopWatch
+from trunkline.actors.core.runtime.owner_shares import OwnerShares
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.runtime.system import System
+from trunkline.actors.core.runtime.work import current_work, noted
+from trunkline.actors.core.values.errors import Crashed, DomainError, NotFound
+from trunkline.actors.core.values.structs import Created, Message, Renamed
+from trunkline.actors.fleet.devices.state.traffic import Traffic
+from trunkline.actors.people.accounts.login_throttle import LoginThrottle
+from trunkline.actors.people.accounts.scopes import USER_AREAS
 from trunkline.actors.readers import LATER, read_at_once
-from trunkline.actors.records.owners import Owners
-from trunkline.actors.records.revision import WithEtag, answer_etag
-from trunkline.actors.runtime.actor import Actor
-from trunkline.actors.runtime.loop_watch import LoopWatch
-from trunkline.actors.runtime.owner_shares import OwnerShares
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.runtime.system import System
-from trunkline.actors.runtime.work import current_work, noted
-from trunkline.actors.values.errors import Crashed, DomainError, NotFound
-from trunkline.actors.values.structs import Created, Message, Renamed
 from trunkline.http.calls.access import check_resource_access
 from trunkline.http.calls.admissions import Admission, Admissions, CallTemplate, work_of
 from trunkline.http.calls.audit import execute_audited

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from trunkline.actors.values import errors
-from trunkline.actors.values.errors import DomainError
+from trunkline.actors.core.values import errors
+from trunkline.actors.core.values.errors import DomainError
 from trunkline.http.calls.request import Headers
 
 

@@ -1,7 +1,7 @@
 """Calls with an Idempotency-Key: a call that is repeated is answered with the stored answer of the first one.
 
 Follows draft-ietf-httpapi-idempotency-key-header-07. Owns which calls have a key, what a key looks like, which calls
-are in work, and what an answer is. Does not own how answers are stored (`actors/records/kept_answers.py`).
+are in work, and what an answer is. Does not own how answers are stored (`actors/core/records/kept_answers.py`).
 
 A key belongs to its caller (device, API token or user) and to the actor that the call asks: another caller with the
 same key makes a call of its own, and sees no answer of somebody else. The actor stores the answer in the batch of the
@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from trunkline.actors.records.kept_answers import KeptAnswer, find_answer, keep_answer, oldest_kept_ms
-from trunkline.actors.runtime.actor import Actor
-from trunkline.actors.values.errors import Invalid, InWork, KeyReused
+from trunkline.actors.core.records.kept_answers import KeptAnswer, find_answer, keep_answer, oldest_kept_ms
+from trunkline.actors.core.runtime.actor import Actor
+from trunkline.actors.core.values.errors import Invalid, InWork, KeyReused
 from trunkline.http.calls.call import Call, Keep
 from trunkline.http.calls.request import Response
 
 if TYPE_CHECKING:
-    from trunkline.actors.authority import Principal
-    from trunkline.actors.runtime.ref import Ref
-    from trunkline.actors.runtime.system import System
+    from trunkline.actors.access.authority import Principal
+    from trunkline.actors.core.runtime.ref import Ref
+    from trunkline.actors.core.runtime.system import System
     from trunkline.http.calls.request import Request
 
 HEADER: Final = b"idempotency-key"

@@ -13,14 +13,14 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from trunkline.actors.authority import Access, Principal
+from trunkline.actors.access.authority import Access, Principal
+from trunkline.actors.core.formulas.json_text import json_text
+from trunkline.actors.core.runtime.computing import decoded
+from trunkline.actors.core.runtime.work import current_work
+from trunkline.actors.core.values.errors import DomainError, Forbidden, Invalid, NotFound
+from trunkline.actors.core.values.names import similar_names
 from trunkline.actors.engine.api_calls import ApiAnswer, ApiCall
-from trunkline.actors.formulas.json_text import json_text
-from trunkline.actors.organizations.mandates import Authors
-from trunkline.actors.runtime.computing import decoded
-from trunkline.actors.runtime.work import current_work
-from trunkline.actors.values.errors import DomainError, Forbidden, Invalid, NotFound
-from trunkline.actors.values.names import similar_names
+from trunkline.actors.people.organizations.mandates import Authors
 from trunkline.http.calls.admissions import Admission
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import error_response

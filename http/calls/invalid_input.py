@@ -15,9 +15,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect
 
-from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.names import did_you_mean, either, listed
-from trunkline.actors.values.structs import FORM
+from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.names import did_you_mean, either, listed
+from trunkline.actors.core.values.structs import FORM
 from trunkline.http.calls.shapes import Shape, names_of, required_of, shapes_of, shapes_of_field, tag_of
 
 UNKNOWN: Final = object()

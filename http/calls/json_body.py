@@ -17,10 +17,10 @@ from typing import Any, Final
 import msgspec
 import trio
 
-from trunkline.actors.formulas.json_values import count_values, values_at_most
-from trunkline.actors.runtime.owner_shares import OwnerShares
-from trunkline.actors.runtime.precedence import computed, give_way
-from trunkline.actors.values.errors import Invalid, PayloadTooLarge
+from trunkline.actors.core.formulas.json_values import count_values, values_at_most
+from trunkline.actors.core.runtime.owner_shares import OwnerShares
+from trunkline.actors.core.runtime.precedence import computed, give_way
+from trunkline.actors.core.values.errors import Invalid, PayloadTooLarge
 from trunkline.http.calls.errors import UnsupportedMediaType
 from trunkline.http.calls.invalid_input import UNKNOWN, empty, invalid
 from trunkline.http.calls.late_decoder import Decoder, LateDecoder

@@ -10,7 +10,7 @@ from typing import Final
 
 import structlog
 
-from trunkline.actors.values.errors import DomainError
+from trunkline.actors.core.values.errors import DomainError
 from trunkline.limits.table import Rate
 from trunkline.limits.window import SlidingWindow
 

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from trunkline.actors.accounts.reach import Reach
-from trunkline.actors.records.messages import Creator
-from trunkline.actors.values.structs import Message
+from trunkline.actors.core.records.messages import Creator
+from trunkline.actors.core.values.structs import Message
+from trunkline.actors.people.accounts.reach import Reach
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.route import Route
 

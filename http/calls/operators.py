@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from trunkline.actors.authority import Principal
-from trunkline.actors.records import records
-from trunkline.actors.records.kinds import USER
-from trunkline.actors.runtime.system import System
-from trunkline.actors.values.errors import Forbidden
-from trunkline.actors.values.ids import ROOT
+from trunkline.actors.access.authority import Principal
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.kinds import USER
+from trunkline.actors.core.runtime.system import System
+from trunkline.actors.core.values.errors import Forbidden
+from trunkline.actors.core.values.ids import ROOT
 
 HINT: Final = (
     "The figures of the whole server are for its operators: `trunkline user operator EMAIL` makes one."

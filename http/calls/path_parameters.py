@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from trunkline.actors.jobs.job import parse_job_id
-from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.ids import parse_id
+from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.ids import parse_id
+from trunkline.actors.platform.jobs.job import parse_job_id
 
 NAME_CHARS_MAX: Final = 255
 """Characters of a name that a path may contain in place of an id."""

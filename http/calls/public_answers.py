@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import trio
 
-from trunkline.actors.values.errors import Overloaded, TooManyRequests
+from trunkline.actors.core.values.errors import Overloaded, TooManyRequests
 from trunkline.limits.table import Limits
 from trunkline.limits.window import SlidingWindow
 

@@ -3,7 +3,7 @@
 Accepts `a=b`, repeated names (`c=x&c=y`), bracketed names (`tagFilter[0][key]=x`, `query[name][$eq]=y`) and JSON text
 for a structured parameter (`query={"name":"x"}`). Names that the route does not know are refused, except
 `_links`, `_actions` and `_embedded`, which every route accepts. The values of a bracketed query are interpreted by
-`query/brackets.py`, with the field table of the parameter.
+`core/query/brackets.py`, with the field table of the parameter.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from trunkline.actors.query import brackets as query_brackets
-from trunkline.actors.query.fields import Fields
-from trunkline.actors.query.schema import QUERY_FIELDS
-from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.structs import BLANK
+from trunkline.actors.core.query import brackets as query_brackets
+from trunkline.actors.core.query.fields import Fields
+from trunkline.actors.core.query.schema import QUERY_FIELDS
+from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.structs import BLANK
 from trunkline.http.calls.invalid_input import invalid
 
 FIELDS_MAX = 1000

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from trunkline.actors.values.origin import Origin
+    from trunkline.actors.core.values.origin import Origin
     from trunkline.http.calls.body_stream import BodyStream
     from trunkline.http.wire.websocket import Offer
 

@@ -7,8 +7,14 @@ from typing import Any
 
 import msgspec
 
-from trunkline.actors.records.messages import CreateRecord, DeleteRecord, GetRecord, ListRecords, PatchRecord
-from trunkline.actors.records.resource import Resource
+from trunkline.actors.core.records.messages import (
+    CreateRecord,
+    DeleteRecord,
+    GetRecord,
+    ListRecords,
+    PatchRecord,
+)
+from trunkline.actors.core.records.resource import Resource
 from trunkline.http.calls.route import (
     APP_PATH,
     APPLICATION_ACTOR,

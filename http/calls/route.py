@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
-from trunkline.actors.accounts.scopes import USER_AREAS, Area, scopes_of
-from trunkline.actors.organizations.roles import Level, level_of
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.ids import ROOT
-from trunkline.actors.values.structs import Message
-from trunkline.actors.values.terms import Success
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.structs import Message
+from trunkline.actors.core.values.terms import Success
+from trunkline.actors.people.accounts.scopes import USER_AREAS, Area, scopes_of
+from trunkline.actors.people.organizations.roles import Level, level_of
 from trunkline.http.calls.late_decoder import LateDecoder
 from trunkline.http.calls.path_parameters import PathParameter, parse_path
 from trunkline.http.calls.query_string import QueryParser, query_parser
 
 if TYPE_CHECKING:
-    from trunkline.actors.records.resource import Resource
+    from trunkline.actors.core.records.resource import Resource
     from trunkline.http.calls.request import Response
 
 AccessLevel = Literal["none", "read", "write"]
@@ -173,8 +173,8 @@ class Route:
     latency_class: LatencyClass = field(init=False)
     """The class of operations with which the times of its calls are counted."""
     counts_refusals_of: Literal["device", "application"] | None = field(init=False)
-    """Whose refused calls are counted for the overview of the application (`devices/traffic.py`): those of operations
-    with a throttle."""
+    """Whose refused calls are counted for the overview of the application (`fleet/devices/state/traffic.py`): those of
+    operations with a throttle."""
     level: Level = field(init=False)
     scopes: frozenset[str] = field(init=False)
     parser: QueryParser = field(init=False)

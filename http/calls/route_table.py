@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.names import similar_names
-from trunkline.actors.values.structs import Message
+from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.names import similar_names
+from trunkline.actors.core.values.structs import Message
 from trunkline.http.calls.message_fields import FieldSources, field_sources
 from trunkline.http.calls.path_parameters import REST
 from trunkline.http.calls.route import Route

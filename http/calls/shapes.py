@@ -15,7 +15,7 @@ import msgspec
 from msgspec import inspect
 from msgspec.structs import fields
 
-from trunkline.actors.values.structs import FORM
+from trunkline.actors.core.values.structs import FORM
 
 
 class Shape(NamedTuple):

@@ -21,7 +21,7 @@ def routes_command() -> None:
 
 def openapi_command() -> None:
     """Print the OpenAPI 3.1 document."""
-    from trunkline.http.pages.openapi import document
+    from trunkline.http.openapi.document import document
     from trunkline.http.version import VERSION
 
     sys.stdout.write(json.dumps(document(TABLE, VERSION), indent=2) + "\n")

@@ -10,10 +10,10 @@ from typing import Annotated
 import msgspec
 import typer
 
-from trunkline.actors.archives.reading import check_archive, in_batches, read_device
-from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.ids import is_id
-from trunkline.actors.values.timestamps import TIMESTAMP_MS_MAX, parse_iso
+from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.ids import is_id
+from trunkline.actors.core.values.timestamps import TIMESTAMP_MS_MAX, parse_iso
+from trunkline.actors.portability.archives.reading import check_archive, in_batches, read_device
 from trunkline.limits.table import Limits
 
 archive_app = typer.Typer(help="Archives in a folder: verify them, read them back.", no_args_is_help=True)

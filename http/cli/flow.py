@@ -9,9 +9,9 @@ import msgspec
 import trio
 import typer
 
+from trunkline.actors.core.scripts.pool import ScriptPool
+from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.engine.case_files import Cases, Outcome, case_files, load_cases, run_cases
-from trunkline.actors.scripts.pool import ScriptPool
-from trunkline.actors.values.errors import Invalid
 from trunkline.limits.table import Limits
 
 flow_app = typer.Typer(help="Workflows in files: test and convert them.", no_args_is_help=True)
@@ -53,7 +53,7 @@ def flow_convert(
     Files that belong together, such as a workflow and its versions, are given together. Placeholders of other things
     stay, unless --ids gives their ids.
     """
-    from trunkline.actors.flows.yaml_exports import read_exports  # the reader of YAML is large
+    from trunkline.actors.workflows.flows.yaml_exports import read_exports  # the reader of YAML is large
 
     try:
         given = {} if ids is None else msgspec.json.decode(ids.read_bytes(), type=dict[str, str])

@@ -59,7 +59,7 @@ def prepare_server_imports() -> None:
         import httpx  # noqa: F401
         import structlog  # noqa: F401
 
-    from trunkline.actors.runtime.late_imports import put_off
+    from trunkline.actors.core.runtime.late_imports import put_off
 
     put_off("numpy")
 

@@ -115,8 +115,8 @@ def main() -> None:
 
 def _expected_failures() -> tuple[type[Exception], ...]:
     """Failures that are reported to the operator as a sentence; all others are bugs and show a traceback."""
-    from trunkline.actors.values.errors import DomainError
-    from trunkline.actors.values.store_errors import StoreError
+    from trunkline.actors.core.values.errors import DomainError
+    from trunkline.actors.core.values.store_errors import StoreError
     from trunkline.limits.errors import SettingsError
 
     return SettingsError, DomainError, StoreError, OSError

@@ -19,10 +19,10 @@ secret_app = typer.Typer(help="The secret of tokens, and the keys of stored secr
 @secret_app.command("rotate")
 def secret_rotate(data: DataOption = None, config: ConfigOption = None) -> None:
     """Replace the secret that signs tokens, which revokes every token. The server must be stopped."""
-    from trunkline.actors import maintenance
+    from trunkline.actors.maintenance import data_directory
 
     path = existing_directory(data, config).data_dir
-    maintenance.rotate_secret(Path(path))
+    data_directory.rotate_secret(Path(path))
     typer.echo(f"The secret of {path} is replaced; every user and device must log in again.")
 
 
@@ -36,9 +36,9 @@ def secret_rekey(
     config: ConfigOption = None,
 ) -> None:
     """Encrypt all stored secrets with a new key and remove the old one. The server must be stopped."""
-    from trunkline.actors import maintenance
+    from trunkline.actors.maintenance import data_directory
 
-    done = maintenance.rotate_encryption_key(existing_directory(data, config), discard=discard)
+    done = data_directory.rotate_encryption_key(existing_directory(data, config), discard=discard)
     lost = f" Discarded, because their key is lost: {done.discarded}." if discard else ""
     typer.echo(f"Stored secrets encrypted with the new key {done.key}: {done.resealed}.{lost}")
 
@@ -49,12 +49,12 @@ def backup_command(
     config: ConfigOption = None,
 ) -> None:
     """Copy a consistent snapshot of a data directory, also while a server runs."""
-    from trunkline.actors import maintenance
+    from trunkline.actors.maintenance import data_directory
 
     path = existing_directory(data, config).data_dir
-    location = maintenance.back_up(Path(path), target)
+    location = data_directory.back_up(Path(path), target)
     typer.echo(f"{path} is copied to {target}; `trunkline check --data {target}` verifies the copy.")
-    if location != maintenance.FOLDER:
+    if location != data_directory.FOLDER:
         typer.echo(f"The contents of files are in {location}; they are not in the copy.")
 
 
@@ -63,12 +63,12 @@ def check_command(data: DataOption = None, config: ConfigOption = None) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from trunkline.actors import maintenance
+    from trunkline.actors.maintenance import data_directory
 
     settings = existing_directory(data, config)
     path, keys_file = settings.data_dir, settings.encryption_keys_file
-    bucket = maintenance.bucket_of(settings)
-    report = maintenance.check(Path(path), None if keys_file is None else Path(keys_file), bucket)
+    bucket = data_directory.bucket_of(settings)
+    report = data_directory.check(Path(path), None if keys_file is None else Path(keys_file), bucket)
     table = Table("database", "entries", title=path)
     for name, count in report.counts.items():
         table.add_row(name, str(count))

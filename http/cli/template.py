@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from trunkline.actors.values.errors import Invalid
+from trunkline.actors.core.values.errors import Invalid
 from trunkline.limits.table import Limits
 
 template_app = typer.Typer(help="Template folders: convert them to bundles.", no_args_is_help=True)
@@ -30,8 +30,8 @@ def template_convert(
     experiences and dashboards; views, rows and files lie beside. These calls take a zip of the folder as well. What has
     no place in a bundle is told.
     """
-    from trunkline.actors.bundles.folder import convert_folder  # the reader of YAML is large
-    from trunkline.actors.bundles.folder_tree import DirectoryTree
+    from trunkline.actors.portability.bundles.folder import convert_folder  # the reader of YAML is large
+    from trunkline.actors.portability.bundles.folder_tree import DirectoryTree
 
     if not directory.is_dir():
         raise Invalid(f"{directory}: is not a directory.")

@@ -28,7 +28,7 @@ def _run_on_directory(settings: Settings, command: str, **arguments: str) -> Any
     import trio
 
     from trunkline.actors import boot
-    from trunkline.actors.values.store_errors import DirectoryInUse
+    from trunkline.actors.core.values.store_errors import DirectoryInUse
     from trunkline.http import control_socket
 
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))

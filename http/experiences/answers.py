@@ -14,9 +14,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from trunkline.actors.experience.replies import Cookie, redirect_status
-from trunkline.actors.experience.terms import HEADER_NAME
-from trunkline.actors.records.kind import Doc
+from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.presentation.experience.replies import Cookie, redirect_status
+from trunkline.actors.presentation.experience.terms import HEADER_NAME
 from trunkline.http.calls.request import Headers
 from trunkline.http.wire.exchange import BODILESS
 

@@ -11,7 +11,7 @@ import msgspec
 from werkzeug.http import parse_options_header
 from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData
 
-from trunkline.actors.values.errors import Invalid, PayloadTooLarge
+from trunkline.actors.core.values.errors import Invalid, PayloadTooLarge
 from trunkline.http.wire.headers import Headers
 
 _FORM: Final = "application/x-www-form-urlencoded"

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 import structlog
 
-from trunkline.actors.experience.sites import Certificate, Sites
+from trunkline.actors.presentation.experience.sites import Certificate, Sites
 from trunkline.http.experiences.layer import ExperienceHosts
 
 _log = structlog.get_logger("trunkline.experience")

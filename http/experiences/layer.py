@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import trio
 
-from trunkline.actors.experience.sites import Address, Sites
-from trunkline.actors.runtime.system import System
+from trunkline.actors.core.runtime.system import System
+from trunkline.actors.presentation.experience.sites import Address, Sites
 from trunkline.http.experiences.answers import Surroundings, sentence
 from trunkline.http.experiences.serving import Serving
 from trunkline.http.experiences.visits import WebRequest

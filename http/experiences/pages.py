@@ -6,17 +6,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from trunkline.actors.contents.signatures import PUBLIC_PATH, Signatures
-from trunkline.actors.experience.rendering import RenderBounds, RenderingError, render
-from trunkline.actors.experience.replies import Page
-from trunkline.actors.experience.sites import Site, Sites
-from trunkline.actors.formulas import price
-from trunkline.actors.formulas.price import TakesLong
-from trunkline.actors.formulas.values import UNDEFINED
-from trunkline.actors.records.kind import Doc
-from trunkline.actors.runtime.computing import give_up_if_cancelled
-from trunkline.actors.runtime.owner_shares import OwnerShares
-from trunkline.actors.runtime.precedence import computed
+from trunkline.actors.core.contents.signatures import PUBLIC_PATH, Signatures
+from trunkline.actors.core.formulas import price
+from trunkline.actors.core.formulas.price import TakesLong
+from trunkline.actors.core.formulas.values import UNDEFINED
+from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.core.runtime.computing import give_up_if_cancelled
+from trunkline.actors.core.runtime.owner_shares import OwnerShares
+from trunkline.actors.core.runtime.precedence import computed
+from trunkline.actors.presentation.experience.rendering import RenderBounds, RenderingError, render
+from trunkline.actors.presentation.experience.replies import Page
+from trunkline.actors.presentation.experience.sites import Site, Sites
 from trunkline.http.experiences.visits import Visit
 from trunkline.limits.table import Limits
 

@@ -14,27 +14,27 @@ import msgspec
 import structlog
 
 from trunkline.actors import readers
-from trunkline.actors.contents.contents import Contents
-from trunkline.actors.devices.messages import DeviceShape
-from trunkline.actors.devices.read_messages import GetDevice
-from trunkline.actors.experience.access import MayUseDevice, Verdict, device_of, judge
-from trunkline.actors.experience.counts import RequestCounts
-from trunkline.actors.experience.endpoints import ENDPOINTS
-from trunkline.actors.experience.kind import NO_ENDPOINT
-from trunkline.actors.experience.replies import Reply, stored_reply
-from trunkline.actors.experience.requests import EndpointRequests, TakeRequest
-from trunkline.actors.experience.resource import GetExperienceRecord
-from trunkline.actors.experience.sites import Site, Sites
-from trunkline.actors.experience.terms import VersionChoice
-from trunkline.actors.experience.tokens import ExperienceTokens, LoggedIn
-from trunkline.actors.experience.users import EXPERIENCE_USERS
-from trunkline.actors.records.kind import Doc
-from trunkline.actors.records.owners import Owners
-from trunkline.actors.records.resource import Resource
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.runtime.system import System
-from trunkline.actors.triggers.replies import Replies
-from trunkline.actors.values.errors import DomainError, Overloaded, Unauthorized
+from trunkline.actors.core.contents.contents import Contents
+from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.core.records.owners import Owners
+from trunkline.actors.core.records.resource import Resource
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.runtime.system import System
+from trunkline.actors.core.values.errors import DomainError, Overloaded, Unauthorized
+from trunkline.actors.fleet.devices.record.messages import DeviceShape
+from trunkline.actors.fleet.devices.record.read_messages import GetDevice
+from trunkline.actors.presentation.experience.access import MayUseDevice, Verdict, device_of, judge
+from trunkline.actors.presentation.experience.counts import RequestCounts
+from trunkline.actors.presentation.experience.endpoints import ENDPOINTS
+from trunkline.actors.presentation.experience.kind import NO_ENDPOINT
+from trunkline.actors.presentation.experience.replies import Reply, stored_reply
+from trunkline.actors.presentation.experience.requests import EndpointRequests, TakeRequest
+from trunkline.actors.presentation.experience.resource import GetExperienceRecord
+from trunkline.actors.presentation.experience.sites import Site, Sites
+from trunkline.actors.presentation.experience.terms import VersionChoice
+from trunkline.actors.presentation.experience.tokens import ExperienceTokens, LoggedIn
+from trunkline.actors.presentation.experience.users import EXPERIENCE_USERS
+from trunkline.actors.workflows.triggers.replies import Replies
 from trunkline.http.calls.errors import error_response
 from trunkline.http.experiences.answers import (
     NO_REPLY,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trunkline.actors.experience.sites import Address, Site
-from trunkline.actors.experience.tokens import LoggedIn
-from trunkline.actors.records.kind import Doc
+from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.presentation.experience.sites import Address, Site
+from trunkline.actors.presentation.experience.tokens import LoggedIn
 from trunkline.http.experiences.answers import Surroundings
 from trunkline.http.wire.headers import Headers
 

@@ -1,7 +1,7 @@
 """The frames that clients of the link send, decoded (docs/device-link.md).
 
 Owns their form: whatever is wrong with it is `Malformed`, and says where. Does not own what the values mean, which the
-device knows (`actors/devices/`), nor when a frame may come (`session.py`).
+device knows (`actors/fleet/devices/`), nor when a frame may come (`session.py`).
 
 Many states become columns at once, so that nothing after it works value by value: rows are turned by `zip`, the types
 of a column are checked as a set, and typed arrays stay the bytes that they are.
@@ -22,10 +22,10 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
-from trunkline.actors.devices.link_messages import Columns, Values, report_time, typed_values
-from trunkline.actors.devices.messages import StateReport
-from trunkline.actors.values.nesting import NESTING_MAX
-from trunkline.actors.values.timestamps import TIMESTAMP_MS_MAX
+from trunkline.actors.core.values.nesting import NESTING_MAX
+from trunkline.actors.core.values.timestamps import TIMESTAMP_MS_MAX
+from trunkline.actors.fleet.devices.record.messages import StateReport
+from trunkline.actors.fleet.devices.state.link_messages import Columns, Values, report_time, typed_values
 from trunkline.http.link.uniform_rows import UniformRows, uniform_rows
 
 if TYPE_CHECKING:

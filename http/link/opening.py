@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from trunkline.actors.devices.read_messages import GetDevice
-from trunkline.actors.values.errors import Invalid
+from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.fleet.devices.record.read_messages import GetDevice
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.upgraded_calls import accept, upgrade_needed

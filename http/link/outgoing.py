@@ -10,7 +10,7 @@ from typing import Any, Final
 import cbor2
 import msgspec
 
-from trunkline.actors.devices.command_messages import LinkCommand
+from trunkline.actors.fleet.devices.commands.command_messages import LinkCommand
 
 _WELCOME: Final = 0
 _STORED: Final = 1

@@ -2,7 +2,7 @@
 
 Owns the numbers of frames, what waits for a commit, and what is sent for it; who may send what; when the link ends and
 what is logged of it. Does not own the form of frames (`frames.py`, `outgoing.py`), the WebSocket (`wire/websocket.py`),
-nor what a device does with a frame (`actors/devices/`).
+nor what a device does with a frame (`actors/fleet/devices/`).
 
 A frame takes its turn in the device's actor when it is received. All frames of one read share a commit, and one
 acknowledgement after it. Frames with a backlog wait for their turn in the backlog lane, one after the other, in a task
@@ -20,19 +20,12 @@ from typing import TYPE_CHECKING, Final
 import structlog
 import trio
 
-from trunkline.actors.authority import is_gateway_of
-from trunkline.actors.devices.backlog import BacklogLane
-from trunkline.actors.devices.command_messages import AcknowledgeCommand, LinkCommand
-from trunkline.actors.devices.head import Head
-from trunkline.actors.devices.kind import DEVICE
-from trunkline.actors.devices.link_messages import ReportFrame
-from trunkline.actors.devices.links import Link, LinkEnd, Links
-from trunkline.actors.devices.traffic import Traffic
-from trunkline.actors.records import records
-from trunkline.actors.runtime.mailbox import FULL
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.runtime.work import noted
-from trunkline.actors.values.errors import (
+from trunkline.actors.access.authority import is_gateway_of
+from trunkline.actors.core.records import records
+from trunkline.actors.core.runtime.mailbox import FULL
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.runtime.work import noted
+from trunkline.actors.core.values.errors import (
     Crashed,
     DomainError,
     Forbidden,
@@ -41,6 +34,13 @@ from trunkline.actors.values.errors import (
     TooManyRequests,
     Unauthorized,
 )
+from trunkline.actors.fleet.devices.commands.command_messages import AcknowledgeCommand, LinkCommand
+from trunkline.actors.fleet.devices.commands.links import Link, LinkEnd, Links
+from trunkline.actors.fleet.devices.record.kind import DEVICE
+from trunkline.actors.fleet.devices.state.backlog import BacklogLane
+from trunkline.actors.fleet.devices.state.head import Head
+from trunkline.actors.fleet.devices.state.link_messages import ReportFrame
+from trunkline.actors.fleet.devices.state.traffic import Traffic
 from trunkline.http.calls.access import check_resource_access
 from trunkline.http.calls.admissions import work_of
 from trunkline.http.calls.auth import check_scope
@@ -52,8 +52,8 @@ from trunkline.http.wire.websocket import WebSocket
 from trunkline.http.wire.websocket_frames import FAILED
 
 if TYPE_CHECKING:
-    from trunkline.actors.authority import Principal
-    from trunkline.actors.runtime.system import PendingAnswer
+    from trunkline.actors.access.authority import Principal
+    from trunkline.actors.core.runtime.system import PendingAnswer
 
 MALFORMED: Final = 4400
 TOKEN_ENDED: Final = 4401
@@ -83,7 +83,8 @@ class _Frame:
 
 
 class LinkSession:
-    """The session of a WebSocket (`wire/websocket.py`) and of a link (`devices/links.py`), for the device of a call."""
+    """The session of a WebSocket (`wire/websocket.py`) and of a link (`fleet/devices/commands/links.py`), for the
+    device of a call."""
 
     __slots__ = (
         "_backlog",

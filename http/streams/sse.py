@@ -20,22 +20,22 @@ from typing import Any
 import msgspec
 import trio
 
-from trunkline.actors.authority import Principal
-from trunkline.actors.devices.commands import COMMAND_TOPIC
-from trunkline.actors.devices.connection import CONNECTION_TOPIC
-from trunkline.actors.devices.messages import Listen, StateStream
-from trunkline.actors.devices.read_messages import GetMissedStates, ReplayCommands
-from trunkline.actors.devices.state_feed import STATE_TOPIC, StateFeed, check_selection
-from trunkline.actors.events.changes import EVENT_TOPIC, end_of_changes
-from trunkline.actors.events.messages import GetMissedChanges
-from trunkline.actors.flows.run_records import RUN_TOPIC
-from trunkline.actors.runtime.ref import Ref, application_streams
-from trunkline.actors.runtime.subscription import Events, Missed, Subscription
-from trunkline.actors.topics.actor import streams_ref
-from trunkline.actors.topics.filters import check_filter
-from trunkline.actors.triggers.run_messages import GetMissedRuns
-from trunkline.actors.values.errors import DomainError, Invalid
-from trunkline.actors.values.structs import Message
+from trunkline.actors.access.authority import Principal
+from trunkline.actors.core.runtime.ref import Ref, application_streams
+from trunkline.actors.core.runtime.subscription import Events, Missed, Subscription
+from trunkline.actors.core.values.errors import DomainError, Invalid
+from trunkline.actors.core.values.structs import Message
+from trunkline.actors.data.events.changes import EVENT_TOPIC, end_of_changes
+from trunkline.actors.data.events.messages import GetMissedChanges
+from trunkline.actors.data.topics.actor import streams_ref
+from trunkline.actors.data.topics.filters import check_filter
+from trunkline.actors.fleet.devices.actor.commands import COMMAND_TOPIC
+from trunkline.actors.fleet.devices.actor.connection import CONNECTION_TOPIC
+from trunkline.actors.fleet.devices.actor.state_feed import STATE_TOPIC, StateFeed, check_selection
+from trunkline.actors.fleet.devices.record.messages import Listen, StateStream
+from trunkline.actors.fleet.devices.record.read_messages import GetMissedStates, ReplayCommands
+from trunkline.actors.workflows.flows.run_records import RUN_TOPIC
+from trunkline.actors.workflows.triggers.run_messages import GetMissedRuns
 from trunkline.http.calls.access import check_resource_access
 from trunkline.http.calls.auth import check_scope
 from trunkline.http.calls.call import Call

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from tests.actors.house import House
-from trunkline.actors.events import messages
-from trunkline.actors.events import messages as events
-from trunkline.actors.records.messages import Creator
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.structs import Message
+from trunkline.actors.core.records.messages import Creator
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.structs import Message
+from trunkline.actors.data.events import messages
+from trunkline.actors.data.events import messages as events
 from trunkline.store import keys
 
 BY = Creator("0123456789abcdef01234567", "user", "owner@example.com")

@@ -11,14 +11,14 @@ from functools import partial
 from typing import Any
 
 from tests.actors.probes import tally_key
-from trunkline.actors.applications.keys import APPLICATION_KEY
 from trunkline.actors.catalogue import KINDS
-from trunkline.actors.devices.head import Head
-from trunkline.actors.devices.kind import DELETED_DEVICE, DEVICE
-from trunkline.actors.records import records
-from trunkline.actors.records.kinds import APPLICATION
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.ids import ROOT
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.kinds import APPLICATION
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.fleet.devices.record.kind import DELETED_DEVICE, DEVICE
+from trunkline.actors.fleet.devices.state.head import Head
+from trunkline.actors.platform.applications.keys import APPLICATION_KEY
 from trunkline.store import keys
 from trunkline.store.backup import verify
 from trunkline.store.codec import decode

@@ -8,9 +8,9 @@ import msgspec
 
 from tests.actors.house import House
 from trunkline.actors.catalogue import RESOURCES
-from trunkline.actors.records import messages
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.ids import ROOT
+from trunkline.actors.core.records import messages
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.ids import ROOT
 
 
 async def fill_experience(house: House, application: bytes) -> None:

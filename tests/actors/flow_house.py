@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from tests.actors.house import House
-from trunkline.actors.deployments.messages import SetVersions
-from trunkline.actors.flows import messages as flow_messages
-from trunkline.actors.flows.bodies import FlowPost, FlowVersionPost, StorageEntry
-from trunkline.actors.flows.storage_messages import ClearStorage, SetLatch, SetStorageEntry
-from trunkline.actors.records.messages import Creator
-from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.core.records.messages import Creator
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.fleet.deployments.messages import SetVersions
+from trunkline.actors.workflows.flows import messages as flow_messages
+from trunkline.actors.workflows.flows.bodies import FlowPost, FlowVersionPost, StorageEntry
+from trunkline.actors.workflows.flows.storage_messages import ClearStorage, SetLatch, SetStorageEntry
 
 
 async def workflow(house: House, by: Creator) -> Ref:

@@ -11,16 +11,17 @@ import msgspec
 
 from tests.placement import hold_placement
 from trunkline.actors import boot, readers
-from trunkline.actors.applications.messages import ApplicationPost, CreateApplication
-from trunkline.actors.devices import counts, read_messages
-from trunkline.actors.devices import messages as devices
-from trunkline.actors.devices.commands import COMMAND_TOPIC
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.runtime.subscription import Subscription
-from trunkline.actors.runtime.system import System
-from trunkline.actors.values.ids import ROOT
-from trunkline.actors.values.structs import Message
-from trunkline.actors.values.timestamps import iso
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.runtime.subscription import Subscription
+from trunkline.actors.core.runtime.system import System
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.structs import Message
+from trunkline.actors.core.values.timestamps import iso
+from trunkline.actors.fleet.devices.actor.commands import COMMAND_TOPIC
+from trunkline.actors.fleet.devices.queries import counts
+from trunkline.actors.fleet.devices.record import messages as devices
+from trunkline.actors.fleet.devices.record import read_messages
+from trunkline.actors.platform.applications.messages import ApplicationPost, CreateApplication
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 from trunkline.store.settler import Settler

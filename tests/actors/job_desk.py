@@ -15,15 +15,15 @@ import trio
 from tests.actors.house import ManualClock
 from tests.patience import PATIENCE_S
 from trunkline.actors import boot, readers
-from trunkline.actors.applications.messages import ApplicationPost, CreateApplication
-from trunkline.actors.jobs.job import Job, JobKind
-from trunkline.actors.jobs.messages import GetJobLog, JobLogPage, ListJobLogs, QueueJob
-from trunkline.actors.jobs.queue import JobQueue
-from trunkline.actors.records.kind import Doc
-from trunkline.actors.records.messages import Creator
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.runtime.system import System
-from trunkline.actors.values.ids import ROOT
+from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.core.records.messages import Creator
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.runtime.system import System
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.platform.applications.messages import ApplicationPost, CreateApplication
+from trunkline.actors.platform.jobs.job import Job, JobKind
+from trunkline.actors.platform.jobs.messages import GetJobLog, JobLogPage, ListJobLogs, QueueJob
+from trunkline.actors.platform.jobs.queue import JobQueue
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 

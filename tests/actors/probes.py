@@ -17,13 +17,13 @@ import trio
 
 from trunkline.actors import boot
 from trunkline.actors.catalogue import ACTORS
-from trunkline.actors.runtime.actor import Actor
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.runtime.system import Answer, System
-from trunkline.actors.values.clock import Clock, SystemClock
-from trunkline.actors.values.errors import DomainError, Invalid
-from trunkline.actors.values.ids import ROOT
-from trunkline.actors.values.structs import Message
+from trunkline.actors.core.runtime.actor import Actor
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.runtime.system import Answer, System
+from trunkline.actors.core.values.clock import Clock, SystemClock
+from trunkline.actors.core.values.errors import DomainError, Invalid
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.structs import Message
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 from trunkline.store import keys

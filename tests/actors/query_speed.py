@@ -18,17 +18,17 @@ from typing import Any, Final
 
 import msgspec
 
-from trunkline.actors.devices import lists as devices
-from trunkline.actors.devices.kind import DEVICE
-from trunkline.actors.devices.messages import DevicePage
-from trunkline.actors.devices.read_messages import ListDevices
-from trunkline.actors.devices.terms import DEVICE_FIELDS
-from trunkline.actors.query.compile import compile_query
-from trunkline.actors.records import records
-from trunkline.actors.records.reading import Reading
-from trunkline.actors.runtime.actor import Actor
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.ids import ROOT
+from trunkline.actors.core.query.compile import compile_query
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.reading import Reading
+from trunkline.actors.core.runtime.actor import Actor
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.fleet.devices.queries import lists as devices
+from trunkline.actors.fleet.devices.record.kind import DEVICE
+from trunkline.actors.fleet.devices.record.messages import DevicePage
+from trunkline.actors.fleet.devices.record.read_messages import ListDevices
+from trunkline.actors.fleet.devices.record.terms import DEVICE_FIELDS
 from trunkline.limits.table import Limits
 from trunkline.store.env import Store
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from trunkline.actors.query.compile import Field
+from trunkline.actors.core.query.compile import Field
 
 Json = Any
 Doc = dict[str, Any]

@@ -27,13 +27,9 @@ from tests.actors.world import (
     Reader,
     World,
 )
-from trunkline.actors.applications import messages as applications
-from trunkline.actors.applications.keys import KeyPost
-from trunkline.actors.devices import messages as devices
-from trunkline.actors.devices.commands import COMMAND_TOPIC
-from trunkline.actors.records import messages
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.errors import (
+from trunkline.actors.core.records import messages
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.errors import (
     Crashed,
     DomainError,
     Invalid,
@@ -42,9 +38,13 @@ from trunkline.actors.values.errors import (
     StorageFull,
     TooManyRequests,
 )
-from trunkline.actors.values.ids import ROOT
-from trunkline.actors.values.structs import Message
-from trunkline.actors.values.timestamps import iso
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.structs import Message
+from trunkline.actors.core.values.timestamps import iso
+from trunkline.actors.fleet.devices.actor.commands import COMMAND_TOPIC
+from trunkline.actors.fleet.devices.record import messages as devices
+from trunkline.actors.platform.applications import messages as applications
+from trunkline.actors.platform.applications.keys import KeyPost
 from trunkline.store.settler import Settler
 
 CREATOR = messages.Creator(ROOT.hex(), "user", "owner")

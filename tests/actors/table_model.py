@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from tests.actors.house import House
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.tables import messages
-from trunkline.actors.tables import messages as tables
-from trunkline.actors.tables.check import row_problems
-from trunkline.actors.values.errors import Invalid
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.data.tables import messages
+from trunkline.actors.data.tables import messages as tables
+from trunkline.actors.data.tables.check import row_problems
 
 Json = dict[str, Any]
 COLUMNS: list[Json] = [

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from trunkline.actors.catalogue import ACTORS
-from trunkline.actors.records.kind import Doc
+from trunkline.actors.core.records.kind import Doc
 
 HANDLERS = {
     f"{actor.__name__}.{name}": handler

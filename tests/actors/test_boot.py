@@ -9,20 +9,21 @@ import pytest
 import trio
 
 from tests.actors.house import START_MS, ManualClock
-from trunkline.actors import boot, maintenance
-from trunkline.actors.accounts import passwords
-from trunkline.actors.accounts.messages import LogIn
-from trunkline.actors.accounts.passwords import check_new_password
-from trunkline.actors.applications.messages import ApplicationPost, CreateApplication
-from trunkline.actors.devices.messages import Listen
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.runtime.subscription import Ending
-from trunkline.actors.runtime.system import System
-from trunkline.actors.values.errors import Invalid, NotFound, Overloaded
-from trunkline.actors.values.ids import ROOT
-from trunkline.actors.values.store_errors import DirectoryInUse
-from trunkline.actors.values.timestamps import iso
-from trunkline.actors.verify import verify
+from trunkline.actors import boot
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.runtime.subscription import Ending
+from trunkline.actors.core.runtime.system import System
+from trunkline.actors.core.values.errors import Invalid, NotFound, Overloaded
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.store_errors import DirectoryInUse
+from trunkline.actors.core.values.timestamps import iso
+from trunkline.actors.fleet.devices.record.messages import Listen
+from trunkline.actors.maintenance import data_directory
+from trunkline.actors.maintenance.verify import verify
+from trunkline.actors.people.accounts import passwords
+from trunkline.actors.people.accounts.messages import LogIn
+from trunkline.actors.people.accounts.passwords import check_new_password
+from trunkline.actors.platform.applications.messages import ApplicationPost, CreateApplication
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 from trunkline.store import keys
@@ -219,7 +220,7 @@ async def test_a_copy_holds_what_was_acknowledged(settings: Settings, tmp_path: 
     with boot.opened(settings) as system:
         async with boot.running(system):
             ref = await create(system)
-    maintenance.back_up(Path(settings.data_dir), tmp_path / "copy")
+    data_directory.back_up(Path(settings.data_dir), tmp_path / "copy")
     assert verify(tmp_path / "copy").ok
     with boot.opened(Settings(data_dir=str(tmp_path / "copy"))) as system:
         assert stored(system, ref)
@@ -229,8 +230,8 @@ async def test_a_new_secret_is_another_one(settings: Settings) -> None:
     with boot.opened(settings) as system:
         before = system.store.directory.secret()
         with pytest.raises(DirectoryInUse):
-            maintenance.rotate_secret(Path(settings.data_dir))
-    maintenance.rotate_secret(Path(settings.data_dir))
+            data_directory.rotate_secret(Path(settings.data_dir))
+    data_directory.rotate_secret(Path(settings.data_dir))
     with boot.opened(settings) as system:
         assert system.store.directory.secret() != before
 

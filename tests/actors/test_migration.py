@@ -8,22 +8,22 @@ from typing import Any
 import msgspec
 
 from tests.actors.house import House, running_house
-from trunkline.actors.accounts.tokens import TokenPost
-from trunkline.actors.applications.keys import KeyPost
-from trunkline.actors.applications.messages import (
+from trunkline.actors.catalogue import RESOURCES
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.messages import CreateRecord, Creator, ListRecords
+from trunkline.actors.core.records.summary import SummaryChoice
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.maintenance.verify import verify
+from trunkline.actors.people.accounts.tokens import TokenPost
+from trunkline.actors.platform.applications.keys import KeyPost
+from trunkline.actors.platform.applications.messages import (
     ApplicationPage,
     ApplicationPost,
     CreateApplication,
     GetApplication,
     ListApplications,
 )
-from trunkline.actors.catalogue import RESOURCES
-from trunkline.actors.records import records
-from trunkline.actors.records.messages import CreateRecord, Creator, ListRecords
-from trunkline.actors.records.summary import SummaryChoice
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.ids import ROOT
-from trunkline.actors.verify import verify
 from trunkline.store import checksums, codec, keys, migrations
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store

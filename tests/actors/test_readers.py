@@ -16,18 +16,19 @@ import trio.testing
 
 from tests.actors.house import House
 from trunkline.actors import boot, readers
-from trunkline.actors.accounts import messages
-from trunkline.actors.accounts.messages import MeChoice
 from trunkline.actors.catalogue import ACTORS
-from trunkline.actors.devices import counts, read_messages
-from trunkline.actors.devices import messages as devices
-from trunkline.actors.devices.counts import CountRange
-from trunkline.actors.devices.messages import Listen
-from trunkline.actors.records import listing
-from trunkline.actors.runtime.system import System
-from trunkline.actors.values.errors import Crashed, NotFound, Overloaded
-from trunkline.actors.values.ids import ROOT
-from trunkline.actors.values.structs import Message
+from trunkline.actors.core.records import listing
+from trunkline.actors.core.runtime.system import System
+from trunkline.actors.core.values.errors import Crashed, NotFound, Overloaded
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.structs import Message
+from trunkline.actors.fleet.devices.queries import counts
+from trunkline.actors.fleet.devices.queries.counts import CountRange
+from trunkline.actors.fleet.devices.record import messages as devices
+from trunkline.actors.fleet.devices.record import read_messages
+from trunkline.actors.fleet.devices.record.messages import Listen
+from trunkline.actors.people.accounts import messages
+from trunkline.actors.people.accounts.messages import MeChoice
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 

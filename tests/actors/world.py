@@ -29,14 +29,10 @@ from tests.actors.expected import Expected
 from tests.actors.ledger import LEDGERS, Ledger, Operation
 from tests.actors.probes import Begin, Tally
 from trunkline.actors import boot
-from trunkline.actors import sweep as purge
-from trunkline.actors.applications.actor import Application
-from trunkline.actors.devices.actor import Device as DeviceActor
-from trunkline.actors.devices.kind import restorable_since_ms
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.runtime.subscription import Ending, Subscription
-from trunkline.actors.runtime.system import Answer, System
-from trunkline.actors.values.errors import (
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.runtime.subscription import Ending, Subscription
+from trunkline.actors.core.runtime.system import Answer, System
+from trunkline.actors.core.values.errors import (
     Crashed,
     DomainError,
     Invalid,
@@ -45,8 +41,12 @@ from trunkline.actors.values.errors import (
     StorageFull,
     TooManyRequests,
 )
-from trunkline.actors.values.ids import ROOT
-from trunkline.actors.values.structs import Message
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.structs import Message
+from trunkline.actors.fleet.devices.actor.actor import Device as DeviceActor
+from trunkline.actors.fleet.devices.record.kind import restorable_since_ms
+from trunkline.actors.maintenance import sweep as purge
+from trunkline.actors.platform.applications.actor import Application
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 from trunkline.store.env import Store

@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 import trio
 
-from trunkline.actors.devices.messages import StateOrStates
+from trunkline.actors.fleet.devices.record.messages import StateOrStates
 from trunkline.bench.cores import Cores, on_cores
 from trunkline.bench.ledger import body_of
 from trunkline.bench.load import Tally

@@ -19,10 +19,10 @@ import msgspec
 import trio
 
 from tests.actors.house import House, running_house
-from trunkline.actors.bundles.writer import Counts, write_bundle
-from trunkline.actors.devices.messages import CreateDevice, DevicePost
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.tables.messages import CreateDataTable, InsertRows, TablePost
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.data.tables.messages import CreateDataTable, InsertRows, TablePost
+from trunkline.actors.fleet.devices.record.messages import CreateDevice, DevicePost
+from trunkline.actors.portability.bundles.writer import Counts, write_bundle
 from trunkline.store.snapshot import Snapshot
 
 OPTIONS = {"includeDevices": True, "includeDataTableRows": True}

@@ -27,8 +27,8 @@ import trio
 import trio.lowlevel
 
 from tests.actors.house import START_MS, House, running_house
-from trunkline.actors.devices.link_messages import ReportFrame
-from trunkline.actors.devices.messages import SendState, StateOrStates
+from trunkline.actors.fleet.devices.record.messages import SendState, StateOrStates
+from trunkline.actors.fleet.devices.state.link_messages import ReportFrame
 from trunkline.http.link.frames import States, decode_frame
 from trunkline.http.wire.garbage_collection import configure
 

@@ -21,19 +21,19 @@ import trio
 from msgspec import convert
 
 from tests.actors.house import running_house
-from trunkline.actors.devices.attributes import Attributes
-from trunkline.actors.devices.head import Head
-from trunkline.actors.devices.kind import DEVICE
-from trunkline.actors.devices.messages import FireInactivity
-from trunkline.actors.devices.terms import Attribute
-from trunkline.actors.overview.actor_messages import ActorPage
-from trunkline.actors.overview.actors import list_actors
-from trunkline.actors.overview.fleet import Fleets
-from trunkline.actors.overview.messages import CountFleet, GetOverview, OverviewChoice
+from trunkline.actors.core.records.records import entries, scan
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.runtime.system import System
+from trunkline.actors.fleet.devices.record.attributes import Attributes
+from trunkline.actors.fleet.devices.record.kind import DEVICE
+from trunkline.actors.fleet.devices.record.messages import FireInactivity
+from trunkline.actors.fleet.devices.record.terms import Attribute
+from trunkline.actors.fleet.devices.state.head import Head
+from trunkline.actors.presentation.overview.actor_messages import ActorPage
+from trunkline.actors.presentation.overview.actors import list_actors
+from trunkline.actors.presentation.overview.fleet import Fleets
+from trunkline.actors.presentation.overview.messages import CountFleet, GetOverview, OverviewChoice
 from trunkline.actors.readers import read
-from trunkline.actors.records.records import entries, scan
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.runtime.system import System
 from trunkline.store import keys
 from trunkline.store.batch import Batch
 from trunkline.store.codec import encode

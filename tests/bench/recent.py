@@ -33,11 +33,15 @@ import trio.lowlevel
 from tests.actors.house import START_MS, House, running_house
 from tests.bench import frames
 from trunkline.actors import readers
-from trunkline.actors.devices.measurement_messages import Downsampling, QueryTimeSeries, TimeSeriesQuery
-from trunkline.actors.devices.messages import CompositeRange, History, SendState, StateReport
-from trunkline.actors.devices.read_messages import GetCompositeState, GetState
-from trunkline.actors.records.reading import Reading
-from trunkline.actors.values.structs import Message
+from trunkline.actors.core.records.reading import Reading
+from trunkline.actors.core.values.structs import Message
+from trunkline.actors.fleet.devices.queries.measurement_messages import (
+    Downsampling,
+    QueryTimeSeries,
+    TimeSeriesQuery,
+)
+from trunkline.actors.fleet.devices.record.messages import CompositeRange, History, SendState, StateReport
+from trunkline.actors.fleet.devices.record.read_messages import GetCompositeState, GetState
 from trunkline.http.wire.garbage_collection import configure
 
 HOUR_MS: Final = 3_600_000

@@ -18,9 +18,9 @@ import msgspec
 import psutil
 import trio
 
-from trunkline.actors.scripts.child import Sandbox
-from trunkline.actors.scripts.pool import ScriptPool
-from trunkline.actors.scripts.protocol import Bounds, Call
+from trunkline.actors.core.scripts.child import Sandbox
+from trunkline.actors.core.scripts.pool import ScriptPool
+from trunkline.actors.core.scripts.protocol import Bounds, Call
 from trunkline.limits.table import Limits
 
 SCRIPT = "payload.data.fahrenheit = payload.data.celsius * 9 / 5 + 32"

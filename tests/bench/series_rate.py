@@ -17,9 +17,9 @@ import time
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from tests.actors.devices.series_oracle import naive
-from trunkline.actors.devices.series import aggregate
-from trunkline.actors.devices.series_terms import Aggregation, AggregationType
+from tests.actors.fleet.devices.series_oracle import naive
+from trunkline.actors.fleet.devices.queries.series import aggregate
+from trunkline.actors.fleet.devices.queries.series_terms import Aggregation, AggregationType
 from trunkline.store.codec import decode as decode_row
 from trunkline.store.codec import encode_numbered as encode_row
 from trunkline.store.column_codec import decode, encode

@@ -14,7 +14,7 @@ from tests.console.console_page import ConsolePage, console_page
 from tests.e2e.conftest import PASSWORD, Server
 from tests.e2e.test_long_turns import hold_the_loop
 from trunkline.actors import boot
-from trunkline.actors.runtime.work import Work
+from trunkline.actors.core.runtime.work import Work
 
 pytestmark = pytest.mark.slow
 

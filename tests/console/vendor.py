@@ -1,4 +1,4 @@
-"""The libraries of the console: fetch them from the npm registry and write `http/pages/console/vendor/`.
+"""The libraries of the console: fetch them from the npm registry and write `http/console/vendor/`.
 
     .venv/bin/python -m tests.console.vendor             the versions of vendor.json, with the same integrity
     .venv/bin/python -m tests.console.vendor --newest    the newest versions
@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from tests.console.npm_package import NpmPackage, fetch
 
-VENDOR: Final = Path(__file__).parents[2] / "http" / "pages" / "console" / "vendor"
+VENDOR: Final = Path(__file__).parents[2] / "http" / "console" / "vendor"
 LIST: Final = VENDOR / "vendor.json"
 
 FILES: Final = {

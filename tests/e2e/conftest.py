@@ -18,9 +18,9 @@ import trio
 from tests.e2e.openapi_check import check_response
 from tests.patience import PATIENCE_S
 from tests.placement import hold_placement
-from trunkline.actors.accounts import passwords
-from trunkline.actors.runtime.system import System
-from trunkline.actors.values.clock import SystemClock
+from trunkline.actors.core.runtime.system import System
+from trunkline.actors.core.values.clock import SystemClock
+from trunkline.actors.people.accounts import passwords
 from trunkline.http.serve import serve
 from trunkline.limits.settings import Settings
 

@@ -27,10 +27,10 @@ from typing import Any, cast
 
 import trio
 
-from trunkline.actors.jobs.job import Job
-from trunkline.actors.jobs.results import Results
-from trunkline.actors.jobs.runner import Jobs
-from trunkline.actors.runtime.system import System
+from trunkline.actors.core.runtime.system import System
+from trunkline.actors.platform.jobs.job import Job
+from trunkline.actors.platform.jobs.results import Results
+from trunkline.actors.platform.jobs.runner import Jobs
 from trunkline.http.cli.main import main
 from trunkline.store import env
 from trunkline.store.archive_folder import Directory

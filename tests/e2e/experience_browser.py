@@ -9,7 +9,7 @@ import httpx
 from tests.e2e.conftest import Server
 from tests.e2e.experiences import Experience
 from tests.patience import PATIENCE_S
-from trunkline.actors.experience.tokens import ExperienceTokens
+from trunkline.actors.presentation.experience.tokens import ExperienceTokens
 
 PASSWORD = "correct horse"
 

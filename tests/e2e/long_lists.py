@@ -26,16 +26,16 @@ import trio
 from tests.e2e.conftest import Server, running_server
 from tests.e2e.lists import FILLED
 from tests.e2e.test_lists import LISTS, choices
-from trunkline.actors.devices.kind import DEVICE
-from trunkline.actors.events.kind import EVENT
-from trunkline.actors.files.kind import FILE, PRIVATE_FILE
-from trunkline.actors.flows.kind import FLOW
-from trunkline.actors.records import records
-from trunkline.actors.records.kind import Doc, Kind
-from trunkline.actors.records.kinds import APPLICATION
-from trunkline.actors.runtime.actor import Actor
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.ids import ROOT
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.kind import Doc, Kind
+from trunkline.actors.core.records.kinds import APPLICATION
+from trunkline.actors.core.runtime.actor import Actor
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.data.events.kind import EVENT
+from trunkline.actors.data.files.kind import FILE, PRIVATE_FILE
+from trunkline.actors.fleet.devices.record.kind import DEVICE
+from trunkline.actors.workflows.flows.kind import FLOW
 from trunkline.http.calls.route import Route
 
 FEW: Final = 100

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import trio.lowlevel
 
-from trunkline.actors.runtime.loop_watch import LongTurn, LoopWatch
+from trunkline.actors.core.runtime.loop_watch import LongTurn, LoopWatch
 from trunkline.http.wire.garbage_collection import PAUSES
 from trunkline.limits.table import Limits
 

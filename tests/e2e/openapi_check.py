@@ -16,7 +16,7 @@ import httpx
 from jsonschema_rs import Draft202012, Draft202012Validator, Registry
 
 from trunkline.http.calls.errors import ENGINE_STATUS, STATUS
-from trunkline.http.pages.openapi import document
+from trunkline.http.openapi.document import document
 from trunkline.http.routes import TABLE
 
 _URI = "urn:trunkline:openapi"

@@ -22,11 +22,11 @@ import trio
 
 from tests.e2e.server_process import serving, started
 from trunkline.actors import boot
-from trunkline.actors.applications.messages import ApplicationPost, CreateApplication
-from trunkline.actors.devices.messages import CreateDevice, DevicePost
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.runtime.system import System
-from trunkline.actors.values.ids import ROOT
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.runtime.system import System
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.fleet.devices.record.messages import CreateDevice, DevicePost
+from trunkline.actors.platform.applications.messages import ApplicationPost, CreateApplication
 from trunkline.bench.client import Connection
 from trunkline.bench.session import Session
 from trunkline.limits.settings import Settings

@@ -15,8 +15,8 @@ from typing import Any
 import trio
 
 from trunkline.actors import boot
-from trunkline.actors import sweep as purge
-from trunkline.actors.runtime.system import System
+from trunkline.actors.core.runtime.system import System
+from trunkline.actors.maintenance import sweep as purge
 from trunkline.http.cli.main import main
 
 EVERY_S = 0.001

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.e2e.conftest import EMAIL, PASSWORD, Server
 from trunkline.actors import boot
-from trunkline.actors.sweep import sweep
+from trunkline.actors.maintenance.sweep import sweep
 from trunkline.store import keys
 from trunkline.store.settler import Settler
 

@@ -18,8 +18,8 @@ from tests.e2e.test_roles import make_farm
 from tests.e2e.test_webhooks import send, webhook
 from trunkline.actors import boot
 from trunkline.actors.acting_later import ACTING
-from trunkline.actors.jobs.queue import JobQueue
-from trunkline.actors.jobs.runner import Jobs
+from trunkline.actors.platform.jobs.queue import JobQueue
+from trunkline.actors.platform.jobs.runner import Jobs
 
 StartServer = Callable[..., Any]
 Walk = Callable[[Server], Awaitable[None]]
@@ -92,7 +92,7 @@ WALKS: Final[dict[str, Walk | str]] = {
     "Webhooks": hook,
     "Integrations": "e2e.test_integrations.test_messages_of_a_deleted_integration_end_its_connection",
     "Access keys": key,
-    "Experience users": "actors.experience.test_tokens.test_tokens_end_with_the_user_or_a_cutoff",
+    "Experience users": "actors.presentation.experience.test_tokens.test_tokens_end_with_the_user_or_a_cutoff",
     "Invitations": invitation,
     "Links": "e2e.test_file_contents.test_contents_go_with_their_records",
     "Transfers": "e2e.test_transfers.test_a_transfer_that_is_not_allowed_changes_nothing",

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Server
-from trunkline.actors.templates.catalogue import Catalogue, load_catalogue
-from trunkline.actors.templates.form import COUNTED
+from trunkline.actors.portability.templates.catalogue import Catalogue, load_catalogue
+from trunkline.actors.portability.templates.form import COUNTED
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.table import Limits
 

@@ -10,9 +10,9 @@ import pytest
 
 from tests.e2e.conftest import Server
 from tests.e2e.rows import ROWS, path_of, send
-from trunkline.actors.applications.notebook_minutes import NO_RUNS
 from trunkline.actors.catalogue import COUNTED
-from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.platform.applications.notebook_minutes import NO_RUNS
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 HEX24 = "a" * 24

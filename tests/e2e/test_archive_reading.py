@@ -18,8 +18,8 @@ from tests.e2e.conftest import Json, Server, running_server
 from tests.e2e.device_calls import id_of
 from tests.e2e.server_process import environment
 from tests.e2e.test_archives import DAY_MS, configure, days_ago, done, folder, remove
-from trunkline.actors.archives.reading import csv_records
-from trunkline.actors.values.csv_text import CsvLines
+from trunkline.actors.core.values.csv_text import CsvLines
+from trunkline.actors.portability.archives.reading import csv_records
 from trunkline.http.cli.main import app
 
 ATTRIBUTES = [

@@ -14,9 +14,9 @@ from tests.e2e.device_calls import id_of
 from tests.e2e.test_archives import configure, days_ago, done, folder, manifest, table
 from tests.e2e.test_exports import ended
 from tests.patience import PATIENCE_S
-from trunkline.actors.applications.archive_days import oldest_unarchived_ms
-from trunkline.actors.archives.schedule import queue_due
-from trunkline.actors.retention import Retention
+from trunkline.actors.maintenance.retention import Retention
+from trunkline.actors.platform.applications.archive_days import oldest_unarchived_ms
+from trunkline.actors.portability.archives.schedule import queue_due
 from trunkline.store import keys
 from trunkline.store.batch import Batch
 from trunkline.store.runs import runs_of

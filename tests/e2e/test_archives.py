@@ -12,7 +12,7 @@ from typing import Any
 from tests.e2e.conftest import Json, Server
 from tests.e2e.device_calls import id_of
 from tests.e2e.test_exports import ended
-from trunkline.actors.applications.archive_days import day_text
+from trunkline.actors.platform.applications.archive_days import day_text
 
 DAY_MS = 86_400_000
 

@@ -18,7 +18,7 @@ import trio
 from tests.actors.house import ManualClock
 from tests.e2e.conftest import EMAIL, PASSWORD, Server, hash_with
 from tests.patience import PATIENCE_S
-from trunkline.actors import maintenance
+from trunkline.actors.maintenance import data_directory
 
 Json = Any
 StartServer = Callable[..., Any]
@@ -342,7 +342,7 @@ async def test_what_is_no_bearer_header_is_401(server: Server) -> None:
 async def test_a_rotated_secret_ends_every_token(start_server: StartServer, tmp_path: Path) -> None:
     async with start_server() as first:
         before = first.token
-    maintenance.rotate_secret(tmp_path / "data")
+    data_directory.rotate_secret(tmp_path / "data")
     async with start_server() as second:
         await second.call("GET", "/me", token=before, status=401)
         await second.call("GET", "/me", status=200)

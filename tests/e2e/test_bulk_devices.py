@@ -12,7 +12,7 @@ from tests.e2e.device_calls import id_of, names
 from tests.e2e.rows import UNKNOWN
 from tests.e2e.test_exports import ended
 from tests.patience import PATIENCE_S
-from trunkline.actors.jobs.runner import Jobs
+from trunkline.actors.platform.jobs.runner import Jobs
 from trunkline.store import keys
 
 DAY_S = 86_400

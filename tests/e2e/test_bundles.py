@@ -15,7 +15,7 @@ import msgspec
 from tests.e2e.conftest import Server
 from tests.e2e.test_exports import ended, fetched, letters
 from tests.e2e.whole_application import SECRET, Whole, whole_application
-from trunkline.actors.bundles.portable import (
+from trunkline.actors.portability.bundles.portable import (
     BY_NAME,
     MANIFEST,
     REMOVED,

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from tests.certificates import issue
 from tests.e2e.conftest import Server
-from trunkline.actors import maintenance
+from trunkline.actors.maintenance import data_directory
 
 StartServer = Callable[..., Any]
 
@@ -84,7 +84,7 @@ async def test_a_store_with_certificates_is_sound(start_server: StartServer) -> 
         for issued in (LEAF, DEVICE):
             made = await server.call("POST", path, {"certificate": issued.pem}, status=201)
         await server.call("DELETE", f"{path}/{made['id']}")
-    assert maintenance.check(server.system.store.directory.path).problems == []
+    assert data_directory.check(server.system.store.directory.path).problems == []
 
 
 # What is refused.

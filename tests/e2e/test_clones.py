@@ -20,8 +20,8 @@ from tests.e2e.test_crash import FAULTY
 from tests.e2e.test_exports import ended
 from tests.e2e.whole_application import SECRET, whole_application
 from tests.patience import PATIENCE_S
-from trunkline.actors.templates.catalogue import load_catalogue
-from trunkline.actors.templates.form import bundle_of
+from trunkline.actors.portability.templates.catalogue import load_catalogue
+from trunkline.actors.portability.templates.form import bundle_of
 from trunkline.limits.table import Limits
 
 StartServer = Callable[..., Any]

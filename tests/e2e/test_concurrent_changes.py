@@ -14,7 +14,7 @@ import trio
 from tests.e2e.conftest import Server
 from tests.e2e.server_process import serving, trunkline
 from tests.patience import PATIENCE_S
-from trunkline.actors.verify import verify
+from trunkline.actors.maintenance.verify import verify
 
 StartServer = Callable[..., Any]
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.e2e.conftest import Server
-from trunkline.http.pages import site
+from trunkline.http.site import site
 
 FILES = {
     f"/console/{file.relative_to(site.CONSOLE).as_posix()}": file

@@ -1,7 +1,7 @@
 """Uploads by a signed form and downloads by a signed link, over real sockets.
 
-The records of the files are those of a small owner in `tests/actors/contents/shelf.py`. The file is long because all
-that can go wrong on the wire is in it.
+The records of the files are those of a small owner in `tests/actors/core/contents/shelf.py`. The file is long because
+all that can go wrong on the wire is in it.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import httpx
 import pytest
 import trio
 
-from tests.actors.contents.shelf import BOOK, KINDS, Drop, Order, Shelf
+from tests.actors.core.contents.shelf import BOOK, KINDS, Drop, Order, Shelf
 from tests.e2e.conftest import ENGINE, Server
 from tests.patience import PATIENCE_S
 from tests.placement import hold_placement
-from trunkline.actors.contents.contents import Contents
-from trunkline.actors.contents.downloads import Downloads
-from trunkline.actors.contents.named import content_problems, contents_of
-from trunkline.actors.contents.signatures import Policy
-from trunkline.actors.contents.uploads import UploadOwner, Uploads
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.structs import Message
+from trunkline.actors.core.contents.contents import Contents
+from trunkline.actors.core.contents.downloads import Downloads
+from trunkline.actors.core.contents.named import content_problems, contents_of
+from trunkline.actors.core.contents.signatures import Policy
+from trunkline.actors.core.contents.uploads import UploadOwner, Uploads
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.structs import Message
 from trunkline.store.object_store import Stored
 
 BOUNDARY = "boundary-of-the-test"

@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from tests.certificates import issue
 from tests.e2e.conftest import Server
 from trunkline.actors.catalogue import RESOURCES
-from trunkline.actors.plain.credential_configs import SECRETS, CredentialType
-from trunkline.actors.plain.integrations import IntegrationType
-from trunkline.actors.records import records
+from trunkline.actors.connections.credentials.configs import SECRETS, CredentialType
+from trunkline.actors.connections.integrations.resource import IntegrationType
+from trunkline.actors.core.records import records
 from trunkline.store.directory import data_file
 from trunkline.store.keyring import sealed_values
 

@@ -13,7 +13,7 @@ from tests.e2e.conftest import Server
 from tests.e2e.device_calls import id_of
 from tests.e2e.test_exports import ended, fetched
 from tests.e2e.test_flows import make
-from trunkline.actors import sweep
+from trunkline.actors.maintenance import sweep
 from trunkline.store import keys
 
 Json = dict[str, Any]

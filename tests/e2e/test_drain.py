@@ -19,9 +19,9 @@ from tests.e2e.server_process import OWNER, ServerProcess, serving, started
 from tests.e2e.test_crash import FAULTY
 from tests.patience import PATIENCE_S
 from trunkline.http.app import create_app
-from trunkline.http.pages.site import Site
 from trunkline.http.routes import TABLE
 from trunkline.http.serve import make_dispatcher
+from trunkline.http.site.site import Site
 
 pytestmark = pytest.mark.slow
 

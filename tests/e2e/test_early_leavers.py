@@ -20,11 +20,11 @@ from tests.e2e.conftest import Server
 from tests.e2e.test_exports import export
 from tests.http.other_protocols import H2Peer
 from tests.patience import PATIENCE_S
-from trunkline.actors.jobs.runner import Jobs
+from trunkline.actors.platform.jobs.runner import Jobs
 from trunkline.http.app import create_app
-from trunkline.http.pages.site import Site
 from trunkline.http.routes import TABLE
 from trunkline.http.serve import make_dispatcher
+from trunkline.http.site.site import Site
 from trunkline.http.wire.transport import ClientGone
 
 ROUNDS = 20

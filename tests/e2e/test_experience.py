@@ -10,10 +10,10 @@ import pytest
 from tests.e2e.conftest import Server
 from tests.e2e.experiences import NO_ID, Experience, Json, new_experience
 from trunkline.actors.catalogue import RESOURCES
-from trunkline.actors.experience.content import find
-from trunkline.actors.experience.kind import USER
-from trunkline.actors.experience.resource import ExperienceResource
-from trunkline.actors.verify import verify
+from trunkline.actors.maintenance.verify import verify
+from trunkline.actors.presentation.experience.content import find
+from trunkline.actors.presentation.experience.kind import USER
+from trunkline.actors.presentation.experience.resource import ExperienceResource
 from trunkline.http.routes import TABLE
 
 PASSWORD = "planted-secret-7"

@@ -19,10 +19,10 @@ from tests.e2e.conftest import Server
 from tests.e2e.experiences import NO_ID, Experience, Json, new_experience
 from tests.http.tls_client import write_certificate
 from tests.patience import PATIENCE_S
-from trunkline.actors.experience.kind import DOMAIN
-from trunkline.actors.records import records
-from trunkline.actors.sweep import sweep
-from trunkline.actors.verify import verify
+from trunkline.actors.core.records import records
+from trunkline.actors.maintenance.sweep import sweep
+from trunkline.actors.maintenance.verify import verify
+from trunkline.actors.presentation.experience.kind import DOMAIN
 from trunkline.store.keyring import Keyring
 
 HOST = "www.farm.example"

@@ -11,11 +11,11 @@ import pytest
 from tests.e2e.conftest import Server
 from tests.e2e.experience_browser import browser, token_of
 from tests.e2e.experiences import NO_ID, Experience, Json, new_experience
-from trunkline.actors.accounts.passwords import verify_password
-from trunkline.actors.experience.content import all_of_kind
-from trunkline.actors.experience.kind import USER
-from trunkline.actors.experience.routes import RouteTree
-from trunkline.actors.verify import verify
+from trunkline.actors.maintenance.verify import verify
+from trunkline.actors.people.accounts.passwords import verify_password
+from trunkline.actors.presentation.experience.content import all_of_kind
+from trunkline.actors.presentation.experience.kind import USER
+from trunkline.actors.presentation.experience.routes import RouteTree
 
 NOUNS = ("endpoints", "views", "versions", "domains", "slugs", "groups", "users")
 PASSWORD = "planted-secret-7"

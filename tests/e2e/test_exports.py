@@ -20,8 +20,8 @@ from tests.e2e.conftest import EMAIL, Server, running_server
 from tests.e2e.rows import api_token
 from tests.e2e.server_process import trunkline
 from tests.patience import PATIENCE_S
-from trunkline.actors import sweep as purge
-from trunkline.actors.jobs.runner import Jobs
+from trunkline.actors.maintenance import sweep as purge
+from trunkline.actors.platform.jobs.runner import Jobs
 
 DAY_S = 86_400
 

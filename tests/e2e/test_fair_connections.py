@@ -14,7 +14,7 @@ from tests.e2e.neighbours import Tenant, neighbours
 from tests.e2e.sse_client import until
 from tests.e2e.test_webhooks import webhook
 from tests.e2e.webhook_clients import connected as webhook_client
-from trunkline.actors.devices.links import Links
+from trunkline.actors.fleet.devices.commands.links import Links
 
 pytestmark = pytest.mark.skipif(ENGINE == "stock", reason="only the other engine takes WebSockets")
 

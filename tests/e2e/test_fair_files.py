@@ -13,10 +13,10 @@ import trio
 from tests.e2e.conftest import Json, Server
 from tests.e2e.neighbours import Tenant, neighbours
 from tests.e2e.sse_client import until
-from trunkline.actors.contents.contents import Contents
-from trunkline.actors.contents.downloads import Downloads
-from trunkline.actors.contents.uploads import Uploads
-from trunkline.actors.values.errors import StorageFull
+from trunkline.actors.core.contents.contents import Contents
+from trunkline.actors.core.contents.downloads import Downloads
+from trunkline.actors.core.contents.uploads import Uploads
+from trunkline.actors.core.values.errors import StorageFull
 
 LARGE = bytes(12_000_000)
 """More than sockets hold."""

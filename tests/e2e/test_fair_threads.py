@@ -13,8 +13,8 @@ from tests.e2e.neighbours import Tenant, neighbours
 from tests.e2e.receivers import CallbackReceiver, MailServer, listening
 from tests.e2e.sse_client import until
 from tests.patience import PATIENCE_S
+from trunkline.actors.core.runtime.threads import LOOKUPS, MAILS, places_of
 from trunkline.actors.engine.runner import FlowRunner
-from trunkline.actors.runtime.threads import LOOKUPS, MAILS, places_of
 
 APPLICATIONS = 15
 RUNS = 3 * APPLICATIONS

@@ -6,10 +6,10 @@ from typing import Any
 
 from tests.e2e.neighbours import neighbours
 from tests.e2e.sse_client import until
+from trunkline.actors.core.records.owners import Owners
+from trunkline.actors.core.scripts.pool import ScriptPool
 from trunkline.actors.engine.runner import FlowRunner
-from trunkline.actors.records.owners import Owners
-from trunkline.actors.scripts.pool import ScriptPool
-from trunkline.actors.triggers.queue import TriggerQueue
+from trunkline.actors.workflows.triggers.queue import TriggerQueue
 
 LOOP = {"type": "RawFunctionNode", "config": {"script": "for (;;) {}"}}
 DELAY = {"type": "DelayNode", "config": {"delay": 59}}

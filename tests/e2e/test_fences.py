@@ -7,9 +7,9 @@ from typing import Any
 from tests.e2e.conftest import Server
 from tests.e2e.rows import DEVICE_READS, DEVICE_WRITES, ROWS, UNKNOWN, api_token, path_of, send
 from trunkline.actors import boot
-from trunkline.actors.accounts.reach import TOPIC_FILTER
-from trunkline.actors.applications.keys import APPLICATION_KEY
-from trunkline.actors.records import records
+from trunkline.actors.core.records import records
+from trunkline.actors.people.accounts.reach import TOPIC_FILTER
+from trunkline.actors.platform.applications.keys import APPLICATION_KEY
 from trunkline.store import keys
 from trunkline.store.batch import Batch
 from trunkline.store.codec import encode

@@ -14,8 +14,8 @@ from tests.e2e.conftest import Server
 from tests.e2e.test_audit_log import entries, organization
 from tests.e2e.test_files import TREES, Files
 from trunkline.actors.catalogue import KINDS
-from trunkline.actors.contents.named import content_problems
-from trunkline.actors.sweep import sweep
+from trunkline.actors.core.contents.named import content_problems
+from trunkline.actors.maintenance.sweep import sweep
 from trunkline.limits.table import Limits
 
 Json = dict[str, Any]

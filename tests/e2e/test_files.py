@@ -11,10 +11,10 @@ import trio
 from tests.e2e.conftest import Server
 from tests.e2e.test_exports import ended
 from tests.patience import PATIENCE_S
-from trunkline.actors.jobs.messages import EndJob
-from trunkline.actors.jobs.runner import Jobs
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.ids import ROOT
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.platform.jobs.messages import EndJob
+from trunkline.actors.platform.jobs.runner import Jobs
 
 Json = dict[str, Any]
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from tests.e2e.conftest import Server
 from tests.e2e.test_flows import flows_of
-from trunkline.actors.values.errors import Invalid
+from trunkline.actors.core.values.errors import Invalid
 from trunkline.http.cli.main import app
 
 FLOW = {

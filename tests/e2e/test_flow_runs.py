@@ -14,7 +14,7 @@ from tests.e2e.conftest import Json, Server
 from tests.e2e.sse_client import EventReader, opened_stream, until
 from tests.patience import PATIENCE_S
 from trunkline.actors.engine.runner import FlowRunner
-from trunkline.actors.triggers.queue import TriggerQueue
+from trunkline.actors.workflows.triggers.queue import TriggerQueue
 
 BUTTON = {"type": "virtualButton", "key": "go", "meta": {"id": "go"}, "outputIds": [["c"]]}
 NODES: list[Json] = [

@@ -8,7 +8,7 @@ from typing import Any
 from tests.e2e.conftest import Server
 from tests.e2e.test_exports import ended
 from tests.e2e.test_flows import BUTTON, flows_of, make
-from trunkline.actors import sweep
+from trunkline.actors.maintenance import sweep
 from trunkline.store import keys
 
 

@@ -19,7 +19,7 @@ from tests.brokers import PASSWORD, Ports, running_broker
 from tests.e2e.conftest import Server
 from tests.e2e.sse_client import until
 from tests.patience import PATIENCE_S
-from trunkline.actors.integrations.connections import Connections
+from trunkline.actors.connections.integrations.connections import Connections
 
 QUICK = {"integration_pause_s": 0.02, "integration_pause_max_s": 0.05}
 Start = Callable[..., Any]

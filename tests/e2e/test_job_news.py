@@ -17,7 +17,7 @@ from tests.e2e.conftest import EMAIL, Server
 from tests.e2e.receivers import CallbackReceiver, MailServer, listening
 from tests.e2e.test_exports import ended, export, fetched, rows
 from tests.patience import PATIENCE_S
-from trunkline.actors.outgoing import http_calls as callbacks
+from trunkline.actors.core.outgoing import http_calls as callbacks
 
 QUICK = {"outgoing_pause_s": 0.01}
 Start = Callable[..., Any]

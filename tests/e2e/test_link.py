@@ -19,7 +19,7 @@ from tests.e2e.link_peer import JSON, connected, linked
 from tests.e2e.sse_client import until
 from tests.http.websocket_peer import masked
 from tests.patience import PATIENCE_S
-from trunkline.actors.devices.links import Links
+from trunkline.actors.fleet.devices.commands.links import Links
 from trunkline.http.wire.websocket_frames import BINARY
 
 __all__ = ["house"]

@@ -15,9 +15,9 @@ import pytest
 
 from tests.e2e.conftest import Json, running_server
 from tests.e2e.lists import FILLED, template_folder
-from trunkline.actors.events.kind import EVENT_STATES, LEVELS
-from trunkline.actors.query.fields import FieldKind, Fields
-from trunkline.actors.records.kind import value_at
+from trunkline.actors.core.query.fields import FieldKind, Fields
+from trunkline.actors.core.records.kind import value_at
+from trunkline.actors.data.events.kind import EVENT_STATES, LEVELS
 from trunkline.http.calls.query_string import query_fields
 from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE

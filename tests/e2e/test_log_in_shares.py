@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from tests.e2e.conftest import EMAIL, PASSWORD, Server
-from trunkline.actors.accounts import passwords
+from trunkline.actors.people.accounts import passwords
 
 ADDRESS = "10.0.0.9"
 

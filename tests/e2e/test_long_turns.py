@@ -8,7 +8,7 @@ import trio
 
 from tests.e2e.conftest import EMAIL, Server
 from trunkline.actors import boot
-from trunkline.actors.runtime.work import Work, begin, end
+from trunkline.actors.core.runtime.work import Work, begin, end
 
 PATH = "/server/longTurns"
 HELD_MS = 60

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.actors.outgoing.test_mail import BASE64, LINES
+from tests.actors.core.outgoing.test_mail import BASE64, LINES
 from tests.e2e.conftest import Server
 from tests.e2e.receivers import MailServer, listening
 

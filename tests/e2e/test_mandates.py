@@ -9,8 +9,8 @@ from tests.actors.engine.run_house import kept_runs, runs_end
 from tests.actors.house import House, ManualClock
 from tests.e2e.conftest import Server
 from tests.e2e.test_roles import Farm, make_farm
-from trunkline.actors.flows.run_records import RunRecord
-from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.workflows.flows.run_records import RunRecord
 
 Json = dict[str, Any]
 

@@ -19,7 +19,7 @@ from tests.e2e.test_integrations import QUICK, Start, arrived, connected, failur
 from tests.e2e.test_topics import heard, listening, publish
 from tests.e2e.test_websocket_integrations import socket_server, websocket
 from tests.patience import PATIENCE_S
-from trunkline.actors.triggers.queue import TriggerQueue
+from trunkline.actors.workflows.triggers.queue import TriggerQueue
 
 ALL = {"connect": True, "message": True, "disconnect": True, "failure": True}
 PAYLOAD = "{{jsonEncode data}} {{triggerType}} {{triggerId}} {{relayType}} {{relayId}}"

@@ -17,8 +17,8 @@ from tests.e2e.conftest import Server
 from tests.e2e.receivers import Line
 from tests.patience import PATIENCE_S
 from trunkline.actors.catalogue import KINDS
-from trunkline.actors.contents.contents import Contents
-from trunkline.actors.contents.named import content_problems
+from trunkline.actors.core.contents.contents import Contents
+from trunkline.actors.core.contents.named import content_problems
 
 StartServer = Callable[..., Any]
 

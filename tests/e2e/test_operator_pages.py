@@ -17,8 +17,8 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e.conftest import PASSWORD, Server, running_server
-from trunkline.http.pages import site
 from trunkline.http.routes import TABLE
+from trunkline.http.site import site
 from trunkline.http.version import VERSION
 
 REFERENCES = ("src", "href", "action", "data", "poster", "srcset")

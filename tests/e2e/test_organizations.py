@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.e2e.conftest import Server
 from trunkline.actors import boot
-from trunkline.actors.records.owners import Owners
+from trunkline.actors.core.records.owners import Owners
 
 StartServer = Callable[..., Any]
 

@@ -12,9 +12,7 @@ from tests.actors.house import START_MS, ManualClock
 from tests.e2e.conftest import Server, running_server
 from tests.e2e.link_house import BASE_MS, house_in
 from tests.e2e.link_peer import linked
-from trunkline.actors.devices.head import Head, advanced, last_arrival_ms
-from trunkline.actors.devices.traffic import reason_of
-from trunkline.actors.values.errors import (
+from trunkline.actors.core.values.errors import (
     Crashed,
     Forbidden,
     NotFound,
@@ -22,6 +20,8 @@ from trunkline.actors.values.errors import (
     PayloadTooLarge,
     StorageFull,
 )
+from trunkline.actors.fleet.devices.state.head import Head, advanced, last_arrival_ms
+from trunkline.actors.fleet.devices.state.traffic import reason_of
 from trunkline.store.report_items import Ahead
 
 STATE = {"data": {"temp": 1}}

@@ -15,9 +15,9 @@ from tests.certificates import make_certificate
 from tests.e2e.conftest import Server
 from trunkline.actors import boot
 from trunkline.actors.catalogue import RESOURCES
-from trunkline.actors.experience.resource import ExperienceResource
-from trunkline.actors.records import records
-from trunkline.actors.records.kind import value_at
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.kind import value_at
+from trunkline.actors.presentation.experience.resource import ExperienceResource
 from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
 

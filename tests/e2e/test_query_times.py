@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.conftest import Json, Server
 from tests.e2e.device_calls import id_of
 from tests.e2e.test_exports import ended
-from trunkline.actors.values.terms import QueryTime
+from trunkline.actors.core.values.terms import QueryTime
 from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
 

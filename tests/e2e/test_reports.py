@@ -19,8 +19,8 @@ from tests.e2e.server_process import OWNER, serving
 from tests.e2e.test_dashboards import other_user
 from tests.patience import PATIENCE_S
 from trunkline.actors import boot
-from trunkline.actors.jobs.runner import Jobs
-from trunkline.actors.sweep import sweep
+from trunkline.actors.maintenance.sweep import sweep
+from trunkline.actors.platform.jobs.runner import Jobs
 from trunkline.store import keys
 
 PLACE = {"startX": 0, "width": 2, "height": 2}

@@ -13,7 +13,7 @@ from tests.e2e.test_invitations import StartServer, mail_to
 from tests.e2e.test_two_factor import enabled
 from tests.patience import PATIENCE_S
 from trunkline.actors import boot
-from trunkline.actors.values.errors import Invalid
+from trunkline.actors.core.values.errors import Invalid
 from trunkline.http.calls.route import Route
 
 PASSWORD: Final = "Other-horse-9"

@@ -23,7 +23,7 @@ PAYLOAD = "the-payload-of-somebody"
 # The command line with two bugs: secrets are in every frame of their tracebacks.
 FAULTY = """
 import argon2
-from trunkline.actors.records import records
+from trunkline.actors.core.records import records
 from trunkline.http.cli.main import main
 
 write, verify = records.write, argon2.PasswordHasher.verify

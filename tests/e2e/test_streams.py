@@ -14,7 +14,7 @@ import trio
 from tests.e2e.conftest import Server
 from tests.e2e.sse_client import opened_stream, until
 from tests.patience import PATIENCE_S
-from trunkline.actors.devices.commands import COMMAND_TOPIC
+from trunkline.actors.fleet.devices.actor.commands import COMMAND_TOPIC
 
 LOOSE = {"send_state": "off", "send_command": "off"}
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from tests.e2e.conftest import Json, Server
 from tests.e2e.template_folder import FOLDER, zipped
 from tests.e2e.test_imports import imported, send
-from trunkline.actors.bundles import folder as folder_module
+from trunkline.actors.portability.bundles import folder as folder_module
 from trunkline.http.cli.main import app
 
 

@@ -17,8 +17,8 @@ import trio
 from tests.e2e.server_process import serving
 from tests.patience import PATIENCE_S
 from trunkline.actors import boot
-from trunkline.actors.flows.run_records import decode_run, unpacked
-from trunkline.actors.triggers.intake import decode_trigger
+from trunkline.actors.workflows.flows.run_records import decode_run, unpacked
+from trunkline.actors.workflows.triggers.intake import decode_trigger
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 from trunkline.store import keys

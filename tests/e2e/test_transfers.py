@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.e2e.conftest import Server
 from tests.e2e.rows import UNKNOWN
 from tests.e2e.test_roles import make_farm
-from trunkline.actors.verify import verify
+from trunkline.actors.maintenance.verify import verify
 
 
 async def owner_of(server: Server, application: str) -> tuple[str, str]:

@@ -12,8 +12,8 @@ from tests.actors.house import House, ManualClock
 from tests.e2e.conftest import Server
 from tests.e2e.test_mandates import press
 from tests.e2e.test_roles import make_farm as make_organization
-from trunkline.actors.flows.run_records import RunRecord
-from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.workflows.flows.run_records import RunRecord
 
 Json = dict[str, Any]
 

@@ -13,7 +13,7 @@ import trio
 from tests.e2e.conftest import EMAIL, PASSWORD, Server
 from tests.patience import PATIENCE_S
 from trunkline.actors import boot
-from trunkline.actors.verify import verify
+from trunkline.actors.maintenance.verify import verify
 from trunkline.store.keyring import MARK
 
 StartServer = Callable[..., Any]

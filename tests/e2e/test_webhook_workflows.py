@@ -13,9 +13,9 @@ from tests.actors.engine.run_house import kept_runs, runs_end
 from tests.actors.house import House, ManualClock
 from tests.e2e.conftest import Server
 from tests.e2e.test_webhooks import send, webhook
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.triggers.replies import Replies
-from trunkline.actors.webhooks.messages import WebhookReply
+from trunkline.actors.connections.webhooks.messages import WebhookReply
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.workflows.triggers.replies import Replies
 from trunkline.http.experiences.answers import NO_REPLY
 
 StartServer = Callable[..., Any]

@@ -249,7 +249,8 @@ async def test_twilio_may_name_the_default_port(start_server: StartServer) -> No
 
 
 async def test_alexa_signs_its_calls(server: Server) -> None:
-    """A certificate that is not Amazon's is refused before it is fetched; the rest is in tests/actors/webhooks."""
+    """A certificate that is not Amazon's is refused before it is fetched; the rest is in
+    tests/actors/connections/webhooks."""
     hook = await webhook(server, verificationType="alexa")
     for headers in ({}, {"signaturecertchainurl": f"{server.url}/echo.api/cert.pem"}):
         refused = await send(server, hook["address"], json={}, headers=headers)

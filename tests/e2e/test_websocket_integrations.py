@@ -15,7 +15,7 @@ from trio_websocket import ConnectionClosed, WebSocketConnection, WebSocketReque
 from tests.e2e.conftest import Server
 from tests.e2e.sse_client import until
 from tests.e2e.test_integrations import QUICK, Start, arrived, connected, failure, state
-from trunkline.actors.integrations.connections import Connections
+from trunkline.actors.connections.integrations.connections import Connections
 
 
 @asynccontextmanager

@@ -12,10 +12,10 @@ import pytest
 from tests.actors.engine.run_house import kept_runs, runs_end
 from tests.actors.house import House, ManualClock
 from tests.e2e.conftest import Server
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.origin import HOPS_MAX
 from trunkline.actors.engine.runner import FlowRunner
-from trunkline.actors.flows.run_records import RunRecord
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.origin import HOPS_MAX
+from trunkline.actors.workflows.flows.run_records import RunRecord
 
 StartServer = Callable[..., Any]
 Json = dict[str, Any]

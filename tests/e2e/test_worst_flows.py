@@ -10,7 +10,7 @@ from typing import get_args
 
 import pytest
 
-from tests.actors.formulas.worst_values import GENEROUS
+from tests.actors.core.formulas.worst_values import GENEROUS
 from tests.e2e.conftest import running_server
 from tests.e2e.loop_meter import LoopMeter
 from tests.e2e.worst_flows import LIMIT_MS, SETTINGS, Bench, resting_collector

@@ -14,7 +14,7 @@ from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnec
 from tests.e2e.conftest import Server
 from tests.e2e.test_webhook_workflows import told
 from tests.patience import PATIENCE_S
-from trunkline.actors.webhooks.connections import WebhookConnections
+from trunkline.actors.connections.webhooks.connections import WebhookConnections
 
 
 def url_of(server: Server, hook: Any, query: str = "") -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from tests.certificates import make_certificate
 from tests.e2e.conftest import Server
 from tests.e2e.test_flows import CUSTOM, FLOW
-from trunkline.actors.bundles.portable import BY_NAME
+from trunkline.actors.portability.bundles.portable import BY_NAME
 
 SECRET: Final = "Planted-secret-7"
 """Stands in every field that is a secret."""

@@ -27,8 +27,8 @@ from tests.e2e.conftest import Server, running_server
 from tests.e2e.loop_meter import Held, LoopMeter, pace
 from tests.e2e.sse_client import until
 from tests.e2e.worst_nodes import SHORT, UNREACHED, VALUES, WORST, Case, Json, cases
+from trunkline.actors.core.runtime.computing import switch_often
 from trunkline.actors.engine.runner import FlowRunner
-from trunkline.actors.runtime.computing import switch_often
 from trunkline.limits.table import Limits, Rate
 
 LIMIT_MS: Final = 5.0

@@ -28,8 +28,8 @@ from tests.e2e.loop_meter import Held, LoopMeter, pace
 from tests.e2e.worst_bodies import worst_bodies
 from tests.e2e.worst_queries import worst_queries
 from trunkline.http.calls.route import Route
-from trunkline.http.pages import examples
-from trunkline.http.pages.openapi import document
+from trunkline.http.openapi import examples
+from trunkline.http.openapi.document import document
 from trunkline.http.routes import TABLE
 from trunkline.http.version import VERSION
 from trunkline.http.wire import garbage_collection

@@ -13,7 +13,7 @@ from itertools import cycle, islice
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from trunkline.actors.query.problems import ITEMS_MAX
+from trunkline.actors.core.query.problems import ITEMS_MAX
 from trunkline.http.calls.query_string import DEPTH_MAX, FIELDS_MAX
 
 Json = Any

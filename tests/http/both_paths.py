@@ -15,18 +15,18 @@ import msgspec
 
 from tests.actors.house import House, running_house
 from tests.http.raw_wire import Answer, Wired, serving
-from trunkline.actors.applications.keys import KeyPost
-from trunkline.actors.records.messages import CreateRecord, Creator
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.tables.messages import CreateDataTable, InsertRows, TablePost
-from trunkline.actors.values.ids import ROOT
+from trunkline.actors.core.records.messages import CreateRecord, Creator
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.data.tables.messages import CreateDataTable, InsertRows, TablePost
+from trunkline.actors.platform.applications.keys import KeyPost
 from trunkline.http.app import create_app
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.fast_path import FastPath
 from trunkline.http.calls.route import Route
-from trunkline.http.pages.site import Site
 from trunkline.http.routes import TABLE
 from trunkline.http.serve import make_dispatcher
+from trunkline.http.site.site import Site
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 from msgspec.json import Decoder
 
-from trunkline.actors.values.structs import Message
+from trunkline.actors.core.values.structs import Message
 from trunkline.http.calls.late_decoder import LateDecoder
 from trunkline.http.calls.route import Route
-from trunkline.http.resources.devices import ROUTES as DEVICE_ROUTES
-from trunkline.http.resources.streams import ROUTES as STREAMS
+from trunkline.http.resources.fleet.devices import ROUTES as DEVICE_ROUTES
+from trunkline.http.resources.fleet.streams import ROUTES as STREAMS
 from trunkline.http.routes import TABLE
 
 

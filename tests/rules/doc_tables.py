@@ -16,13 +16,14 @@ import msgspec
 
 from tests.rules import operator_tables
 from tests.rules.markdown import code, codes, first_sentence, table
+from tests.rules.package_order import described
 from trunkline.actors.acting_later import ACTING
-from trunkline.actors.bundles.portable import NOT_PORTABLE, PORTABLE
 from trunkline.actors.catalogue import KINDS, QUERY_FIELDS
+from trunkline.actors.core.values import errors
 from trunkline.actors.engine.nodes import NODE_TEXTS
-from trunkline.actors.organizations.roles import LEVELS, MEANINGS, ROLES, Level
+from trunkline.actors.people.organizations.roles import LEVELS, MEANINGS, ROLES, Level
+from trunkline.actors.portability.bundles.portable import NOT_PORTABLE, PORTABLE
 from trunkline.actors.server_bounds import BOUNDS
-from trunkline.actors.values import errors
 from trunkline.http.calls.errors import ENGINE_STATUS, STATUS, MethodNotAllowed, UnsupportedMediaType
 from trunkline.http.calls.query_string import query_fields
 from trunkline.http.calls.route import Route
@@ -232,6 +233,15 @@ def not_portable() -> str:
     return table(("Records", "Why not"), rows)
 
 
+# The packages.
+
+
+def packages() -> str:
+    """The folders and packages of the two large rooms, the lowest first, with what each says of itself."""
+    rows = ((code(name), said) for name, said in described(operator_tables.CHECKOUT))
+    return table(("Package", "What it holds"), rows)
+
+
 # The documents.
 
 BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
@@ -244,7 +254,7 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "types of nodes": node_types,
     },
     "docs/query.md": {"places": places, "fields": fields},
-    "docs/architecture.md": {"errors": error_table, "server bounds": server_bounds},
+    "docs/architecture.md": {"packages": packages, "errors": error_table, "server bounds": server_bounds},
     "docs/bundles.md": {"portable": portable, "not portable": not_portable},
     "docs/operations.md": {
         "commands": operator_tables.commands,

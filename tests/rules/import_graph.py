@@ -2,16 +2,18 @@
 
     python -m tests.rules.import_graph [CHECKOUT]
 
-Prints for each room its files, floors and circles, and for each package the packages that it imports. Imports under
-TYPE_CHECKING and inside functions count like any other. A floor is a step of the longest chain of imports; the files of
-a circle stand on one floor.
+Prints for each room its files, packages, wings, floors and circles, then the files and packages that import most, the
+lines of each wing, and for each package the packages that it imports. Imports under TYPE_CHECKING and inside functions
+count like any other. A floor is a step of the longest chain of imports; the files of a circle stand on one floor. A
+wing is a folder directly in a room.
 """
 
 from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -86,34 +88,69 @@ def floors(graph: Graph) -> int:
 
 
 def package_of(module: str) -> str:
-    """The package of a module, two names at most: `actors.devices`, or `actors` for a file at the top of its room."""
-    room, *rest = module.split(".")
-    return f"{room}.{rest[0]}" if len(rest) > 1 else room
+    """The package that a module is in: `actors.fleet.recipes`, or `actors` for a file at the top of its room."""
+    return module.rpartition(".")[0] or module
+
+
+def wing_of(module: str) -> str:
+    """The wing that a module is in: `actors.fleet`. A file at the top of its room is one by itself."""
+    return ".".join(module.split(".")[:2])
+
+
+def wings_of(graph: Graph, room: str) -> Graph:
+    """The imports between the wings of a room, without the files at its top."""
+    folders = {wing_of(name) for name in graph if name.startswith(f"{room}.")} - {
+        name
+        for name in graph
+        if package_of(name) == room and all(package_of(other) != name for other in graph)
+    }
+    inside = {name: others for name, others in graph.items() if wing_of(name) in folders}
+    return {name: others & folders for name, others in quotient(inside, wing_of).items()}
+
+
+def quotient(graph: Graph, part_of: Callable[[str], str]) -> Graph:
+    """The imports between the packages, or the wings, of a graph."""
+    merged: Graph = {part_of(name): set() for name in graph}
+    for name, imported in graph.items():
+        merged[part_of(name)] |= {part_of(other) for other in imported if other in graph} - {part_of(name)}
+    return merged
 
 
 def report(checkout: Path) -> Iterator[str]:
     """The figures of a checkout, line by line."""
-    graph = import_graph(checkout)
+    whole = import_graph(checkout)
+    inner = {package_of(name) for name in whole}
+    graph = {name: imported - inner for name, imported in whole.items() if name not in inner}
+    lines = {
+        name: len(path.read_text(encoding="utf-8").splitlines())
+        for room in ROOMS
+        for path in (checkout / room).rglob("*.py")
+        if (name := module_name(path.relative_to(checkout))) in graph
+    }
     for room in ROOMS:
-        inside = {
-            name: {other for other in imported if other.split(".")[0] == room}
-            for name, imported in graph.items()
-            if name.split(".")[0] == room
-        }
-        packages = {package_of(name) for name in inside}
-        found = circles(inside)
+        names = {name for name in graph if name.startswith(f"{room}.")}
+        inside = {name: graph[name] & names for name in names}
+        wings = wings_of(graph, room)
+        packages = quotient(inside, package_of)
+        yield f"{room}: {len(inside)} files on {floors(inside)} floors, {len(circles(inside))} circles"
+        yield from (f"    circle of {len(group)}: {', '.join(group)}" for group in circles(inside))
         yield (
-            f"{room}: {len(inside)} files, {len(packages)} packages, {floors(inside)} floors, {len(found)} circles"
+            f"    {len(packages) - 1} packages on {floors(packages)} floors; {len(wings)} wings on {floors(wings)} "
+            f"floors; {sum(package_of(name) == room for name in names)} files at the top"
         )
-        yield from (f"    circle of {len(group)}: {', '.join(group)}" for group in found)
-    for package in sorted({package_of(name) for name in graph}):
-        used = {
-            package_of(other)
-            for name, others in graph.items()
-            if package_of(name) == package
-            for other in others
-        }
-        yield f"{package}: {', '.join(sorted(used - {package})) or 'imports no other package'}"
+        found = circles({name: others - {room} for name, others in packages.items() if name != room})
+        yield from (f"    circle of packages: {', '.join(group)}" for group in found)
+    for each, parts in (("file", graph), ("package", quotient(graph, package_of))):
+        widest = sorted(parts, key=lambda name: -len(parts[name]))[:8]
+        yield f"most imports of a {each}: " + ", ".join(f"{name} {len(parts[name])}" for name in widest)
+    yield "lines by wing:"
+    of_wings: Counter[str] = Counter()
+    for name, count in lines.items():
+        of_wings[wing_of(name) if wing_of(name) in inner else f"{name.split('.')[0]}/*.py"] += count
+    yield from (f"    {name}: {count}" for name, count in of_wings.most_common())
+    yield "packages and what they import:"
+    for package, used in sorted(quotient(graph, package_of).items()):
+        yield f"    {package}: {', '.join(sorted(used)) or 'imports no other package'}"
 
 
 if __name__ == "__main__":

@@ -19,10 +19,10 @@ import typer
 from tests.rules.markdown import code, codes, first_paragraph, table
 from trunkline.actors import boot
 from trunkline.actors.catalogue import JOB_KINDS
-from trunkline.actors.values.structs import Message
+from trunkline.actors.core.values.structs import Message
 from trunkline.http.cli.late import loaded
 from trunkline.http.cli.main import app
-from trunkline.http.pages.metrics import MetricsCollector
+from trunkline.http.metrics.metrics import MetricsCollector
 from trunkline.http.serve import make_dispatcher
 from trunkline.limits.settings import ENV_PREFIX, TABLES, Settings
 from trunkline.limits.table import Limits, Rate

@@ -19,10 +19,10 @@ import pytest
 import typer
 
 from tests.rules import doc_tables, operator_tables
-from trunkline.actors.devices.messages import DevicePage
-from trunkline.actors.devices.terms import DEVICE_FIELDS
-from trunkline.actors.query.compile import LOGICAL, compile_query
-from trunkline.actors.query.conditions import ID_OPERATORS, OPERATORS
+from trunkline.actors.core.query.compile import LOGICAL, compile_query
+from trunkline.actors.core.query.conditions import ID_OPERATORS, OPERATORS
+from trunkline.actors.fleet.devices.record.messages import DevicePage
+from trunkline.actors.fleet.devices.record.terms import DEVICE_FIELDS
 from trunkline.http.calls.errors import ENGINE_STATUS, STATUS
 from trunkline.http.calls.query_string import QueryParser
 from trunkline.http.cli.main import app

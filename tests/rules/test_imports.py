@@ -48,7 +48,7 @@ EDGE_ONLY = {
     "hyperframe",
 }
 
-CLIENTS = {PurePosixPath("actors/integrations/websocket.py"): "trio_websocket"}
+CLIENTS = {PurePosixPath("actors/connections/integrations/websocket.py"): "trio_websocket"}
 """What connects to others knows the library of the client."""
 
 # `limits` does no I/O, waits for nothing and reads no clock: `now` is passed in.
@@ -150,13 +150,13 @@ def test_the_rules_cover_every_room(rooms: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("file", "source"),
     [
-        ("actors/devices/actor.py", "from trunkline.http import errors"),
-        ("actors/devices/actor.py", "import quart"),
-        ("actors/devices/actor.py", "import cbor2"),
-        ("actors/devices/actor.py", "from .errors import NotFound"),
-        ("actors/devices/actor.py", "from trunkline.store.keys import *"),
-        ("actors/devices/actor.py", "from store import keys"),
-        ("actors/devices/actor.py", "import trunkline"),
+        ("actors/fleet/devices/actor/actor.py", "from trunkline.http import errors"),
+        ("actors/fleet/devices/actor/actor.py", "import quart"),
+        ("actors/fleet/devices/actor/actor.py", "import cbor2"),
+        ("actors/fleet/devices/actor/actor.py", "from .errors import NotFound"),
+        ("actors/fleet/devices/actor/actor.py", "from trunkline.store.keys import *"),
+        ("actors/fleet/devices/actor/actor.py", "from store import keys"),
+        ("actors/fleet/devices/actor/actor.py", "import trunkline"),
         ("bench/load.py", "from trunkline.limits.table import Limits"),
         ("bench/load.py", "import cbor2"),
         ("http/link/session.py", "import lmdb"),
@@ -183,7 +183,7 @@ def test_a_wrong_import_is_found(file: str, source: str) -> None:
     ("file", "source"),
     [
         (
-            "actors/devices/actor.py",
+            "actors/fleet/devices/actor/actor.py",
             "from trunkline.limits.table import Limits\nfrom trunkline.store import keys",
         ),
         ("actors/webhook.py", "import httpx"),

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from trunkline.http.calls.route import Route
-from trunkline.http.pages import descriptions, examples
-from trunkline.http.pages.openapi import document
+from trunkline.http.openapi import descriptions, examples
+from trunkline.http.openapi.document import document
 from trunkline.http.routes import TABLE
 
-WHERE = "add a sentence to http/pages/descriptions.py"
+WHERE = "add a sentence to http/openapi/descriptions.py"
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,7 @@
 """One direction of imports between the packages of a room, and no circles of files anywhere.
 
-The order stands here, the lowest package first: a package imports those before it, never those behind it. The files
-at the top of a room come last. Imports under TYPE_CHECKING count as well; a protocol, or a type in a file of its own,
-breaks a circle.
+The order is in `package_order.py`. Imports under TYPE_CHECKING count as well; a protocol, or a type in a file of its
+own, breaks a circle.
 """
 
 from __future__ import annotations
@@ -11,48 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.import_graph import Graph, circles, floors, import_graph, package_of
+from tests.rules.import_graph import (
+    Graph,
+    circles,
+    floors,
+    import_graph,
+    package_of,
+    quotient,
+    wings_of,
+)
+from tests.rules.package_order import ABOVE_ALL, ONE_WITH, ORDER, place, rank
 
-ORDER = {
-    "actors": (
-        "values",
-        "formulas",
-        "query",
-        "runtime",
-        "records",
-        "contents",
-        "outgoing",
-        "scripts",
-        "accounts",
-        "organizations",
-        "audit",
-        "jobs",
-        "applications",
-        "flows",
-        "triggers",
-        "devices",
-        "tables",
-        "events",
-        "topics",
-        "overview",
-        "webhooks",
-        "deployments",
-        "plain",
-        "integrations",
-        "recipes",
-        "experience",
-        "dashboards",
-        "files",
-        "notebooks",
-        "engine",
-        "bundles",
-        "archives",
-        "templates",
-    ),
-    "http": ("wire", "calls", "streams", "link", "experiences", "pages", "resources", "cli"),
-}
-TOP_FILES_FOR = {"http.cli"}
-"""Packages that stand above the files at the top of their room: the command line starts the server."""
+FLOORS_OF_WINGS_MAX = 10
 
 
 @pytest.fixture(scope="module")
@@ -60,32 +29,55 @@ def graph(checkout: Path) -> Graph:
     return import_graph(checkout)
 
 
-def rank(module: str) -> int:
-    """How high the package of a module stands in its room."""
-    room, _, package = package_of(module).partition(".")
-    if package_of(module) in TOP_FILES_FOR:
-        return len(ORDER[room]) + 1
-    return ORDER[room].index(package) if package else len(ORDER[room])
+def packages(graph: Graph) -> set[str]:
+    """The names of all packages, which are the modules that others are in."""
+    return {package_of(name) for name in graph} & set(graph)
 
 
 def test_every_package_has_a_place(graph: Graph) -> None:
-    for room, packages in ORDER.items():
-        found = {package_of(name).partition(".")[2] for name in graph if name.split(".")[0] == room}
-        assert found - {""} == set(packages), room
+    """A file of a room stands directly in a package of the order, or at the top of the room."""
+    wrong = [
+        name
+        for name in graph.keys() - packages(graph)
+        if name.split(".")[0] in ORDER
+        and (package := ONE_WITH.get(package_of(name), package_of(name))) != name.split(".")[0]
+        and ".".join(place(name)) != package
+    ]
+    assert not wrong, f"give their package a place in tests/rules/package_order.py: {sorted(wrong)}"
+
+
+def test_every_place_has_a_package(graph: Graph) -> None:
+    listed = {
+        f"{room}.{name}" for room, names in ORDER.items() for name in (*names, *ABOVE_ALL.get(room, ()))
+    }
+    assert sorted((listed | ONE_WITH.keys()) - set(graph)) == []
+    bare = {name for name in listed & packages(graph) if all(package_of(other) != name for other in graph)}
+    assert bare == set()
 
 
 def test_imports_go_one_way_between_packages(graph: Graph) -> None:
+    inner = packages(graph)
     wrong = [
         f"{name} imports {other}"
         for name, imported in graph.items()
         for other in imported
         if name.split(".")[0] in ORDER
         and other.split(".")[0] == name.split(".")[0]
-        and name not in ORDER
-        and other not in ORDER
+        and name not in inner
+        and other not in inner
         and rank(other) > rank(name)
     ]
     assert not wrong, "\n".join(sorted(wrong))
+
+
+@pytest.mark.parametrize("room", ORDER)
+def test_wings_form_no_circle_and_stand_on_few_floors(graph: Graph, room: str) -> None:
+    """The packages of a wing stand together: none of another wing is between them in the order."""
+    wings = wings_of(graph, room)
+    assert circles(wings) == []
+    assert floors(wings) <= FLOORS_OF_WINGS_MAX
+    order = [name.split(".")[0] for name in ORDER[room]]
+    assert order == sorted(order, key=order.index), "a wing stands at two places of the order"
 
 
 def test_no_files_form_a_circle(graph: Graph) -> None:
@@ -108,3 +100,9 @@ def test_a_circle_is_found_also_by_way_of_others() -> None:
     graph: Graph = {"a.b": {"a.c"}, "a.c": {"a.d"}, "a.d": {"a.b"}, "a.e": {"a.b"}, "a.f": set()}
     assert circles(graph) == [["a.b", "a.c", "a.d"]]
     assert floors(graph) == 2
+
+
+def test_a_circle_of_packages_is_found_although_no_files_form_one() -> None:
+    graph: Graph = {"a.b.one": {"a.c.one"}, "a.c.two": {"a.b.two"}, "a.b.two": set(), "a.c.one": set()}
+    assert circles(graph) == []
+    assert circles(quotient(graph, package_of)) == [["a.b", "a.c"]]

@@ -16,13 +16,13 @@ MAKERS: Final = frozenset(
     {"CapacityLimiter", "Semaphore", "OwnerShares", "Slots", "open_memory_channel", "JobQueue", "CallTurns"}
 )
 EXCEPT: Final = {
-    "actors/runtime/owner_shares.py": "the mechanism itself",
-    "actors/runtime/late_imports.py": "imports each module once",
+    "actors/core/runtime/owner_shares.py": "the mechanism itself",
+    "actors/core/runtime/late_imports.py": "imports each module once",
     "http/calls/dispatch.py": "makes the decoder of each operation once",
     "actors/boot.py": "makes the queue of jobs, whose row names the queue",
 }
 SEVERAL_IN_A_ROW: Final = {
-    "actors/contents/slots.py": "the same slots by owner and by address",
+    "actors/core/contents/slots.py": "the same slots by owner and by address",
 }
 """Modules that make more bounds than they have rows, and why."""
 SERVER_WIDE: Final = ("", "server")
@@ -81,7 +81,9 @@ def test_each_row_names_what_there_is() -> None:
         for place in bound.where:
             source = sources[place]
             named = any(limit in source for limit in bound.limits)
-            assert named or place == "actors/jobs/queue.py" or makes_a_bound(ast.parse(source)), place
+            assert named or place == "actors/platform/jobs/queue.py" or makes_a_bound(ast.parse(source)), (
+                place
+            )
 
 
 def test_a_row_says_whose_share_is_taken_or_why_nobody_s() -> None:

@@ -101,7 +101,7 @@ SERVER = COMMAND_LINE | frozenset(
     }
 )
 """What a server imports until it is ready. A library that only some servers use is imported by them when they use it
-(`actors/runtime/late_imports.py`), so a name that is added here needs a reason."""
+(`actors/core/runtime/late_imports.py`), so a name that is added here needs a reason."""
 
 
 def test_a_server_imports_no_further_library(compiled: dict[str, str], tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.turns import Group, grouped
-from trunkline.actors.runtime.loop_watch import LongTurn
+from trunkline.actors.core.runtime.loop_watch import LongTurn
 
 
 def line(cpu_ms: float, kind: str, name: str, test: str) -> str:

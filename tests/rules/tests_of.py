@@ -1,6 +1,6 @@
 """The tests of changed files, by what imports them:
 
-    .venv/bin/pytest $(.venv/bin/python -m tests.rules.tests_of actors/devices/actor.py)
+    .venv/bin/pytest $(.venv/bin/python -m tests.rules.tests_of actors/fleet/devices/actor/actor.py)
 
 Prints the files of tests that import a file; where there is none, those that import a module that imports it, and so
 on, so that each file has the tests that stand nearest to it. A `conftest.py` does not count: it would name every test

@@ -22,6 +22,19 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from trunkline.actors.core.formulas.json_values import json_value
+from trunkline.actors.core.formulas.paths import ARRAY_ITEMS_MAX, Path
+from trunkline.actors.core.formulas.price import computed, current
+from trunkline.actors.core.formulas.values import (
+    UNDEFINED,
+    double,
+    strict_equal,
+    to_text,
+    truth,
+    type_of,
+    whole_as_int,
+)
+from trunkline.actors.core.runtime.computing import give_up_if_cancelled, in_thread
 from trunkline.actors.engine.heavy_work import INLINE_ITEMS_MAX, check_items, check_payload, copy_of, is_large
 from trunkline.actors.engine.json_equality import equality_key
 from trunkline.actors.engine.sorting import sort_by
@@ -39,19 +52,6 @@ from trunkline.actors.engine.tools import (
     text_of,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.formulas.json_values import json_value
-from trunkline.actors.formulas.paths import ARRAY_ITEMS_MAX, Path
-from trunkline.actors.formulas.price import computed, current
-from trunkline.actors.formulas.values import (
-    UNDEFINED,
-    double,
-    strict_equal,
-    to_text,
-    truth,
-    type_of,
-    whole_as_int,
-)
-from trunkline.actors.runtime.computing import give_up_if_cancelled, in_thread
 
 TYPE: Final = "ArrayNode"
 RULES_MAX: Final = 15

@@ -9,10 +9,10 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any, Final
 
+from trunkline.actors.core.formulas.byte_texts import from_base64
+from trunkline.actors.core.formulas.paths import ARRAY_ITEMS_MAX
 from trunkline.actors.engine.tools import Config, needed_path, shortened
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
-from trunkline.actors.formulas.byte_texts import from_base64
-from trunkline.actors.formulas.paths import ARRAY_ITEMS_MAX
 
 
 def _encode(config: Config) -> NodeStep:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from trunkline.actors.core.formulas.values import UNDEFINED, to_number, type_of
 from trunkline.actors.engine.bodies import body_of, check_kept
 from trunkline.actors.engine.json_equality import equality_key
 from trunkline.actors.engine.tools import (
@@ -25,8 +26,7 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit
-from trunkline.actors.flows.storage_messages import ReplaceNodeState
-from trunkline.actors.formulas.values import UNDEFINED, to_number, type_of
+from trunkline.actors.workflows.flows.storage_messages import ReplaceNodeState
 
 TYPE: Final = "BranchOnChangeNode"
 CHANGES: Final = ("any", "percent", "percentInc", "percentDec", "value", "valueInc", "valueDec")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from trunkline.actors.core.formulas.values import truth
 from trunkline.actors.engine.tools import expression_of
 from trunkline.actors.engine.visit import NodeStep
-from trunkline.actors.formulas.values import truth
 
 TYPE: Final = "ConditionalNode"
 

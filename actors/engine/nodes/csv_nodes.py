@@ -19,6 +19,14 @@ from io import StringIO
 from itertools import chain
 from typing import Any, Final, TypedDict
 
+from trunkline.actors.core.formulas.errors import FormulaError
+from trunkline.actors.core.formulas.json_text import json_text
+from trunkline.actors.core.formulas.paths import ARRAY_ITEMS_MAX
+from trunkline.actors.core.formulas.price import computed, spend
+from trunkline.actors.core.formulas.templates import compile_template
+from trunkline.actors.core.formulas.values import TEXT_CHARS_MAX, to_text
+from trunkline.actors.core.runtime.computing import give_up_if_cancelled, in_thread
+from trunkline.actors.core.values.csv_text import fault
 from trunkline.actors.engine.copies import size_of
 from trunkline.actors.engine.heavy_work import check_items, check_payload
 from trunkline.actors.engine.tools import (
@@ -30,14 +38,6 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
-from trunkline.actors.formulas.errors import FormulaError
-from trunkline.actors.formulas.json_text import json_text
-from trunkline.actors.formulas.paths import ARRAY_ITEMS_MAX
-from trunkline.actors.formulas.price import computed, spend
-from trunkline.actors.formulas.templates import compile_template
-from trunkline.actors.formulas.values import TEXT_CHARS_MAX, to_text
-from trunkline.actors.runtime.computing import give_up_if_cancelled, in_thread
-from trunkline.actors.values.csv_text import fault
 
 INLINE_CHARS_MAX: Final = 8_192
 """Longer texts are read and written in a thread: they take more than some milliseconds."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from trunkline.actors.core.formulas import price
+from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import copied_value, copy_of
 from trunkline.actors.engine.tools import (
@@ -22,9 +24,7 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import END, Capped, CustomNode, NodeStep, Prepare, Visit, refused
-from trunkline.actors.flows.versions import id_bytes
-from trunkline.actors.formulas import price
-from trunkline.actors.formulas.values import UNDEFINED
+from trunkline.actors.workflows.flows.versions import id_bytes
 
 
 def _execute(config: Config) -> NodeStep:

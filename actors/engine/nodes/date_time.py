@@ -15,6 +15,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from trunkline.actors.core.formulas.date_arithmetic import UNITS, Unit, plus, start_of, with_part
+from trunkline.actors.core.formulas.date_parsing import parse_in_format
+from trunkline.actors.core.formulas.dates import DEFAULT_FORMAT, parse_date, written_date, zone_of
+from trunkline.actors.core.formulas.errors import EvaluationError
+from trunkline.actors.core.formulas.values import to_text
 from trunkline.actors.engine.tools import (
     Config,
     Unusable,
@@ -27,11 +32,6 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.formulas.date_arithmetic import UNITS, Unit, plus, start_of, with_part
-from trunkline.actors.formulas.date_parsing import parse_in_format
-from trunkline.actors.formulas.dates import DEFAULT_FORMAT, parse_date, written_date, zone_of
-from trunkline.actors.formulas.errors import EvaluationError
-from trunkline.actors.formulas.values import to_text
 
 TYPE: Final = "DateTimeNode"
 

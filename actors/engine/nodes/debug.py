@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.engine.tools import choice_of, path_of, text_reader
 from trunkline.actors.engine.visit import NodeStep, Visit
-from trunkline.actors.formulas.values import UNDEFINED
 
 TYPE: Final = "DebugNode"
 LEVELS: Final = ("info", "verbose", "warn", "error")

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from trunkline.actors.devices.commands import command_for_many
-from trunkline.actors.devices.messages import CommandPost, CommandToMany
-from trunkline.actors.devices.read_messages import SelectDevices
+from trunkline.actors.core.formulas.values import UNDEFINED
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.errors import DomainError
 from trunkline.actors.engine.bodies import body_of, query_reader, value_reader
 from trunkline.actors.engine.device_choice import ids_and_tags, ids_at_path
 from trunkline.actors.engine.many import ask_many
@@ -26,9 +26,9 @@ from trunkline.actors.engine.tools import (
     text_of,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.formulas.values import UNDEFINED
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.errors import DomainError
+from trunkline.actors.fleet.devices.actor.commands import command_for_many
+from trunkline.actors.fleet.devices.record.messages import CommandPost, CommandToMany
+from trunkline.actors.fleet.devices.record.read_messages import SelectDevices
 
 TYPE: Final = "DeviceSendCommandNode"
 

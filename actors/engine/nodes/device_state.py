@@ -16,7 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from trunkline.actors.devices.messages import SendKnownState, StateOrStates
+from trunkline.actors.core.formulas.paths import compile_path
+from trunkline.actors.core.formulas.price import computed, spend
+from trunkline.actors.core.formulas.values import UNDEFINED
+from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.engine.bodies import BULK_VALUES_MAX, body_of, id_of, json_reader, with_error
 from trunkline.actors.engine.tools import (
     Config,
@@ -31,10 +34,7 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.formulas.paths import compile_path
-from trunkline.actors.formulas.price import computed, spend
-from trunkline.actors.formulas.values import UNDEFINED
-from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.fleet.devices.record.messages import SendKnownState, StateOrStates
 
 TYPE: Final = "DeviceChangeStateNode"
 VALUES_OF_STATE_MAX: Final = 4_096

@@ -20,23 +20,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import Any, Final
 
-from trunkline.actors.devices.bulk_jobs import DELETE_DEVICES, shown_tally, tallied
-from trunkline.actors.devices.bulk_messages import (
-    ChangeDevice,
-    ChooseDevices,
-    DeviceChange,
-    DeviceChoice,
-    Operation,
-)
-from trunkline.actors.devices.messages import (
-    CreateDevice,
-    DeleteDevice,
-    DevicePatch,
-    DevicePost,
-    DeviceShape,
-    PatchDevice,
-)
-from trunkline.actors.devices.read_messages import GetDevice
+from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.engine.bodies import body_of, id_reader, json_reader, plain, query_reader, with_error
 from trunkline.actors.engine.large_changes import change_or_queue
 from trunkline.actors.engine.many import ask_many
@@ -52,9 +36,25 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
-from trunkline.actors.recipes.messages import OpenRecipe
-from trunkline.actors.recipes.rows import device_fields
-from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.fleet.devices.bulk.bulk_jobs import DELETE_DEVICES, shown_tally, tallied
+from trunkline.actors.fleet.devices.bulk.bulk_messages import (
+    ChangeDevice,
+    ChooseDevices,
+    DeviceChange,
+    DeviceChoice,
+    Operation,
+)
+from trunkline.actors.fleet.devices.record.messages import (
+    CreateDevice,
+    DeleteDevice,
+    DevicePatch,
+    DevicePost,
+    DeviceShape,
+    PatchDevice,
+)
+from trunkline.actors.fleet.devices.record.read_messages import GetDevice
+from trunkline.actors.fleet.recipes.messages import OpenRecipe
+from trunkline.actors.fleet.recipes.rows import device_fields
 
 _Fields = dict[str, Any]
 _METHODS: Final = ("individualFields", "jsonTemplate", "payloadPath")

@@ -16,16 +16,16 @@ from email.policy import SMTP
 from html.parser import HTMLParser
 from typing import Any, Final
 
+from trunkline.actors.core.outgoing.http_calls import Undelivered
+from trunkline.actors.core.outgoing.mail import Mail, MailMessage
+from trunkline.actors.core.outgoing.mail_head import head
+from trunkline.actors.core.runtime.computing import in_thread
+from trunkline.actors.core.values.errors import Invalid, Overloaded
 from trunkline.actors.engine.bodies import with_error
 from trunkline.actors.engine.flow_mails import FlowMails
 from trunkline.actors.engine.mail_addresses import addresses_reader, checked
 from trunkline.actors.engine.tools import Config, needed_text_reader, path_of, text_reader
 from trunkline.actors.engine.visit import NodeStep, Visit
-from trunkline.actors.outgoing.http_calls import Undelivered
-from trunkline.actors.outgoing.mail import Mail, MailMessage
-from trunkline.actors.outgoing.mail_head import head
-from trunkline.actors.runtime.computing import in_thread
-from trunkline.actors.values.errors import Invalid, Overloaded
 
 TYPE: Final = "StructureEmailNode"
 INLINE_CHARS_MAX: Final = 4_096

@@ -17,6 +17,10 @@ from typing import Any, Final
 
 import msgspec
 
+from trunkline.actors.core.formulas.json_values import json_value
+from trunkline.actors.core.formulas.paths import compile_path
+from trunkline.actors.core.formulas.price import computed
+from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.engine.heavy_work import copy_of
 from trunkline.actors.engine.reply_parts import (
     BODY_TYPES,
@@ -38,12 +42,8 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.experience.replies import Cookie, Page, Reply, redirect_status
-from trunkline.actors.formulas.json_values import json_value
-from trunkline.actors.formulas.paths import compile_path
-from trunkline.actors.formulas.price import computed
-from trunkline.actors.formulas.values import UNDEFINED
-from trunkline.actors.triggers.replies import Replies
+from trunkline.actors.presentation.experience.replies import Cookie, Page, Reply, redirect_status
+from trunkline.actors.workflows.triggers.replies import Replies
 
 TYPE: Final = "EndpointReplyNode"
 

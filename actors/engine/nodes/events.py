@@ -20,6 +20,27 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from trunkline.actors.core.formulas.paths import compile_path
+from trunkline.actors.core.formulas.values import UNDEFINED
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.errors import NotFound
+from trunkline.actors.core.values.ids import is_id
+from trunkline.actors.core.values.structs import Message
+from trunkline.actors.data.events.jobs import DELETE_EVENTS, PATCH_EVENTS
+from trunkline.actors.data.events.messages import (
+    CreateEvent,
+    DeleteEvent,
+    DeleteEvents,
+    EventChoice,
+    EventPage,
+    EventPatch,
+    EventPost,
+    EventTags,
+    GetEvent,
+    ListEvents,
+    PatchEvent,
+    PatchEvents,
+)
 from trunkline.actors.engine.bodies import body_of, id_of, json_reader, plain, query_reader, with_error
 from trunkline.actors.engine.heavy_work import check_payload
 from trunkline.actors.engine.large_changes import change_or_queue
@@ -36,28 +57,7 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
-from trunkline.actors.events.jobs import DELETE_EVENTS, PATCH_EVENTS
-from trunkline.actors.events.messages import (
-    CreateEvent,
-    DeleteEvent,
-    DeleteEvents,
-    EventChoice,
-    EventPage,
-    EventPatch,
-    EventPost,
-    EventTags,
-    GetEvent,
-    ListEvents,
-    PatchEvent,
-    PatchEvents,
-)
-from trunkline.actors.formulas.paths import compile_path
-from trunkline.actors.formulas.values import UNDEFINED
-from trunkline.actors.jobs.job import JobKind
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.errors import NotFound
-from trunkline.actors.values.ids import is_id
-from trunkline.actors.values.structs import Message
+from trunkline.actors.platform.jobs.job import JobKind
 
 _Fields = Callable[[Visit], dict[str, Any]]
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from trunkline.actors.core.values.ids import is_id
 from trunkline.actors.engine.experience import user_of
 from trunkline.actors.engine.tools import (
     Config,
@@ -21,10 +22,9 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
-from trunkline.actors.experience.access import MayUseDevice
-from trunkline.actors.experience.content import find
-from trunkline.actors.experience.kind import GROUP
-from trunkline.actors.values.ids import is_id
+from trunkline.actors.presentation.experience.access import MayUseDevice
+from trunkline.actors.presentation.experience.content import find
+from trunkline.actors.presentation.experience.kind import GROUP
 
 _USER: Final = "{{experience.user.id}}"
 

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from trunkline.actors.accounts.application_log_ins import ApplicationLogIns
-from trunkline.actors.accounts.passwords import simulate_verification, verify_password
+from trunkline.actors.core.records.revision import Found
+from trunkline.actors.core.values.errors import TooManyRequests, Unauthorized
 from trunkline.actors.engine.experience import MakeToken, experience_of, shown, token_reader, user_of
 from trunkline.actors.engine.tools import (
     Config,
@@ -32,12 +32,12 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit
-from trunkline.actors.experience.log_in import NoteLogIn
-from trunkline.actors.experience.tokens import ExperienceTokens
-from trunkline.actors.experience.users import EXPERIENCE_USERS, user_with_email
-from trunkline.actors.records.revision import Found
-from trunkline.actors.triggers.replies import Replies
-from trunkline.actors.values.errors import TooManyRequests, Unauthorized
+from trunkline.actors.people.accounts.application_log_ins import ApplicationLogIns
+from trunkline.actors.people.accounts.passwords import simulate_verification, verify_password
+from trunkline.actors.presentation.experience.log_in import NoteLogIn
+from trunkline.actors.presentation.experience.tokens import ExperienceTokens
+from trunkline.actors.presentation.experience.users import EXPERIENCE_USERS, user_with_email
+from trunkline.actors.workflows.triggers.replies import Replies
 
 
 def _authenticate(config: Config) -> NodeStep:

@@ -21,6 +21,10 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
+from trunkline.actors.core.query.text import NOTHING
+from trunkline.actors.core.records import records
+from trunkline.actors.core.values.errors import NotFound
+from trunkline.actors.core.values.ids import is_id
 from trunkline.actors.engine.bodies import id_reader, query_reader, with_error
 from trunkline.actors.engine.device_choice import QueryReader, by_tags
 from trunkline.actors.engine.experience import (
@@ -47,12 +51,8 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
-from trunkline.actors.experience.groups import GROUPS
-from trunkline.actors.experience.kind import GROUP
-from trunkline.actors.query.text import NOTHING
-from trunkline.actors.records import records
-from trunkline.actors.values.errors import NotFound
-from trunkline.actors.values.ids import is_id
+from trunkline.actors.presentation.experience.groups import GROUPS
+from trunkline.actors.presentation.experience.kind import GROUP
 
 _METHODS: Final = ("id", "name", "findByAllTags", "findByAnyTags", "query")
 _SORT_FIELDS: Final = ("name", "id", "creationDate", "lastUpdated")

@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from trunkline.actors.core.values.errors import NotFound
+from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.engine.bodies import with_error
 from trunkline.actors.engine.device_choice import QueryReader, by_tags
 from trunkline.actors.engine.experience import (
@@ -33,9 +35,7 @@ from trunkline.actors.engine.experience import (
 from trunkline.actors.engine.experience_nodes import creating, finding, text_query
 from trunkline.actors.engine.tools import Config, needed_text_reader, path_of, text_reader
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit
-from trunkline.actors.experience.users import EXPERIENCE_USERS
-from trunkline.actors.values.errors import NotFound
-from trunkline.actors.values.timestamps import iso
+from trunkline.actors.presentation.experience.users import EXPERIENCE_USERS
 
 _SORT_FIELDS: Final = (
     "email",

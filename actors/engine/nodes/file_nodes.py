@@ -17,9 +17,24 @@ from typing import Any, Final
 
 import httpx
 
-from trunkline.actors.contents.contents import Contents
-from trunkline.actors.contents.downloads import Downloads
-from trunkline.actors.contents.signatures import Link
+from trunkline.actors.core.contents.contents import Contents
+from trunkline.actors.core.contents.downloads import Downloads
+from trunkline.actors.core.contents.signatures import Link
+from trunkline.actors.core.outgoing.http_calls import Undelivered
+from trunkline.actors.core.outgoing.http_requests import Request, fetch
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.errors import NotFound
+from trunkline.actors.data.files.kind import TreeName
+from trunkline.actors.data.files.links import file_url
+from trunkline.actors.data.files.messages import (
+    CreateFile,
+    FilePatch,
+    FilePost,
+    FindFile,
+    PatchFile,
+    SetContent,
+    ShownFile,
+)
 from trunkline.actors.engine.bodies import body_of, with_error
 from trunkline.actors.engine.encodings import bytes_written, text_writer
 from trunkline.actors.engine.heavy_work import check_payload
@@ -34,22 +49,7 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
-from trunkline.actors.files.kind import TreeName
-from trunkline.actors.files.links import file_url
-from trunkline.actors.files.messages import (
-    CreateFile,
-    FilePatch,
-    FilePost,
-    FindFile,
-    PatchFile,
-    SetContent,
-    ShownFile,
-)
-from trunkline.actors.jobs.private_calls import may_be_private
-from trunkline.actors.outgoing.http_calls import Undelivered
-from trunkline.actors.outgoing.http_requests import Request, fetch
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.errors import NotFound
+from trunkline.actors.platform.jobs.private_calls import may_be_private
 from trunkline.store.object_store import Stored
 
 CONTENT_BYTES_MAX: Final = 5_000_000

@@ -1,18 +1,18 @@
 """RawFunctionNode: a script of the workflow's author, which changes the payload or returns another one.
 
-The script runs in a child process (`actors/scripts/`). `scopePath` is the part of the payload that the script gets.
-What it writes to the console is told like messages of debug nodes.
+The script runs in a child process (`actors/core/scripts/`). `scopePath` is the part of the payload that the script
+gets. What it writes to the console is told like messages of debug nodes.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from trunkline.actors.core.formulas.values import UNDEFINED
+from trunkline.actors.core.scripts.errors import ScriptError
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.tools import path_of, text_of
 from trunkline.actors.engine.visit import NodeStep, Visit
-from trunkline.actors.formulas.values import UNDEFINED
-from trunkline.actors.scripts.errors import ScriptError
 
 TYPE: Final = "RawFunctionNode"
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+from trunkline.actors.core.formulas.geometry import distance_m, is_point_inside
 from trunkline.actors.engine.tools import (
     Config,
     Unusable,
@@ -21,7 +22,6 @@ from trunkline.actors.engine.tools import (
     path_of,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.formulas.geometry import distance_m, is_point_inside
 
 TYPE: Final = "GeofenceNode"
 CORNERS_MAX: Final = 1_000

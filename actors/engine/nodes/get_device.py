@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trunkline.actors.devices.history import get_composite_state
-from trunkline.actors.devices.messages import CompositeRange, DevicePage, DeviceShape
-from trunkline.actors.devices.read_messages import GetCompositeState, GetDevice, ListDevices
+from trunkline.actors.core.records.reading import Reading
+from trunkline.actors.core.values.errors import NotFound
+from trunkline.actors.core.values.ids import is_id
 from trunkline.actors.engine.bodies import plain, query_reader
 from trunkline.actors.engine.device_choice import QueryReader, by_group, by_parent, by_tags, by_user
 from trunkline.actors.engine.heavy_work import check_payload
@@ -28,9 +28,9 @@ from trunkline.actors.engine.tools import (
     path_of,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit
-from trunkline.actors.records.reading import Reading
-from trunkline.actors.values.errors import NotFound
-from trunkline.actors.values.ids import is_id
+from trunkline.actors.fleet.devices.record.messages import CompositeRange, DevicePage, DeviceShape
+from trunkline.actors.fleet.devices.record.read_messages import GetCompositeState, GetDevice, ListDevices
+from trunkline.actors.fleet.devices.state.history import get_composite_state
 from trunkline.store.snapshot import Snapshot
 
 TYPE: Final = "GetDeviceNode"

@@ -12,6 +12,8 @@ import hmac
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
+from trunkline.actors.core.formulas.byte_texts import FROM_TEXT, TO_TEXT
+from trunkline.actors.core.runtime.computing import in_thread
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.tools import (
     Config,
@@ -22,8 +24,6 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.formulas.byte_texts import FROM_TEXT, TO_TEXT
-from trunkline.actors.runtime.computing import in_thread
 
 _Of = TypeVar("_Of")
 

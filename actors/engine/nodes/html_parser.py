@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from trunkline.actors.core.runtime.computing import in_thread
 from trunkline.actors.engine import markup
 from trunkline.actors.engine.css_selectors import Unserved, select
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import check_payload
 from trunkline.actors.engine.tools import Config, needed_path, shortened, text_reader
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.runtime.computing import in_thread
 
 TYPE: Final = "HtmlParserNode"
 

@@ -25,6 +25,14 @@ from urllib.parse import urlencode
 import httpx
 import msgspec
 
+from trunkline.actors.core.formulas.byte_texts import FROM_TEXT
+from trunkline.actors.core.formulas.json_text import json_text
+from trunkline.actors.core.formulas.json_values import json_value
+from trunkline.actors.core.formulas.price import computed
+from trunkline.actors.core.outgoing.http_calls import Received, Undelivered
+from trunkline.actors.core.outgoing.http_requests import Late, Proof, Request, fetch
+from trunkline.actors.core.runtime.computing import INLINE_JSON_BYTES, in_thread
+from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.engine.bodies import json_reader
 from trunkline.actors.engine.credentials import credential_of
 from trunkline.actors.engine.encodings import bytes_written, shows_bytes, text_writer
@@ -46,15 +54,7 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.formulas.byte_texts import FROM_TEXT
-from trunkline.actors.formulas.json_text import json_text
-from trunkline.actors.formulas.json_values import json_value
-from trunkline.actors.formulas.price import computed
-from trunkline.actors.jobs.private_calls import may_be_private
-from trunkline.actors.outgoing.http_calls import Received, Undelivered
-from trunkline.actors.outgoing.http_requests import Late, Proof, Request, fetch
-from trunkline.actors.runtime.computing import INLINE_JSON_BYTES, in_thread
-from trunkline.actors.values.errors import Invalid
+from trunkline.actors.platform.jobs.private_calls import may_be_private
 
 TYPE: Final = "HttpNode"
 ANSWER_BYTES_MAX: Final = 5_000_000

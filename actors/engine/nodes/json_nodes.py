@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import msgspec
 
+from trunkline.actors.core.formulas.json_values import json_encoded, json_value
+from trunkline.actors.core.formulas.price import computed
+from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.engine.tools import choice_of, needed_path, path_of
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
-from trunkline.actors.formulas.json_values import json_encoded, json_value
-from trunkline.actors.formulas.price import computed
-from trunkline.actors.formulas.values import UNDEFINED
 
 
 def _decode(config: dict[str, Any]) -> NodeStep:

@@ -26,6 +26,11 @@ from jwt.algorithms import HMACAlgorithm
 from jwt.api_jws import PyJWS
 from jwt.exceptions import PyJWTError
 
+from trunkline.actors.core.formulas.byte_texts import TO_TEXT
+from trunkline.actors.core.formulas.errors import EvaluationError
+from trunkline.actors.core.formulas.json_text import json_text
+from trunkline.actors.core.formulas.values import UNDEFINED
+from trunkline.actors.core.runtime.computing import in_thread
 from trunkline.actors.engine.copies import size_of
 from trunkline.actors.engine.credentials import credential_of
 from trunkline.actors.engine.errors import NodeError
@@ -42,11 +47,6 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit
-from trunkline.actors.formulas.byte_texts import TO_TEXT
-from trunkline.actors.formulas.errors import EvaluationError
-from trunkline.actors.formulas.json_text import json_text
-from trunkline.actors.formulas.values import UNDEFINED
-from trunkline.actors.runtime.computing import in_thread
 
 TOKEN_CHARS_MAX: Final = 65_536
 SECRET_CHARS_MAX: Final = 16_384

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from trunkline.actors.core.formulas.values import truth
 from trunkline.actors.engine.tools import Config, Reader, expression_of, path_of, text_of, text_reader
 from trunkline.actors.engine.visit import NodeStep, Visit
-from trunkline.actors.flows.storage_messages import SetLatch
-from trunkline.actors.formulas.values import truth
+from trunkline.actors.workflows.flows.storage_messages import SetLatch
 
 TYPE: Final = "LatchNode"
 

@@ -18,12 +18,12 @@ from typing import Any, Final
 
 import trio
 
+from trunkline.actors.core.formulas.paths import Path
+from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.engine.errors import NodeError, RunFailed
 from trunkline.actors.engine.heavy_work import copied_value, size_in_bytes
 from trunkline.actors.engine.tools import needed_path, path_of, text_of
 from trunkline.actors.engine.visit import END, Capped, NodeStep, Prepare, Visit
-from trunkline.actors.formulas.paths import Path
-from trunkline.actors.formulas.values import UNDEFINED
 
 COPIED_BYTES_MAX: Final = 256 * 1024 * 1024
 """Each pass has a copy of the payload: so many bytes of all passes together."""

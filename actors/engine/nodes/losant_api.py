@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from trunkline.actors.core.formulas.values import UNDEFINED, Undefined
 from trunkline.actors.engine.api_calls import ApiAnswer, ApiCall, ApiCalls
 from trunkline.actors.engine.bodies import json_reader
 from trunkline.actors.engine.heavy_work import check_payload
@@ -31,7 +32,6 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit
-from trunkline.actors.formulas.values import UNDEFINED, Undefined
 
 TYPE: Final = "LosantApiNode"
 PARAMS_MAX: Final = 100

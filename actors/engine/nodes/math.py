@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
+from trunkline.actors.core.formulas.values import UNDEFINED, to_number, whole_as_int
 from trunkline.actors.engine.tools import expression_of, list_of, needed_path, remaining
 from trunkline.actors.engine.visit import NodeStep, Visit
-from trunkline.actors.formulas.values import UNDEFINED, to_number, whole_as_int
 
 TYPE: Final = "MathNode"
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from trunkline.actors.connections.integrations.connections import Connections
+from trunkline.actors.connections.integrations.session import Unsent
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.ids import is_id
+from trunkline.actors.data.topics.actor import OWN, Publisher
+from trunkline.actors.data.topics.messages import PublishInRun
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.tools import Config, Unusable, needed_text_reader, text_of, text_reader
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.integrations.connections import Connections
-from trunkline.actors.integrations.session import Unsent
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.topics.actor import OWN, Publisher
-from trunkline.actors.topics.messages import PublishInRun
-from trunkline.actors.values.ids import is_id
 
 TYPE: Final = "MqttMessageNode"
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from trunkline.actors.core.formulas.errors import EvaluationError
+from trunkline.actors.core.formulas.paths import Path
+from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import check_sum, copy_of
 from trunkline.actors.engine.tools import Config, choice_of, list_of, needed_path, remaining, template_of
 from trunkline.actors.engine.visit import NodeStep, Visit
-from trunkline.actors.formulas.errors import EvaluationError
-from trunkline.actors.formulas.paths import Path
-from trunkline.actors.formulas.values import UNDEFINED
 
 TYPE: Final = "MutateNode"
 RULES: Final = ("set", "copy", "move", "remove")

@@ -15,17 +15,17 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from trunkline.actors.core.formulas.json_values import json_value
+from trunkline.actors.core.formulas.paths import Path
+from trunkline.actors.core.formulas.price import computed, current
+from trunkline.actors.core.formulas.templates import Template
+from trunkline.actors.core.formulas.values import UNDEFINED, to_text, type_of
+from trunkline.actors.core.runtime.computing import in_thread
 from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import check_payload, copy_of, is_large
 from trunkline.actors.engine.tools import Config, Unusable, list_of, needed_template, path_of, text_of
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.formulas.json_values import json_value
-from trunkline.actors.formulas.paths import Path
-from trunkline.actors.formulas.price import computed, current
-from trunkline.actors.formulas.templates import Template
-from trunkline.actors.formulas.values import UNDEFINED, to_text, type_of
-from trunkline.actors.runtime.computing import in_thread
 
 TYPE: Final = "ObjectNode"
 OPERATIONS_MAX: Final = 10

@@ -16,15 +16,15 @@ from typing import Any, Final
 
 import msgspec
 
+from trunkline.actors.core.outgoing.http_calls import Undelivered
+from trunkline.actors.core.outgoing.sendgrid import SendGrid
+from trunkline.actors.core.runtime.computing import in_thread
+from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.engine.bodies import with_error
 from trunkline.actors.engine.credentials import credential_of
 from trunkline.actors.engine.mail_addresses import addresses_reader, checked
 from trunkline.actors.engine.tools import Config, Unusable, needed_text_reader, path_of, text_of, text_reader
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.outgoing.http_calls import Undelivered
-from trunkline.actors.outgoing.sendgrid import SendGrid
-from trunkline.actors.runtime.computing import in_thread
-from trunkline.actors.values.errors import Invalid
 
 TYPE: Final = "SendgridEmailNode"
 ADDRESSES_MAX: Final = 1_000

@@ -22,12 +22,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from trunkline.actors.devices.combined_series import Asked, combine, newest, together
-from trunkline.actors.devices.measurement_messages import QueryTimeSeries, TimeSeriesQuery
-from trunkline.actors.devices.measurements import query_time_series
-from trunkline.actors.devices.reads import Opened
-from trunkline.actors.devices.selection import chosen
-from trunkline.actors.devices.series_terms import Aggregation, parse_aggregation
+from trunkline.actors.core.records.reading import Reading
+from trunkline.actors.core.values.errors import DomainError
+from trunkline.actors.core.values.timestamps import iso, resolve_range
 from trunkline.actors.engine.bodies import body_of, query_reader
 from trunkline.actors.engine.device_choice import (
     QueryReader,
@@ -52,9 +49,12 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
-from trunkline.actors.records.reading import Reading
-from trunkline.actors.values.errors import DomainError
-from trunkline.actors.values.timestamps import iso, resolve_range
+from trunkline.actors.fleet.devices.queries.combined_series import Asked, combine, newest, together
+from trunkline.actors.fleet.devices.queries.measurement_messages import QueryTimeSeries, TimeSeriesQuery
+from trunkline.actors.fleet.devices.queries.measurements import query_time_series
+from trunkline.actors.fleet.devices.queries.selection import chosen
+from trunkline.actors.fleet.devices.queries.series_terms import Aggregation, parse_aggregation
+from trunkline.actors.fleet.devices.record.reads import Opened
 from trunkline.store.snapshot import Snapshot
 
 METHODS: Final = ("tagsIds", "tags", "deviceIds", "payloadPath", "query", "expUser", "expGroupId", "parentId")

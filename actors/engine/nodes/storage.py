@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.engine.bodies import body_of, check_kept, json_reader
 from trunkline.actors.engine.tools import (
     Config,
@@ -26,11 +27,10 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit
-from trunkline.actors.flows.bodies import StorageEntry
-from trunkline.actors.flows.messages import GetStorage
-from trunkline.actors.flows.storage import stored_entry
-from trunkline.actors.flows.storage_messages import AddToStorageEntry, SetStorageEntry
-from trunkline.actors.formulas.values import UNDEFINED
+from trunkline.actors.workflows.flows.bodies import StorageEntry
+from trunkline.actors.workflows.flows.messages import GetStorage
+from trunkline.actors.workflows.flows.storage import stored_entry
+from trunkline.actors.workflows.flows.storage_messages import AddToStorageEntry, SetStorageEntry
 
 VALUE_TYPES: Final = ("template", "json", "number", "path")
 

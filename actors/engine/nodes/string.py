@@ -13,6 +13,16 @@ import math
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from trunkline.actors.core.formulas.long_texts import joined, lowered, stripped, uppered
+from trunkline.actors.core.formulas.price import CHARACTERS_A_STEP, computed, spend
+from trunkline.actors.core.formulas.templates import Template
+from trunkline.actors.core.formulas.values import (
+    TEXT_CHARS_MAX,
+    UNDEFINED,
+    WHITE_SPACE,
+    to_number,
+    whole_as_int,
+)
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import check_items, copy_of
 from trunkline.actors.engine.tools import (
@@ -24,16 +34,6 @@ from trunkline.actors.engine.tools import (
     text_of_value,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.formulas.long_texts import joined, lowered, stripped, uppered
-from trunkline.actors.formulas.price import CHARACTERS_A_STEP, computed, spend
-from trunkline.actors.formulas.templates import Template
-from trunkline.actors.formulas.values import (
-    TEXT_CHARS_MAX,
-    UNDEFINED,
-    WHITE_SPACE,
-    to_number,
-    whole_as_int,
-)
 
 TYPE: Final = "StringNode"
 LENGTH_MAX: Final = 1_000

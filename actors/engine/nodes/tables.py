@@ -18,6 +18,24 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+from trunkline.actors.core.formulas.price import computed
+from trunkline.actors.core.formulas.values import UNDEFINED, to_number, to_text, whole_as_int
+from trunkline.actors.core.runtime.computing import decoded
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.data.tables.messages import (
+    ChangeMatchingRow,
+    DeleteRow,
+    DeleteRows,
+    GetDataTable,
+    InsertRows,
+    ListRows,
+    PatchRow,
+    RowBody,
+    RowOrRows,
+    RowsLimit,
+    RowsPage,
+    SelectRows,
+)
 from trunkline.actors.engine.bodies import (
     BULK_VALUES_MAX,
     body_of,
@@ -43,24 +61,6 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
-from trunkline.actors.formulas.price import computed
-from trunkline.actors.formulas.values import UNDEFINED, to_number, to_text, whole_as_int
-from trunkline.actors.runtime.computing import decoded
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.tables.messages import (
-    ChangeMatchingRow,
-    DeleteRow,
-    DeleteRows,
-    GetDataTable,
-    InsertRows,
-    ListRows,
-    PatchRow,
-    RowBody,
-    RowOrRows,
-    RowsLimit,
-    RowsPage,
-    SelectRows,
-)
 
 DELETED_AT_ONCE: Final = 200
 """Rows deleted in one turn of the table's actor, which takes some milliseconds."""

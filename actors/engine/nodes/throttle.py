@@ -12,7 +12,7 @@ from typing import Final
 
 from trunkline.actors.engine.tools import Config, Unusable, number_reader, path_of, text_reader
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.flows.storage_messages import PassThrottle
+from trunkline.actors.workflows.flows.storage_messages import PassThrottle
 
 TYPE: Final = "ThrottleNode"
 RATE_MAX: Final = 600

@@ -14,6 +14,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final
 
+from trunkline.actors.core.formulas.dates import parse_date, zone_of
+from trunkline.actors.core.formulas.errors import EvaluationError
+from trunkline.actors.core.formulas.paths import compile_path
+from trunkline.actors.core.formulas.values import truth
 from trunkline.actors.engine.tools import (
     Config,
     Unusable,
@@ -24,10 +28,6 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.formulas.dates import parse_date, zone_of
-from trunkline.actors.formulas.errors import EvaluationError
-from trunkline.actors.formulas.paths import compile_path
-from trunkline.actors.formulas.values import truth
 
 TYPE: Final = "TimeRangeNode"
 

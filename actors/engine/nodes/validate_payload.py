@@ -15,6 +15,9 @@ from typing import Any, Final
 
 import msgspec
 
+from trunkline.actors.core.formulas.values import UNDEFINED
+from trunkline.actors.core.runtime.computing import give_up_if_cancelled, in_thread
+from trunkline.actors.core.scripts.errors import ScriptError
 from trunkline.actors.engine.copies import size_of
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.json_schema import Check, Problem, Schema, SchemaError, TooMuchWork
@@ -22,9 +25,6 @@ from trunkline.actors.engine.schema_keywords import compile_schema
 from trunkline.actors.engine.schema_patterns import answered
 from trunkline.actors.engine.tools import Unusable, choice_of, needed_path, needed_template, path_of, text_of
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.formulas.values import UNDEFINED
-from trunkline.actors.runtime.computing import give_up_if_cancelled, in_thread
-from trunkline.actors.scripts.errors import ScriptError
 
 _Known = dict[tuple[str, str], bool]
 

@@ -13,6 +13,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from trunkline.actors.connections.webhooks.connections import WebhookConnections
+from trunkline.actors.connections.webhooks.messages import WebhookReply
+from trunkline.actors.core.formulas.paths import Path, compile_path
 from trunkline.actors.engine.encodings import bytes_written, is_utf8
 from trunkline.actors.engine.reply_parts import bytes_of, headers_of, status_of, value_of
 from trunkline.actors.engine.tools import (
@@ -25,11 +28,8 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.experience.replies import redirect_status
-from trunkline.actors.formulas.paths import Path, compile_path
-from trunkline.actors.triggers.replies import Replies
-from trunkline.actors.webhooks.connections import WebhookConnections
-from trunkline.actors.webhooks.messages import WebhookReply
+from trunkline.actors.presentation.experience.replies import redirect_status
+from trunkline.actors.workflows.triggers.replies import Replies
 
 TYPE: Final = "WebhookReplyNode"
 BODY_BYTES_MAX: Final = 256 * 1024

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from trunkline.actors.connections.integrations.connections import Connections
+from trunkline.actors.connections.integrations.session import Unsent
+from trunkline.actors.core.values.ids import is_id
 from trunkline.actors.engine.encodings import bytes_written, is_utf8
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.tools import Config, needed_text_reader, shortened, text_reader
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.integrations.connections import Connections
-from trunkline.actors.integrations.session import Unsent
-from trunkline.actors.values.ids import is_id
 
 TYPE: Final = "WebsocketMessageNode"
 

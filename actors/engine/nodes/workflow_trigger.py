@@ -21,6 +21,8 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
+from trunkline.actors.core.formulas.values import UNDEFINED
+from trunkline.actors.core.values.timestamps import iso, parse_report_time
 from trunkline.actors.engine.bodies import body_of, id_reader, value_reader, with_error
 from trunkline.actors.engine.tools import (
     Config,
@@ -33,14 +35,12 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
-from trunkline.actors.flows.bodies import ButtonPress
-from trunkline.actors.flows.kind import DEFAULT
-from trunkline.actors.flows.messages import PressButton
-from trunkline.actors.flows.schedules import SECONDS_MAX
-from trunkline.actors.formulas.values import UNDEFINED
-from trunkline.actors.triggers.button import button_ref
-from trunkline.actors.triggers.scheduled import CancelPress, SchedulePress, scheduled_ref
-from trunkline.actors.values.timestamps import iso, parse_report_time
+from trunkline.actors.workflows.flows.bodies import ButtonPress
+from trunkline.actors.workflows.flows.kind import DEFAULT
+from trunkline.actors.workflows.flows.messages import PressButton
+from trunkline.actors.workflows.flows.schedules import SECONDS_MAX
+from trunkline.actors.workflows.triggers.button import button_ref
+from trunkline.actors.workflows.triggers.scheduled import CancelPress, SchedulePress, scheduled_ref
 
 TYPE: Final = "WorkflowTriggerNode"
 

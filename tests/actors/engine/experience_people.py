@@ -8,11 +8,11 @@ import msgspec
 
 from tests.actors.engine.run_house import BY
 from tests.actors.house import House
-from trunkline.actors.experience.groups import GROUPS
-from trunkline.actors.experience.resource import ExperienceResource, ShowExperienceRecord
-from trunkline.actors.experience.users import EXPERIENCE_USERS
-from trunkline.actors.records.messages import CreateRecord
-from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.core.records.messages import CreateRecord
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.presentation.experience.groups import GROUPS
+from trunkline.actors.presentation.experience.resource import ExperienceResource, ShowExperienceRecord
+from trunkline.actors.presentation.experience.users import EXPERIENCE_USERS
 
 EMAIL, PASSWORD = "one@example.com", "correct horse"
 

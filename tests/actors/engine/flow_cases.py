@@ -8,9 +8,9 @@ from typing import Any
 import outcome
 import trio
 
+from trunkline.actors.core.scripts.pool import ScriptPool
 from trunkline.actors.engine.dry_run import FlowTest, dry_run
 from trunkline.actors.engine.visit import Bounds, Run
-from trunkline.actors.scripts.pool import ScriptPool
 from trunkline.limits.table import Limits
 
 BOUNDS = Bounds(steps=1_000, loop_items=100, payload_bytes=100_000)

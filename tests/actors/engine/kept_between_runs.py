@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.actors.engine.run_house import run_again, told
 from tests.actors.house import House
-from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.core.runtime.ref import Ref
 
 
 async def outcome(house: House, flow: Ref, data: Any = None) -> tuple[Any, Any]:

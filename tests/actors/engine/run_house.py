@@ -8,17 +8,17 @@ import msgspec
 import trio
 
 from tests.actors.house import House
+from trunkline.actors.connections.credentials.resource import CREDENTIALS, CredentialPost
+from trunkline.actors.core.records.messages import CreateRecord, Creator
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.origin import Origin
 from trunkline.actors.engine.runner import FlowRunner
-from trunkline.actors.flows.bodies import ButtonPress, FlowPost
-from trunkline.actors.flows.messages import CreateFlow, PressButton
-from trunkline.actors.flows.run_records import RunRecord, decode_run
-from trunkline.actors.plain.credentials import CREDENTIALS, CredentialPost
-from trunkline.actors.records.messages import CreateRecord, Creator
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.triggers.button import button_ref
-from trunkline.actors.triggers.queue import TriggerQueue
-from trunkline.actors.values.ids import ROOT
-from trunkline.actors.values.origin import Origin
+from trunkline.actors.workflows.flows.bodies import ButtonPress, FlowPost
+from trunkline.actors.workflows.flows.messages import CreateFlow, PressButton
+from trunkline.actors.workflows.flows.run_records import RunRecord, decode_run
+from trunkline.actors.workflows.triggers.button import button_ref
+from trunkline.actors.workflows.triggers.queue import TriggerQueue
 from trunkline.store import keys
 
 BY = Creator("0" * 24, "user", "Ada")

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.actors.engine.flow_cases import IDENTITY, Json, flow, node, run_dry
+from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.engine.dry_run import Stub
 from trunkline.actors.engine.executor import DEPTH_MAX
 from trunkline.actors.engine.nodes import loop
-from trunkline.actors.values.errors import Invalid
 
 
 def visited(shown: Json) -> list[str]:

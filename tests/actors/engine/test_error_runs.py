@@ -12,9 +12,9 @@ import pytest
 from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import BY, button, create_flow, kept_runs, press, runs_end, trigger
 from tests.actors.house import House, running_house
-from trunkline.actors.flows.bodies import FlowVersionPost
-from trunkline.actors.flows.messages import CreateFlowVersion, VersionCreation
-from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.workflows.flows.bodies import FlowVersionPost
+from trunkline.actors.workflows.flows.messages import CreateFlowVersion, VersionCreation
 
 Json = dict[str, Any]
 SCOPES = ("local", "cloud", "experience", "global")

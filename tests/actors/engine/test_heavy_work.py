@@ -13,8 +13,8 @@ from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import button, create_flow, press, runs_end
 from tests.actors.house import running_house
 from tests.patience import PATIENCE_S
-from trunkline.actors.runtime.computing import THREADS_MAX, give_up_if_cancelled, in_thread
-from trunkline.actors.runtime.letting_go import PIECE_ITEMS
+from trunkline.actors.core.runtime.computing import THREADS_MAX, give_up_if_cancelled, in_thread
+from trunkline.actors.core.runtime.letting_go import PIECE_ITEMS
 
 
 def failing() -> None:

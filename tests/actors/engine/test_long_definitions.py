@@ -11,10 +11,10 @@ import trio
 
 from tests.actors.engine.run_house import BY, button, create_flow, kept_runs, run_again, told, trigger
 from tests.actors.house import House, running_house
+from trunkline.actors.core.formulas import price
 from trunkline.actors.engine.programs import INLINE_BYTES_MAX
-from trunkline.actors.flows.bodies import FlowPatch
-from trunkline.actors.flows.messages import PatchFlow
-from trunkline.actors.formulas import price
+from trunkline.actors.workflows.flows.bodies import FlowPatch
+from trunkline.actors.workflows.flows.messages import PatchFlow
 
 Json = dict[str, Any]
 

@@ -10,7 +10,7 @@ import pytest
 
 from trunkline.actors.engine.node_rights import NODE_RIGHTS
 from trunkline.actors.engine.nodes import NODE_TYPES
-from trunkline.actors.organizations.mandates import NO_OPERATION
+from trunkline.actors.people.organizations.mandates import NO_OPERATION
 from trunkline.http.routes import TABLE
 
 REACHES: Final = (

@@ -11,6 +11,9 @@ import pytest
 from tests.actors.engine.flow_cases import Json, failure, flow, node, run_dry, run_node
 from tests.actors.engine.run_house import button, create_flow
 from tests.actors.house import running_house
+from trunkline.actors.core.formulas import price
+from trunkline.actors.core.formulas.price import WHOLE_STEPS
+from trunkline.actors.core.scripts.pool import ScriptPool
 from trunkline.actors.engine import branch_memory
 from trunkline.actors.engine.branch_memory import BranchMemory, WaitingOfRun
 from trunkline.actors.engine.errors import NodeError, RunFailed
@@ -18,11 +21,8 @@ from trunkline.actors.engine.executor import execute
 from trunkline.actors.engine.program import compile_program, node_problems
 from trunkline.actors.engine.snapshots import BYTES_MAX, SNAPSHOTS_MAX
 from trunkline.actors.engine.visit import Bounds, Program, Run
-from trunkline.actors.flows.messages import FlowShape, GetFlow
-from trunkline.actors.formulas import price
-from trunkline.actors.formulas.price import WHOLE_STEPS
 from trunkline.actors.readers import LATER, read_at_once
-from trunkline.actors.scripts.pool import ScriptPool
+from trunkline.actors.workflows.flows.messages import FlowShape, GetFlow
 from trunkline.limits.table import Limits
 
 LARGE = Bounds(steps=1_000, loop_items=262_144, payload_bytes=5 * 1024 * 1024)

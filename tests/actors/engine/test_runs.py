@@ -18,13 +18,13 @@ from tests.actors.engine.run_house import (
     waiting_triggers,
 )
 from tests.actors.house import running_house
+from trunkline.actors.core.records.kinds import APPLICATION
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.origin import HOPS_MAX, Origin
 from trunkline.actors.engine.runner import FlowRunner
 from trunkline.actors.engine.visit import PATH_MAX
-from trunkline.actors.records.kinds import APPLICATION
-from trunkline.actors.triggers.intake import Cause, TriggerRecord
-from trunkline.actors.triggers.queue import Queued, TriggerQueue
-from trunkline.actors.values.ids import ROOT
-from trunkline.actors.values.origin import HOPS_MAX, Origin
+from trunkline.actors.workflows.triggers.intake import Cause, TriggerRecord
+from trunkline.actors.workflows.triggers.queue import Queued, TriggerQueue
 from trunkline.limits.table import Limits
 from trunkline.store import keys
 from trunkline.store.batch import Batch

@@ -12,13 +12,13 @@ import pytest
 from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import BY, Json, button, create_flow, kept_runs, press, runs_end
 from tests.actors.house import START_MS, House, at, running_house
-from trunkline.actors.devices.messages import Listen
-from trunkline.actors.flows import messages as flows
-from trunkline.actors.flows.bodies import FlowVersionPost
-from trunkline.actors.flows.run_records import RUN_TOPIC
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.structs import Message
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.structs import Message
+from trunkline.actors.fleet.devices.record.messages import Listen
+from trunkline.actors.workflows.flows import messages as flows
+from trunkline.actors.workflows.flows.bodies import FlowVersionPost
+from trunkline.actors.workflows.flows.run_records import RUN_TOPIC
 from trunkline.limits.table import Limits
 
 THROWS = [

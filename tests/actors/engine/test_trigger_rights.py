@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trunkline.actors.engine.trigger_rights import TELLS_NOTHING_STORED, TRIGGER_RIGHTS
-from trunkline.actors.flows.triggers import CLASSES, NEVER_STARTED, TRIGGERS
+from trunkline.actors.workflows.flows.triggers import CLASSES, NEVER_STARTED, TRIGGERS
 from trunkline.http.routes import TABLE
 
 

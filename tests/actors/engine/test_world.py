@@ -7,9 +7,9 @@ from typing import Any
 
 from tests.actors.engine.flow_cases import BOUNDS, IDENTITY, NOW_MS
 from tests.actors.house import House, running_house
-from trunkline.actors.devices.messages import CommandPost, SendCommand
 from trunkline.actors.engine.visit import Run, Visit
 from trunkline.actors.engine.world import RunWorld
+from trunkline.actors.fleet.devices.record.messages import CommandPost, SendCommand
 from trunkline.store import keys
 
 SWITCH = SendCommand(body=CommandPost(name="switch"))

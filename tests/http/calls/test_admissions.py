@@ -8,10 +8,10 @@ import pytest
 
 from tests.e2e.conftest import running_server
 from tests.http.both_paths import FAST_ROUTES, GOOD_BODIES, Twin, both_paths, request
-from trunkline.actors.devices.messages import DeleteDevice, DevicePatch, PatchDevice
-from trunkline.actors.records.messages import DeleteRecord
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.ids import ROOT
+from trunkline.actors.core.records.messages import DeleteRecord
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.fleet.devices.record.messages import DeleteDevice, DevicePatch, PatchDevice
 
 STATE = FAST_ROUTES["device.sendState"]
 BODY = GOOD_BODIES[STATE.operation]

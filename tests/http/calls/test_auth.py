@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from tests.actors.house import START_MS, House, ManualClock, running_house
 from trunkline.actors import boot
-from trunkline.actors.accounts.messages import GetMe
-from trunkline.actors.applications.keys import KeyPatch, KeyPost
-from trunkline.actors.authority import Principal
-from trunkline.actors.devices.messages import DevicePatch, PatchDevice
-from trunkline.actors.records.messages import CreateRecord, Creator, PatchRecord
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.errors import Forbidden, Invalid, Unauthorized
-from trunkline.actors.values.ids import ROOT
-from trunkline.actors.values.terms import Tag, TagFilter
+from trunkline.actors.access.authority import Principal
+from trunkline.actors.core.records.messages import CreateRecord, Creator, PatchRecord
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.errors import Forbidden, Invalid, Unauthorized
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.terms import Tag, TagFilter
+from trunkline.actors.fleet.devices.record.messages import DevicePatch, PatchDevice
+from trunkline.actors.people.accounts.messages import GetMe
+from trunkline.actors.platform.applications.keys import KeyPatch, KeyPost
 from trunkline.http.calls.auth import (
     ALGORITHM,
     SCOPE_FAMILIES,

@@ -12,8 +12,8 @@ from trio.testing import wait_all_tasks_blocked
 
 from tests.http.both_paths import FAST_ROUTES, Twin, both_paths, request
 from tests.patience import PATIENCE_S
-from trunkline.actors.runtime.precedence import LOOP
-from trunkline.actors.runtime.work import Work
+from trunkline.actors.core.runtime.precedence import LOOP
+from trunkline.actors.core.runtime.work import Work
 from trunkline.http.calls import call_turns
 from trunkline.http.calls.call_turns import PASS_NS, CallTurns
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from trunkline.actors.values import errors
+from trunkline.actors.core.values import errors
 from trunkline.http.calls.errors import STATUS, error_response, protocol_error, rate_limit
 from trunkline.limits.table import Rate
 from trunkline.limits.window import SlidingWindow

@@ -1,7 +1,7 @@
 """A call that is repeated with its Idempotency-Key has one effect and one answer.
 
 Over both paths and both engines. `tests/e2e/test_idempotency.py` has the operations, and kills and restarts of the
-server; `tests/actors/records/test_kept_answers.py` how answers are kept.
+server; `tests/actors/core/records/test_kept_answers.py` how answers are kept.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ import trio
 
 from tests.actors.house import START_MS, House, ManualClock, running_again, running_house
 from tests.http.both_paths import make_table
-from trunkline.actors.authority import Principal
-from trunkline.actors.records.kept_answers import answer_problems
+from trunkline.actors.access.authority import Principal
+from trunkline.actors.core.records.kept_answers import answer_problems
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.request import Request, Response
 from trunkline.http.routes import TABLE

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from trunkline.actors.values.errors import Invalid
-from trunkline.actors.values.structs import FORM
+from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.structs import FORM
 from trunkline.http.calls.json_body import decode
 from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE

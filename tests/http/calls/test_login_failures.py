@@ -6,7 +6,7 @@ from typing import Any
 
 import structlog.testing
 
-from trunkline.actors.values.errors import Unauthorized
+from trunkline.actors.core.values.errors import Unauthorized
 from trunkline.http.calls.login_failures import LoginFailures
 
 

@@ -9,7 +9,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from trunkline.actors.values.errors import Invalid, Overloaded, PayloadTooLarge
+from trunkline.actors.core.values.errors import Invalid, Overloaded, PayloadTooLarge
 from trunkline.http.calls.json_body import (
     INLINE_VALUES_MAX,
     PLAIN_VALUES_MAX,

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.ids import ROOT
-from trunkline.actors.values.structs import Message
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.structs import Message
 from trunkline.http.calls.path_parameters import parse_path
 from trunkline.http.calls.route import (
     APP_PATH,

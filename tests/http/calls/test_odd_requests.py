@@ -32,7 +32,7 @@ from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import ENGINE_STATUS, STATUS
 from trunkline.http.calls.request import Request, Response
 from trunkline.http.calls.route import Route
-from trunkline.http.pages.openapi import document
+from trunkline.http.openapi.document import document
 from trunkline.http.routes import TABLE
 
 EMAIL, PASSWORD = "ada@example.com", "Correct-horse-7"

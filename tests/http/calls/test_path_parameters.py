@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trunkline.actors.values.errors import Invalid
+from trunkline.actors.core.values.errors import Invalid
 from trunkline.http.calls.path_parameters import fits, parse_path
 
 

@@ -8,7 +8,7 @@ import pytest
 import trio
 import trio.testing
 
-from trunkline.actors.values.errors import Overloaded, TooManyRequests
+from trunkline.actors.core.values.errors import Overloaded, TooManyRequests
 from trunkline.http.calls.public_answers import Answer, PublicAnswers
 from trunkline.limits.table import Limits
 

@@ -15,12 +15,12 @@ from msgspec import Meta
 
 from tests.actors.query_strategies import FIELDS as DRAWN_FIELDS
 from tests.actors.query_strategies import PLAIN
-from trunkline.actors.devices.messages import DevicePage, History, TagValueSearch
-from trunkline.actors.devices.terms import DEVICE_FIELDS
-from trunkline.actors.query.compile import compile_query
-from trunkline.actors.query.fields import Field
-from trunkline.actors.query.schema import QUERY_FIELDS
-from trunkline.actors.values.errors import Invalid
+from trunkline.actors.core.query.compile import compile_query
+from trunkline.actors.core.query.fields import Field
+from trunkline.actors.core.query.schema import QUERY_FIELDS
+from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.fleet.devices.record.messages import DevicePage, History, TagValueSearch
+from trunkline.actors.fleet.devices.record.terms import DEVICE_FIELDS
 from trunkline.http.calls.query_string import QueryParser, query_fields
 from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.actors.devices.link_messages import Columns
-from trunkline.actors.devices.messages import StateReport
+from trunkline.actors.fleet.devices.record.messages import StateReport
+from trunkline.actors.fleet.devices.state.link_messages import Columns
 from trunkline.http.link import frames
 from trunkline.http.link.frames import Frame, Hello, Malformed, Received, States, decode_frame
 from trunkline.http.link.uniform_rows import uniform_rows

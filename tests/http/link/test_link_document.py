@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.http.link.link_document import DOCUMENT, RULES, Example, cddl, check_frame, examples
-from trunkline.actors.devices.command_messages import LinkCommand
+from trunkline.actors.fleet.devices.commands.command_messages import LinkCommand
 from trunkline.http.link import session
 from trunkline.http.link.frames import Hello, Received, States, decode_frame
 from trunkline.http.link.outgoing import CBOR, JSON

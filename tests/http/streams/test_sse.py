@@ -17,12 +17,12 @@ import trio
 from trio.testing import MockClock
 
 from tests.actors.house import START_MS, House, at, running_house
-from trunkline.actors.applications.keys import KeyPatch, KeyPost
-from trunkline.actors.applications.messages import DeleteApplication
-from trunkline.actors.devices import messages as devices
-from trunkline.actors.records.messages import CreateRecord, Creator, PatchRecord
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.ids import ROOT
+from trunkline.actors.core.records.messages import CreateRecord, Creator, PatchRecord
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.fleet.devices.record import messages as devices
+from trunkline.actors.platform.applications.keys import KeyPatch, KeyPost
+from trunkline.actors.platform.applications.messages import DeleteApplication
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.request import Request, Response, Stream
 from trunkline.http.serve import make_dispatcher

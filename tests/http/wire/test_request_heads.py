@@ -14,9 +14,9 @@ from trio.testing import wait_all_tasks_blocked
 from tests.http.both_paths import FAST_ROUTES, GOOD_BODIES, Twin, both_paths, comparable, request
 from tests.http.raw_wire import Fast, Peer, Wired, echo, serving
 from tests.http.wire.test_fuzz import streams
-from trunkline.actors.records.messages import DeleteRecord
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.ids import ROOT
+from trunkline.actors.core.records.messages import DeleteRecord
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.ids import ROOT
 from trunkline.http.wire.exchange import Connection, Exchange
 from trunkline.http.wire.fast_path import Respond
 from trunkline.http.wire.request_heads import HEAD_BYTES_MAX, RequestHeads

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.actors.engine.flow_cases import failure, run_node
+from trunkline.actors.core.formulas.byte_texts import FROM_TEXT, TO_TEXT
 from trunkline.actors.engine.visit import Bounds
-from trunkline.actors.formulas.byte_texts import FROM_TEXT, TO_TEXT
 
 PATHS = {"source": "data.s", "destination": "data.d"}
 

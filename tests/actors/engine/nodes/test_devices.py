@@ -13,13 +13,13 @@ import trio
 from tests.actors.engine.run_house import node_runs
 from tests.actors.house import House, running_house
 from tests.patience import PATIENCE_S
-from trunkline.actors.devices.messages import DevicePage, DeviceShape
-from trunkline.actors.devices.read_messages import GetDevice, ListDevices
-from trunkline.actors.jobs.messages import GetJobLog
-from trunkline.actors.plain.device_recipes import RECIPES, RecipePost
-from trunkline.actors.records.messages import CreateRecord, Creator
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.values.ids import ROOT
+from trunkline.actors.core.records.messages import CreateRecord, Creator
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.fleet.devices.record.messages import DevicePage, DeviceShape
+from trunkline.actors.fleet.devices.record.read_messages import GetDevice, ListDevices
+from trunkline.actors.fleet.recipes.resource import RECIPES, RecipePost
+from trunkline.actors.platform.jobs.messages import GetJobLog
 from trunkline.limits.table import Limits
 
 Json = dict[str, Any]

@@ -10,11 +10,11 @@ import pytest
 
 from tests.actors.engine.flow_cases import BOUNDS, IDENTITY, NOW_MS, failure, flow, node, run_node
 from tests.actors.house import running_house
+from trunkline.actors.core.scripts.pool import ScriptPool
 from trunkline.actors.engine.dry_run import FlowTest, dry_run
 from trunkline.actors.engine.visit import Run
 from trunkline.actors.engine.world import DryWorld
-from trunkline.actors.scripts.pool import ScriptPool
-from trunkline.actors.triggers.replies import Replies
+from trunkline.actors.workflows.triggers.replies import Replies
 
 TYPE = "EndpointReplyNode"
 DATA = {"replyId": "a.b", "text": "x", "list": [1]}

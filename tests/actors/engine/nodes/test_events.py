@@ -10,8 +10,8 @@ import trio
 from tests.actors.engine.run_house import Json, node_runs, run_one
 from tests.actors.event_house import Events
 from tests.actors.house import House, running_house
-from trunkline.actors.events.messages import EventPage, GetEvent, ListEvents
-from trunkline.actors.jobs.messages import JobLogPage, ListJobLogs
+from trunkline.actors.data.events.messages import EventPage, GetEvent, ListEvents
+from trunkline.actors.platform.jobs.messages import JobLogPage, ListJobLogs
 from trunkline.limits.table import Limits
 
 

@@ -10,10 +10,10 @@ import pytest
 from tests.actors.engine.experience_people import EMAIL, PASSWORD, read, user
 from tests.actors.engine.run_house import node_runs
 from tests.actors.house import START_MS, House, running_house
-from trunkline.actors.experience.tokens import ExperienceTokens, LoggedIn
-from trunkline.actors.experience.users import EXPERIENCE_USERS
-from trunkline.actors.values.errors import Unauthorized
-from trunkline.actors.values.timestamps import iso
+from trunkline.actors.core.values.errors import Unauthorized
+from trunkline.actors.core.values.timestamps import iso
+from trunkline.actors.presentation.experience.tokens import ExperienceTokens, LoggedIn
+from trunkline.actors.presentation.experience.users import EXPERIENCE_USERS
 
 AUTH, TOKEN = "ExperienceUserAuthNode", "ExperienceUserTokenNode"
 

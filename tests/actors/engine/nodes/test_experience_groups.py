@@ -10,8 +10,8 @@ import pytest
 from tests.actors.engine.experience_people import EMAIL, group, read, user
 from tests.actors.engine.run_house import node_runs
 from tests.actors.house import House, running_house
-from trunkline.actors.experience.groups import GROUPS
-from trunkline.actors.values.errors import NotFound
+from trunkline.actors.core.values.errors import NotFound
+from trunkline.actors.presentation.experience.groups import GROUPS
 
 Json = dict[str, Any]
 

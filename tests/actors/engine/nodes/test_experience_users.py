@@ -10,12 +10,12 @@ import pytest
 from tests.actors.engine.experience_people import EMAIL, PASSWORD, group, read, user
 from tests.actors.engine.run_house import node_runs
 from tests.actors.house import House, running_house
-from trunkline.actors.accounts.passwords import verify_password
-from trunkline.actors.experience.content import find
-from trunkline.actors.experience.kind import USER
-from trunkline.actors.experience.tokens import ExperienceTokens
-from trunkline.actors.experience.users import EXPERIENCE_USERS, find_user
-from trunkline.actors.values.errors import NotFound, Unauthorized
+from trunkline.actors.core.values.errors import NotFound, Unauthorized
+from trunkline.actors.people.accounts.passwords import verify_password
+from trunkline.actors.presentation.experience.content import find
+from trunkline.actors.presentation.experience.kind import USER
+from trunkline.actors.presentation.experience.tokens import ExperienceTokens
+from trunkline.actors.presentation.experience.users import EXPERIENCE_USERS, find_user
 
 Json = dict[str, Any]
 

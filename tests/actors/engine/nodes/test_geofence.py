@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.actors.engine.flow_cases import failure, run_node
+from trunkline.actors.core.formulas.geometry import parse_place
 from trunkline.actors.engine.nodes.geofence import CORNERS_MAX
-from trunkline.actors.formulas.geometry import parse_place
 
 HOME = {"gpsCheck": "{{data.at}}", "gpsCenter": "39.1,-84.5", "radius": "{{data.radius}}"}
 SQUARE = ["39.11,-84.52", "39.11,-84.50", "39.09,-84.50", "39.09,-84.52"]

@@ -9,10 +9,10 @@ import pytest
 
 from tests.actors.engine.run_house import node_runs
 from tests.actors.house import House, at, running_house
-from trunkline.actors.experience.groups import GROUPS, GroupPost
-from trunkline.actors.experience.users import EXPERIENCE_USERS, ExperienceUserPost
-from trunkline.actors.records.messages import CreateRecord, Creator
-from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.core.records.messages import CreateRecord, Creator
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.presentation.experience.groups import GROUPS, GroupPost
+from trunkline.actors.presentation.experience.users import EXPERIENCE_USERS, ExperienceUserPost
 
 Json = dict[str, Any]
 BY = Creator("0" * 24, "user", "Ada")

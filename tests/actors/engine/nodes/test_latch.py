@@ -18,10 +18,15 @@ from tests.actors.engine.run_house import (
     runs_end,
 )
 from tests.actors.house import House
-from trunkline.actors.flows.bodies import StorageEntry
-from trunkline.actors.flows.messages import GetStorage, GetStorageSize
-from trunkline.actors.flows.storage_messages import ClearStorage, ReplaceNodeState, SetLatch, SetStorageEntry
-from trunkline.actors.values.errors import PayloadTooLarge
+from trunkline.actors.core.values.errors import PayloadTooLarge
+from trunkline.actors.workflows.flows.bodies import StorageEntry
+from trunkline.actors.workflows.flows.messages import GetStorage, GetStorageSize
+from trunkline.actors.workflows.flows.storage_messages import (
+    ClearStorage,
+    ReplaceNodeState,
+    SetLatch,
+    SetStorageEntry,
+)
 
 LATCH = {
     "latchExpression": "{{data.t}} > 90",

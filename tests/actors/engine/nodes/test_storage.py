@@ -20,11 +20,11 @@ from tests.actors.engine.run_house import (
     trigger,
 )
 from tests.actors.house import House
+from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.engine.programs import Programs
-from trunkline.actors.flows.bodies import ButtonPress
-from trunkline.actors.flows.messages import GetStorage, GetStorageSize, PressButton
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.triggers.button import button_ref
+from trunkline.actors.workflows.flows.bodies import ButtonPress
+from trunkline.actors.workflows.flows.messages import GetStorage, GetStorageSize, PressButton
+from trunkline.actors.workflows.triggers.button import button_ref
 from trunkline.limits.table import Limits
 
 

@@ -11,10 +11,8 @@ import trio
 from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import Json, create_flow, kept_runs, node_runs, runs_end, trigger
 from tests.actors.house import House
-from trunkline.actors.flows.bodies import ButtonPress
-from trunkline.actors.flows.messages import PressButton
-from trunkline.actors.runtime.ref import Ref
-from trunkline.actors.tables.messages import (
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.data.tables.messages import (
     AddColumn,
     ChangeMatchingRow,
     Column,
@@ -25,7 +23,9 @@ from trunkline.actors.tables.messages import (
     TablePost,
     TruncateRows,
 )
-from trunkline.actors.triggers.button import button_ref
+from trunkline.actors.workflows.flows.bodies import ButtonPress
+from trunkline.actors.workflows.flows.messages import PressButton
+from trunkline.actors.workflows.triggers.button import button_ref
 
 COLUMNS = [("name", "string"), ("n", "number"), ("on", "boolean")]
 

@@ -20,12 +20,12 @@ from tests.actors.engine.run_house import (
     trigger,
 )
 from tests.actors.house import House, at, running_again, running_house
-from tests.actors.triggers.test_timers import moved_to
+from tests.actors.workflows.triggers.test_timers import moved_to
+from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.engine.runner import FlowRunner
-from trunkline.actors.flows.bodies import FlowPatch
-from trunkline.actors.flows.messages import DeleteFlow, PatchFlow
-from trunkline.actors.flows.run_records import run_id
-from trunkline.actors.runtime.ref import Ref
+from trunkline.actors.workflows.flows.bodies import FlowPatch
+from trunkline.actors.workflows.flows.messages import DeleteFlow, PatchFlow
+from trunkline.actors.workflows.flows.run_records import run_id
 from trunkline.limits.table import Limits
 from trunkline.store import keys
 

@@ -1,0 +1,1 @@
+"""Who may do what: tokens and certificates to principals, and the rights of who acts later."""

@@ -1,0 +1,1 @@
+"""Other systems: webhooks, integrations, and the credentials for them."""

@@ -1,0 +1,1 @@
+"""Credentials: records of what other systems ask for, sealed."""

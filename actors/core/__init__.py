@@ -1,0 +1,1 @@
+"""What every wing uses: values, queries, the runtime, records, contents, formulas, scripts."""

@@ -1,0 +1,210 @@
+"""Records of all kinds: storing, indexing, counting, finding and scanning.
+
+A record is a CBOR map under `kind | parent | id`. Each record has index entries (one for each field by which
+lists are sorted) and is counted in the total of its kind under that parent. All of them change in the same batch
+as the record, so lists, indexes and counts are always consistent.
+
+Only the actor that owns a record writes it; anybody with a snapshot may read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from trunkline.actors.core.records.kind import Doc, Kind, facet_count, facet_index, value_at
+from trunkline.actors.core.records.revision import Found
+from trunkline.actors.core.records.unreadable import UNREADABLE
+from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.store import keys
+from trunkline.store.codec import decode, encode
+
+if TYPE_CHECKING:
+    from trunkline.actors.core.runtime.actor import Actor
+    from trunkline.store.snapshot import Snapshot
+
+
+# Writing: only for the actor that owns the record.
+
+
+def write(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc | None, new: Doc) -> bytes:
+    """Stage a new or changed record with its index entries and its count; return the stored bytes.
+
+    If a field of `Kind.ends_access` changes, access that depends on the record is revoked after the commit. Raises
+    `Invalid` if another record under `parent` has the text of a field of `Kind.unique`.
+    """
+    _claim(actor, kind, parent, id, old, new)
+    raw = encode(new)
+    actor.put(keys.RECORDS, keys.record_key(kind.name, parent, id), raw)
+    before = [] if old is None else entries(kind, parent, id, old)
+    after = entries(kind, parent, id, new)
+    for key in before:
+        if key not in after:
+            actor.delete(keys.INDEXES, key)
+    for key in after:
+        if key not in before:
+            actor.put(keys.INDEXES, key, b"")
+    if old is None:
+        actor.add(keys.COUNTS, keys.total_key(kind.name, parent), _counted(kind, new))
+        return raw
+    if kind.facet is not None and kind.facet_counted and old[kind.facet] != new[kind.facet]:
+        moved = {facet_count(old[kind.facet]): -1, facet_count(new[kind.facet]): 1}
+        actor.add(keys.COUNTS, keys.total_key(kind.name, parent), moved)
+    if any(old.get(field) != new.get(field) for field in kind.ends_access):
+        actor.after_commit(partial(actor.system.revocations.revoke, id))
+    return raw
+
+
+def erase(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc) -> None:
+    """Stage the removal of a record, its index entries and its count.
+
+    If the kind has `ends_access`, access that depends on the record is revoked after the commit.
+    """
+    actor.delete(keys.RECORDS, keys.record_key(kind.name, parent, id))
+    for key in entries(kind, parent, id, old):
+        actor.delete(keys.INDEXES, key)
+    for key in unique_keys(kind, parent, old).values():
+        actor.delete(keys.UNIQUE, key)
+    counts = {name: -number for name, number in _counted(kind, old).items()}
+    actor.add(keys.COUNTS, keys.total_key(kind.name, parent), counts)
+    if kind.ends_access:
+        actor.after_commit(partial(actor.system.revocations.revoke, id))
+
+
+def apply_patch(old: Doc, named: Doc) -> Doc:
+    """The document with the `named` fields changed; None removes a field."""
+    return {name: value for name, value in {**old, **named}.items() if value is not None or name not in named}
+
+
+def next_update_ms(now_ms: int, old: Doc) -> int:
+    """The `lastUpdated` of a changed record: now, but always later than before, even if the clock was set back."""
+    return max(now_ms, int(old["lastUpdated"]) + 1)
+
+
+def _claim(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc | None, new: Doc) -> None:
+    """Stage the claim of the unique texts of a record. Raises `Invalid` if another record has one of them."""
+    before = {} if old is None else unique_keys(kind, parent, old)
+    after = unique_keys(kind, parent, new)
+    for field, key in after.items():
+        if key == before.get(field):
+            continue
+        taken = actor.system.journal.get(keys.UNIQUE, key)
+        if taken is not None and kind.unique_in == "server":
+            raise Invalid(f"{field}: {value_at(new, field)} is taken on this server; choose another one.")
+        if taken is not None:
+            raise Invalid(f"{field}: the {kind.noun} {taken.hex()} has it already; give each its own.")
+        actor.put(keys.UNIQUE, key, holder(kind, parent, id))
+    for field, key in before.items():
+        if key != after.get(field):
+            actor.delete(keys.UNIQUE, key)
+
+
+def holder(kind: Kind, parent: bytes, id: bytes) -> bytes:
+    """What is stored for a unique text: the id of its record, after that of its parent if the server has it once."""
+    return parent + id if kind.unique_in == "server" else id
+
+
+def unique_keys(kind: Kind, parent: bytes, doc: Doc) -> dict[str, bytes]:
+    """By field of `Kind.unique`: the key at which the record with this text is stored (`holder`)."""
+    scope = ROOT if kind.unique_in == "server" else parent
+    texts = {field: value_at(doc, field) for field in kind.unique}
+    return {
+        field: keys.unique_key(kind.name, scope, field, text)
+        for field, text in texts.items()
+        if text is not None
+    }
+
+
+def unique_problems(kinds: Mapping[str, Kind], snapshot: Snapshot) -> Iterator[str]:
+    """Yield a sentence for each record that does not hold its unique texts; used by the verification of a store."""
+    for kind in (kind for kind in kinds.values() if kind.unique):
+        prefix = keys.kind_prefix(kind.name)
+        for key, raw in snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix)):
+            parent, id = bytes(key[-24:-12]), bytes(key[-12:])
+            try:
+                held = unique_keys(kind, parent, decode(raw))
+            except UNREADABLE:
+                continue  # the check of the records reports it
+            for field, unique in held.items():
+                if snapshot.get(keys.UNIQUE, unique) != holder(kind, parent, id):
+                    yield f"records: the {kind.noun} {id.hex()} does not hold its unique {field}"
+
+
+def _counted(kind: Kind, doc: Doc) -> dict[str, int]:
+    """What a record adds to the counts of its kind: one to the total, and one to the count of its facet."""
+    if kind.facet is None or not kind.facet_counted:
+        return {"n": 1}
+    return {"n": 1, facet_count(doc[kind.facet]): 1}
+
+
+def entries(kind: Kind, parent: bytes, id: bytes, doc: Doc) -> list[bytes]:
+    """The index keys of a record, one for each field by which lists of its kind are sorted."""
+    indexes = [(field, field) for field in kind.indexes]
+    if kind.facet is not None:
+        indexes += [(facet_index(field, doc[kind.facet]), field) for field in kind.facet_indexes]
+    return [
+        keys.index_key(kind.name, parent, index, keys.sortable(kind.sort_key(doc, field)), id)
+        for index, field in indexes
+    ]
+
+
+def index_keys(kinds: Mapping[str, Kind], key: bytes, doc: Any) -> list[bytes]:
+    """The index keys that the record at `key` must have; used by the verification of a store."""
+    name, _, rest = key.partition(b"\x00")
+    kind = kinds.get(name.decode("ascii", "replace"))
+    if kind is None or not isinstance(doc, dict) or len(rest) != 24:
+        return []
+    return entries(kind, rest[:12], rest[12:], doc)
+
+
+# Reading: for anybody with a snapshot.
+
+
+def find(snapshot: Snapshot, kind: Kind, parent: bytes, id: bytes) -> Found | None:
+    """The record, or None."""
+    raw = snapshot.get(keys.RECORDS, keys.record_key(kind.name, parent, id))
+    return None if raw is None else Found(id, decode(raw), raw)
+
+
+def exists(snapshot: Snapshot, kind: Kind, parent: bytes, id: bytes) -> bool:
+    """Whether there is this record; cheaper than `find`, which decodes it."""
+    return snapshot.get(keys.RECORDS, keys.record_key(kind.name, parent, id)) is not None
+
+
+def stored_bytes(snapshot: Snapshot, kind: Kind, parent: bytes, id: bytes) -> int:
+    """The length of what is stored of a record; 0 if there is none."""
+    return len(snapshot.get(keys.RECORDS, keys.record_key(kind.name, parent, id)) or b"")
+
+
+def total(snapshot: Snapshot, kind: Kind, parent: bytes, facet: str | None = None) -> int:
+    """The number of records of this kind (with this facet) under `parent`.
+
+    One read, regardless of the number; a facet without a count costs one step for each of its records.
+    """
+    if facet is not None and not kind.facet_counted:
+        index = keys.index_prefix(kind.name, parent, facet_index(kind.facet_indexes[0], facet))
+        return sum(1 for _ in snapshot.keys(keys.INDEXES, index, keys.prefix_end(index)))
+    raw = snapshot.get(keys.COUNTS, keys.total_key(kind.name, parent))
+    name = "n" if facet is None else facet_count(facet)
+    return 0 if raw is None else int(decode(raw).get(name, 0))
+
+
+def counted(snapshot: Snapshot, kind: Kind, parent: bytes, name: str) -> int:
+    """A number that the owner of the records counts beside their total."""
+    raw = snapshot.get(keys.COUNTS, keys.total_key(kind.name, parent))
+    return 0 if raw is None else int(decode(raw).get(name, 0))
+
+
+def scan(snapshot: Snapshot, kind: Kind, parent: bytes) -> Iterator[tuple[bytes, Doc]]:
+    """Yield `(id, document)` of every record of the kind under `parent`, in the order of ids.
+
+    The document contains its own id in hexadecimal, as the advanced query expects.
+    """
+    prefix = keys.record_prefix(kind.name, parent)
+    for key, raw in snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix)):
+        id = bytes(key[-12:])
+        doc = decode(raw)
+        doc["id"] = id.hex()
+        yield id, doc

@@ -1,0 +1,1 @@
+"""What an application stores beside states: data tables, events, messages of topics, files."""

@@ -1,0 +1,52 @@
+"""Messages of topics: the body of a publication, the query of a stream, and what is sent to the actor."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from trunkline.actors.core.records.messages import Creator
+from trunkline.actors.core.values.origin import Origin
+from trunkline.actors.core.values.structs import Body, Message, View
+from trunkline.actors.data.topics.filters import TOPIC_CHARS_MAX
+from trunkline.actors.fleet.devices.record.messages import KeepAlive
+
+TopicText = Annotated[str, Meta(min_length=1, max_length=TOPIC_CHARS_MAX)]
+
+
+class PublishPost(Body, frozen=True):
+    """A message for a topic of the application."""
+
+    hint: ClassVar[str] = '{"topic": "barn/door", "message": "open"}'
+    topic: TopicText
+    message: Annotated[str, Meta(max_length=32767)]
+
+
+class TopicMessage(View, frozen=True):
+    """A message that was published to a topic."""
+
+    topic: str
+    message: str
+
+
+class TopicStream(KeepAlive, frozen=True, kw_only=True):
+    """Which topics a stream carries: one topic, or a filter with + and #."""
+
+    topic: TopicText
+
+
+class Publish(Message, frozen=True):
+    """Publish a message for a caller of the API."""
+
+    throttle: ClassVar[str | None] = "mqtt_publish"
+    body: PublishPost
+    by: Creator
+
+
+class PublishInRun(Message, frozen=True):
+    """Publish a message for the run of a workflow. `origin` is the run."""
+
+    topic: str
+    message: str
+    origin: Origin

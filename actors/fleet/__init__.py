@@ -1,0 +1,1 @@
+"""Devices, what is deployed on them, and the recipes that they are made from."""

@@ -1,0 +1,1 @@
+"""Changes of many devices, and removal of what they reported."""

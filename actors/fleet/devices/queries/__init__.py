@@ -1,0 +1,1 @@
+"""Questions about many devices and their states: selection, lists, series, counts, exports."""

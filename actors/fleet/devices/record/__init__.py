@@ -1,0 +1,1 @@
+"""What a device is: its record, its attributes, and messages about it."""

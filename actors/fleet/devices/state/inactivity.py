@@ -1,0 +1,179 @@
+"""Inactivity: a task that looks at devices when a trigger of inactivity may be due for them.
+
+Owns when to look. A report tells nothing here: a look that finds one puts the next look off. A device for which all
+triggers have fired is not looked at again before it reports. Whether a trigger fires is decided in the turn of the
+device, which writes it down in the batch of the trigger, so a trigger fires once also across restarts.
+
+In memory is one entry for each device with such a trigger, up to `inactivity_devices_max`, of which an owner gets at
+most half. They are found in the store at the start, and when a workflow with such a trigger changes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+import structlog
+import trio
+
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.owners import Owners
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.errors import DomainError, NotFound
+from trunkline.actors.fleet.devices.record.kind import DEVICE
+from trunkline.actors.fleet.devices.record.messages import FireInactivity
+from trunkline.actors.fleet.devices.state.head import Head
+from trunkline.actors.fleet.devices.state.silence import decode_fired, silence_of
+from trunkline.actors.workflows.flows.due_times import INACTIVITY, DueTimes, Place, Watches
+from trunkline.actors.workflows.triggers.alarm import Alarm
+from trunkline.actors.workflows.triggers.index import FlowIndex
+from trunkline.actors.workflows.triggers.of_devices import watchers_of_device
+from trunkline.store import keys
+from trunkline.store.codec import decode
+from trunkline.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from trunkline.actors.core.runtime.host import Host
+    from trunkline.store.snapshot import Snapshot
+
+_AT_ONCE: Final = 64
+"""Devices that are looked at before other tasks have their turn. What fires is in one commit."""
+_ADDED_AT_ONCE: Final = 1_000
+"""Devices of an application that are noted before other tasks have their turn: about a millisecond."""
+_RETRY_MS: Final = 1_000
+
+_log = structlog.get_logger("trunkline.flows")
+
+
+class Inactivity:
+    """Looks at the devices of one system. A component; run `run` in a nursery for as long as it is used."""
+
+    def __init__(self, system: Host) -> None:
+        self._system = system
+        self._watches = system.component(Watches)
+        self._owners = system.component(Owners)
+        self._looks = DueTimes()
+        self._devices = Counter[bytes]()
+        """How many are looked at, by the owner who is charged for them."""
+        self._applications: dict[bytes, tuple[bytes, int]] = {}
+        """Of each application, who is charged for its devices, and how many are looked at."""
+        self._to_scan: dict[bytes, None] = {}
+        self._is_full = False
+        self.alarm = Alarm(system.clock, self._looks, _AT_ONCE, self._ring, self._prepare)
+
+    async def run(self) -> None:
+        """Look at devices, until cancelled."""
+        self._watches.on_change = self._scan_later
+        self._to_scan.update(dict.fromkeys(self._watches.applications))
+        await self.alarm.run()
+
+    async def _ring(self, places: list[Place], now_ms: int) -> None:
+        for application, _ in places:
+            self._count(application, -1)
+        async with trio.open_nursery() as nursery:
+            for place in places:
+                next_ms = self._next_ms(*place, now_ms)
+                if next_ms is None:
+                    continue
+                if next_ms <= now_ms:
+                    nursery.start_soon(self._fire, place, now_ms)
+                else:
+                    self._set(place, next_ms)
+
+    async def _prepare(self, now_ms: int, was_set_back: bool) -> None:
+        if was_set_back:
+            self._to_scan.update(dict.fromkeys(self._watches.applications))
+        while self._to_scan:
+            await self._scan(self._to_scan.popitem()[0], now_ms)
+
+    def changed(self, application: bytes, device: bytes) -> None:
+        """A device was created or changed, or has reported after a trigger had fired."""
+        if self._watches.since(application):
+            self._add((application, device), self._system.clock.wall_ms())
+
+    def _scan_later(self, application: bytes) -> None:
+        self._to_scan[application] = None
+        self.alarm.look()
+
+    def _add(self, place: Place, now_ms: int) -> None:
+        devices_max = self._system.limits.inactivity_devices_max
+        if place in self._looks or self._has_room(place[0], devices_max):
+            self._set(place, now_ms)
+        elif not self._is_full:
+            self._is_full = True
+            _log.warning(
+                "no more devices are watched for inactivity, or no more of an owner", devices_max=devices_max
+            )
+
+    def _has_room(self, application: bytes, devices_max: int) -> bool:
+        """Whether one more device of an application may be looked at: an owner has at most half of them."""
+        owner, _ = self._applications.get(application) or (self._owners.of(application), 0)
+        return self._devices[owner] < devices_max - len(self._looks)
+
+    def _set(self, place: Place, at_ms: int) -> None:
+        if place not in self._looks:
+            self._count(place[0], 1)
+        self._looks.set(place, at_ms)
+
+    def _count(self, application: bytes, more: int) -> None:
+        owner, count = self._applications.get(application) or (self._owners.of(application), 0)
+        self._devices[owner] += more
+        if not self._devices[owner]:
+            del self._devices[owner]
+        if count + more:
+            self._applications[application] = owner, count + more
+        else:
+            self._applications.pop(application, None)
+
+    async def _scan(self, application: bytes, now_ms: int) -> None:
+        """Look at all devices of an application with such triggers: they may be due earlier than before."""
+        triggers = self._system.component(FlowIndex).of(application)
+        # All of them are looked up here, for the thread below.
+        if not sum(len(triggers.of_type(each)) for each in INACTIVITY):
+            return
+
+        def found(snapshot: Snapshot) -> list[bytes]:
+            return [
+                id
+                for id, doc in records.scan(snapshot, DEVICE, application)
+                if watchers_of_device(triggers, "Inactivity", id, doc["tags"])
+            ]
+
+        try:
+            devices = await self._system.read(found)
+        except StoreError as broken:  # damage of one application must not end the others' triggers
+            _log.error("silent devices not found", application=application.hex(), reason=str(broken))
+            return
+        for number, device in enumerate(devices, 1):
+            self._add((application, device), now_ms)
+            if not number % _ADDED_AT_ONCE:
+                await trio.lowlevel.checkpoint()
+
+    async def _fire(self, place: Place, now_ms: int) -> None:
+        """Let the triggers of a device fire that are due, and note when to look again."""
+        application, device = place
+        try:
+            next_ms = (await self._system.ask(Ref("device", application, device), FireInactivity())).value
+        except NotFound:
+            return
+        except DomainError as refusal:
+            _log.warning("inactivity postponed", device=device.hex(), reason=refusal.message)
+            next_ms = now_ms + _RETRY_MS
+        if next_ms is not None:
+            self._set(place, next_ms)
+
+    def _next_ms(self, application: bytes, device: bytes, now_ms: int) -> int | None:
+        """When a trigger of a device is due, from what is stored; None if there is nothing to wait for."""
+        journal, since = self._system.journal, self._watches.since(application)
+        raw = journal.get(keys.RECORDS, keys.record_key(DEVICE.name, application, device))
+        if raw is None or not since:
+            return None
+        doc = decode(raw)
+        triggers = self._system.component(FlowIndex).of(application)
+        watchers = watchers_of_device(triggers, "Inactivity", device, doc["tags"])
+        if not watchers:
+            return None
+        active_ms = max(Head.read(journal, device).arrived_ms, doc["creationDate"])
+        fired = decode_fired(journal.get(keys.TIMELINE, keys.silence_key(device)))
+        found = silence_of(watchers, since, active_ms, fired, now_ms)
+        return now_ms if found.due else found.next_ms

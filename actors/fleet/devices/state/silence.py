@@ -1,0 +1,59 @@
+"""Silence: which triggers of inactivity of a device are due, and which have fired since it reported last.
+
+A trigger counts from the last report that arrived, whatever time the report itself has; from when the workflow was
+saved or enabled, or the device was created, if that was later. It fires once, until the device reports again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from trunkline.actors.workflows.flows.due_times import Since
+from trunkline.actors.workflows.triggers.index import Watcher
+from trunkline.store.codec import decode, encode
+
+Fired = dict[tuple[bytes, str], int]
+"""By workflow and trigger: when the period began, in ms, in which it has fired."""
+
+
+class Silence(NamedTuple):
+    """What is due now, what has fired then, and when to look again; None: when the device has reported."""
+
+    due: list[Watcher]
+    fired: Fired
+    next_ms: int | None
+
+
+def silence_of(
+    watchers: Iterable[Watcher], since: Since, active_ms: int, fired: Fired, now_ms: int
+) -> Silence:
+    """The silence of a device that was active at `active_ms`: it has reported, or was created."""
+    due: list[Watcher] = []
+    after: Fired = {}
+    next_ms: int | None = None
+    for watcher in watchers:
+        began_ms = since.get((watcher.flow, watcher.position))
+        if began_ms is None:
+            continue  # its change is not on disk yet; then somebody looks again
+        began_ms = max(began_ms, active_ms)
+        name = (watcher.flow, f"{watcher.meta.get('uiId') or watcher.key} {watcher.config['seconds']}")
+        due_ms = began_ms + round(watcher.config["seconds"] * 1000)
+        if fired.get(name) == began_ms:
+            after[name] = began_ms
+        elif due_ms <= now_ms:
+            after[name] = began_ms
+            due.append(watcher)
+        else:
+            next_ms = due_ms if next_ms is None else min(next_ms, due_ms)
+    return Silence(due, after, next_ms)
+
+
+def encode_fired(fired: Fired) -> bytes:
+    """The stored bytes."""
+    return encode([[*name, began_ms] for name, began_ms in fired.items()])
+
+
+def decode_fired(raw: bytes | None) -> Fired:
+    """That of which `raw` are the stored bytes."""
+    return {} if raw is None else {(flow, name): began_ms for flow, name, began_ms in decode(raw)}

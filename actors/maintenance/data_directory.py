@@ -1,0 +1,87 @@
+"""Maintenance of a data directory: its secret, its encryption keys, backups, verification.
+
+The command line does these without an actor system, so nothing of one is imported here: `trunkline secret rotate`
+does not load workflows.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from trunkline.actors.maintenance.check import check
+from trunkline.limits.settings import Settings
+from trunkline.store import backup
+from trunkline.store.contents_location import FOLDER, location_of
+from trunkline.store.directory import DataDirectory
+from trunkline.store.env import Store
+from trunkline.store.keyring import FILE
+from trunkline.store.reseal import Rotation, rotate_keys
+from trunkline.store.s3 import S3Place
+
+__all__ = [
+    "FOLDER",
+    "back_up",
+    "bucket_of",
+    "check",
+    "keys_file_of",
+    "rotate_encryption_key",
+    "rotate_secret",
+]
+
+
+def rotate_secret(path: Path) -> None:
+    """Replace the secret that signs tokens: every token of this data directory becomes invalid."""
+    with DataDirectory.open(path) as directory:
+        directory.rotate_secret()
+
+
+def rotate_encryption_key(settings: Settings, *, discard: bool) -> Rotation:
+    """Seal all stored secrets with a new encryption key, and remove the old one. No server may be running.
+
+    `discard` removes secrets whose key is lost. Raises `StoreError`; then all keys are kept.
+    """
+    path = Path(settings.data_dir)
+    keys_file = keys_file_of(settings)
+    with Store.open(path, encryption_keys=keys_file, lost_keys=discard, bucket=bucket_of(settings)) as store:
+        return rotate_keys(
+            store,
+            keys_file or path / FILE,
+            records_per_commit=settings.limits.reseal_records_max,
+            discard=discard,
+        )
+
+
+def keys_file_of(settings: Settings) -> Path | None:
+    """The file of the encryption keys; None if it is in the data directory."""
+    return None if settings.encryption_keys_file is None else Path(settings.encryption_keys_file)
+
+
+def bucket_of(settings: Settings) -> S3Place | None:
+    """The bucket of the contents of files; None if they are in the data directory."""
+    if settings.blobs is None:
+        return None
+    name, _, prefix = settings.blobs.removeprefix("s3://").strip("/").partition("/")
+    return S3Place(
+        name,
+        prefix,
+        endpoint=settings.s3_endpoint,
+        region=settings.blobs_region,
+        access_key=settings.blobs_access_key,
+        secret_key=settings.blobs_secret_key,
+    )
+
+
+def back_up(path: Path, target: Path) -> str:
+    """Copy a data directory consistently, with the contents of its files if they are in it; return where they are.
+
+    A server may be running on it.
+    """
+    # Only what finds the contents of files needs to know the kinds of records, and with them nearly the whole domain.
+    from trunkline.actors.catalogue import KINDS
+    from trunkline.actors.core.contents.named import all_contents
+
+    location = location_of(path)
+    contents = partial(all_contents, KINDS)
+    backup.backup(path, target, contents if location == FOLDER else backup.no_contents)
+    return location

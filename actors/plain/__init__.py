@@ -1,1 +1,0 @@
-"""Plain resources, one file for each: fields, checks and answers."""

@@ -1,0 +1,1 @@
+"""Applications, what becomes of them as a whole, and the jobs that calls queue."""

@@ -1,0 +1,1 @@
+"""Applications and their data as files: bundles, archives, templates."""

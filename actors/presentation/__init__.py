@@ -1,0 +1,1 @@
+"""What people see: the overview, experiences, dashboards with their reports, notebooks."""

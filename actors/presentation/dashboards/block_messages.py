@@ -1,0 +1,148 @@
+"""The contract of the data of a dashboard: what its blocks show, for a client that draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.core.values.errors import DomainError
+from trunkline.actors.core.values.structs import Body, Message, View
+from trunkline.actors.core.values.terms import Id, IsoTime, QueryTime, Scalar
+from trunkline.actors.presentation.dashboards.holder import Holder
+from trunkline.actors.presentation.dashboards.messages import ContextValues
+
+BLOCKS_NAMED_MAX = 200
+_Positive = Annotated[int, Meta(ge=1)]
+
+
+class BlockQuery(Body, frozen=True):
+    """The blocks, the values of the parameters, and the range; by default all blocks, as the dashboard says.
+
+    `duration` and `resolution` in ms replace those of the dashboard; `end` is the moment that the blocks show.
+    """
+
+    block_ids: (
+        Annotated[list[Annotated[str, Meta(max_length=48)]], Meta(min_length=1, max_length=BLOCKS_NAMED_MAX)]
+        | UnsetType
+    ) = UNSET
+    ctx: ContextValues | UnsetType = UNSET
+    duration: _Positive | UnsetType = UNSET
+    resolution: _Positive | UnsetType = UNSET
+    end: QueryTime | UnsetType = UNSET
+
+
+class TimeCell(View, frozen=True, tag_field="kind", tag="time"):
+    """A time in a table or as a value."""
+
+    time: IsoTime
+
+
+class ShareCell(View, frozen=True, tag_field="kind", tag="share"):
+    """A share of a whole, from 0 to 1."""
+
+    share: float
+
+
+CellView = Scalar | TimeCell | ShareCell | None
+
+
+class TablePart(View, frozen=True, tag_field="kind", tag="table"):
+    """The first rows of a table. `ids` are those of the records that the rows are about, where there are such."""
+
+    columns: list[str]
+    rows: list[list[CellView]]
+    total: int
+    of: Literal["dashboard", "device", "event", "flow"] | None = None
+    ids: list[Id] | None = None
+
+
+class TextPart(View, frozen=True, tag_field="kind", tag="text"):
+    """A text."""
+
+    text: str
+
+
+class ValuePart(View, frozen=True, tag_field="kind", tag="value"):
+    """One value, with the time from which it is."""
+
+    label: str
+    value: CellView
+    at: IsoTime | None
+
+
+class StatusPart(View, frozen=True, tag_field="kind", tag="status"):
+    """What the conditions of the block say of its values."""
+
+    text: str
+    color: str
+
+
+class AddressPart(View, frozen=True, tag_field="kind", tag="address"):
+    """A picture or a page at an address, or a picture within the address (`data:`)."""
+
+    label: Literal["Picture", "Page"]
+    url: str
+
+
+class LineView(View, frozen=True):
+    """A series of a chart."""
+
+    label: str
+    points: list[tuple[float, float]]
+    color: str
+    style: str
+    weight: float
+    axis: str
+
+
+class ChartPart(View, frozen=True, tag_field="kind", tag="chart"):
+    """What a client draws."""
+
+    type: Literal["graph", "bar", "pie", "gauge", "map", "plane"]
+    lines: list[LineView]
+    categories: list[str]
+    low: float | None
+    high: float | None
+    marks: list[LineView]
+    span: tuple[int, int] | None
+
+
+class BlockData(View, frozen=True, kw_only=True):
+    """What a block shows, or the problem because of which it shows nothing."""
+
+    position: int
+    id: str | None = None
+    block_type: str
+    title: str
+    description: str
+    parts: list[TablePart | TextPart | ValuePart | StatusPart | AddressPart | ChartPart]
+    problem: str | None = None
+
+
+class DashboardData(View, frozen=True, kw_only=True):
+    """What the blocks of a dashboard show at a moment, in the order in which the dashboard has them."""
+
+    dashboard_id: Id
+    last_updated: IsoTime
+    time: IsoTime
+    blocks: list[BlockData]
+
+
+class ReadBlocks(Message, frozen=True):
+    """Read what the blocks at `positions` of a dashboard show at `time_ms`. The answer is encoded: position to JSON.
+
+    `refusals` are the applications of the blocks that may not be shown, each with the reason. `range` replaces the
+    duration and the resolution of the dashboard. `with_ids`: rows have the ids of their records.
+    """
+
+    holder: Holder
+    doc: Doc
+    positions: tuple[int, ...]
+    ctx: dict[str, Any]
+    refusals: Mapping[bytes, DomainError]
+    range: Doc
+    time_ms: int
+    with_ids: bool

@@ -1,0 +1,259 @@
+"""What the blocks of a dashboard read: devices, values and tracks, by the reads of the API, on one snapshot.
+
+Owns the choice of devices of a block, and the range that it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from trunkline.actors.core.query.text import parse_query
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.core.records.reading import Reading
+from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.ids import is_id
+from trunkline.actors.core.values.terms import TagFilter
+from trunkline.actors.core.values.timestamps import parse_iso
+from trunkline.actors.fleet.devices.queries.measurement_messages import (
+    AggregationChoice,
+    Downsampling,
+    LastValueQuery,
+    PlainAggregation,
+    QueryLastValues,
+    QueryTimeSeries,
+    TimeSeriesQuery,
+)
+from trunkline.actors.fleet.devices.queries.measurements import query_last_values, query_time_series
+from trunkline.actors.fleet.devices.record.kind import DEVICE
+from trunkline.actors.presentation.dashboards.context import Context
+from trunkline.actors.presentation.dashboards.report import Moment, number_of
+
+DAY_MS = 86_400_000
+_AGGREGATION: Any = PlainAggregation | AggregationChoice
+POINTS_WANTED = 120
+"""Buckets of a series whose resolution is not given."""
+
+
+class Reached(NamedTuple):
+    """One value of a device."""
+
+    device: str
+    value: Any
+    at: Moment
+
+
+class Named(NamedTuple):
+    """A device."""
+
+    id: str
+    name: str
+
+
+class Track(NamedTuple):
+    """The values of a device over time, the oldest first: (time in ms, value)."""
+
+    device: str
+    points: list[tuple[int, Any]]
+
+
+class Bounds(NamedTuple):
+    """How much a block shows: rows of a table, lines of a chart, points of a line.
+
+    `downsampled`: raw series are reduced while they are read, and tables of states have their newest rows only. A
+    report reads all values instead, because it gives their minimum, mean and maximum.
+    """
+
+    rows_max: int
+    lines_max: int
+    line_points_max: int
+    downsampled: bool = False
+
+
+class Scene:
+    """What one block may read. `dashboard` are its duration and resolution, `now_ms` is the moment that it shows."""
+
+    def __init__(
+        self,
+        reading: Reading,
+        application: bytes | None,
+        check: Callable[[bytes], None],
+        context: Context,
+        dashboard: Doc,
+        now_ms: int,
+        bounds: Bounds,
+    ) -> None:
+        self.reading = reading
+        self.bounds = bounds
+        self.context = context
+        self.dashboard = dashboard
+        self.now_ms = now_ms
+        self._application = application
+        self._check = check
+
+    @property
+    def application(self) -> bytes:
+        """The application of the block. Raises `DomainError` if there is none, or the caller does not reach it."""
+        if self._application is None:
+            raise Invalid("The block names no application.")
+        self._check(self._application)
+        return self._application
+
+    @property
+    def values_of_templates(self) -> dict[str, Any]:
+        """What the templates of the block name."""
+        return {"ctx": self.context, "dashboard": self.dashboard}
+
+    def row_values(self, row: Doc) -> dict[str, Any]:
+        """What the templates of a row name."""
+        return {**self.values_of_templates, **row}
+
+    # Devices.
+
+    def choice(self, node: Doc) -> dict[str, Any]:
+        """The devices that a segment names, as the queries of the API take them; empty for all."""
+        found: dict[str, Any] = {}
+        if node.get("deviceIds"):
+            found["device_ids"] = self._existing(node["deviceIds"])
+        tags = self.tags({"tags": node.get("deviceTags", ())})
+        if tags:
+            found["device_tags"] = tags
+        query = parse_query(node.get("query") or "", "query")
+        if query:
+            found["device_query"] = query
+        return found
+
+    def _existing(self, texts: list[str]) -> list[str]:
+        ids = [
+            text.lower()
+            for text in dict.fromkeys(texts)
+            if isinstance(text, str)
+            and is_id(text)
+            and records.find(self.reading.snapshot, DEVICE, self.application, bytes.fromhex(text)) is not None
+        ]
+        if not ids:
+            raise Invalid("None of the devices of the block exists.")
+        return ids
+
+    def tags(self, node: Doc) -> list[TagFilter]:
+        """The tags that a choice names, those of parameters among them."""
+        return [tag for tag in map(self._tag, node.get("tags", ())) if tag is not None]
+
+    def _tag(self, node: Doc) -> TagFilter | None:
+        given = self.context.get(node["fromCtx"]) if node.get("fromCtx") else node
+        if not isinstance(given, Mapping):
+            return None
+        parts = {name: given[name] for name in ("key", "value") if given.get(name)}
+        return TagFilter(**parts) if parts else None
+
+    # The range.
+
+    def duration_ms(self, config: Doc) -> int:
+        """The range of a block in ms; 0 for the newest value only."""
+        value = number_of(config.get("duration"))
+        return 0 if value is None else max(0, round(value))
+
+    def graph_ms(self, config: Doc) -> int:
+        """The range of a graph in ms: its own, that of the dashboard, or a day."""
+        return self.duration_ms(config) or round(number_of(self.dashboard.get("duration")) or DAY_MS)
+
+    def resolution_ms(self, config: Doc, duration_ms: int) -> int:
+        """The width of a bucket in ms."""
+        for given in (config.get("resolution"), self.dashboard.get("resolution")):
+            value = number_of(given)
+            if value:
+                return max(1, round(value))
+        return max(1000, duration_ms // POINTS_WANTED)
+
+    # Values.
+
+    def last_values(self, node: Doc, attribute: str) -> list[Reached]:
+        """The newest value of an attribute of each device."""
+        body = LastValueQuery(attribute=attribute, end=self.now_ms, **self.choice(node))
+        message = QueryLastValues(application=self.application, body=body, now_ms=self.now_ms, reach=None)
+        found = query_last_values(self.reading, message)
+        return [
+            Reached(self._device_name(id), point["data"][attribute], Moment(parse_iso(point["time"])))
+            for id, point in found.items()
+        ]
+
+    def tracks(
+        self,
+        node: Doc,
+        attributes: list[str] | None,
+        duration_ms: int,
+        resolution_ms: int | None = None,
+        *,
+        newest_max: int = 0,
+        downsample: int = 0,
+    ) -> list[tuple[Named, list[tuple[int, Doc]]]]:
+        """The points of each device in the range; aggregated if the node says how.
+
+        If they are not aggregated, and the bounds say that blocks are downsampled: the newest `newest_max` of each
+        device, or as many as `downsample` says (0: all).
+        """
+        aggregation = msgspec.convert(node.get("aggregation", "NONE"), _AGGREGATION)
+        kind = aggregation if isinstance(aggregation, str) else aggregation.type
+        if kind != "NONE" or not self.bounds.downsampled:
+            newest_max = downsample = 0
+        body = TimeSeriesQuery(
+            end=self.now_ms,
+            duration=duration_ms,
+            aggregation=aggregation,
+            attributes=UNSET if attributes is None else attributes,
+            resolution=UNSET if kind == "NONE" or resolution_ms is None else resolution_ms,
+            limit=newest_max or UNSET,
+            order="desc" if newest_max else "asc",
+            **self.choice(node),
+        )
+        message = QueryTimeSeries(
+            application=self.application,
+            body=body,
+            now_ms=self.now_ms,
+            reach=None,
+            query=Downsampling(downsample=downsample),
+        )
+        found = []
+        for id, each in query_time_series(self.reading, message)["devices"].items():
+            points = reversed(each["points"]) if newest_max else each["points"]
+            found.append(
+                (Named(id, each["name"]), [(parse_iso(point["time"]), point["data"]) for point in points])
+            )
+        return found
+
+    def series(self, node: Doc, config: Doc) -> Iterator[Track]:
+        """The values of an attribute over the range of a graph, by device."""
+        attribute = node.get("attribute")
+        if not attribute:
+            raise Invalid("The segment names no attribute.")
+        duration_ms = self.graph_ms(config)
+        resolution_ms = self.resolution_ms(config, duration_ms)
+        # A sum needs all values.
+        downsample = 0 if node.get("cumulative") else self.bounds.line_points_max
+        for device, points in self.tracks(
+            node, [attribute], duration_ms, resolution_ms, downsample=downsample
+        ):
+            yield Track(device.name, [(ms, data[attribute]) for ms, data in points if attribute in data])
+
+    def values(self, node: Doc, config: Doc) -> list[Reached]:
+        """The value that a gauge shows, by device: the newest, or that of all values in the range together."""
+        attribute = node.get("attribute")
+        if not attribute:
+            raise Invalid("The segment names no attribute.")
+        duration_ms = self.duration_ms(config)
+        if not duration_ms or not node.get("aggregation") or node["aggregation"] == "NONE":
+            return self.last_values(node, attribute)
+        return [
+            Reached(device.name, data[attribute], Moment(self.now_ms))
+            for device, points in self.tracks(node, [attribute], duration_ms, 0)
+            for _, data in points[-1:]
+            if attribute in data
+        ]
+
+    def _device_name(self, id: str) -> str:
+        found = records.find(self.reading.snapshot, DEVICE, self.application, bytes.fromhex(id))
+        return id if found is None else str(found.doc["name"])

@@ -1,0 +1,292 @@
+"""The endpoints and views of the versions of an experience.
+
+Those of the version `develop` are records that are changed. A named version has copies of them, which never change;
+a copy is found by the id of its version and the id of what it was copied from.
+
+The functions read from a snapshot, or from the journal, which also has uncommitted writes of earlier turns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, Protocol
+
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.kind import Doc, Kind
+from trunkline.actors.core.records.kinds import APPLICATION
+from trunkline.actors.core.records.listing import KeyRange, index_range
+from trunkline.actors.core.records.revision import Found
+from trunkline.actors.core.runtime.actor import Actor
+from trunkline.actors.core.values.errors import Invalid, NotFound
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.presentation.experience.kind import (
+    DEVELOP,
+    ENDPOINT,
+    ENDPOINT_COPY,
+    GROUP,
+    VERSION,
+    VIEW,
+    VIEW_COPY,
+)
+from trunkline.actors.presentation.experience.terms import page_of
+from trunkline.store import keys
+from trunkline.store.codec import decode, encode
+from trunkline.store.counters import apply_increments
+
+DEVELOP_NAME: Final = "develop"
+COPIES: Final[Mapping[str, Kind]] = {ENDPOINT.name: ENDPOINT_COPY, VIEW.name: VIEW_COPY}
+"""The kind of the copies in named versions, by the kind of what is copied."""
+
+_CONTENT: Final = (ENDPOINT, VIEW)
+_ID: Final = re.compile(r"[0-9A-Fa-f]{24}")
+
+
+class Source(Protocol):
+    """A snapshot or the journal."""
+
+    def get(self, db: str, key: bytes, /) -> bytes | None:
+        """The value at a key."""
+        ...
+
+    def range(self, db: str, lo: bytes, hi: bytes, /) -> Iterable[tuple[bytes, bytes]]:
+        """Keys and values from `lo` to `hi` (excluded)."""
+        ...
+
+
+def find(source: Source, kind: Kind, application: bytes, id: bytes) -> Found | None:
+    """A record of the application; None if there is none."""
+    raw = source.get(keys.RECORDS, keys.record_key(kind.name, application, id))
+    return None if raw is None else Found(id, decode(raw), raw)
+
+
+def all_of_kind(source: Source, kind: Kind, application: bytes) -> Iterator[Found]:
+    """All records of a kind in the application, in the order of ids."""
+    prefix = keys.record_prefix(kind.name, application)
+    end = keys.prefix_end(prefix)
+    assert end is not None
+    for key, raw in source.range(keys.RECORDS, prefix, end):
+        yield Found(bytes(key[-keys.ID_BYTES :]), decode(raw), bytes(raw))
+
+
+class _Staged:
+    """What the store will have after the turn of an actor: the journal, changed by what the turn has staged so far."""
+
+    __slots__ = ("_actor",)
+
+    def __init__(self, actor: Actor) -> None:
+        self._actor = actor
+
+    def get(self, db: str, key: bytes) -> bytes | None:
+        raw, batch = self._actor.system.journal.get(db, key), self._actor.batch
+        if batch is None:
+            return raw
+        raw = batch.writes.get(db, {}).get(key, raw)
+        counts = batch.increments.get(db, {}).get(key)
+        return raw if counts is None else apply_increments(raw, counts)
+
+    def range(self, db: str, lo: bytes, hi: bytes) -> list[tuple[bytes, bytes]]:
+        found: dict[bytes, bytes | None] = dict(self._actor.system.journal.range(db, lo, hi))
+        if self._actor.batch is not None:
+            writes = self._actor.batch.writes.get(db, {})
+            found |= {key: value for key, value in writes.items() if lo <= key < hi}
+        return [(key, value) for key, value in sorted(found.items()) if value is not None]
+
+
+def staged(actor: Actor) -> _Staged:
+    """What a turn reads, so that one turn may change the same records several times."""
+    return _Staged(actor)
+
+
+# Versions.
+
+
+def find_version(source: Source, application: bytes, named: str | bytes) -> Found:
+    """A version by its id or name. The id of `develop` is that of the application. Raises `NotFound`."""
+    if named in (DEVELOP_NAME, application, application.hex()):
+        return _develop(source, application)
+    if isinstance(named, bytes) or looks_like_id(named):
+        id = named if isinstance(named, bytes) else bytes.fromhex(named)
+        found = find(source, VERSION, application, id)
+    else:
+        found = version_of_name(source, application, named)
+    if found is None:
+        text = named.hex() if isinstance(named, bytes) else named[:100]
+        raise NotFound(f"There is no {VERSION.noun} {text} here.")
+    return found
+
+
+def looks_like_id(text: str) -> bool:
+    """Whether a text is an id, so that it cannot be a name."""
+    return _ID.fullmatch(text) is not None
+
+
+def version_of_name(source: Source, application: bytes, name: str) -> Found | None:
+    """A named version by its name; None if there is none."""
+    for id in _ids_in(source, index_range(VERSION, application, "version", keys.sortable(name))):
+        found = find(source, VERSION, application, id)
+        # The index has only the beginning of a long name.
+        if found is not None and found.doc["version"] == name:
+            return found
+    return None
+
+
+def check_version(source: Source, application: bytes, name: str) -> None:
+    """Raise `Invalid` unless a domain or a slug may name this version."""
+    if name != DEVELOP_NAME and version_of_name(source, application, name) is None:
+        raise Invalid(
+            f"version: there is no version {name} in this application; give develop or the name of one."
+        )
+
+
+def _develop(source: Source, application: bytes) -> Found:
+    """The version `develop`, with the defaults of the application as long as its settings were never changed."""
+    found = find(source, DEVELOP, application, application)
+    if found is not None:
+        return found
+    owner = find(source, APPLICATION, ROOT, application)
+    if owner is None:
+        raise NotFound(f"There is no application {application.hex()} here.")
+    doc: Doc = {
+        "version": DEVELOP_NAME,
+        "creationDate": owner.doc["creationDate"],
+        "lastUpdated": owner.doc["creationDate"],
+        "endpointDefaultCors": owner.doc.get("endpointDefaultCors", False),
+    }
+    return Found(application, doc, encode(doc))
+
+
+# Their content. `version` is the id of a named version, None for `develop`.
+
+
+def copies_range(kind: Kind, application: bytes, version: bytes) -> KeyRange:
+    """The index keys of all copies of a kind in a named version."""
+    return index_range(COPIES[kind.name], application, "of", keys.sortable_start(f"{version.hex()}/"))
+
+
+def find_in(source: Source, kind: Kind, application: bytes, version: bytes | None, id: bytes) -> Found | None:
+    """An endpoint or a view of a version; None if there is none."""
+    if version is None:
+        return find(source, kind, application, id)
+    copy = COPIES[kind.name]
+    of = keys.sortable(f"{version.hex()}/{id.hex()}")
+    for copy_id in _ids_in(source, index_range(copy, application, "of", of)):
+        found = find(source, copy, application, copy_id)
+        return None if found is None else as_original(found)
+    return None
+
+
+def all_in(source: Source, kind: Kind, application: bytes, version: bytes | None) -> Iterator[Found]:
+    """All endpoints or views of a version, in the order of ids."""
+    if version is None:
+        yield from all_of_kind(source, kind, application)
+        return
+    for copy_id in _ids_in(source, copies_range(kind, application, version)):
+        found = find(source, COPIES[kind.name], application, copy_id)
+        if found is not None:
+            yield as_original(found)
+
+
+def as_original(copy: Found) -> Found:
+    """A copy with the id of what it was copied from."""
+    return Found(bytes.fromhex(copy.doc["of"][-24:]), copy.doc, copy.raw)
+
+
+def _ids_in(source: Source, range: KeyRange) -> list[bytes]:
+    assert range.high is not None
+    return [bytes(key[-keys.ID_BYTES :]) for key, _ in source.range(range.db, range.low, range.high)]
+
+
+def replace_content(owner: Actor, version: bytes | None, source: bytes | None, now_ms: int) -> None:
+    """Stage the content of `source` as that of another version, in place of what it had."""
+    if version is not None:
+        write_copies(owner, version, source, now_ms)
+    else:
+        assert source is not None
+        _restore(owner, source, now_ms)
+
+
+def _restore(owner: Actor, source: bytes, now_ms: int) -> None:
+    """Stage the content of a named version as that of `develop`. Groups that were deleted since are left out."""
+    application, journal = owner.ref.id, staged(owner)
+    before = {
+        kind: {each.id: each.doc for each in all_in(journal, kind, application, None)} for kind in _CONTENT
+    }
+    after = {
+        kind: {each.id: each.doc for each in all_in(journal, kind, application, source)} for kind in _CONTENT
+    }
+    groups: dict[str, Found] = {}
+    for doc in (*before[ENDPOINT].values(), *after[ENDPOINT].values()):
+        for id in doc["experienceGroupIds"]:
+            found = groups.get(id) or find(journal, GROUP, application, bytes.fromhex(id))
+            if found is not None:
+                groups[id] = found
+    for doc in after[ENDPOINT].values():
+        doc["experienceGroupIds"] = [id for id in doc["experienceGroupIds"] if id in groups]
+    for kind in _CONTENT:
+        for id, old in before[kind].items():
+            if id not in after[kind]:
+                records.erase(owner, kind, application, id, old)
+        for id, doc in after[kind].items():
+            del doc["of"]
+            old_doc = before[kind].get(id)
+            if old_doc != doc:
+                records.write(owner, kind, application, id, old_doc, {**doc, "lastUpdated": now_ms})
+    for group_id, group in groups.items():
+        members = [id.hex() for id, doc in after[ENDPOINT].items() if group_id in doc["experienceGroupIds"]]
+        if members != group.doc["experienceEndpointIds"]:
+            doc = {**group.doc, "experienceEndpointIds": members}
+            records.write(owner, GROUP, application, group.id, group.doc, doc)
+
+
+def write_copies(owner: Actor, version: bytes, source: bytes | None, now_ms: int) -> None:
+    """Stage copies of the content of `source` as the content of a named version, in place of what it had.
+
+    Raises `Invalid` if it has more bytes than a version may have.
+    """
+    application, journal = owner.ref.id, staged(owner)
+    content = {kind.name: list(all_in(journal, kind, application, source)) for kind in _CONTENT}
+    size = sum(len(each.raw) for found in content.values() for each in found)
+    most = owner.system.limits.experience_version_bytes_max
+    if size > most:
+        raise Invalid(
+            f"The endpoints and views have {size} bytes; a version takes at most {most}. Make some shorter."
+        )
+    erase_copies(owner, version)
+    for name, found in content.items():
+        for each in found:
+            doc = {**each.doc, "of": f"{version.hex()}/{each.id.hex()}"}
+            records.write(owner, COPIES[name], application, owner.system.ids.new(now_ms), None, doc)
+
+
+def erase_copies(owner: Actor, version: bytes) -> None:
+    """Stage the removal of the content of a named version."""
+    for kind in _CONTENT:
+        copy = COPIES[kind.name]
+        for id in _ids_in(staged(owner), copies_range(kind, owner.ref.id, version)):
+            found = find(staged(owner), copy, owner.ref.id, id)
+            if found is not None:
+                records.erase(owner, copy, owner.ref.id, id, found.doc)
+
+
+# Checks of records.
+
+
+def check_number(total: bytes | None, most: int, nouns: str) -> None:
+    """Raise `Invalid` if a stored count has reached its bound."""
+    if total is not None and decode(total).get("n", 0) >= most:
+        raise Invalid(f"The experience has {most} {nouns} already, which is the bound; delete one first.")
+
+
+def check_reply(owner: Actor, field: str, reply: Doc | None, version: bytes | None = None) -> None:
+    """Raise `Invalid` unless the page with which a stored reply answers is a page of the version."""
+    page = page_of(reply)
+    if page is None:
+        return
+    found = None
+    if looks_like_id(page):
+        found = find_in(staged(owner), VIEW, owner.ref.id, version, bytes.fromhex(page))
+    if found is None or found.doc["viewType"] != "page":
+        raise Invalid(
+            f"{field}.value: {page[:100]!r} is not the id of a page of this version of the experience."
+        )

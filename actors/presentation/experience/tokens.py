@@ -1,0 +1,95 @@
+"""Tokens with which the users of an experience are logged in: signed, verified, and ended before their time.
+
+A token is a JWT, signed with a key of its application, which is made from the secret of the data directory: no token of
+one application is valid in another one, none is a token of this API, and none of this API is valid here. Nothing of a
+token is stored. A token ends when its time is over, when its user is deleted, and when `tokenCutoff` of the user or
+`expUserTokenCutoff` of the application is later than the time at which it was made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from typing import Any, Final, NamedTuple
+
+import jwt
+
+from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.core.records.kinds import APPLICATION
+from trunkline.actors.core.records.revision import Found
+from trunkline.actors.core.values.errors import Unauthorized
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.timestamps import iso
+from trunkline.actors.presentation.experience.content import Source, find
+from trunkline.actors.presentation.experience.kind import USER
+
+TOKEN_CHARS_MAX: Final = 8192
+"""Browsers do not keep cookies that are half as long; a header may be longer."""
+
+_ALGORITHM: Final = "HS256"
+_REQUIRED: Final = ["sub", "iat"]
+
+
+class LoggedIn(NamedTuple):
+    """The user of a valid token, and what the token says: `issuedAt`, `expiresAt` (or null) and `extraData`."""
+
+    user: Found
+    auth_info: Doc
+
+
+class ExperienceTokens:
+    """Makes and checks the tokens of one data directory. `secret` is that of the directory."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = hmac.digest(secret, b"trunkline experience users", hashlib.sha256)
+
+    def make_token(
+        self, application: bytes, user: bytes, *, now_ms: int, ttl_s: float | None = None, data: Any = None
+    ) -> str:
+        """A token of a user, valid for `ttl_s` seconds (None: without end). `data` is any JSON that it carries."""
+        claims: dict[str, Any] = {"sub": user.hex(), "iat": now_ms / 1000}
+        if ttl_s is not None:
+            claims["exp"] = now_ms / 1000 + ttl_s
+        if data is not None:
+            claims["data"] = data
+        return jwt.encode(claims, self._key(application), algorithm=_ALGORITHM)
+
+    def check_token(self, source: Source, application: bytes, token: str, now_ms: int) -> LoggedIn:
+        """The user of a token. Raises `Unauthorized` for a token that is not valid in this application."""
+        if len(token) > TOKEN_CHARS_MAX:
+            raise _foreign()
+        try:
+            # Times are compared with the clock of the system, not with that of the library.
+            claims = jwt.decode(
+                token,
+                self._key(application),
+                algorithms=[_ALGORITHM],
+                options={"verify_exp": False, "verify_iat": False, "require": _REQUIRED},
+            )
+            id, made_ms = bytes.fromhex(claims["sub"]), round(claims["iat"] * 1000)
+            ends_ms = None if "exp" not in claims else round(claims["exp"] * 1000)
+        except (jwt.InvalidTokenError, ValueError):
+            raise _foreign() from None
+        if ends_ms is not None and now_ms >= ends_ms:
+            raise Unauthorized("The token has expired; log in again.")
+        user = find(source, USER, application, id)
+        if user is None:
+            raise Unauthorized("The user of this token does not exist any more.")
+        if made_ms < _cutoff_ms(source, application, user):
+            raise Unauthorized("The token was ended before its time; log in again.")
+        info = {"issuedAt": iso(made_ms), "expiresAt": None if ends_ms is None else iso(ends_ms)}
+        return LoggedIn(user, {**info, "extraData": claims.get("data")})
+
+    def _key(self, application: bytes) -> bytes:
+        return hmac.digest(self._secret, application, hashlib.sha256)
+
+
+def _foreign() -> Unauthorized:
+    return Unauthorized("The token is not one of this experience.")
+
+
+def _cutoff_ms(source: Source, application: bytes, user: Found) -> int:
+    """The time before which tokens of a user are not valid."""
+    owner = find(source, APPLICATION, ROOT, application)
+    of_all = None if owner is None else owner.doc.get("expUserTokenCutoff")
+    return max(of_all or 0, user.doc.get("tokenCutoff") or 0)

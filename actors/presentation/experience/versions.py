@@ -1,0 +1,294 @@
+"""Versions of an experience: `develop`, which is edited, and named ones with copies of its endpoints and views.
+
+A named version keeps its content: only its settings change, or all of its content at once, for that of another version.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.kind import Doc, Kind
+from trunkline.actors.core.records.page import Page, all_of, envelope, glob_match
+from trunkline.actors.core.records.reading import Reading
+from trunkline.actors.core.records.resource import Change
+from trunkline.actors.core.records.revision import Found
+from trunkline.actors.core.runtime.actor import Actor
+from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.global_values import check_global
+from trunkline.actors.core.values.structs import FORM, Body, Message, View
+from trunkline.actors.core.values.terms import Description, Id, Ids, Key, Name, RecordView
+from trunkline.actors.presentation.experience.content import (
+    DEVELOP_NAME,
+    all_of_kind,
+    check_number,
+    check_reply,
+    erase_copies,
+    find,
+    find_version,
+    looks_like_id,
+    replace_content,
+    staged,
+    version_of_name,
+    write_copies,
+)
+from trunkline.actors.presentation.experience.kind import DOMAIN, SLUG, VERSION
+from trunkline.actors.presentation.experience.resource import ExperienceResource
+from trunkline.actors.presentation.experience.terms import HEADER_NAME, REPLIES, By, Reply
+from trunkline.store import keys
+from trunkline.store.snapshot import Snapshot
+
+_SETTINGS: Final = (
+    "description",
+    "endpointDefaultCors",
+    "allowedCorsOrigins",
+    "globals",
+    "notFoundReply",
+    "unauthorizedReply",
+    "responseHeaders",
+)
+"""What a new version takes from `develop` unless its body says otherwise."""
+
+_ORIGIN: Final = re.compile(r"https?://[^/?#@\s]+")
+_Origins = Annotated[list[Annotated[str, Meta(min_length=8, max_length=270)]], Meta(max_length=100)]
+_Headers = Annotated[
+    dict[
+        Annotated[str, Meta(min_length=1, max_length=255)],
+        Annotated[str, Meta(min_length=1, max_length=1024)],
+    ],
+    Meta(max_length=10, extra={FORM: "at most 10 headers, each a name and a text"}),
+]
+
+
+class VersionGlobal(Body, frozen=True):
+    """A named JSON text that the workflows of the version can read."""
+
+    key: Key
+    json: Annotated[str, Meta(min_length=1, max_length=32767)]
+    description: Annotated[str, Meta(max_length=1024)] | UnsetType = UNSET
+
+
+_Globals = Annotated[list[VersionGlobal], Meta(max_length=100)]
+
+
+class VersionPost(Body, frozen=True):
+    """A new version with copies of the endpoints and views of `develop`. Settings that are left out are its, too."""
+
+    version: Name
+    description: Description | UnsetType = UNSET
+    domain_ids: Ids | UnsetType = UNSET
+    slug_ids: Ids | UnsetType = UNSET
+    endpoint_default_cors: bool | UnsetType = UNSET
+    globals: _Globals | UnsetType = UNSET
+    not_found_reply: Reply | UnsetType | None = UNSET
+    unauthorized_reply: Reply | UnsetType | None = UNSET
+    allowed_cors_origins: _Origins | UnsetType = UNSET
+    response_headers: _Headers | UnsetType = UNSET
+
+
+class VersionPatch(Body, frozen=True):
+    """Changes of a version; omitted fields stay as they are. Lists and maps are replaced, null removes a reply.
+
+    `sourceVersionIdOrName` replaces all endpoints and views by those of another version; settings stay.
+    """
+
+    description: Description | UnsetType = UNSET
+    source_version_id_or_name: Name | UnsetType = UNSET
+    endpoint_default_cors: bool | UnsetType = UNSET
+    globals: _Globals | UnsetType = UNSET
+    not_found_reply: Reply | UnsetType | None = UNSET
+    unauthorized_reply: Reply | UnsetType | None = UNSET
+    allowed_cors_origins: _Origins | UnsetType = UNSET
+    response_headers: _Headers | UnsetType = UNSET
+
+
+class VersionPage(Page, frozen=True):
+    """A page of versions, `develop` among them."""
+
+    sort_field: Literal["version", "id", "creationDate", "lastUpdated"] = "version"
+    filter_field: Literal["version"] | None = None
+
+
+class AttachedDomain(View, frozen=True):
+    """A domain that serves the version."""
+
+    id: Id
+    domain_name: str
+
+
+class AttachedSlug(View, frozen=True):
+    """A slug that serves the version."""
+
+    id: Id
+    slug: str
+
+
+class VersionView(RecordView, frozen=True, kw_only=True):
+    """A version. `develop` has no creator."""
+
+    experience_version_id: Id
+    application_id: Id
+    version: str
+    endpoint_default_cors: bool
+    allowed_cors_origins: list[str]
+    globals: list[Any]
+    response_headers: dict[str, str]
+    attached_domains: list[AttachedDomain]
+    attached_slugs: list[AttachedSlug]
+    created_by_id: Id | None = None
+    created_by_type: By | None = None
+    last_updated_by_id: Id | None = None
+    last_updated_by_type: By | None = None
+    description: str | None = None
+    not_found_reply: dict[str, Any] | None = None
+    unauthorized_reply: dict[str, Any] | None = None
+
+
+class GetExperienceVersion(Message, frozen=True):
+    """Read one version. Its id in `ids` may be a name."""
+
+    ids: dict[str, Any]
+
+
+class ListExperienceVersions(Message, frozen=True):
+    """Read a page of versions."""
+
+    application: bytes
+    query: VersionPage
+
+
+def _check(change: Change) -> None:
+    """Check the settings; give a new version its copies, and another content to one that takes that of a source."""
+    owner, new = change.owner, change.new
+    source = new.pop("sourceVersionIdOrName", None)
+    own = None if change.id == owner.ref.id else change.id
+    content = own
+    if change.old is None:
+        _check_new(change)
+        develop = find_version(staged(owner), owner.ref.id, DEVELOP_NAME).doc
+        for name in _SETTINGS:
+            if name in develop and name not in change.named:
+                new.setdefault(name, develop[name])
+        content = None
+        write_copies(owner, change.id, None, change.now_ms)
+        _attach(change, "domainIds", DOMAIN)
+        _attach(change, "slugIds", SLUG)
+    elif source is not None:
+        found = find_version(staged(owner), owner.ref.id, source).id
+        content = None if found == owner.ref.id else found
+        if content != own:
+            replace_content(owner, own, content, change.now_ms)
+    _check_settings(new)
+    for field in REPLIES:
+        check_reply(owner, field, new.get(field), content)
+
+
+def _check_new(change: Change) -> None:
+    owner, name = change.owner, change.new["version"]
+    raw = staged(owner).get(keys.COUNTS, keys.total_key(VERSION.name, owner.ref.id))
+    check_number(raw, owner.system.limits.experience_versions_max, "versions")
+    if name == DEVELOP_NAME or looks_like_id(name):
+        raise Invalid(f"version: {name} cannot be the name of a version; develop and ids mean other things.")
+    if version_of_name(staged(owner), owner.ref.id, name) is not None:
+        raise Invalid(f"version: there is a version {name} already; choose another name.")
+
+
+def _attach(change: Change, field: str, kind: Kind) -> None:
+    """Let domains or slugs name the new version."""
+    owner = change.owner
+    for id in dict.fromkeys(each.lower() for each in change.new.pop(field, ())):
+        found = find(staged(owner), kind, owner.ref.id, bytes.fromhex(id))
+        if found is None:
+            raise Invalid(f"{field}: there is no {kind.noun} {id} in this application.")
+        after = {**found.doc, "version": change.new["version"]}
+        records.write(owner, kind, owner.ref.id, found.id, found.doc, after)
+
+
+def _check_settings(new: Doc) -> None:
+    for name in ("allowedCorsOrigins", "globals"):
+        new.setdefault(name, [])
+    new.setdefault("endpointDefaultCors", False)
+    seen = set()
+    for position, item in enumerate(new["globals"]):
+        if item["key"] in seen:
+            raise Invalid(f"globals: the key {item['key']} stands in the list twice.")
+        seen.add(item["key"])
+        check_global(item["json"], f"globals[{position}]")
+    for origin in new["allowedCorsOrigins"]:
+        if not _ORIGIN.fullmatch(origin):
+            raise Invalid(f"allowedCorsOrigins: {origin} is no origin; write it as https://www.example.com.")
+    for name, value in new.setdefault("responseHeaders", {}).items():
+        if not HEADER_NAME.fullmatch(name):
+            raise Invalid(f"responseHeaders: {name!r} is not the name of a header.")
+        if any(ord(sign) < 32 or ord(sign) > 255 or ord(sign) == 127 for sign in value):
+            raise Invalid(
+                f"responseHeaders.{name}: has characters that a header cannot have, such as a line break."
+            )
+
+
+def _before_delete(owner: Actor, id: bytes, doc: Doc) -> None:
+    """Refuse the deletion of a version that domains or slugs name; remove its endpoints and views."""
+    journal, application = staged(owner), owner.ref.id
+    for kind, field in ((DOMAIN, "domainName"), (SLUG, "slug")):
+        for each in all_of_kind(journal, kind, application):
+            if each.doc.get("version") == doc["version"]:
+                raise Invalid(
+                    f"The {kind.noun} {each.doc[field]} serves the version {doc['version']}; let it name another one "
+                    "first."
+                )
+    erase_copies(owner, id)
+
+
+VERSIONS: Final = ExperienceResource(
+    name="experienceVersion",
+    kind=VERSION,
+    post=VersionPost,
+    patch=VersionPatch,
+    page=VersionPage,
+    view=VersionView,
+    check=_check,
+    before_delete=_before_delete,
+)
+
+
+# Reads.
+
+
+def get_version(reading: Reading, message: GetExperienceVersion) -> Doc:
+    """One version."""
+    snapshot, application = reading.snapshot, message.ids["application"]
+    return _shown(
+        snapshot, application, find_version(snapshot, application, message.ids["experienceVersion"])
+    )
+
+
+def list_versions(reading: Reading, message: ListExperienceVersions) -> Doc:
+    """A page of versions. They are few, so all are read."""
+    snapshot, application, query = reading.snapshot, message.application, message.query
+    match = all_of(glob_match(query, query.filter_field))
+    found = [find_version(snapshot, application, DEVELOP_NAME), *all_of_kind(snapshot, VERSION, application)]
+    matching = [each for each in found if match is None or match(each.doc)]
+
+    def rank(each: Found) -> tuple[bytes, bytes]:
+        field = query.sort_field
+        return b"" if field == "id" else keys.sortable(each.doc[field]), each.id
+
+    matching.sort(key=rank, reverse=query.sort_direction == "desc")
+    skip = query.page * query.per_page
+    items = [_shown(snapshot, application, each) for each in matching[skip : skip + query.per_page]]
+    return envelope(VERSIONS.plural, items, len(matching), query) | {"applicationId": application.hex()}
+
+
+def _shown(snapshot: Snapshot, application: bytes, found: Found) -> Doc:
+    doc: Doc = {"allowedCorsOrigins": [], "globals": [], "responseHeaders": {}, **found.doc}
+    shown = VERSIONS.show({"application": application}, Found(found.id, doc, found.raw), None)
+    for name, kind, field in (("attachedDomains", DOMAIN, "domainName"), ("attachedSlugs", SLUG, "slug")):
+        shown[name] = [
+            {"id": each.id.hex(), field: each.doc[field]}
+            for each in all_of_kind(snapshot, kind, application)
+            if each.doc.get("version") == doc["version"]
+        ]
+    return shown

@@ -1,0 +1,1 @@
+"""The metrics of the server, and who may read them."""

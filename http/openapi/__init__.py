@@ -1,0 +1,1 @@
+"""The API document: operations, fields and examples."""

@@ -1,1 +1,0 @@
-"""Pages for the operators of the server: the OpenAPI document and the metrics."""

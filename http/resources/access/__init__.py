@@ -1,0 +1,1 @@
+"""Routes of certificates, with which devices log in."""

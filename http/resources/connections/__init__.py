@@ -1,0 +1,1 @@
+"""Routes of credentials, integrations and webhooks."""

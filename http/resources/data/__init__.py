@@ -1,0 +1,1 @@
+"""Routes of data tables, events, topics and files."""

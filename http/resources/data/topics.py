@@ -1,0 +1,49 @@
+"""Routes: messages of an application's topics, published and streamed."""
+
+from __future__ import annotations
+
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.data.topics.actor import Publisher
+from trunkline.actors.data.topics.messages import Publish, PublishPost, TopicMessage, TopicStream
+from trunkline.http.calls.call import Call
+from trunkline.http.calls.dispatch import SUCCESS
+from trunkline.http.calls.errors import JSON, rate_limit
+from trunkline.http.calls.request import Response
+from trunkline.http.calls.route import APP_PATH, Route
+from trunkline.http.streams.sse import topic_stream
+
+
+async def publish(call: Call) -> Response:
+    """Publish a message. Each caller, a user or an API token, has a throttle of its own."""
+    service = call.service
+    service.system.check_load()
+    ref = Ref(Publisher.kind, call.application, bytes.fromhex(call.principal.creator.id))
+    answer = await service.system.ask(ref, service.message(call, Publish))
+    headers = [JSON]
+    if answer.verdict is not None:
+        headers += rate_limit("mqtt_publish", answer.verdict)
+    return Response(200, headers, SUCCESS)
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path=APP_PATH + "/mqttPublishMessage",
+        operation="application.mqttPublishMessage",
+        summary="Publish a message to a topic of the application",
+        message=Publish,
+        handler=publish,
+        body=PublishPost,
+        access="write",
+        also={429: "More calls of this user or API token than RateLimit-Policy allows in its window"},
+    ),
+    Route(
+        method="GET",
+        path=APP_PATH + "/mqttSubscriptionStream",
+        operation="application.mqttSubscriptionStream",
+        summary="Stream the messages of topics of the application",
+        query=TopicStream,
+        handler=topic_stream,
+        event=("mqttMessage", TopicMessage),
+    ),
+)

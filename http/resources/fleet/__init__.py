@@ -1,0 +1,1 @@
+"""Routes of devices: records, states, commands, exports, deployments, recipes."""

@@ -1,0 +1,1 @@
+"""Routes of users, log-ins, organizations and audit logs."""

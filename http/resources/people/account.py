@@ -1,0 +1,201 @@
+"""The user's account: the password, the second factor, what is given away, and the end of the account."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trunkline.actors.boot import delete_account
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.kinds import USER
+from trunkline.actors.core.values.errors import Invalid, Unauthorized
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.structs import Message
+from trunkline.actors.people.accounts.messages import (
+    AuthedUser,
+    ChangePassword,
+    GetMe,
+    MeChoice,
+    MeView,
+    PasswordChange,
+    Session,
+    UserCredentials,
+    VerifyCredentials,
+)
+from trunkline.actors.people.accounts.two_factor import (
+    DisableTwoFactor,
+    EnableTwoFactor,
+    GenerateTwoFactor,
+    TwoFactorDisabling,
+    TwoFactorEnabling,
+    TwoFactorKey,
+)
+from trunkline.actors.people.organizations.membership import find_membership
+from trunkline.actors.people.organizations.roles import Level
+from trunkline.actors.platform.transfer import ResourceTransfer, transfer
+from trunkline.http.calls.call import Call
+from trunkline.http.calls.dispatch import json_response
+from trunkline.http.calls.request import Response
+from trunkline.http.calls.route import ME_PATH, USER_ACTOR, Route
+from trunkline.http.resources.people.auth import lifetime_s, user_token
+
+_WRONG_CREDENTIALS = {
+    401: "No token, one that is not valid, or a wrong current password",
+    429: "Too many wrong passwords",
+}
+
+
+async def change_password(call: Call) -> Response:
+    """Change the password, and return a new token with the scopes of the token of the call.
+
+    A wrong current password counts as a failed login.
+    """
+    service, principal = call.service, call.principal
+    ttl_s = lifetime_s(call.body.token_ttl, service.token_ttl_s)
+    session: Session = await _ask_checked(call, ChangePassword)
+    return user_token(call, service.ref(call).id, session, principal.scopes, ttl_s)
+
+
+async def delete_me(call: Call) -> Response:
+    """Delete the user with all applications, tokens and other records of the user. The credentials are needed.
+
+    Refused for the only user of the server. Wrong credentials count as a failed login.
+    """
+    service, body = call.service, call.body
+    system, ref = service.system, service.ref(call)
+    async with service.login_throttle.attempt(ref.id.hex(), call.request.address, system.clock.monotonic_s):
+        with system.store.snapshot() as snapshot:
+            user = records.find(snapshot, USER, ROOT, ref.id)
+        if user is None or user.doc["email"].casefold() != body.email.casefold():
+            raise Unauthorized("email: is not that of the user of the token.")
+        await system.ask(ref, VerifyCredentials(password=body.password, two_factor_code=body.two_factor_code))
+    await delete_account(system, ref.id)
+    return json_response(call, 200, {"success": True})
+
+
+async def enable_two_factor(call: Call) -> Response:
+    """Require a code at each log-in from now on. The response shows the recovery codes, once.
+
+    Wrong credentials count as a failed login.
+    """
+    codes = await _ask_checked(call, EnableTwoFactor)
+    shown = await call.service.read(call, GetMe)
+    return json_response(call, 200, {**shown, "recoveryCodes": codes})
+
+
+async def disable_two_factor(call: Call) -> Response:
+    """Require no codes any more. Wrong credentials count as a failed login."""
+    await _ask_checked(call, DisableTwoFactor)
+    return json_response(call, 200, await call.service.read(call, GetMe))
+
+
+async def transfer_resources(call: Call) -> Response:
+    """Give applications and dashboards of the user, or of the organization of the path, to another owner.
+
+    The new owner is a user, or an organization in which the user may create applications. Without `strict`, what does
+    not belong to the source is left out.
+    """
+    body, system = call.body, call.service.system
+    source = call.service.ref(call)
+    if body.destination_type == "organization":
+        with system.store.snapshot() as snapshot:
+            membership = find_membership(snapshot, body.destination.id, call.ids["user"])
+        if membership is None or membership.level < Level.MANAGE:
+            raise Invalid(
+                f"destinationId: there is no organization {body.destination_id} in which you may create applications."
+            )
+    await transfer(system, source, body)
+    return json_response(call, 200, {"success": True})
+
+
+async def _ask_checked(call: Call, message: type[Message]) -> Any:
+    """Ask the user with a message that has credentials. Wrong ones count as a failed login."""
+    service = call.service
+    ref, filled = service.ref(call), service.message(call, message)
+    now_s = service.system.clock.monotonic_s
+    async with service.login_throttle.attempt(ref.id.hex(), call.request.address, now_s):
+        return (await service.system.ask(ref, filled)).value
+
+
+ROUTES = (
+    Route(
+        method="PATCH",
+        path=ME_PATH + "/changePassword",
+        operation="me.changePassword",
+        summary="Change the password",
+        message=ChangePassword,
+        body=PasswordChange,
+        to=USER_ACTOR,
+        reply=AuthedUser,
+        access="write",
+        area="user",
+        handler=change_password,
+        also=_WRONG_CREDENTIALS,
+    ),
+    Route(
+        method="POST",
+        path=ME_PATH + "/delete",
+        operation="me.delete",
+        summary="Delete the current user",
+        body=UserCredentials,
+        to=USER_ACTOR,
+        access="write",
+        area="user",
+        handler=delete_me,
+        also=_WRONG_CREDENTIALS,
+    ),
+    Route(
+        method="PATCH",
+        path=ME_PATH + "/generateTwoFactorAuth",
+        operation="me.generateTwoFactorAuth",
+        summary="Make a key for two-factor authentication",
+        message=GenerateTwoFactor,
+        to=USER_ACTOR,
+        reply=TwoFactorKey,
+        answer_is_reply=True,
+        access="write",
+        area="user",
+    ),
+    Route(
+        method="PATCH",
+        path=ME_PATH + "/enableTwoFactorAuth",
+        operation="me.enableTwoFactorAuth",
+        summary="Enable two-factor authentication",
+        message=EnableTwoFactor,
+        body=TwoFactorEnabling,
+        query=MeChoice,
+        to=USER_ACTOR,
+        reply=MeView,
+        access="write",
+        area="user",
+        handler=enable_two_factor,
+        uses=(GetMe,),
+        also=_WRONG_CREDENTIALS,
+    ),
+    Route(
+        method="PATCH",
+        path=ME_PATH + "/disableTwoFactorAuth",
+        operation="me.disableTwoFactorAuth",
+        summary="Disable two-factor authentication",
+        message=DisableTwoFactor,
+        body=TwoFactorDisabling,
+        query=MeChoice,
+        to=USER_ACTOR,
+        reply=MeView,
+        access="write",
+        area="user",
+        handler=disable_two_factor,
+        uses=(GetMe,),
+        also=_WRONG_CREDENTIALS,
+    ),
+    Route(
+        method="PATCH",
+        path=ME_PATH + "/transferResources",
+        operation="me.transferResources",
+        summary="Give applications and dashboards to another owner",
+        body=ResourceTransfer,
+        to=USER_ACTOR,
+        access="write",
+        area="user",
+        handler=transfer_resources,
+    ),
+)

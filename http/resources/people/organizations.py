@@ -1,0 +1,387 @@
+"""Organizations, their members and invitations."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final
+
+from trunkline.actors.access.authority import find_user
+from trunkline.actors.core.outgoing.http_calls import Undelivered
+from trunkline.actors.core.outgoing.mail import Mail
+from trunkline.actors.core.records.summary import SummaryChoice
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.errors import Invalid, NotFound, Overloaded
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.structs import Message
+from trunkline.actors.fleet.devices.queries.counts import CountRange, DeviceCounts
+from trunkline.actors.fleet.devices.queries.organization_counts import (
+    BreakDownOrgPayloads,
+    CountOrgDevices,
+    CountOrgNotebookMinutes,
+    CountOrgPayloads,
+)
+from trunkline.actors.people.organizations.invitations import (
+    AcceptInvite,
+    DismissInvite,
+    FindInvite,
+    GetInvite,
+    GetMyInvite,
+    InviteAction,
+    InviteInfo,
+    InviteLink,
+    InviteMember,
+    InvitePost,
+    InviteRemoval,
+    InviteResult,
+    InviteView,
+    ListInvites,
+    ListMyInvites,
+    MyInviteAction,
+    MyInviteResult,
+    MyInviteView,
+    NewInvite,
+    RejectInvite,
+    RevokeInvite,
+    mail_of,
+    verified_address,
+)
+from trunkline.actors.people.organizations.messages import (
+    CreateOrg,
+    DeleteOrg,
+    GetOrg,
+    ListOrgs,
+    MemberPatch,
+    MemberRemoval,
+    ModifyMember,
+    OrgPage,
+    OrgPatch,
+    OrgPost,
+    OrgView,
+    PatchOrg,
+    RemoveMember,
+)
+from trunkline.actors.people.organizations.roles import Level
+from trunkline.actors.platform.applications.notebook_minutes import MinuteRange, NotebookMinuteCounts
+from trunkline.actors.platform.applications.payload_counts import (
+    PayloadBreakdown,
+    PayloadCountRange,
+    PayloadPeriods,
+    PayloadStats,
+)
+from trunkline.actors.platform.jobs.results import Results
+from trunkline.actors.platform.transfer import ResourceTransfer
+from trunkline.http.calls.access import check_access
+from trunkline.http.calls.call import Call
+from trunkline.http.calls.dispatch import json_response
+from trunkline.http.calls.errors import JSON, rate_limit
+from trunkline.http.calls.request import Response
+from trunkline.http.calls.route import ME_PATH, ORG_PATH, ORGANIZATION_ACTOR, Route
+from trunkline.http.resources.people.account import transfer_resources
+
+
+async def remove_member(call: Call) -> Response:
+    """Remove a member. Every member may leave; removing somebody else is for administrators."""
+    service, query = call.service, call.query
+    member = bytes.fromhex(query.user_id)
+    if member != call.ids["user"]:
+        check_access(call, "org", call.ids["org"], Level.ADMINISTER)
+    await service.system.ask(service.ref(call), RemoveMember(member=member))
+    return json_response(call, 200, await service.read(call, GetOrg))
+
+
+async def invite_member(call: Call) -> Response:
+    """Invite somebody by mail. If the mail is not sent, the invitation is revoked."""
+    service, system, body = call.service, call.service.system, call.body
+    ref = service.ref(call)
+    answer = await system.ask(ref, service.message(call, InviteMember))
+    new: NewInvite = answer.value
+    mail = mail_of(new, body, system.component(Results).base_url, call.now_ms, system.limits.invite_s)
+    try:
+        await system.component(Mail).send(mail)
+    except Undelivered as reason:
+        with suppress(NotFound):  # answered or revoked in the meantime
+            await system.ask(ref, RevokeInvite(invite=new.id))
+        raise Overloaded(f"The mail was not sent. {reason} Nobody was invited; try again later.") from None
+    headers = [] if answer.verdict is None else [*rate_limit("invite_member", answer.verdict)]
+    return json_response(call, 200, await service.read(call, ListInvites), [JSON, *headers])
+
+
+async def revoke_invite(call: Call) -> Response:
+    """Revoke an invitation that was not answered yet."""
+    service = call.service
+    invite = bytes.fromhex(call.query.invite_id)
+    await service.system.ask(service.ref(call), RevokeInvite(invite=invite))
+    return json_response(call, 200, await service.read(call, ListInvites))
+
+
+async def answer_by_token(call: Call) -> Response:
+    """Answer an invitation with the token of its mail. To accept it there must be a user with the address."""
+    body: InviteAction = call.body
+    service, system = call.service, call.service.system
+    org, invite = await service.read_message(FindInvite(email=body.email, token=body.token))
+    if body.accept:
+        with system.store.snapshot() as snapshot:
+            user = find_user(snapshot, body.email)
+        if user is None:
+            raise Invalid(
+                f"email: there is no user {body.email}, and there is no sign-up; ask the operator of the server to "
+                "create one. The invitation stays valid until it expires."
+            )
+        await system.ask(Ref("org", ROOT, org), AcceptInvite(invite=invite, user=user))
+    else:
+        await system.ask(Ref("org", ROOT, org), RejectInvite(invite=invite))
+    return json_response(call, 200, {"accepted": body.accept, "orgId": org.hex()})
+
+
+async def answer_my_invite(call: Call) -> Response:
+    """Answer an invitation of the current user."""
+    body: MyInviteAction = call.body
+    service, system, user = call.service, call.service.system, call.ids["user"]
+    with system.store.snapshot() as snapshot:
+        email = verified_address(snapshot, user)
+    org, invite = await service.read_message(FindInvite(email=email, invite=call.ids["invite"]))
+    messages: dict[str, tuple[Message, str]] = {
+        "accept": (AcceptInvite(invite=invite, user=user), "accepted"),
+        "reject": (RejectInvite(invite=invite), "rejected"),
+        "dismiss": (DismissInvite(invite=invite), "dismissed"),
+    }
+    message, result = messages[body.action]
+    await system.ask(Ref("org", ROOT, org), message)
+    return json_response(call, 200, {"result": result, "orgId": org.hex()})
+
+
+_NO_INVITE: Final = {
+    404: "There is no such invitation: it was answered, revoked or replaced",
+    410: "The invitation has expired",
+}
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/orgs",
+        operation="orgs.get",
+        summary="List the organizations of the user",
+        message=ListOrgs,
+        query=OrgPage,
+        reply=("list", OrgView),
+        area="user",
+    ),
+    Route(
+        method="POST",
+        path="/orgs",
+        operation="orgs.post",
+        summary="Create an organization",
+        message=CreateOrg,
+        body=OrgPost,
+        query=SummaryChoice,
+        to=ORGANIZATION_ACTOR,
+        then=GetOrg,
+        reply=OrgView,
+        ok=201,
+        access="write",
+        area="user",
+    ),
+    Route(
+        method="GET",
+        path=ORG_PATH,
+        operation="org.get",
+        summary="Get an organization",
+        message=GetOrg,
+        query=SummaryChoice,
+        reply=OrgView,
+        area="organization",
+    ),
+    Route(
+        method="PATCH",
+        path=ORG_PATH,
+        operation="org.patch",
+        summary="Change an organization",
+        message=PatchOrg,
+        body=OrgPatch,
+        query=SummaryChoice,
+        to=ORGANIZATION_ACTOR,
+        then=GetOrg,
+        reply=OrgView,
+        access="write",
+        area="organization",
+    ),
+    Route(
+        method="DELETE",
+        path=ORG_PATH,
+        operation="org.delete",
+        summary="Delete an organization that owns nothing",
+        message=DeleteOrg,
+        to=ORGANIZATION_ACTOR,
+        access="write",
+        area="organization",
+    ),
+    Route(
+        method="PATCH",
+        path=ORG_PATH + "/member",
+        operation="org.modifyMember",
+        summary="Change the roles of a member",
+        message=ModifyMember,
+        body=MemberPatch,
+        query=SummaryChoice,
+        to=ORGANIZATION_ACTOR,
+        then=GetOrg,
+        reply=OrgView,
+        access="write",
+        area="organization",
+    ),
+    Route(
+        method="DELETE",
+        path=ORG_PATH + "/member",
+        operation="org.removeMember",
+        summary="Remove a member, or leave",
+        handler=remove_member,
+        uses=(GetOrg,),
+        query=MemberRemoval,
+        to=ORGANIZATION_ACTOR,
+        reply=OrgView,
+        access="write",
+        area="organization",
+    ),
+    Route(
+        method="GET",
+        path=ORG_PATH + "/invites",
+        operation="org.pendingInvites",
+        summary="List the invitations that were not answered yet",
+        message=ListInvites,
+        reply=list[InviteView],
+        area="organization",
+    ),
+    Route(
+        method="POST",
+        path=ORG_PATH + "/invites",
+        operation="org.inviteMember",
+        summary="Invite somebody by mail",
+        message=InviteMember,
+        handler=invite_member,
+        uses=(ListInvites,),
+        body=InvitePost,
+        to=ORGANIZATION_ACTOR,
+        reply=list[InviteView],
+        access="write",
+        area="organization",
+        also={503: "The mail was not sent"},
+    ),
+    Route(
+        method="DELETE",
+        path=ORG_PATH + "/invites",
+        operation="org.revokeInvite",
+        summary="Revoke an invitation",
+        handler=revoke_invite,
+        uses=(ListInvites,),
+        query=InviteRemoval,
+        to=ORGANIZATION_ACTOR,
+        reply=list[InviteView],
+        access="write",
+        area="organization",
+    ),
+    Route(
+        method="GET",
+        path="/invites",
+        operation="orgInvites.get",
+        summary="Show what an invitation is about, by the token of its mail",
+        message=GetInvite,
+        query=InviteLink,
+        reply=InviteInfo,
+        access="none",
+        area="public",
+        also=_NO_INVITE,
+    ),
+    Route(
+        method="POST",
+        path="/invites",
+        operation="orgInvites.post",
+        summary="Answer an invitation with the token of its mail",
+        handler=answer_by_token,
+        body=InviteAction,
+        reply=InviteResult,
+        access="none",
+        area="public",
+        also=_NO_INVITE,
+    ),
+    Route(
+        method="GET",
+        path=ME_PATH + "/invites",
+        operation="me.invites",
+        summary="List the invitations of the user",
+        message=ListMyInvites,
+        reply=list[MyInviteView],
+        area="user",
+    ),
+    Route(
+        method="GET",
+        path=ME_PATH + "/invites/{inviteId}",
+        operation="me.invite",
+        summary="Get an invitation of the user",
+        message=GetMyInvite,
+        reply=MyInviteView,
+        area="user",
+    ),
+    Route(
+        method="POST",
+        path=ME_PATH + "/invites/{inviteId}",
+        operation="me.respondToInvite",
+        summary="Answer an invitation of the user",
+        handler=answer_my_invite,
+        body=MyInviteAction,
+        reply=MyInviteResult,
+        access="write",
+        area="user",
+        also={410: _NO_INVITE[410]},
+    ),
+    Route(
+        method="GET",
+        path=ORG_PATH + "/deviceCounts",
+        operation="org.deviceCounts",
+        summary="Count devices per day in the applications of an organization",
+        message=CountOrgDevices,
+        query=CountRange,
+        reply=DeviceCounts,
+        area="organization",
+    ),
+    Route(
+        method="GET",
+        path=ORG_PATH + "/payloadCounts",
+        operation="org.payloadCounts",
+        summary="Count payloads by kind in the applications of an organization",
+        message=CountOrgPayloads,
+        query=PayloadCountRange,
+        reply=PayloadStats,
+        area="organization",
+    ),
+    Route(
+        method="GET",
+        path=ORG_PATH + "/payloadCountsBreakdown",
+        operation="org.payloadCountsBreakdown",
+        summary="Count payloads of an organization for each hour or day",
+        message=BreakDownOrgPayloads,
+        query=PayloadPeriods,
+        reply=PayloadBreakdown,
+        area="organization",
+    ),
+    Route(
+        method="GET",
+        path=ORG_PATH + "/notebookMinuteCounts",
+        operation="org.notebookMinuteCounts",
+        summary="Count the minutes of notebooks of an organization per day",
+        message=CountOrgNotebookMinutes,
+        query=MinuteRange,
+        reply=NotebookMinuteCounts,
+        area="organization",
+    ),
+    Route(
+        method="PATCH",
+        path=ORG_PATH + "/transferResources",
+        operation="org.transferResources",
+        summary="Give applications and dashboards of an organization to another owner",
+        body=ResourceTransfer,
+        to=ORGANIZATION_ACTOR,
+        access="write",
+        area="organization",
+        handler=transfer_resources,
+    ),
+)

@@ -1,0 +1,180 @@
+"""Log-ins at another place: single sign-on by SAML 2.0 for configured domains, and a code host."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+
+from trunkline.actors.access.authority import find_user
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.runtime.threads import SHORT, in_thread
+from trunkline.actors.core.values.errors import Invalid, Unauthorized
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.people.accounts.messages import (
+    AuthedUser,
+    GetMe,
+    MeChoice,
+    MeView,
+    SsoQuery,
+    SsoRequest,
+)
+from trunkline.actors.people.accounts.saml import Partners, read_response, request_url
+from trunkline.actors.people.accounts.sso import (
+    BeginSession,
+    CodehostLogin,
+    CodehostToken,
+    ConnectCodehost,
+    DisconnectCodehost,
+    Provider,
+    SamlLogin,
+    SingleSignOn,
+)
+from trunkline.actors.platform.jobs.results import Results
+from trunkline.http.calls.call import Call
+from trunkline.http.calls.dispatch import json_response
+from trunkline.http.calls.request import Response
+from trunkline.http.calls.route import ME_PATH, USER_ACTOR, Route
+from trunkline.http.resources.people.auth import noted, user_token, wanted_token
+
+
+async def sso_domain(call: Call) -> Response:
+    """Return the URL at which the users of an e-mail domain log in. 204 if the domain has no single sign-on.
+
+    The response depends on the domain alone, so it does not tell who is a user.
+    """
+    partners = _partners(call, call.query.email.rpartition("@")[2])
+    if partners is None:
+        return Response(204, [])
+    return json_response(call, 200, {"ssoType": "SAML", "ssoRequest": request_url(partners)})
+
+
+async def authenticate_user_saml(call: Call) -> Response:
+    """Return a user's token for the answer of the identity provider of the user's domain. An answer is used once."""
+    body: SamlLogin = call.body
+    wanted = wanted_token(call)
+    async with _attempt(call):
+        partners = _partners(call, body.saml_domain)
+        if partners is None:
+            raise Invalid(f"SAMLDomain: {body.saml_domain} has no single sign-on; log in with the password.")
+        assertion = await in_thread(SHORT, read_response, body.saml_response, partners)
+        used = (assertion.expires_ms, assertion.id)
+        return await _begin_session(call, "saml", (assertion.email,), used, wanted)
+
+
+async def authenticate_user_codehost(call: Call) -> Response:
+    """Return a user's token for a token of the code host, which must know the user by a verified address.
+
+    Refused for users who have a second factor, or have disconnected the code host.
+    """
+    wanted = wanted_token(call)
+    async with _attempt(call):
+        emails = await call.service.system.component(SingleSignOn).codehost_emails(call.body.access_token)
+        return await _begin_session(call, "codehost", emails, None, wanted)
+
+
+async def connect_codehost(call: Call) -> Response:
+    """Permit log-ins by the code host, which must know the user by the user's verified e-mail address."""
+    service = call.service
+    async with _attempt(call):
+        emails = await service.system.component(SingleSignOn).codehost_emails(call.body.access_token)
+        await service.system.ask(service.ref(call), ConnectCodehost(emails=emails))
+    return json_response(call, 200, await service.read(call, GetMe))
+
+
+def _partners(call: Call, domain: str) -> Partners | None:
+    system = call.service.system
+    return system.component(SingleSignOn).partners(domain, system.component(Results).base_url, call.now_ms)
+
+
+def _attempt(call: Call) -> AbstractAsyncContextManager[None]:
+    """Failed attempts count for the network address: who logs in is not known before."""
+    address, now_s = call.request.address, call.service.system.clock.monotonic_s
+    return call.service.login_throttle.attempt(f"single sign-on from {address}", address, now_s)
+
+
+async def _begin_session(
+    call: Call,
+    provider: Provider,
+    emails: tuple[str, ...],
+    assertion: tuple[int, str] | None,
+    wanted: tuple[frozenset[str], float | None],
+) -> Response:
+    """Log in the first user who has one of the addresses. Raises `Unauthorized`."""
+    system = call.service.system
+    with system.store.snapshot() as snapshot:
+        found = [user for email in emails if (user := find_user(snapshot, email)) is not None]
+    if not found:
+        raise Unauthorized("There is no user with this e-mail address.")
+    message = BeginSession(provider=provider, emails=emails, assertion=assertion)
+    session = (await system.ask(Ref("user", ROOT, found[0]), message)).value
+    return user_token(call, found[0], session, *wanted)
+
+
+_REFUSED = {401: "The log-in at the other place is not accepted", 429: "Too many failed logins"}
+_UNREACHED = {503: "The code host cannot be asked"}
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/auth/ssoDomain",
+        operation="auth.ssoDomain",
+        summary="Ask whether an e-mail domain has single sign-on",
+        query=SsoQuery,
+        reply=SsoRequest,
+        access="none",
+        area="public",
+        handler=sso_domain,
+        also={204: "The domain has no single sign-on: log in with the password"},
+    ),
+    Route(
+        method="POST",
+        path="/auth/user/saml",
+        operation="auth.authenticateUserSaml",
+        summary="Log in a user by single sign-on",
+        body=SamlLogin,
+        reply=AuthedUser,
+        access="none",
+        area="public",
+        handler=noted(authenticate_user_saml),
+        also=_REFUSED,
+    ),
+    Route(
+        method="POST",
+        path="/auth/user/codehost",
+        operation="auth.authenticateUserCodehost",
+        summary="Log in a user by the code host",
+        body=CodehostLogin,
+        reply=AuthedUser,
+        access="none",
+        area="public",
+        handler=noted(authenticate_user_codehost),
+        also=_REFUSED | _UNREACHED,
+    ),
+    Route(
+        method="PATCH",
+        path=ME_PATH + "/connectCodehost",
+        operation="me.connectCodehost",
+        summary="Permit log-ins by the code host",
+        body=CodehostToken,
+        query=MeChoice,
+        to=USER_ACTOR,
+        reply=MeView,
+        access="write",
+        area="user",
+        handler=connect_codehost,
+        uses=(GetMe,),
+        also=_REFUSED | _UNREACHED,
+    ),
+    Route(
+        method="PATCH",
+        path=ME_PATH + "/disconnectCodehost",
+        operation="me.disconnectCodehost",
+        summary="Refuse log-ins by the code host",
+        message=DisconnectCodehost,
+        query=MeChoice,
+        to=USER_ACTOR,
+        then=GetMe,
+        reply=MeView,
+        access="write",
+        area="user",
+    ),
+)

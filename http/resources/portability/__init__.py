@@ -1,0 +1,1 @@
+"""Routes of bundles, archives and application templates."""

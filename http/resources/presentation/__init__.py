@@ -1,0 +1,1 @@
+"""Routes of experiences, dashboards, notebooks and the overview."""

@@ -1,0 +1,330 @@
+"""Routes: notebooks and resource jobs. This server executes neither, and says so."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, Meta
+
+from trunkline.actors.core.contents.contents import Contents
+from trunkline.actors.core.contents.uploads import Uploads
+from trunkline.actors.core.query.text import parse_query
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.messages import GetRecord, ListRecords, PatchRecord
+from trunkline.actors.core.records.resource import Resource
+from trunkline.actors.core.values.errors import Invalid, NotFound
+from trunkline.actors.core.values.structs import View
+from trunkline.actors.core.values.terms import Id
+from trunkline.actors.core.values.timestamps import parse_report_time, resolve_range
+from trunkline.actors.platform.applications.notebook_minutes import (
+    CountNotebookMinutes,
+    MinuteRange,
+    NotebookMinuteCounts,
+)
+from trunkline.actors.platform.jobs.messages import JobQueued
+from trunkline.actors.platform.jobs.queue import JobQueue
+from trunkline.actors.platform.jobs.results import Results
+from trunkline.actors.presentation.notebooks.export import data_of
+from trunkline.actors.presentation.notebooks.messages import (
+    BeginInputExport,
+    ExecutionChoice,
+    ExecutionRange,
+    InputDataExport,
+    NotebookExecution,
+    NotebookExecutionLog,
+    PrepareInputs,
+    ResourceJobExecution,
+    ResourceJobExecutionLog,
+    SetNotebookFile,
+)
+from trunkline.actors.presentation.notebooks.resource import NOTEBOOKS
+from trunkline.actors.presentation.notebooks.resource_jobs import RESOURCE_JOBS, ResourceJobRemoval
+from trunkline.http.calls.call import Call
+from trunkline.http.calls.dispatch import json_response
+from trunkline.http.calls.errors import protocol_error, rate_limit
+from trunkline.http.calls.form_data import FormData
+from trunkline.http.calls.request import Response
+from trunkline.http.calls.resource_routes import resource_routes
+from trunkline.http.calls.route import APP_PATH, ActorAddress, LinkTemplates, Route
+from trunkline.http.resources.platform.jobs import queue_job
+from trunkline.http.resources.workflows.triggered_flows import remove_with_flows
+
+_NOTEBOOKS: Final = APP_PATH + "/notebooks"
+_NOTEBOOK: Final = _NOTEBOOKS + "/{notebookId}"
+_RESOURCE_JOBS: Final = APP_PATH + "/resource-jobs"
+_NOTEBOOK_ACTOR: Final = ActorAddress("notebook", "notebook")
+_NOTEBOOKS_ACTOR: Final = ActorAddress("notebooks", "application")
+_FILE_NAME_CHARS_MAX: Final = 1024
+_RESERVED_MS: Final = 3_600_000
+"""An upload that runs keeps its reservation; what is left of one that was cut is removed after this time."""
+
+
+class ExecutionStarted(View, frozen=True):
+    """The execution has begun."""
+
+    success: Literal[True]
+    execution_id: Id
+
+
+async def execute(call: Call) -> Response:
+    """This server executes nothing: the answer is 501, and nothing is stored."""
+    await _check_exists(call)
+    headers, body = protocol_error(501, f"This server does not execute {_nouns(call)}; it only stores them.")
+    return Response(501, headers, body)
+
+
+async def cancel_execution(call: Call) -> Response:
+    """There is no execution to cancel, so the answer is 404."""
+    await _check_exists(call)
+    raise NotFound(
+        f"There is no execution {call.query.execution_id.lower()}; this server does not execute {_nouns(call)}."
+    )
+
+
+async def list_executions(call: Call) -> Response:
+    """The list is empty, because this server executes nothing."""
+    await _check_exists(call)
+    resolve_range(call.now_ms, since=call.query.since)  # refuses what is no time
+    return json_response(call, 200, [])
+
+
+async def count_minutes(call: Call) -> Response:
+    """All counts are zero, because this server executes no notebooks."""
+    await _check_exists(call)
+    return json_response(call, 200, await call.service.read(call, CountNotebookMinutes))
+
+
+async def export_inputs(call: Call) -> Response:
+    """Queue an export of the inputs of a notebook: a zip with a file for each input, as an execution would get them.
+
+    A template in an input is filled in with the values of `templateContext`. What a URL returns is fetched from public
+    addresses only.
+    """
+    body: InputDataExport = call.body
+    system = call.service.system
+    now_ms = call.now_ms
+    if body.relative_to is not UNSET:
+        now_ms = parse_report_time(body.relative_to, call.now_ms, field="relativeTo")
+    context = parse_query(body.template_context or "", "templateContext")
+    if not isinstance(context, dict):
+        raise Invalid("templateContext: is not a JSON object.")
+    inputs = await call.service.read_message(
+        PrepareInputs(
+            application=call.application,
+            notebook=call.ids["notebook"],
+            now_ms=now_ms,
+            context=context,
+            private=system.component(JobQueue).calls_private_networks,
+            base_url=system.component(Results).base_url,
+        )
+    )
+    answer = await system.ask(_NOTEBOOK_ACTOR.ref(call.ids), BeginInputExport())
+    response = await queue_job(
+        call,
+        call.ids["notebook"],
+        {"relativeTo": now_ms},
+        email=body.email,
+        callback_url=body.callback_url,
+        data=data_of(inputs),
+    )
+    if answer.verdict is not None:
+        response.headers.extend(rate_limit("notebook_export", answer.verdict))
+    return response
+
+
+def _resource(call: Call) -> Resource:
+    return NOTEBOOKS if NOTEBOOKS.kind.name in call.ids else RESOURCE_JOBS
+
+
+class NotebookForm(msgspec.Struct, frozen=True, rename="camel"):
+    """A form with the file of a notebook."""
+
+    jupyter_file: bytes
+
+
+async def upload(call: Call) -> Response:
+    """Upload the file of a notebook as the only part of a form, named `jupyterFile`; it replaces an earlier one."""
+    system, application, id = call.service.system, call.application, call.ids["notebook"]
+    contents, bytes_max = system.component(Contents), system.limits.multipart_bytes_max
+    await _check_exists(call)
+    form = FormData(call)
+    part = await form.expect_file("jupyterFile")
+    for name in form.fields:
+        raise Invalid(f"{name[:100]}: is no field of this form; send only jupyterFile.")
+    file_name = part.file_name or "notebook.ipynb"
+    if not 0 < len(file_name) <= _FILE_NAME_CHARS_MAX:
+        raise Invalid(f"jupyterFile: its file name must have 1 to {_FILE_NAME_CHARS_MAX} characters.")
+    system.check_load()
+    with system.component(Uploads).slot(application):
+        content = system.ids.new(call.now_ms)
+        await contents.reserve_now(application, content, call.now_ms + _RESERVED_MS)
+        with contents.in_use(application, content):
+            stored = await contents.write(application, content, part, bytes_max)
+            await form.expect_end()
+            message = SetNotebookFile(
+                record=id,
+                name=file_name,
+                content=content,
+                stored=stored,
+                by=call.principal.creator,
+                if_match=call.if_match,
+            )
+            await system.ask(_NOTEBOOKS_ACTOR.ref(call.ids), message)
+    return await show_notebook(call)
+
+
+async def show_notebook(call: Call) -> Response:
+    """A notebook; its file has a link that expires."""
+    if call.route.method == "PATCH":
+        await call.service.system.ask(call.service.ref(call), call.service.message(call, PatchRecord))
+    shown = await call.service.read_message(GetRecord(resource=NOTEBOOKS.name, ids=call.ids, query=None))
+    _add_link(call, shown)
+    return json_response(call, 200, shown)
+
+
+async def list_notebooks(call: Call) -> Response:
+    """A page of notebooks; their files have links that expire."""
+    shown = await call.service.read(call, ListRecords)
+    for each in shown["items"]:
+        _add_link(call, each)
+    return json_response(call, 200, shown)
+
+
+def _add_link(call: Call, shown: dict[str, Any]) -> None:
+    """Add the link to the file of a notebook. It stays the same for a while, so that the entity tag does, too."""
+    if "jupyterFileName" not in shown:
+        return
+    system, id = call.service.system, bytes.fromhex(shown["id"])
+    with system.store.snapshot() as snapshot:
+        found = records.find(snapshot, NOTEBOOKS.kind, call.application, id)
+    if found is None or NOTEBOOKS.kind.contents is None:
+        return
+    ttl_ms = system.limits.url_ttl_default_s * 1000
+    for content, stored in NOTEBOOKS.kind.contents(found.doc):
+        shown["jupyterFileUrl"] = system.component(Contents).link(
+            call.application,
+            content,
+            stored,
+            file_name=found.doc["jupyterFileName"],
+            content_type="application/x-ipynb+json",
+            expires_ms=(call.now_ms // ttl_ms + 2) * ttl_ms,
+        )
+
+
+async def _check_exists(call: Call) -> None:
+    await call.service.read_message(GetRecord(resource=_resource(call).name, ids=call.ids, query=None))
+
+
+def _nouns(call: Call) -> str:
+    return _resource(call).kind.nouns
+
+
+def _executions(path: str, resource: Resource, execution: Any, log: Any, scope: str) -> tuple[Route, ...]:
+    """The operations on executions. `scope` is the operation whose scope cancels one."""
+    noun = resource.kind.noun
+    return (
+        Route(
+            method="POST",
+            path=path + "/execute",
+            operation=f"{resource.name}.execute",
+            summary=f"Execute a {noun}; this server does not",
+            body=execution,
+            handler=execute,
+            reply=ExecutionStarted,
+            access="write",
+            also={501: "This server executes nothing"},
+        ),
+        Route(
+            method="POST",
+            path=path + "/cancelExecution",
+            operation=f"{resource.name}.cancelExecution",
+            scope=scope,
+            summary=f"Cancel an execution of a {noun}; there is none",
+            query=ExecutionChoice,
+            handler=cancel_execution,
+            access="write",
+        ),
+        Route(
+            method="GET",
+            path=path + "/logs",
+            operation=f"{resource.name}.logs",
+            summary=f"List the newest executions of a {noun}",
+            query=ExecutionRange,
+            handler=list_executions,
+            reply=Annotated[list[log], Meta(max_length=1000)],
+        ),
+    )
+
+
+def _resource_jobs() -> tuple[Route, ...]:
+    """A change is answered with 201, as the API has it for resource jobs."""
+    routes = resource_routes(
+        _RESOURCE_JOBS, RESOURCE_JOBS, remove=ResourceJobRemoval, remover=remove_with_flows
+    )
+    return tuple(dataclasses.replace(each, ok=201) if each.method == "PATCH" else each for each in routes)
+
+
+def _notebooks() -> tuple[Route, ...]:
+    """The routes of a plain resource, with links to files in the answers."""
+
+    def with_links(route: Route) -> Route:
+        if route.method not in ("GET", "PATCH"):
+            return route
+        is_list = isinstance(route.reply, tuple)
+        handler = list_notebooks if is_list else show_notebook
+        uses = (PatchRecord,) if route.method == "PATCH" else ()
+        return dataclasses.replace(route, handler=handler, uses=(*route.uses, *uses))
+
+    return tuple(map(with_links, resource_routes(_NOTEBOOKS, NOTEBOOKS, to=_NOTEBOOKS_ACTOR)))
+
+
+ROUTES = (
+    *_notebooks(),
+    Route(
+        method="POST",
+        path=_NOTEBOOK + "/upload",
+        operation="notebook.upload",
+        summary="Upload the file of a notebook",
+        handler=upload,
+        streams_body=True,
+        form=NotebookForm,
+        reply=NOTEBOOKS.view,
+        links=LinkTemplates({"self": _NOTEBOOK, "application": APP_PATH}),
+        access="write",
+    ),
+    *_executions(_NOTEBOOK, NOTEBOOKS, NotebookExecution, NotebookExecutionLog, "notebook.execute"),
+    Route(
+        method="GET",
+        path=_NOTEBOOK + "/notebookMinuteCounts",
+        operation="notebook.notebookMinuteCounts",
+        summary="Count minutes of a notebook per day",
+        query=MinuteRange,
+        handler=count_minutes,
+        uses=(CountNotebookMinutes,),
+        reply=NotebookMinuteCounts,
+    ),
+    Route(
+        method="POST",
+        path=_NOTEBOOK + "/requestInputDataExport",
+        operation="notebook.requestInputDataExport",
+        summary="Export the inputs of a notebook as a zip archive",
+        body=InputDataExport,
+        handler=export_inputs,
+        reply=JobQueued,
+        ok=202,
+        also={
+            429: "The notebook was exported less than 15 minutes ago, or the application has too many jobs",
+            507: "The disk is full; nothing was stored",
+        },
+    ),
+    *_resource_jobs(),
+    *_executions(
+        _RESOURCE_JOBS + "/{resourceJobId}",
+        RESOURCE_JOBS,
+        ResourceJobExecution,
+        ResourceJobExecutionLog,
+        "resourceJob.cancelExecution",
+    ),
+)

@@ -1,0 +1,87 @@
+"""The overview of an application, and its actors in memory."""
+
+from __future__ import annotations
+
+from trunkline.actors.presentation.overview.actor_messages import (
+    ActorList,
+    ActorPage,
+    DeviceActorView,
+)
+from trunkline.actors.presentation.overview.actors import list_actors, show_device_actor
+from trunkline.actors.presentation.overview.fleet import Fleets
+from trunkline.actors.presentation.overview.messages import (
+    GetOverview,
+    ListSilentDevices,
+    Overview,
+    OverviewChoice,
+    SilentDevices,
+    SilentPage,
+)
+from trunkline.http.calls.call import Call
+from trunkline.http.calls.dispatch import json_response
+from trunkline.http.calls.request import Response
+from trunkline.http.calls.route import APP_PATH, DEVICE_PATH, Route
+
+
+async def get_overview(call: Call) -> Response:
+    """Show the overview; its fleet is counted before, if that is due."""
+    await call.service.system.component(Fleets).count(call.application)
+    return json_response(call, 200, await call.service.read(call, GetOverview))
+
+
+async def list_silent_devices(call: Call) -> Response:
+    """List devices that are silent; the fleet is counted before, if that is due."""
+    await call.service.system.component(Fleets).count(call.application)
+    return json_response(call, 200, await call.service.read(call, ListSilentDevices))
+
+
+async def get_actors(call: Call) -> Response:
+    """List the active actors of the application."""
+    return json_response(call, 200, await list_actors(call.service.system, call.application, call.query))
+
+
+async def get_device_actor(call: Call) -> Response:
+    """Show the actor of a device and its throttles."""
+    system = call.service.system
+    return json_response(call, 200, show_device_actor(system, call.application, call.ids["device"]))
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path=APP_PATH + "/overview",
+        operation="application.overview",
+        summary="Show whether the devices report, what was refused, and what happened last",
+        message=GetOverview,
+        query=OverviewChoice,
+        handler=get_overview,
+        reply=Overview,
+    ),
+    Route(
+        method="GET",
+        path=APP_PATH + "/silentDevices",
+        operation="application.silentDevices",
+        summary="List the devices that are silent, or were never seen",
+        message=ListSilentDevices,
+        query=SilentPage,
+        handler=list_silent_devices,
+        reply=SilentDevices,
+    ),
+    Route(
+        method="GET",
+        path=APP_PATH + "/actors",
+        operation="application.actors",
+        summary="List the actors of the application that are in memory, the busiest first",
+        query=ActorPage,
+        handler=get_actors,
+        reply=ActorList,
+    ),
+    Route(
+        method="GET",
+        path=DEVICE_PATH + "/actor",
+        operation="device.actor",
+        summary="Show the actor of a device, and what is left of its throttles",
+        handler=get_device_actor,
+        reply=DeviceActorView,
+    ),
+)

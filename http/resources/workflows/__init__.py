@@ -1,0 +1,1 @@
+"""Routes of workflows and of their runs."""

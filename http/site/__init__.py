@@ -1,0 +1,1 @@
+"""The pages for people: the root page, the documents of the API and the console, as they are sent."""

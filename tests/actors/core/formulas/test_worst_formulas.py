@@ -1,0 +1,34 @@
+"""Whatever a payload holds, no template and no expression holds the event loop for long: the short form.
+
+The long form is `python -m tests.actors.core.formulas.worst_formulas`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.actors.core.formulas.worst_formulas import Case, cases
+from tests.actors.core.formulas.worst_values import GENEROUS, LIMIT_MS, held, measuring
+
+THREAD_S = 0.02
+"""What is looked at of a computation in a thread."""
+CASES: dict[str, list[Case]] = {}
+for _case in cases(("key",)):
+    CASES.setdefault(_case.name, []).append(_case)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _measuring() -> Iterator[None]:
+    with measuring():
+        yield
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_worst_values_do_not_hold_the_loop(name: str) -> None:
+    for case in CASES[name]:
+        took = held(case.work, THREAD_S)
+        assert took.worst_ms < GENEROUS * LIMIT_MS, case.label

@@ -1,0 +1,43 @@
+"""Passwords are hashed in few threads, in which those who ask take turns."""
+
+from __future__ import annotations
+
+import argon2
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from trunkline.actors.people.accounts import passwords
+from trunkline.actors.people.accounts.passwords import asks_from, hash_password, use_threads, verify_password
+
+
+@pytest.fixture(autouse=True)
+def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        passwords, "_hasher", argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    )
+
+
+@pytest.mark.parametrize("of_addresses", [True, False])
+async def test_many_log_ins_of_one_delay_that_of_another_by_one_hash(of_addresses: bool) -> None:
+    payer = ""
+    use_threads(1, lambda: payer)
+    stored, ended = await hash_password("right"), []
+
+    async def log_in(who: str) -> None:
+        nonlocal payer
+        if of_addresses:
+            asks_from.set(who)
+        else:
+            payer = who
+        assert await verify_password(stored, "right")
+        ended.append(who)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(20):
+            nursery.start_soon(log_in, "greedy")
+        await wait_all_tasks_blocked()
+        before = len(ended)
+        nursery.start_soon(log_in, "quiet")
+    assert ended.index("quiet") - before <= 2
+    assert not await verify_password(stored, "wrong")
