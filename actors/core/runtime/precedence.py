@@ -160,10 +160,12 @@ def _forget_full(now_ns: int) -> None:
 
 
 def give_way() -> None:
-    """In a thread that computes: let the event loop go first, unless its owner has credit left, and others in turn."""
+    """In a thread that computes: let the event loop go first, and others in turn, unless its owner has credit left."""
     thread = _thread
     now_ns = time.perf_counter_ns()
-    pauses = LOOP.busy and now_ns >= thread.credit_ends_ns
+    if now_ns < thread.credit_ends_ns:
+        return
+    pauses = LOOP.busy
     if not pauses and now_ns < thread.works_until_ns and not (thread.has_turn and _turns.wanted):
         return
     if thread.has_turn:
@@ -177,5 +179,5 @@ def give_way() -> None:
                 time.sleep(PAUSE_S)
     finally:
         if thread.computes:
-            thread.has_turn = _turns.take(first=time.perf_counter_ns() < thread.credit_ends_ns)
+            thread.has_turn = _turns.take(first=False)
         thread.works_until_ns = time.perf_counter_ns() + WORK_NS

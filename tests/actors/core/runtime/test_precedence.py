@@ -160,6 +160,7 @@ async def test_a_thread_leaves_the_interpreter_at_times_while_the_loop_seems_to_
     assert not LOOP.busy
     doors: list[float] = []
     monkeypatch.setattr(time, "sleep", doors.append)
+    monkeypatch.setattr(precedence, "CREDIT_NS", 0)
 
     def long() -> None:
         until_ns = time.perf_counter_ns() + 3 * precedence.WORK_NS
