@@ -19,7 +19,7 @@ import trio
 
 from trunkline.actors.core.formulas.json_values import count_values, values_at_most
 from trunkline.actors.core.runtime.owner_shares import OwnerShares
-from trunkline.actors.core.runtime.precedence import computed, give_way
+from trunkline.actors.core.runtime.precedence import give_way
 from trunkline.actors.core.values.errors import Invalid, PayloadTooLarge
 from trunkline.http.calls.errors import UnsupportedMediaType
 from trunkline.http.calls.invalid_input import UNKNOWN, empty, invalid
@@ -52,9 +52,7 @@ async def decode_beside(decoder: Decoder | LateDecoder, body: bytes, values_max:
 
     Raises as `decode`, `PayloadTooLarge` for too many values, and `Overloaded` if too many bodies wait.
     """
-    return await turns().in_thread(
-        owner, lambda: computed(owner, partial(_decode_long, decoder, body, values_max))
-    )
+    return await turns().compute(owner, partial(_decode_long, decoder, body, values_max))
 
 
 def turns() -> OwnerShares:

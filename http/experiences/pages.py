@@ -13,7 +13,6 @@ from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.runtime.computing import give_up_if_cancelled
 from trunkline.actors.core.runtime.owner_shares import OwnerShares
-from trunkline.actors.core.runtime.precedence import computed
 from trunkline.actors.presentation.experience.rendering import RenderBounds, RenderingError, render
 from trunkline.actors.presentation.experience.replies import Page
 from trunkline.actors.presentation.experience.sites import Site, Sites
@@ -95,8 +94,8 @@ class Pages:
                 text = price.inline(work)
             except TakesLong:
                 owner = self._owner_of(site.application)
-                whole = partial(computed, owner, partial(price.whole, work, give_up_if_cancelled))
-                text = await self._threads.in_thread(owner, whole)
+                whole = partial(price.whole, work, give_up_if_cancelled)
+                text = await self._threads.compute(owner, whole)
         except RenderingError as error:
             raise PageProblem(str(error)) from None
         content_type = site.view_docs[page.id]["headers"].get("content-type") or _HTML

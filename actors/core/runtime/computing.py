@@ -19,7 +19,7 @@ from trunkline.actors.core.formulas import price
 from trunkline.actors.core.formulas.json_values import is_short, json_encoded, json_value
 from trunkline.actors.core.formulas.price import Budget, TakesLong
 from trunkline.actors.core.runtime.owner_shares import OwnerShares
-from trunkline.actors.core.runtime.precedence import computed, give_way
+from trunkline.actors.core.runtime.precedence import give_way
 
 THREADS_MAX: Final = 2
 """Threads at one time, half of them of one owner."""
@@ -43,14 +43,14 @@ async def in_thread(work: Callable[..., Any], *arguments: Any) -> Any:
     """Do the work in a thread, and return or raise what it does. Long work calls `give_up_if_cancelled` at times."""
     budget = price.current() or Budget()
     priced = partial(budget.in_thread, partial(work, *arguments), give_up_if_cancelled)
-    return await _threads().in_thread(budget.owner, lambda: computed(budget.owner, priced))
+    return await _threads().compute(budget.owner, priced)
 
 
 async def compute(budget: Budget, long: TakesLong) -> None:
     """Compute in a thread what did not fit into the event loop. Then the work that needs it can be begun again."""
     assert long.work is not None
     priced = partial(budget.compute_in_thread, long.work, give_up_if_cancelled)
-    await _threads().in_thread(budget.owner, lambda: computed(budget.owner, priced))
+    await _threads().compute(budget.owner, priced)
     budget.again()
 
 

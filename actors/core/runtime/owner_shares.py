@@ -16,10 +16,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Hashable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import trio
 
+from trunkline.actors.core.runtime.precedence import compute_in_turn
 from trunkline.actors.core.values.errors import Overloaded
 
 T = TypeVar("T")
@@ -149,6 +151,10 @@ class OwnerShares:
         """
         place: Any = _PlaceOfThread(self, owner)  # has what `CapacityLimiter` has for this
         return await trio.to_thread.run_sync(work, limiter=place, abandon_on_cancel=abandons)
+
+    async def compute(self, owner: Hashable, work: Callable[[], T]) -> T:
+        """Do work that computes in a thread, at a place, as `compute_in_turn` says."""
+        return await self.in_thread(owner, partial(compute_in_turn, owner, work))
 
     # Taking and leaving.
 

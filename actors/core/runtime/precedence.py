@@ -115,9 +115,9 @@ class _Thread(threading.local):
     computes = False
     """Whether it does work that computes."""
     has_turn = False
+    """Whether it is its turn; it may also compute without, if none was given in time."""
     credit_ends_ns = 0
     """Until when its work has credit, by `time.perf_counter_ns`."""
-
     works_until_ns = 0
     """How long it goes on without leaving the interpreter to the loop."""
 
@@ -128,7 +128,7 @@ _full_at_ns: dict[Hashable, int] = {}
 """When the credit of an owner is full again; of all others it is full now."""
 
 
-def computed(owner: Hashable, work: Callable[[], T]) -> T:
+def compute_in_turn(owner: Hashable, work: Callable[[], T]) -> T:
     """Do work that computes, in a thread: in turns with that of others, and with the credit of its owner.
 
     The work calls `give_way` at least once a millisecond. The time that it takes is charged to the owner.

@@ -26,7 +26,7 @@ import trio
 from trunkline.actors.core.runtime.actor import Actor, Stamp
 from trunkline.actors.core.runtime.mailbox import Mailbox, QueuedMessage
 from trunkline.actors.core.runtime.owner_shares import OwnerShares
-from trunkline.actors.core.runtime.precedence import computed, give_way
+from trunkline.actors.core.runtime.precedence import compute_in_turn, give_way
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.registry import Registry
 from trunkline.actors.core.runtime.revocations import Revocations
@@ -361,7 +361,7 @@ class System:
         payer = self.payer()
         async with self.reads.place(payer):
             return await self.store.read(
-                lambda snapshot: computed(payer, partial(query, snapshot)), on_step=on_step or give_way
+                lambda snapshot: compute_in_turn(payer, partial(query, snapshot)), on_step=on_step or give_way
             )
 
     def _open(self, ref: Ref, message: Message) -> Mailbox:

@@ -13,7 +13,7 @@ from tests.actors.core.runtime.test_loop_watch import watch
 from tests.patience import PATIENCE_S
 from trunkline.actors.core.runtime import computing, precedence
 from trunkline.actors.core.runtime.loop_watch import LoopWatch
-from trunkline.actors.core.runtime.precedence import LOOP, computed, give_way
+from trunkline.actors.core.runtime.precedence import LOOP, compute_in_turn, give_way
 
 __all__ = ["watch"]
 
@@ -82,7 +82,7 @@ async def test_work_of_an_owner_with_credit_does_not_pause(
     monkeypatch.setattr(precedence, "CREDIT_NS", round(PATIENCE_S * 1e9))  # however slow this machine is
     await trio.lowlevel.checkpoint()
     assert LOOP.busy
-    in_a_thread(lambda: computed("quiet", give_way))
+    in_a_thread(lambda: compute_in_turn("quiet", give_way))
     assert pauses == []
     in_a_thread(give_way)
     assert pauses, "work of nobody has none"
@@ -101,7 +101,7 @@ async def test_work_of_an_owner_who_has_used_the_credit_pauses(
             pass
         give_way()
 
-    in_a_thread(lambda: computed("greedy", longer_than_the_credit))
+    in_a_thread(lambda: compute_in_turn("greedy", longer_than_the_credit))
     assert pauses
     left_ns = precedence._full_at_ns["greedy"] - time.perf_counter_ns()
     assert left_ns <= precedence.CREDIT_NS / precedence.CREDIT_SHARE, (
@@ -109,13 +109,13 @@ async def test_work_of_an_owner_who_has_used_the_credit_pauses(
     )
     precedence._full_at_ns["greedy"] += round(PATIENCE_S * 1e9)
     pauses.clear()
-    in_a_thread(lambda: computed("greedy", give_way))
+    in_a_thread(lambda: compute_in_turn("greedy", give_way))
     assert pauses
 
 
 async def test_owners_whose_credit_is_full_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(precedence, "_full_at_ns", dict.fromkeys(range(1_024), 0))
-    computed("another", lambda: None)
+    compute_in_turn("another", lambda: None)
     assert list(precedence._full_at_ns) == ["another"]
 
 
@@ -134,13 +134,13 @@ async def test_threads_that_compute_take_turns_and_who_has_credit_comes_first(
         give_way()
         order.append("long again")
 
-    threads = [threading.Thread(target=computed, args=("greedy", long))]
+    threads = [threading.Thread(target=compute_in_turn, args=("greedy", long))]
     threads[0].start()
     assert begun.wait(PATIENCE_S)
     for owner in ("greedy", "quiet"):
         waiting = len(precedence._turns._waiting)
         threads.append(
-            threading.Thread(target=computed, args=(owner, lambda owner=owner: order.append(owner)))
+            threading.Thread(target=compute_in_turn, args=(owner, lambda owner=owner: order.append(owner)))
         )
         threads[-1].start()
         while len(precedence._turns._waiting) == waiting:
@@ -167,17 +167,17 @@ async def test_a_thread_leaves_the_interpreter_at_times_while_the_loop_seems_to_
         while time.perf_counter_ns() < until_ns:
             give_way()
 
-    in_a_thread(lambda: computed("anybody", long))
+    in_a_thread(lambda: compute_in_turn("anybody", long))
     assert set(doors) == {precedence.DOOR_S}
 
 
 async def test_work_that_keeps_its_turn_holds_nobody_up() -> None:
     """Such as work that waits for a disk."""
     goes_on = threading.Event()
-    waits = threading.Thread(target=computed, args=("slow disk", lambda: goes_on.wait(PATIENCE_S)))
+    waits = threading.Thread(target=compute_in_turn, args=("slow disk", lambda: goes_on.wait(PATIENCE_S)))
     waits.start()
-    in_a_thread(lambda: computed("another", give_way))
-    in_a_thread(lambda: computed("another", give_way))
+    in_a_thread(lambda: compute_in_turn("another", give_way))
+    in_a_thread(lambda: compute_in_turn("another", give_way))
     assert waits.is_alive()
     goes_on.set()
     waits.join(PATIENCE_S)
@@ -190,5 +190,5 @@ async def test_a_turn_ends_also_where_the_work_fails() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        computed("anybody", fails)
+        compute_in_turn("anybody", fails)
     assert not precedence._turns._taken
