@@ -177,25 +177,15 @@ class _Walker:
         """Wait for a step without the turn, at most until the deadline of the run."""
         run = self._run
         run.has_waited = True
-        run.share.leave()
-        try:
+        async with run.share.outside():
             with trio.move_on_at(run.deadline_s) as deadline:
                 output = await step
-        finally:
-            await self._enter_again()
         if deadline.cancelled_caught:
             raise _too_late()
         return output
 
-    async def _enter_again(self) -> None:
-        """Take the turn again, also if the run is cancelled: it is left where it was entered."""
-        with trio.CancelScope(shield=True):
-            await self._run.share.enter()
-
     async def _pause(self, node: int, payload: Any) -> None:
-        with trio.CancelScope(shield=True):
-            await self._run.share.pause()
-        await trio.lowlevel.checkpoint_if_cancelled()
+        await self._run.share.pause()
         if trio.current_time() > self._run.deadline_s:
             raise RunFailed(self._number, node, _too_late(), payload)
 

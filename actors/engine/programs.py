@@ -7,7 +7,6 @@ from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
-import trio
 
 from trunkline.actors.core.formulas import price
 from trunkline.actors.core.formulas.price import computed
@@ -121,12 +120,8 @@ class Programs:
                 with price.charged(budget):
                     return self.get(entry.application, entry.flow, version)
             except price.TakesLong as long:
-                share.leave()
-                try:
+                async with share.outside():
                     await compute(budget, long)
-                finally:
-                    with trio.CancelScope(shield=True):
-                        await share.enter()
 
     def custom_node(self, application: bytes, flow: bytes, version: str | None) -> CustomNode | None:
         """The custom node, in the version of this name, or in its default version; None if there is none."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable
+from contextlib import asynccontextmanager
 from typing import Final
 
 import trio
@@ -72,8 +73,21 @@ class Share:
     async def pause(self) -> None:
         """Let the rest of the server work, and the other runs.
 
-        While the rest is busy, runs get a fifth of the time: what devices send goes first.
+        While the rest is busy, runs get a fifth of the time: what devices send goes first. If this is cancelled, the
+        turn is taken again before: it is left where it was entered.
         """
         self._pass_on()
-        await yield_loop(OTHERS_NS)
-        await self.enter()
+        with trio.CancelScope(shield=True):
+            await yield_loop(OTHERS_NS)
+            await self.enter()
+        await trio.lowlevel.checkpoint_if_cancelled()
+
+    @asynccontextmanager
+    async def outside(self) -> AsyncIterator[None]:
+        """Leave the turn meanwhile. It is taken again also if the caller is cancelled: it is left where entered."""
+        self.leave()
+        try:
+            yield
+        finally:
+            with trio.CancelScope(shield=True):
+                await self.enter()
