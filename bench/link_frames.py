@@ -1,4 +1,4 @@
-"""The frames of the device link, as a client writes and reads them (docs/device-link.md).
+"""The frames of the device link, as a client writes and reads them (docs/reference/device-link.md).
 
 Owns both forms, CBOR and JSON. Does not own numbers of frames (`link_queue`), nor a connection.
 """

@@ -1,1 +1,1 @@
-"""The device link: WebSocket connections that devices keep (docs/device-link.md)."""
+"""The device link: WebSocket connections that devices keep (docs/reference/device-link.md)."""

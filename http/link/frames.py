@@ -1,4 +1,4 @@
-"""The frames that clients of the link send, decoded (docs/device-link.md).
+"""The frames that clients of the link send, decoded (docs/reference/device-link.md).
 
 Owns their form: whatever is wrong with it is `Malformed`, and says where. Does not own what the values mean, which the
 device knows (`actors/fleet/devices/`), nor when a frame may come (`session.py`).

@@ -1,7 +1,7 @@
 """The Prometheus metrics, read at each scrape from counters that exist anyway.
 
 They cost the handling of calls nothing more: the actors, the journal and the dispatcher count plain integers.
-`docs/operations.md` lists every metric, and a test compares the two.
+`docs/reference/metrics.md` lists every metric, and a test compares the two.
 """
 
 from __future__ import annotations

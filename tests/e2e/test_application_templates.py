@@ -182,7 +182,7 @@ def test_categories_that_do_not_fit_refuse_the_start(tmp_path: Path) -> None:
 
 
 def test_the_template_of_the_documentation_fits(checkout: Path, tmp_path: Path) -> None:
-    text = (checkout / "docs/operations.md").read_text()
+    text = (checkout / "docs/guides/applications.md").read_text()
     blocks = re.findall(r"^```json\n(.*?)^```$", text, re.M | re.S)
     (shown,) = [each for each in blocks if '"resources"' in each]
     catalogue: Catalogue = load_catalogue(folder(tmp_path, shown), Limits())

@@ -1,4 +1,4 @@
-"""The calls of docs/api.md that are there to be copied work as they stand, in every shell and language they are for."""
+"""The calls to copy of docs/guides/api.md work as they stand, in every shell and language they are for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from tests.e2e.shells import SHELLS, pasted, path_with_curl, with_owner
 pytestmark = pytest.mark.slow
 
 
-def blocks(checkout: Path, language: str, page: str = "api.md", title: str = "Calls to copy") -> list[str]:
+def blocks(
+    checkout: Path, language: str, page: str = "guides/api.md", title: str = "Calls to copy"
+) -> list[str]:
     """The blocks of a section in a language, in order."""
     section = (checkout / "docs" / page).read_text("utf-8").partition(f"\n## {title}\n")[2]
     return re.findall(rf"^```{language}\n(.*?)^```$", section.partition("\n## ")[0], re.M | re.S)
@@ -24,7 +26,7 @@ def blocks(checkout: Path, language: str, page: str = "api.md", title: str = "Ca
 async def test_the_calls_to_copy_work_as_they_stand(tmp_path: Path, checkout: Path) -> None:
     path = path_with_curl(tmp_path)
     *calls, watch = blocks(checkout, "sh")
-    (queries,) = blocks(checkout, "sh", "query.md", "In a URL")
+    (queries,) = blocks(checkout, "sh", "reference/query.md", "In a URL")
     programs = {"call.py": (sys.executable, blocks(checkout, "python"))}
     if (node := shutil.which("node")) is not None:
         programs["call.mjs"] = (node, blocks(checkout, "js"))

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 async def test_the_tutorial_works_as_it_stands(tmp_path: Path, checkout: Path) -> None:
     """From nothing to a chart, an event and an export; the chart is the picture that the page shows."""
-    text = (checkout / "docs" / "tutorial.md").read_text("utf-8")
+    text = (checkout / "docs" / "guides" / "first-steps.md").read_text("utf-8")
     program = "\n\n".join(re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S))
     (start,) = re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S)
     (port,) = re.findall(r"--port (\d+)", start)

@@ -245,23 +245,17 @@ def packages() -> str:
 # The documents.
 
 BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
-    "docs/api.md": {
-        "routes": routes,
-        "parameters": parameters,
-        "roles": roles,
-        "acting later": acting_later,
-        "lists": lists,
-        "types of nodes": node_types,
-    },
-    "docs/query.md": {"places": places, "fields": fields},
-    "docs/architecture.md": {"packages": packages, "errors": error_table, "server bounds": server_bounds},
-    "docs/bundles.md": {"portable": portable, "not portable": not_portable},
-    "docs/operations.md": {
-        "commands": operator_tables.commands,
-        "settings": operator_tables.settings,
-        "limits": operator_tables.limits,
-        "metrics": operator_tables.metrics,
-    },
+    "docs/reference/operations.md": {"routes": routes, "parameters": parameters, "lists": lists},
+    "docs/reference/rights.md": {"roles": roles, "acting later": acting_later},
+    "docs/reference/nodes.md": {"types of nodes": node_types},
+    "docs/reference/errors.md": {"errors": error_table},
+    "docs/reference/query.md": {"places": places, "fields": fields},
+    "docs/architecture.md": {"packages": packages, "server bounds": server_bounds},
+    "docs/reference/bundles.md": {"portable": portable, "not portable": not_portable},
+    "docs/reference/commands.md": {"commands": operator_tables.commands},
+    "docs/reference/settings.md": {"settings": operator_tables.settings},
+    "docs/reference/limits.md": {"limits": operator_tables.limits},
+    "docs/reference/metrics.md": {"metrics": operator_tables.metrics},
 }
 """For each document its tables, by name."""
 

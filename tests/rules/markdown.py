@@ -23,6 +23,11 @@ def codes(names: Sequence[str]) -> str:
     return ", ".join(map(code, names))
 
 
+def anchor(heading: str) -> str:
+    """The anchor of a heading, as code hosts make it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
 def first_sentence(doc: str | None) -> str:
     """The first sentence of a docstring."""
     return re.split(r"(?<=\.) ", first_paragraph(doc))[0]

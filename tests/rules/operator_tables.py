@@ -10,13 +10,14 @@ import dataclasses
 import tempfile
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import starmap
 from pathlib import Path
 from typing import Any, Final
 
 import trio
 import typer
 
-from tests.rules.markdown import code, codes, first_paragraph, table
+from tests.rules.markdown import anchor, code, codes, first_paragraph, table
 from trunkline.actors import boot
 from trunkline.actors.catalogue import JOB_KINDS
 from trunkline.actors.core.values.structs import Message
@@ -60,7 +61,9 @@ configured."""
 
 def commands() -> str:
     """Every command with its arguments and options."""
-    return "\n\n".join(part for name, command in command_tree() for part in _command_section(name, command))
+    contents = "\n".join(f"- [`{title}`](#{anchor(title)})" for title in starmap(_usage, command_tree()))
+    sections = (part for name, command in command_tree() for part in _command_section(name, command))
+    return "\n\n".join([contents, *sections])
 
 
 def command_tree() -> Iterator[tuple[str, Any]]:
@@ -78,12 +81,15 @@ def command_tree() -> Iterator[tuple[str, Any]]:
 
 
 def _command_section(name: str, command: Any) -> Iterator[str]:
-    arguments = [each for each in command.params if each.param_type_name == "argument"]
-    usage = " ".join([name, *(_argument(each) for each in arguments)])
-    yield f"### `{usage}`"
+    yield f"## `{_usage(name, command)}`"
     yield first_paragraph(command.help)
     if command.params:
         yield table(("Name", "Default", "Meaning"), (_param_row(each) for each in command.params))
+
+
+def _usage(name: str, command: Any) -> str:
+    arguments = (each for each in command.params if each.param_type_name == "argument")
+    return " ".join([name, *map(_argument, arguments)])
 
 
 def _argument(param: Any) -> str:

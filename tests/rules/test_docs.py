@@ -19,6 +19,7 @@ import pytest
 import typer
 
 from tests.rules import doc_tables, operator_tables
+from tests.rules.markdown import anchor
 from trunkline.actors.core.query.compile import LOGICAL, compile_query
 from trunkline.actors.core.query.conditions import ID_OPERATORS, OPERATORS
 from trunkline.actors.fleet.devices.record.messages import DevicePage
@@ -31,8 +32,9 @@ from trunkline.limits.settings import CONFIG_VARIABLE, ENV_PREFIX, TABLES, Setti
 from trunkline.limits.table import Limits
 
 README: Final = "README.md"
-API, ARCHITECTURE, OPERATIONS = "docs/api.md", "docs/architecture.md", "docs/operations.md"
-QUERY: Final = "docs/query.md"
+ARCHITECTURE: Final = "docs/architecture.md"
+REFERENCE: Final = "docs/reference"
+QUERY: Final = "docs/reference/query.md"
 
 TRY_IT: Final = "python3 -m venv .venv && .venv/bin/pip install -q . && .venv/bin/trunkline serve --demo"
 TEST_IT: Final = "python3 -m venv .venv && .venv/bin/pip install -q -e '.[dev]' && .venv/bin/pytest"
@@ -70,14 +72,14 @@ def undocumented(text: str, names: Iterator[str]) -> list[str]:
 
 def test_every_route_is_documented(documents: dict[str, str]) -> None:
     names = (name for route in TABLE.routes for name in (route.operation, route.path))
-    assert undocumented(documents[API], names) == []
+    assert undocumented(documents[f"{REFERENCE}/operations.md"], names) == []
 
 
 def test_every_command_and_option_is_documented(documents: dict[str, str]) -> None:
-    text = documents[OPERATIONS]
+    text = documents[f"{REFERENCE}/commands.md"]
     lacking = []
     for path, command in operator_tables.command_tree():
-        section = text.partition(f"### `{path}")[2].partition("\n### ")[0]
+        section = text.partition(f"## `{path}")[2].partition("\n## ")[0]
         lacking += [
             f"{path} {name}" for name in options_of(command) if not re.search(rf"[`/]{name}\b", section)
         ]
@@ -88,22 +90,20 @@ def test_every_command_and_option_is_documented(documents: dict[str, str]) -> No
 def test_every_setting_is_documented(documents: dict[str, str]) -> None:
     names = [name for name in Settings.__dataclass_fields__ if name not in TABLES]
     both = (given for name in names for given in (name, ENV_PREFIX + name.upper()))
-    assert undocumented(documents[OPERATIONS], both) == []
+    assert undocumented(documents[f"{REFERENCE}/settings.md"], both) == []
 
 
 def test_every_limit_is_documented(documents: dict[str, str]) -> None:
-    assert undocumented(documents[OPERATIONS], iter(Limits.__dataclass_fields__)) == []
+    assert undocumented(documents[f"{REFERENCE}/limits.md"], iter(Limits.__dataclass_fields__)) == []
 
 
 def test_every_metric_is_documented(documents: dict[str, str]) -> None:
-    assert (
-        undocumented(documents[OPERATIONS], (name for name, _, _ in operator_tables.metrics_of_a_server()))
-        == []
-    )
+    names = (name for name, _, _ in operator_tables.metrics_of_a_server())
+    assert undocumented(documents[f"{REFERENCE}/metrics.md"], names) == []
 
 
 def test_the_error_table_is_that_of_the_code(documents: dict[str, str]) -> None:
-    section = documents[ARCHITECTURE].partition("\n## Errors\n")[2].partition("\n## ")[0]
+    section = documents[f"{REFERENCE}/errors.md"]
     found = {type: int(status) for status, type in re.findall(r"^\| (\d{3}) \| `(\w+)` \|", section, re.M)}
     assert found == STATUS | ENGINE_STATUS
 
@@ -251,7 +251,7 @@ def test_every_file_that_is_named_exists(
 def test_every_link_leads_somewhere(checkout: Path, documents: dict[str, str]) -> None:
     broken = []
     for document, text in documents.items():
-        for target in re.findall(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)", text):
+        for target in re.findall(r"\]\(([^)\s]+)\)", without_blocks(text)):
             if re.match(r"https?://", target):
                 continue
             path, _, anchor = target.partition("#")
@@ -264,6 +264,17 @@ def test_every_link_leads_somewhere(checkout: Path, documents: dict[str, str]) -
 def test_every_document_can_be_reached_from_the_readme(documents: dict[str, str]) -> None:
     linked = set(re.findall(r"\]\(([\w./-]+\.md)", documents[README]))
     assert set(documents) - linked == {README}
+
+
+def test_every_section_is_two_clicks_from_the_readme(documents: dict[str, str]) -> None:
+    """The README links to each document (above), and each document of several sections begins with links to all."""
+    lacking = []
+    for document, text in documents.items():
+        contents, *sections = re.split(r"^## ", without_blocks(text), flags=re.M)
+        titles = [section.partition("\n")[0] for section in sections]
+        if document not in (README, "CHANGELOG.md") and len(titles) > 1:
+            lacking += [f"{document}: {each}" for each in titles if f"](#{anchor(each)})" not in contents]
+    assert lacking == [], "add them to the contents of the document"
 
 
 # Style.
@@ -297,7 +308,7 @@ def options_of(command: Any) -> list[str]:
 def calls_of_the_command_line(documents: dict[str, str]) -> Iterator[tuple[str, str]]:
     """Every call of `trunkline` in a code block, with its document."""
     for document, text in documents.items():
-        prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+        prose = without_blocks(text)
         blocks = "\n".join(re.findall(r"^```(?:sh|console)\n(.*?)^```$", text, re.M | re.S))
         for call in re.findall(r"`(trunkline [^`]+)`", prose) + re.findall(
             r"(?:^|[ /])(trunkline [a-z].*)$", blocks, re.M
@@ -305,7 +316,12 @@ def calls_of_the_command_line(documents: dict[str, str]) -> Iterator[tuple[str, 
             yield document, call
 
 
+def without_blocks(text: str) -> str:
+    """A document without its blocks of code."""
+    return re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+
+
 def anchors(text: str) -> set[str]:
-    """The anchors of a document's headings, as code hosts make them."""
-    headings = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.M)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    """The anchors of a document's headings."""
+    headings = re.findall(r"^#+ (.+)$", without_blocks(text), re.M)
+    return set(map(anchor, headings))

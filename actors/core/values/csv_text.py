@@ -1,6 +1,6 @@
 """CSV as this server writes it, and what is wrong with CSV that it reads: RFC 4180, and safe to open in a spreadsheet.
 
-All exports have the same form; `docs/api.md` describes it for users:
+All exports have the same form; `docs/guides/api.md` describes it for users:
 
 - UTF-8 without a byte order mark; lines end with CR LF; the first line has the names of the columns.
 - Null is an empty field. An empty text is `""`, which differs from null.

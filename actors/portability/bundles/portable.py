@@ -1,4 +1,4 @@
-"""The format of a bundle: a zip with the resources of one application. `docs/bundles.md` describes it for people.
+"""The format of a bundle: a zip with the resources of one application (docs/reference/bundles.md).
 
 Entries of the zip:
 

@@ -1,4 +1,4 @@
-"""The device link, one WebSocket connection that a device keeps (docs/device-link.md)."""
+"""The device link, one WebSocket connection that a device keeps (docs/reference/device-link.md)."""
 
 from __future__ import annotations
 

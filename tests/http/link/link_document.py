@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import cbor2
 import pycddl
 
-DOCUMENT: Final = Path(__file__).parents[3] / "docs" / "device-link.md"
+DOCUMENT: Final = Path(__file__).parents[3] / "docs" / "reference" / "device-link.md"
 _CDDL = re.compile(r"```cddl\n(.*?)```", re.DOTALL)
 _EXAMPLE = re.compile(r"\*\*(.*?)\*\* \(from the (client|server)\)\n\n`(.*?)`\n\n```hex\n(.*?)```", re.DOTALL)
 RULES: Final = {

@@ -1,4 +1,4 @@
-"""docs/device-link.md: its examples are frames of its CDDL, and frames of this server."""
+"""docs/reference/device-link.md: its examples are frames of its CDDL, and frames of this server."""
 
 from __future__ import annotations
 
