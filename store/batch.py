@@ -11,7 +11,7 @@ no more, and because one dict can be merged into another without a loop in Pytho
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 from trunkline.store.counters import merge_increments
 from trunkline.store.keys import (
@@ -38,17 +38,22 @@ _DATA = (RECORDS, ROWS)
 _MARKERS = (PURGE_PREFIX, SWEEP_PREFIX, FLOW_SWEEP_PREFIX)
 
 
+Completes = Literal["deletion", "stored"] | None
+"""What a batch is the rest of: a deletion, or something else that is stored already. None: it stands alone."""
+
+
 class Batch:
     """Puts, deletes, increments of counters and reports of devices that are committed together.
 
     `writes` holds the value of each key of each database (None: delete it), `increments` those of counters, `reports`
     what devices reported, in order (`arrivals.py`). With `moves_counts` the latest payload counts of applications are
-    moved from ARRIVALS to COUNTS. A batch that `frees_pages` may use the reserve of a full disk, as one that deletes.
+    moved from ARRIVALS to COUNTS. `completes` says what the batch is a part of, on which its right to the reserve of
+    a full disk depends.
     """
 
     __slots__ = (
+        "completes",
         "deletes",
-        "frees_pages",
         "increments",
         "moves_counts",
         "removals",
@@ -62,7 +67,7 @@ class Batch:
         self.increments: dict[str, dict[bytes, dict[str, int]]] = {}
         self.reports: dict[bytes, Reports] = {}
         self.moves_counts = False
-        self.frees_pages = False
+        self.completes: Completes = None
         self.deletes = False
         self.removals = 0
         """The reports that remove something."""
@@ -194,9 +199,7 @@ class Batch:
                 merge_increments(increments, key, counts)
 
     def mostly_deletes(self) -> bool:
-        """Whether the batch deletes at least as many keys as it puts, or is written to free pages."""
-        if self.frees_pages:
-            return True
+        """Whether the batch deletes at least as many keys as it puts."""
         if not self.deletes:
             return False
         values = [value for writes in self.writes.values() for value in writes.values()]
@@ -206,6 +209,8 @@ class Batch:
 
     def deletes_data(self) -> bool:
         """Whether the batch deletes a record or a row, or marks what is to be deleted, whatever else it writes."""
+        if self.completes == "deletion":
+            return True
         if self.deletes and any(None in self.writes.get(db, {}).values() for db in _DATA):
             return True
         return any(

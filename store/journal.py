@@ -130,9 +130,11 @@ class Journal:
         self._bytes_max = bytes_max
         self._batches_max = batches_max
         self._sync_delay_s = sync_delay_s
-        self._reserve = Reserve(memory_map, monotonic_s)
+        self._reserve = Reserve(memory_map, arrivals, monotonic_s)
         self.follower: Callable[[Chunk], None] = lambda _chunk: None
         """Called with the reports of each commit, after the callbacks of `Group.then` and before all watchers."""
+        self.on_full: Callable[[], None] = lambda: None
+        """Called when a batch is refused because the disk or the quota has no room for it."""
         self._failing = False
         self._reads_ended = trio.lowlevel.ParkingLot()
         self._overlay = Overlay()
@@ -338,6 +340,7 @@ class Journal:
         """Return a failed group for a refused batch. The epoch is increased, so that its actor reloads."""
         self.statistics.refused += 1
         self.epoch += 1
+        self.on_full()
         group = Group()
         group.finish(StoreFull("The disk or the quota of the store is full. Only what deletes is stored."))
         return group

@@ -3,7 +3,8 @@
 LMDB never changes a page in place, so it needs new pages even to delete. If a disk or a quota were filled to the last
 byte by ordinary commits, nothing could ever be deleted. So the file is kept longer than its used part, with blocks
 that the file system has allocated; and if the disk or the quota leaves no more room, ordinary commits are admitted
-only as far as they leave the reserve untouched. Room is what was never used, and the pages that are free.
+only as far as they leave the reserve untouched, and beside it as much as the arrivals have: those are written into runs
+before their segments are deleted, also on a full disk. Room is what was never used, and the pages that are free.
 
 Owns that decision. Does not own the file itself (`memory_map.py`) nor which commits delete (`batch.py`). On a file
 system that writes in other blocks what is overwritten (btrfs, ZFS), allocated blocks are no promise.
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from typing import Final
 
 from trunkline.store import pages
+from trunkline.store.arrivals import Arrivals
 from trunkline.store.batch import Batch
 from trunkline.store.directory import DATA_FILE
 from trunkline.store.errors import StoreError, StoreFull, translate
@@ -44,6 +46,7 @@ class Reserve:
 
     __slots__ = (
         "_allocated_bytes",
+        "_arrivals",
         "_deleted_bytes",
         "_file",
         "_lengthened_s",
@@ -57,8 +60,9 @@ class Reserve:
         "tight",
     )
 
-    def __init__(self, memory_map: MemoryMap, monotonic_s: Callable[[], float]) -> None:
+    def __init__(self, memory_map: MemoryMap, arrivals: Arrivals, monotonic_s: Callable[[], float]) -> None:
         self._map = memory_map
+        self._arrivals = arrivals
         self._file = memory_map.path / DATA_FILE
         self._monotonic_s = monotonic_s
         self._allocated_bytes = 0
@@ -87,21 +91,31 @@ class Reserve:
     def admits(self, batch: Batch) -> bool:
         """Whether a batch leaves enough of the reserve, beside all admitted before it.
 
-        What mostly deletes may use all of it. Half of it is for the deletion of a single thing, which may write more
-        than it deletes: a device is kept as a deleted one, and an emptied table is swept later.
+        What mostly deletes may use all of it. Three quarters of it are for the deletion of a single thing, which may
+        write more than it deletes: a device is kept as a deleted one, and an emptied table is swept later. Half of it,
+        and the room that the arrivals need, is for what completes something that is stored: what settles the arrivals,
+        and the entry of a call in an audit log. Everything else leaves both. Reports are counted twice: they are
+        written again when they are settled.
         """
         if batch.mostly_deletes():
             return True
-        share = 2 if batch.deletes_data() else 1
-        if not self._fits(batch.size_bytes, share) and self._monotonic_s() >= self._looked_s + RETRY_S:
+        kept_bytes = self._reserve_bytes - self._deleted_bytes
+        size_bytes = batch.size_bytes
+        if batch.deletes_data():
+            kept_bytes //= 4
+        elif batch.completes is not None:
+            kept_bytes //= 2
+        else:
+            kept_bytes += self._arrivals.size_bytes
+            size_bytes *= 2 if batch.reports else 1
+        if not self._fits(size_bytes, kept_bytes) and self._monotonic_s() >= self._looked_s + RETRY_S:
             self.look()
-        if not self._fits(batch.size_bytes, share):
+        if not self._fits(size_bytes, kept_bytes):
             return False
-        self._spent_bytes += batch.size_bytes
+        self._spent_bytes += size_bytes
         return True
 
-    def _fits(self, size_bytes: int, share: int) -> bool:
-        kept_bytes = (self._reserve_bytes - self._deleted_bytes) // share
+    def _fits(self, size_bytes: int, kept_bytes: int) -> bool:
         return not self.tight or self._room_bytes - self._spent_bytes - size_bytes >= kept_bytes
 
     def look(self) -> None:
@@ -112,11 +126,12 @@ class Reserve:
         reserve_bytes = max(RESERVE_BYTES_MIN, min(used_bytes, RESERVE_BYTES_MAX))
         if quota_bytes is not None:
             reserve_bytes = min(reserve_bytes, quota_bytes // 4)
-        enough_bytes = used_bytes + reserve_bytes + reserve_bytes // 2
+        unsettled_bytes = self._arrivals.size_bytes
+        enough_bytes = used_bytes + unsettled_bytes + reserve_bytes + reserve_bytes // 2
         now_s = self._monotonic_s()
         if self._allocated_bytes < enough_bytes and (not self.tight or now_s >= self._lengthened_s + RETRY_S):
             self._lengthened_s = now_s  # a file system that is full may take long to say so
-            wanted_bytes = used_bytes + 2 * reserve_bytes
+            wanted_bytes = used_bytes + unsettled_bytes + 2 * reserve_bytes
             if quota_bytes is not None:
                 wanted_bytes = min(wanted_bytes, quota_bytes)
             self._allocated_bytes = self._lengthen(used_bytes, wanted_bytes)

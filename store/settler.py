@@ -45,6 +45,8 @@ BACKLOG_WINDOWS: Final = 4
 """With so many windows there is no rest between steps, and they are longer."""
 STEP_BEHIND_S: Final = 0.05
 """The longest of these."""
+FULL_SETTLE_S: Final = 2.0
+"""So soon everything is settled when the disk has no room: runs take less than segments, and deleted reports none."""
 RETRY_S: Final = 1.0
 BUSY_S: Final = 0.02
 WIPED_KEYS: Final = 1000
@@ -70,6 +72,7 @@ class Settler:
         self.now_s = time.perf_counter
         """The clock that bounds a step."""
         self._working = trio.Lock()
+        self._waiting = trio.CancelScope()
         self._merge: Merge | None = None
         """The merge that is going on."""
         self._step_s = STEP_S
@@ -81,17 +84,21 @@ class Settler:
 
     async def run(self) -> None:
         """Pack, settle and merge until cancelled."""
+        self._store.journal.on_full = self._settle_soon
         window, deadline_s = None, 0.0
         while True:
             async with self._working:
                 await self._settle_closed()
             if window is not self._arrivals.windows[-1]:
                 window, deadline_s = self._arrivals.windows[-1], trio.current_time() + self._settle_s
-            with trio.move_on_at(deadline_s) as waiting:
+            with trio.move_on_at(deadline_s) as self._waiting:
                 await self._arrivals.wait_due()
-            if waiting.cancelled_caught:
+            if self._waiting.cancelled_caught:
                 await self.settle_all()
                 window = None  # an empty one stays
+
+    def _settle_soon(self) -> None:
+        self._waiting.deadline = min(self._waiting.deadline, trio.current_time() + FULL_SETTLE_S)
 
     async def settle_all(self) -> None:
         """Bring everything that has arrived into runs. If nothing has, delete what is kept of settled windows."""
@@ -100,7 +107,7 @@ class Settler:
             await self._pack(close=True)
             await self._settle_closed()
             if is_idle:
-                batch = freeing_batch()
+                batch = settling_batch()
                 self._delete_segments(batch, self._arrivals.settled_seq)
                 await self._commit(batch)
 
@@ -177,7 +184,7 @@ class Settler:
             arrivals.close_window()
         chunks = arrivals.unpacked[:]
         if chunks:
-            batch = freeing_batch()
+            batch = settling_batch()
             batch.moves_counts = True
             if arrivals.unpacked_bytes > INLINE_BYTES:
                 segment = await trio.to_thread.run_sync(packed, chunks)
@@ -197,7 +204,7 @@ class Settler:
             before = runs_of(snapshot)
         number = max((run.number for run in before), default=0) + 1
         rows, first_ms, last_ms = 0, keys.TIME_MS_MAX, 0
-        batch, began_s = freeing_batch(), self.now_s()
+        batch, began_s = settling_batch(), self.now_s()
         # Until all of it is written, the run may have points of any time.
         batch.put(keys.META, keys.RUNS_KEY, encoded_runs([*before, Run(number, 0, 0, keys.TIME_MS_MAX)]))
         for device in sorted(window.buffers):
@@ -206,7 +213,7 @@ class Settler:
             if is_wiped:
                 await self.finish_step(batch, began_s)
                 await self._wipe(device, [run.number for run in before])
-                batch, began_s = freeing_batch(), self.now_s()
+                batch, began_s = settling_batch(), self.now_s()
             head = self._head_after(device, found)
             if head is not None:
                 batch.put(keys.TIMELINE, keys.head_key(device), head)
@@ -221,7 +228,7 @@ class Settler:
             # has few bytes, and a commit changes about ten pages more than it fills.
             if batch.size_bytes > STEP_BYTES:
                 await self.finish_step(batch, began_s)
-                batch, began_s = freeing_batch(), self.now_s()
+                batch, began_s = settling_batch(), self.now_s()
             elif self.now_s() - began_s > self._step_s:
                 await self._rest(self.now_s() - began_s)
                 began_s = self.now_s()
@@ -252,7 +259,7 @@ class Settler:
         places = [(keys.RUNS, keys.run_prefix(run) + device) for run in runs]
         for db, prefix in [*places, (keys.TIMELINE, device)]:
             while True:
-                batch, began_s = freeing_batch(), self.now_s()
+                batch, began_s = settling_batch(), self.now_s()
                 with self.read() as snapshot:
                     for key in islice(snapshot.keys(db, prefix, keys.prefix_end(prefix)), WIPED_KEYS):
                         batch.delete(db, bytes(key))
@@ -266,7 +273,7 @@ class Settler:
         """Bring some points of adjacent runs into the oldest one of them; False if runs are few enough of each size."""
         with self.read() as snapshot:
             runs = runs_of(snapshot)
-        batch, began_s = freeing_batch(), self.now_s()
+        batch, began_s = settling_batch(), self.now_s()
         merge = self._merge
         if merge is None:
             group = due_group(runs)
@@ -297,8 +304,8 @@ class Settler:
         return True
 
 
-def freeing_batch() -> Batch:
-    """A batch that writes something so that more can be deleted, so it may use the reserve of a full disk."""
+def settling_batch() -> Batch:
+    """A batch that settles what is stored, for which the reserve of a full disk has room."""
     batch = Batch()
-    batch.frees_pages = True
+    batch.completes = "stored"
     return batch

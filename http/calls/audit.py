@@ -45,6 +45,8 @@ HIDDEN: Final = "***"
 _OMITTED: Final = "omitted"
 _LOOKED_THROUGH: Final = 4
 """A body that is so many times as long as an entry may be is not looked through for what is left out of it."""
+_DELETIONS: Final = frozenset({"delete", "removeData", "truncate"})
+"""The actions that make room, so that their entries may use the room for deletions."""
 SECRET: Final = re.compile(r"password|secret|token|passphrase|privatekey|sslkey|credential|code$|hash$", re.I)
 _SECONDARY_TARGETS: Final = frozenset(get_args(SecondaryTarget))
 
@@ -130,7 +132,11 @@ async def _add(call: Call, owner: _Owner, before: Json | None, status: int, show
         response_status=status,
         response_body=_kept(shown, bytes_max),
     )
-    await call.service.system.ask(Ref("auditLog", ROOT, owner.owner), AddEntry(entry=entry))
+    add = AddEntry(
+        entry=entry,
+        completes=None if status >= 400 else "deletion" if action in _DELETIONS else "stored",
+    )
+    await call.service.system.ask(Ref("auditLog", ROOT, owner.owner), add)
 
 
 def _owner_of_path(call: Call) -> _Owner | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,14 +14,17 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
 from tests.patience import PATIENCE_S
-from trunkline.store.batch import Batch
+from trunkline.store import codec
+from trunkline.store.batch import Batch, Completes
 from trunkline.store.env import Store
-from trunkline.store.errors import StoreFull
+from trunkline.store.errors import StoreError, StoreFull
 from trunkline.store.journal import Group
 from trunkline.store.keys import INDEXES, RECORDS, UNIQUE
 from trunkline.store.reserve import RESERVE_BYTES_MIN, RETRY_S
+from trunkline.store.settler import FULL_SETTLE_S, Settler
 
 pytestmark = pytest.mark.disk
 
@@ -182,6 +187,79 @@ def test_at_the_quota_what_writes_is_refused_before_it_costs_anything(small: Sto
     assert small.journal.pending_batches == 0
     assert small.journal.epoch == epoch + 1, "its actor has to reload"
     assert small.journal.statistics.failures == failures
+
+
+def test_what_completes_something_finds_room_when_nothing_new_does(small: Store) -> None:
+    stored = fill(small)
+
+    def completed(completes: Completes) -> int:
+        nonlocal stored
+        first = stored
+        while True:
+            batch = record(stored)
+            batch.completes = completes
+            if committed(small, batch).error is not None:
+                return stored - first
+            stored += 1
+
+    assert completed(None) == 0
+    assert completed("stored") > 10, "half of the reserve"
+    assert completed("stored") == 0
+    assert completed("deletion") > 5, "a quarter more"
+    for number in range(stored):
+        assert committed(small, removal(number)).error is None
+    assert file_bytes(small) <= QUOTA
+
+
+def reports(device: int, time_ms: int) -> Batch:
+    """A report that can hardly be compressed."""
+    batch = Batch()
+    value = random.Random(time_ms).randbytes(4000)
+    batch.report(bytes([device]) * 12, time_ms, codec.encode({0: value}))
+    return batch
+
+
+async def test_reports_that_were_removed_make_room_soon(
+    open_store: Callable[..., Store], autojump_clock: trio.testing.MockClock
+) -> None:
+    """What has arrived is deleted when it is settled, which takes room itself. On a full disk that is soon."""
+    quota = 4 * QUOTA
+    small = open_store(
+        map_size_bytes=quota, store_size_max_bytes=quota, monotonic_s=autojump_clock.current_time
+    )
+    settler = Settler(small, lambda ahead: ahead.head or b"\x80", 3600.0)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(small.journal.run)
+        nursery.start_soon(settler.run)
+        stored = 0
+        while (await outcome(small, reports(stored % 2, stored))) is None:
+            stored += 1
+        assert stored > 100
+        await trio.sleep(3 * FULL_SETTLE_S)
+        wipe = Batch()
+        wipe.report_wiped(bytes([0]) * 12)
+        assert await outcome(small, wipe) is None
+        began_s = trio.current_time()
+        again = stored
+        while again < stored + stored // 4:
+            if await outcome(small, reports(1, again)) is None:
+                again += 1
+            else:
+                await trio.sleep(RETRY_S)
+            assert trio.current_time() < began_s + 60
+        nursery.cancel_scope.cancel()
+    with small.snapshot() as snapshot:
+        assert sum(map(len, snapshot.points(bytes([0]) * 12))) == 0
+        assert sum(map(len, snapshot.points(bytes([1]) * 12))) == stored // 2 + again - stored
+    assert file_bytes(small) <= quota
+
+
+async def outcome(store: Store, batch: Batch) -> StoreError | None:
+    """The error of the commit of a batch."""
+    group = store.journal.submit(batch)
+    with contextlib.suppress(StoreError):
+        await group.wait()
+    return group.error
 
 
 @pytest.mark.slow

@@ -42,6 +42,7 @@ class AuditLog(Actor):
         doc = {"creationDate": now_ms, **msgspec.to_builtins(message.entry)}
         self._remove_old(now_ms, REMOVED_PER_ENTRY, added=1)
         records.write(self, AUDIT_ENTRY, self.ref.id, id, None, doc)
+        self.writes().completes = message.completes
         return Created(id)
 
     def on_expire_entries(self, message: ExpireEntries) -> list[int]:

@@ -12,6 +12,7 @@ from trunkline.actors.core.records.kind import Kind
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.values.structs import Body, Message, View
 from trunkline.actors.core.values.terms import Id, IsoTime, Links, QueryTime, SortDirection
+from trunkline.store.batch import Completes
 
 AUDIT_ENTRY: Final = Kind(
     name="auditLog",
@@ -168,9 +169,14 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
 
 
 class AddEntry(Message, frozen=True):
-    """Add an entry to the audit log."""
+    """Add an entry to the audit log.
+
+    `completes` says what the call has done: the entry is stored also where a full disk has room for nothing new,
+    because the call is acknowledged when it has an entry.
+    """
 
     entry: AuditEntry
+    completes: Completes = None
 
 
 class ExpireEntries(Message, frozen=True):
