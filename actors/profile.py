@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import UNSET
@@ -10,6 +10,7 @@ from msgspec import UNSET
 from trunkline.actors.access.authority import reaches_application
 from trunkline.actors.catalogue import COUNTED, KINDS
 from trunkline.actors.core.records import records
+from trunkline.actors.core.records.feature import Reader
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.kinds import APPLICATION, USER
 from trunkline.actors.core.records.listing import ids_of_facet
@@ -18,6 +19,7 @@ from trunkline.actors.core.records.shape import Shape
 from trunkline.actors.core.records.summary import chosen_counts
 from trunkline.actors.core.values.errors import Invalid, NotFound
 from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.structs import Message
 from trunkline.actors.people.accounts.messages import GetMe, MeView
 from trunkline.actors.people.accounts.recent_items import (
     RECENT_ITEMS,
@@ -165,3 +167,10 @@ def _reaches_parent(snapshot: Snapshot, user: bytes, parent: bytes, item: bytes)
         return reaches_application(snapshot, user, application)
     membership = find_membership(snapshot, parent, user)
     return membership is not None and membership.dashboard_level(item) >= Level.READ
+
+
+READERS: Final[Mapping[type[Message], Reader]] = {
+    GetMe: get_me,
+    CheckRecentItem: check_recent_item,
+    ListRecentItems: list_recent_items,
+}

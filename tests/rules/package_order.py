@@ -22,14 +22,17 @@ ORDER: Final = {
         "core.contents",
         "core.outgoing",
         "core.scripts",
+        "core",
         "people.accounts",
         "people.organizations",
         "people.audit",
+        "people",
         "platform.jobs",
         "platform.applications",
         "platform",
         "workflows.flows",
         "workflows.triggers",
+        "workflows",
         "fleet.devices.record",
         "fleet.devices.state",
         "fleet.devices.commands",
@@ -38,11 +41,13 @@ ORDER: Final = {
         "fleet.devices.actor",
         "fleet.deployments",
         "fleet.recipes",
+        "fleet",
         "access",
         "data.tables",
         "data.events",
         "data.topics",
         "data.files",
+        "data",
         "connections.credentials",
         "connections.integrations",
         "connections.webhooks",
@@ -51,10 +56,12 @@ ORDER: Final = {
         "presentation.experience",
         "presentation.dashboards",
         "presentation.notebooks",
+        "presentation",
         "engine",
         "portability.bundles",
         "portability.archives",
         "portability.templates",
+        "portability",
         "catalogue",
         "maintenance",
     ),
@@ -78,7 +85,7 @@ ORDER: Final = {
         "resources.portability",
     ),
 }
-"""By room. `catalogue` is a file at the top: it lists what the wings before it add, and maintenance walks over it."""
+"""By room. `catalogue` is a file at the top: it has what all packages add, and maintenance walks over it."""
 
 ABOVE_ALL: Final = {"http": ("cli",)}
 """Packages above the files at the top of their room: the command line starts the server."""

@@ -1,7 +1,7 @@
 """The kind of a record: its name on disk, its indexes, its home, and the other keys that its records own.
 
-All kinds of the server are listed in `actors/catalogue.py`, from which the sweep, the counts and the verification
-of a store derive theirs.
+Each kind is named in the `feature.py` of its package. `actors/catalogue.py` has all of them, from which the sweep, the
+counts and the verification of a store derive theirs.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ in `http/` follow from these.
 How to add one:
 
 1. Write its structs and a `Resource` in `resource.py` of its package, or in a file of its wing (`actors/`).
-2. Add it to `RESOURCES` in `actors/catalogue.py`.
+2. Name it in the `feature.py` of its package (`feature.py` beside this file says what stands there).
 3. Add one line with its path to the file of its noun in the same wing of `http/resources/`.
 """
 

@@ -9,7 +9,7 @@ How to add a kind of job:
 
 1. Write `async def run(job: Job) -> Doc | None` in its own module. It does the work and returns the `output` that
    the log shows. Its parameters are in `job.input`.
-2. Define a `JobKind` with it, and add that to `JOB_KINDS` of `catalogue.py`.
+2. Define a `JobKind` with it, and name that in the `feature.py` of its package.
 3. In `http/resources` give the row `job=JobQueued` in addition to its own reply, or `ok=202` and `reply=JobQueued`
    if it always queues a job, and let its handler call `queue_job` of `http/resources/platform/jobs.py`.
 

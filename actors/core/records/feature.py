@@ -1,0 +1,51 @@
+"""What a package adds to the server, said once in its `feature.py`.
+
+The lists of all kinds, actors, reads, jobs and resources are loops over these values (`actors/catalogue.py`,
+`actors/readers.py`). The file `features.py` of a wing names the features of its packages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from trunkline.actors.core.records.kind import Kind
+from trunkline.actors.core.records.reading import Reading
+from trunkline.actors.core.records.resource import Resource
+from trunkline.actors.core.values.structs import Message
+
+if TYPE_CHECKING:
+    from trunkline.actors.core.query.fields import Fields
+    from trunkline.actors.core.runtime.actor import Actor
+
+Reader = Callable[[Reading, Any], Any]
+"""Answers a read message."""
+KindReader = Callable[[Mapping[str, Kind], Reading, Any], Any]
+"""Answers a read message about records of many kinds, which it gets by name or by the field that counts them."""
+ResourceReader = Callable[[Mapping[str, Resource], Reading, Any], Any]
+"""Answers a read message about records of any plain resource, which it gets by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Feature:
+    """What a package adds.
+
+    `kinds` are its kinds of records, except those of its plain `resources`. `uploaded` are the kinds whose contents are
+    uploaded by a signed form, each with the kind of the actor that completes them. `fields` are those that an advanced
+    query may name, except those of resources. `jobs` are its kinds of jobs (`platform/jobs/job.py`).
+
+    `readers` answer its read messages. `counted_readers` also get the kinds that an application's summary counts, by
+    the field of the summary; `kind_readers` all kinds, `resource_readers` all plain resources, each by name.
+    """
+
+    kinds: tuple[Kind, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    actors: tuple[type[Actor], ...] = ()
+    uploaded: Mapping[str, str] = field(default_factory=dict)
+    fields: tuple[Fields, ...] = ()
+    jobs: tuple[Any, ...] = ()
+    readers: Mapping[type[Message], Reader] = field(default_factory=dict)
+    counted_readers: Mapping[type[Message], KindReader] = field(default_factory=dict)
+    kind_readers: Mapping[type[Message], KindReader] = field(default_factory=dict)
+    resource_readers: Mapping[type[Message], ResourceReader] = field(default_factory=dict)

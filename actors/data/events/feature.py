@@ -1,0 +1,26 @@
+"""What events add to the server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from trunkline.actors.core.records.feature import Feature
+from trunkline.actors.data.events import messages, reads
+from trunkline.actors.data.events.actor import EventLog
+from trunkline.actors.data.events.changes import get_missed_changes
+from trunkline.actors.data.events.export import EVENT_EXPORT
+from trunkline.actors.data.events.jobs import DELETE_EVENTS, PATCH_EVENTS
+from trunkline.actors.data.events.kind import EVENT
+
+FEATURE: Final = Feature(
+    kinds=(EVENT,),
+    actors=(EventLog,),
+    fields=(messages.EVENT_FIELDS,),
+    jobs=(EVENT_EXPORT, PATCH_EVENTS, DELETE_EVENTS),
+    readers={
+        messages.GetEvent: reads.get_event,
+        messages.GetMissedChanges: get_missed_changes,
+        messages.ListEvents: reads.list_events,
+        messages.GetMostRecentEvent: reads.get_most_recent_event,
+    },
+)

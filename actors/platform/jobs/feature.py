@@ -1,0 +1,19 @@
+"""What jobs add to the server. The kinds of jobs are listed by the packages whose work they do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from trunkline.actors.core.records.feature import Feature
+from trunkline.actors.platform.jobs import reads
+from trunkline.actors.platform.jobs.kind import JOB
+from trunkline.actors.platform.jobs.messages import JOB_LOG_FIELDS, GetJobLog, ListJobLogs
+
+FEATURE: Final = Feature(
+    kinds=(JOB,),
+    fields=(JOB_LOG_FIELDS,),
+    readers={
+        GetJobLog: reads.get_job_log,
+        ListJobLogs: reads.list_job_logs,
+    },
+)

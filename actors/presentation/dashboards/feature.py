@@ -1,0 +1,25 @@
+"""What dashboards add to the server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from trunkline.actors.core.records.feature import Feature
+from trunkline.actors.presentation.dashboards import messages, reads
+from trunkline.actors.presentation.dashboards.actor import UserJobs
+from trunkline.actors.presentation.dashboards.block_data import read_blocks
+from trunkline.actors.presentation.dashboards.block_messages import ReadBlocks
+from trunkline.actors.presentation.dashboards.report_job import APPLICATION_REPORT, USER_REPORT
+from trunkline.actors.presentation.dashboards.resource import DASHBOARDS, USER_DASHBOARDS
+
+FEATURE: Final = Feature(
+    resources=(DASHBOARDS, USER_DASHBOARDS),
+    actors=(UserJobs,),
+    jobs=(APPLICATION_REPORT, USER_REPORT),
+    readers={
+        messages.FindDashboard: reads.find_dashboard,
+        messages.ValidateContext: reads.validate_context,
+        ReadBlocks: read_blocks,
+        messages.ListOwnedDashboards: reads.list_owned_dashboards,
+    },
+)

@@ -1,0 +1,38 @@
+"""What experiences add to the server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from trunkline.actors.core.records.feature import Feature
+from trunkline.actors.presentation.experience import resource, versions
+from trunkline.actors.presentation.experience.access import MayUseDevice, may_use_device
+from trunkline.actors.presentation.experience.actor import Experience
+from trunkline.actors.presentation.experience.domains import DOMAINS
+from trunkline.actors.presentation.experience.endpoints import ENDPOINTS
+from trunkline.actors.presentation.experience.groups import GROUPS
+from trunkline.actors.presentation.experience.kind import DEVELOP, ENDPOINT_COPY, VIEW_COPY
+from trunkline.actors.presentation.experience.linked import GetExperienceLinks, get_linked
+from trunkline.actors.presentation.experience.requests import EndpointRequests
+from trunkline.actors.presentation.experience.slugs import SLUGS
+from trunkline.actors.presentation.experience.stats import GetEndpointStats, get_stats
+from trunkline.actors.presentation.experience.users import EXPERIENCE_USERS
+from trunkline.actors.presentation.experience.views import VIEWS
+
+FEATURE: Final = Feature(
+    kinds=(DEVELOP, ENDPOINT_COPY, VIEW_COPY),
+    resources=(ENDPOINTS, VIEWS, versions.VERSIONS, DOMAINS, SLUGS, GROUPS, EXPERIENCE_USERS),
+    actors=(Experience, EndpointRequests),
+    readers={
+        GetEndpointStats: get_stats,
+        MayUseDevice: may_use_device,
+        versions.GetExperienceVersion: versions.get_version,
+        versions.ListExperienceVersions: versions.list_versions,
+    },
+    resource_readers={
+        resource.GetExperienceRecord: resource.get_record,
+        resource.ShowExperienceRecord: resource.show_record,
+        resource.ListExperienceRecords: resource.list_records,
+        GetExperienceLinks: get_linked,
+    },
+)

@@ -1,0 +1,60 @@
+"""The catalogue has everything that the packages define: what a `feature.py` forgets is an error here."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from trunkline.actors import catalogue
+from trunkline.actors.catalogue import by_name
+from trunkline.actors.core.query.fields import Fields
+from trunkline.actors.core.records.feature import Feature
+from trunkline.actors.core.records.kind import Kind
+from trunkline.actors.core.records.resource import Resource
+from trunkline.actors.core.runtime.actor import Actor
+from trunkline.actors.people.audit.messages import AUDIT_FIELDS
+from trunkline.actors.platform.jobs.job import JobKind
+
+LISTED: Final[dict[type, Collection[Any]]] = {
+    Kind: catalogue.KINDS.values(),
+    Resource: catalogue.RESOURCES.values(),
+    JobKind: catalogue.JOB_KINDS,
+    Fields: (*catalogue.QUERY_FIELDS, AUDIT_FIELDS),  # of a filter that no call writes as an advanced query
+    Feature: catalogue.FEATURES,
+}
+
+
+@pytest.fixture(scope="module")
+def defined(checkout: Path) -> list[tuple[str, Any]]:
+    """What the modules of `actors/` have at their top, each with its place."""
+    files = (checkout / "actors").rglob("*.py")
+    parts = (("trunkline", *file.relative_to(checkout).with_suffix("").parts) for file in files)
+    modules = [importlib.import_module(".".join(each).removesuffix(".__init__")) for each in parts]
+    return [(f"{each.__name__}.{name}", value) for each in modules for name, value in vars(each).items()]
+
+
+@pytest.mark.parametrize("type", LISTED, ids=lambda each: each.__name__)
+def test_what_a_package_defines_is_in_a_feature(defined: list[tuple[str, Any]], type: type) -> None:
+    there = {id(value) for value in LISTED[type]}
+    found = {place: value for place, value in defined if isinstance(value, type)}
+    lost = sorted(place for place, value in found.items() if id(value) not in there)
+    assert found, type
+    assert not lost, f"name it in the feature.py of its package: {lost}"
+
+
+def test_every_actor_is_in_a_feature(defined: list[tuple[str, Any]]) -> None:
+    """Except the parts that the actor of a device is made of."""
+    found = {value for _, value in defined if isinstance(value, type) and issubclass(value, Actor)}
+    parts = {base for actor in catalogue.ACTORS for base in actor.__mro__[1:]}
+    assert found - parts == set(catalogue.ACTORS)
+
+
+def test_two_features_cannot_add_the_same_name() -> None:
+    kind = Kind(name="probe", noun="probe")
+    assert by_name([("probe", kind), ("probe", kind)]) == {"probe": kind}
+    with pytest.raises(TypeError, match="probe: two features add this name"):
+        by_name([("probe", kind), ("probe", Kind(name="probe", noun="probe"))])
