@@ -114,11 +114,10 @@ class Flow(FlowStorage):
         new = records.apply_patch(self.doc, named)
         definition: Doc | None = None
         if changed:
-            before = self._definition(ROOT)
-            definition = {**before, **changed}
+            definition = {**self._definition(ROOT), **changed}
             check_definition(definition, new["flowClass"], self.system.limits)
-            self._put_definition(ROOT, definition)
-            new[USED] = self._count_uses(before, definition)
+            new[USED] = self._count_uses(self._used(), definition)
+            self.put_definition(ROOT, definition)
         running = self._running_triggers(new, definition)
         now_ms = records.next_update_ms(self.system.clock.wall_ms(), self.doc)
         if changed or named.get("enabled"):
@@ -134,7 +133,7 @@ class Flow(FlowStorage):
     def on_delete_flow(self, message: DeleteFlow) -> None:
         """Delete the record, which hides all the rest, and store a marker for the sweeper."""
         check_match(message.if_match, self.raw)
-        self._count_uses(self._definition(ROOT), {})
+        self._count_uses(self._used(), {})
         records.erase(self, FLOW, self.ref.parent, self.ref.id, self.doc)
         self.put(keys.META, keys.flow_sweep_key(keys.flow_prefix(self.ref.parent, self.ref.id)), encode(True))
         self.exists = False
@@ -146,7 +145,7 @@ class Flow(FlowStorage):
         if not self._parent_exists():
             raise NotFound(f"There is no application {self.ref.parent.hex()}.")
         now_ms = self.system.clock.wall_ms()
-        self._put_definition(ROOT, definition)
+        self.put_definition(ROOT, definition)
         self._write(
             {
                 "creationDate": now_ms,
@@ -156,7 +155,7 @@ class Flow(FlowStorage):
                 **fields,
                 AUTHORS: stored_mandates(by.mandates),
                 TRIGGER_KEYS: self._running_triggers(fields, definition),
-                USED: self._count_uses({}, definition),
+                USED: self._count_uses([], definition),
             }
         )
         self.exists = True
@@ -194,10 +193,14 @@ class Flow(FlowStorage):
             return found
         return trigger_keys(self._definition(ROOT) if develop is None else develop)
 
-    def _count_uses(self, before: Doc, after: Doc) -> list[str]:
+    def _used(self) -> list[str]:
+        """The ids of the custom nodes that `develop` uses."""
+        used: list[str] | None = self.doc.get(USED)  # workflows of early servers have none
+        return used_custom_nodes(self._definition(ROOT)) if used is None else used
+
+    def _count_uses(self, before: list[str], after: Doc) -> list[str]:
         """Stage the changed numbers of workflows that use a custom node; return the ids of those that are used now."""
-        now = used_custom_nodes(after)
-        old = set(used_custom_nodes(before))
+        now, old = used_custom_nodes(after), set(before)
         for ids, change in ((set(now) - old, 1), (old - set(now), -1)):
             for id in sorted(ids):
                 if (custom_node := id_bytes(id)) is not None:
@@ -297,7 +300,7 @@ class Flow(FlowStorage):
             TRIGGER_KEYS: trigger_keys(definition),
         }
         records.write(self, FLOW_VERSION, self.ref.parent, id, None if old is None else old.doc, doc)
-        self._put_definition(id, definition)
+        self.put_definition(id, definition)
         if old is None:
             name = keys.flow_version_key(self.ref.parent, self.ref.id, fields["version"])
             self.put(keys.FLOWS, name, encode(id))
@@ -326,12 +329,6 @@ class Flow(FlowStorage):
         for key in (*message.runs, *message.minutes):
             self.delete(keys.FLOWS, key)
         return [len(message.runs), len(message.minutes)]
-
-    # Parts.
-
-    def _put_definition(self, version: bytes, definition: Doc) -> None:
-        key = keys.flow_definition_key(self.ref.parent, self.ref.id, version)
-        self.put(keys.FLOWS, key, encode(definition))
 
 
 def _by(verb: str, creator: Creator) -> Doc:

@@ -33,9 +33,11 @@ _NO_SUMS: Final = {"versions": 0, "generation": 0, "keys": 0, "bytes": 0, "state
 class StoredFlow(Actor):
     """The base of the actor of a workflow. `ref.parent` is the application's id."""
 
-    __slots__ = ("doc", "raw", "sums")
+    __slots__ = ("_staged", "doc", "raw", "sums")
 
     def __init__(self, system: Any, ref: Any) -> None:
+        self._staged: tuple[bytes, Doc] = (b"", {})
+        """The last definition that this turn has stored, and what it is decoded: a long one takes milliseconds."""
         self.doc: Doc = {}
         self.raw = b""
         self.sums: dict[str, int] = dict(_NO_SUMS)
@@ -56,6 +58,7 @@ class StoredFlow(Actor):
         if keys.RECORDS in self.writes().writes:  # else only storage entries or due times have changed
             self.system.component(FlowChanges).changed(self.ref.parent, self.ref.id)
             self._align()
+        self._staged = (b"", {})
 
     # Timers.
 
@@ -120,4 +123,11 @@ class StoredFlow(Actor):
 
     def _definition(self, version: bytes) -> Doc:
         raw = self._get(keys.FLOWS, keys.flow_definition_key(self.ref.parent, self.ref.id, version))
-        return {} if raw is None else decode(raw)
+        staged, definition = self._staged
+        return {} if raw is None else definition if raw is staged else decode(raw)
+
+    def put_definition(self, version: bytes, definition: Doc) -> None:
+        """Stage the definition of a version."""
+        raw = encode(definition)
+        self.put(keys.FLOWS, keys.flow_definition_key(self.ref.parent, self.ref.id, version), raw)
+        self._staged = (raw, definition)
