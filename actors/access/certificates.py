@@ -113,6 +113,7 @@ CERTIFICATE: Final = Kind(
     unique=(FINGERPRINT,),
     counted_as="certificateCount",
     ends_access=frozenset({"status", "filterType", TOPIC_FILTER, "deviceIds", "deviceTags", "certificate"}),
+    audited_as="ApplicationCertificate",
 )
 
 
@@ -203,6 +204,7 @@ AUTHORITIES: Final = Resource(
         title=None,
         indexes=("name", "status", "creationDate", "lastUpdated"),
         counted_as="certificateAuthorityCount",
+        audited_as="ApplicationCertificateAuthority",
     ),
     post=AuthorityPost,
     patch=AuthorityPatch,

@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import trio
 
 from trunkline.actors.access.authority import Principal
+from trunkline.actors.catalogue import KINDS
 from trunkline.actors.core.records import records
+from trunkline.actors.core.records.kind import AuditName
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, Overloaded, TooManyRequests
@@ -30,7 +32,6 @@ from trunkline.actors.people.audit.messages import (
     AddEntry,
     AuditEntry,
     PrimaryTarget,
-    SecondaryTarget,
 )
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.errors import error_response
@@ -48,7 +49,6 @@ _LOOKED_THROUGH: Final = 4
 _DELETIONS: Final = frozenset({"delete", "removeData", "truncate"})
 """The actions that make room, so that their entries may use the room for deletions."""
 SECRET: Final = re.compile(r"password|secret|token|passphrase|privatekey|sslkey|credential|code$|hash$", re.I)
-_SECONDARY_TARGETS: Final = frozenset(get_args(SecondaryTarget))
 
 
 class _Owner(NamedTuple):
@@ -165,13 +165,13 @@ def _owner_of_record(shown: Json | None) -> _Owner | None:
     return _Owner(bytes.fromhex(shown["ownerId"]), kind, shown["id"], shown.get("name"))
 
 
-def _secondary_target(call: Call) -> tuple[SecondaryTarget | None, str | None]:
+def _secondary_target(call: Call) -> tuple[AuditName | None, str | None]:
     """The part of an application that a call is about: the last id of its path that is one."""
     if "application" in call.ids:
         for name, id in reversed(call.ids.items()):
-            type: Any = name[0].upper() + name[1:]
-            if type in _SECONDARY_TARGETS and isinstance(id, bytes):
-                return type, id.hex()
+            kind = KINDS.get(name)
+            if kind is not None and kind.audited_as is not None and isinstance(id, bytes):
+                return kind.audited_as, id.hex()
     return None, None
 
 

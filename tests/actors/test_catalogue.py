@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import pytest
 
@@ -13,11 +13,12 @@ from trunkline.actors import catalogue
 from trunkline.actors.catalogue import by_name
 from trunkline.actors.core.query.fields import Fields
 from trunkline.actors.core.records.feature import Feature
-from trunkline.actors.core.records.kind import Kind
+from trunkline.actors.core.records.kind import AuditName, Kind
 from trunkline.actors.core.records.resource import Resource
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.people.audit.messages import AUDIT_FIELDS
 from trunkline.actors.platform.jobs.job import JobKind
+from trunkline.http.routes import TABLE
 
 LISTED: Final[dict[type, Collection[Any]]] = {
     Kind: catalogue.KINDS.values(),
@@ -54,7 +55,33 @@ def test_every_actor_is_in_a_feature(defined: list[tuple[str, Any]]) -> None:
 
 
 def test_two_features_cannot_add_the_same_name() -> None:
-    kind = Kind(name="probe", noun="probe")
+    kind = Kind(name="probe", noun="probe", counted_as=None, audited_as=None)
     assert by_name([("probe", kind), ("probe", kind)]) == {"probe": kind}
     with pytest.raises(TypeError, match="probe: two features add this name"):
-        by_name([("probe", kind), ("probe", Kind(name="probe", noun="probe"))])
+        by_name(
+            [("probe", kind), ("probe", Kind(name="probe", noun="probe", counted_as=None, audited_as=None))]
+        )
+
+
+def test_every_name_of_the_audit_log_is_that_of_one_kind() -> None:
+    names = [kind.audited_as for kind in catalogue.KINDS.values() if kind.audited_as is not None]
+    assert sorted(names) == sorted(get_args(AuditName))
+
+
+def test_a_kind_says_how_it_is_counted_and_audited_and_no_count_is_unknown() -> None:
+    said = {"counted_as": None, "audited_as": None}
+    for forgotten in said:
+        left: dict[str, Any] = {name: None for name in said if name != forgotten}
+        with pytest.raises(TypeError, match=forgotten):
+            Kind(name="probe", noun="probe", **left)
+    with pytest.raises(TypeError, match="probe: add probeCount to COUNTS"):
+        Kind(name="probe", noun="probe", counted_as="probeCount", audited_as=None)
+
+
+def test_every_record_of_an_application_that_a_call_changes_is_named_in_the_audit_log() -> None:
+    """A kind that is left out is one that is named by what it belongs to, or that has no id in a path."""
+    for route in TABLE.routes:
+        for part in route.path_parameters:
+            kind = catalogue.KINDS.get(part.name)
+            if route.audited and "application" in route.path and kind is not None:
+                assert kind.audited_as is not None or kind.name in ("application", "flowVersion"), route.path

@@ -127,6 +127,7 @@ CREDENTIAL: Final = Kind(
     indexes=("name", "type", "creationDate", "lastUpdated"),
     unique=("name",),
     counted_as="credentialCount",
+    audited_as="Credential",
 )
 
 _CONFIGS: Final[dict[str, str]] = {each: f"{each}Config" for each in get_args(CredentialType)}

@@ -290,6 +290,7 @@ INTEGRATION: Final = Kind(
     noun="integration",
     indexes=("name", "integrationType", "creationDate", "lastUpdated"),
     counted_as="integrationCount",
+    audited_as="Integration",
 )
 
 INTEGRATIONS: Final = Resource(

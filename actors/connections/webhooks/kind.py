@@ -6,4 +6,4 @@ from typing import Final
 
 from trunkline.actors.core.records.kind import Kind
 
-WEBHOOK: Final = Kind(name="webhook", noun="webhook", counted_as="webhookCount")
+WEBHOOK: Final = Kind(name="webhook", noun="webhook", counted_as="webhookCount", audited_as="Webhook")

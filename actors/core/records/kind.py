@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from trunkline.actors.core.records.summary import COUNTS
 from trunkline.store.object_store import Stored
 
 Doc = dict[str, Any]
@@ -17,6 +18,34 @@ Doc = dict[str, Any]
 Home = Literal["root", "application", "owner"]
 """Where the records of a kind are placed: with the server as a whole (users), with their application, or with their
 parent (the API tokens of users and of applications). Telemetry is placed with its device; see `placement.py`."""
+
+AuditName = Literal[
+    "ApiToken",
+    "ApplicationCertificateAuthority",
+    "ApplicationCertificate",
+    "ApplicationKey",
+    "Credential",
+    "Dashboard",
+    "DataTable",
+    "Device",
+    "DeviceRecipe",
+    "Event",
+    "ExperienceDomain",
+    "ExperienceEndpoint",
+    "ExperienceGroup",
+    "ExperienceSlug",
+    "ExperienceUser",
+    "ExperienceVersion",
+    "ExperienceView",
+    "File",
+    "Flow",
+    "Integration",
+    "Notebook",
+    "PrivateFile",
+    "ResourceJob",
+    "Webhook",
+]
+"""What entries of audit logs call a part of an application that a call was about."""
 
 Prefixes = tuple[tuple[str, bytes], ...]
 """Pairs of a database and a prefix of keys in it."""
@@ -43,6 +72,8 @@ class Kind:
     """What all records of one kind have in common.
 
     `name` is the kind on disk and in `_type`, `noun` its name in messages. `home` is the placement of its records.
+    `counted_as` is the field of an application's summary that counts these records, `audited_as` what entries of audit
+    logs call one. Each kind says both: None where they are not counted, and where no call changes one by its id.
     `indexes` are the document fields by which lists are sorted without a scan (`id` needs none).
     `sort_key` returns the sort value of a document for a field; the default is the field itself.
     `title` is the field with what people call a record: the search of an application finds it by that, if it is one of
@@ -52,7 +83,6 @@ class Kind:
     `facet` is a field by which lists are narrowed (the state of events, the owner of applications): the records of
     each of its values have their own index for each of `facet_indexes`. If the values are few, they also have their
     own count; `facet_counted=False` is for a facet with many (the workflow of a version): its index is counted instead.
-    `counted_as` is the field of an application's summary that counts these records.
     `ends_access` names the fields whose change revokes access that depends on the record, as its deletion does.
     `owned_keys` returns the prefixes of other keys that belong to a record and are deleted with it.
     `contents` returns the contents that a document names, of an application's files (`actors/core/contents/`): only
@@ -61,6 +91,8 @@ class Kind:
 
     name: str
     noun: str
+    counted_as: str | None
+    audited_as: AuditName | None
     home: Home = "application"
     indexes: tuple[str, ...] = ("name", "creationDate", "lastUpdated")
     sort_key: Callable[[Doc, str], Any] = value_at
@@ -70,12 +102,15 @@ class Kind:
     facet: str | None = None
     facet_indexes: tuple[str, ...] = ()
     facet_counted: bool = True
-    counted_as: str | None = None
     ends_access: frozenset[str] = frozenset()
     owned_keys: Callable[[bytes, bytes], Prefixes] = _nothing
     contents: Callable[[Doc], NamedContents] | None = None
 
     def __post_init__(self) -> None:
+        if self.counted_as is not None and self.counted_as not in COUNTS:
+            raise TypeError(
+                f"{self.name}: add {self.counted_as} to COUNTS (records/summary.py), for summaryInclude"
+            )
         if self.title not in self.indexes:
             object.__setattr__(self, "title", None)
 

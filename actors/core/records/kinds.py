@@ -16,6 +16,8 @@ USER: Final = Kind(
     ends_access=frozenset(
         {"email", "passwordHash", "tokenCutoff", "tokenGeneration", "twoFactorAuthEnabled"}
     ),
+    counted_as=None,
+    audited_as=None,
 )
 
 
@@ -54,4 +56,6 @@ APPLICATION: Final = Kind(
     facet_indexes=("name", "creationDate", "lastUpdated"),
     ends_access=frozenset({"ownerId"}),
     owned_keys=_figures,
+    counted_as=None,
+    audited_as=None,
 )

@@ -43,4 +43,5 @@ EVENT: Final = Kind(
     facet_indexes=("creationDate", SEVERITY),
     counted_as="eventCount",
     owned_keys=_details,
+    audited_as="Event",
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from trunkline.actors.core.records.kind import Doc, Kind, NamedContents
+from trunkline.actors.core.records.kind import AuditName, Doc, Kind, NamedContents
 from trunkline.store.object_store import Stored
 
 TreeName = Literal["file", "privateFile"]
@@ -37,7 +37,7 @@ def _contents(doc: Doc) -> NamedContents:
     return ((bytes.fromhex(doc["content"]), Stored(doc["fileSize"], doc["sha256"])),)
 
 
-def _kind(name: TreeName, noun: str, counted_as: str) -> Kind:
+def _kind(name: TreeName, noun: str, counted_as: str, audited_as: AuditName) -> Kind:
     return Kind(
         name=name,
         noun=noun,
@@ -47,11 +47,12 @@ def _kind(name: TreeName, noun: str, counted_as: str) -> Kind:
         facet_indexes=_SORTED_BY,
         facet_counted=False,
         counted_as=counted_as,
+        audited_as=audited_as,
         contents=_contents,
     )
 
 
-FILE: Final = _kind("file", "file", "fileCount")
-PRIVATE_FILE: Final = _kind("privateFile", "private file", "privateFileCount")
+FILE: Final = _kind("file", "file", "fileCount", "File")
+PRIVATE_FILE: Final = _kind("privateFile", "private file", "privateFileCount", "PrivateFile")
 
 TREES: Final[dict[str, Kind]] = {kind.name: kind for kind in (FILE, PRIVATE_FILE)}

@@ -13,4 +13,6 @@ def _rows(_application: bytes, table: bytes) -> Prefixes:
     return ((keys.ROWS, table), (keys.CELLS, table), (keys.META, keys.tidy_key(table)))
 
 
-DATA_TABLE: Final = Kind(name="dataTable", noun="data table", counted_as="dataTableCount", owned_keys=_rows)
+DATA_TABLE: Final = Kind(
+    name="dataTable", noun="data table", counted_as="dataTableCount", owned_keys=_rows, audited_as="DataTable"
+)

@@ -22,8 +22,16 @@ from trunkline.actors.workflows.flows.versions import find_version
 from trunkline.store import keys
 from trunkline.store.codec import decode
 
-EDGE_DEPLOYMENT: Final = Kind(name="edgeDeployment", noun="edge deployment", indexes=("deviceId", "flowId"))
-EMBEDDED_DEPLOYMENT: Final = Kind(name="embeddedDeployment", noun="embedded deployment", indexes=())
+EDGE_DEPLOYMENT: Final = Kind(
+    name="edgeDeployment",
+    noun="edge deployment",
+    indexes=("deviceId", "flowId"),
+    counted_as=None,
+    audited_as=None,
+)
+EMBEDDED_DEPLOYMENT: Final = Kind(
+    name="embeddedDeployment", noun="embedded deployment", indexes=(), counted_as=None, audited_as=None
+)
 
 DEVICE_CLASS: Final = {EDGE_DEPLOYMENT.name: "edgeCompute", EMBEDDED_DEPLOYMENT.name: "embedded"}
 """The class of devices of each kind of deployment."""

@@ -109,7 +109,9 @@ def _shaped(_ids: Ids, doc: Doc, query: RecipeShape | RecipePage) -> Doc:
 
 RECIPES: Final = Resource(
     name="deviceRecipe",
-    kind=Kind(name="deviceRecipe", noun="device recipe", counted_as="deviceRecipeCount"),
+    kind=Kind(
+        name="deviceRecipe", noun="device recipe", counted_as="deviceRecipeCount", audited_as="DeviceRecipe"
+    ),
     post=RecipePost,
     patch=RecipePatch,
     page=RecipePage,

@@ -15,7 +15,14 @@ from trunkline.actors.core.records.kind import Doc, Kind
 from trunkline.actors.core.values.structs import Message
 from trunkline.actors.people.accounts.messages import Session
 
-ENDED_LOGINS: Final = Kind(name="endedLogins", noun="list of ended log-ins", home="owner", indexes=())
+ENDED_LOGINS: Final = Kind(
+    name="endedLogins",
+    noun="list of ended log-ins",
+    home="owner",
+    indexes=(),
+    counted_as=None,
+    audited_as=None,
+)
 """One record for each user who has logged out: its id and its parent are the id of the user.
 
 `ended` has the id of each log-in with its beginning and the time until which it is kept (None: for good), in ms.

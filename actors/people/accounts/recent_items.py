@@ -17,7 +17,14 @@ from trunkline.limits.table import Limits
 
 ItemType = Literal["application", "device", "flow", "dashboard", "organization"]
 
-RECENT_ITEMS: Final = Kind(name="recentItems", noun="list of recent items", home="owner", indexes=())
+RECENT_ITEMS: Final = Kind(
+    name="recentItems",
+    noun="list of recent items",
+    home="owner",
+    indexes=(),
+    counted_as=None,
+    audited_as=None,
+)
 """One record for each user: its id and its parent are the id of the user."""
 
 Item = list[str]

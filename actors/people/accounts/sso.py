@@ -24,7 +24,14 @@ from trunkline.limits.settings import Settings
 from trunkline.limits.sso import SsoDomain
 from trunkline.limits.table import Limits
 
-SSO_LOGINS: Final = Kind(name="ssoLogins", noun="list of used assertions", home="owner", indexes=())
+SSO_LOGINS: Final = Kind(
+    name="ssoLogins",
+    noun="list of used assertions",
+    home="owner",
+    indexes=(),
+    counted_as=None,
+    audited_as=None,
+)
 """One record for each user who has logged in by SAML: its id and its parent are the id of the user."""
 
 Provider = Literal["saml", "codehost"]

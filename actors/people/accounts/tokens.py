@@ -98,6 +98,7 @@ API_TOKEN: Final = Kind(
     home="owner",
     counted_as="apiTokenCount",
     ends_access=frozenset({"status", "name"}),
+    audited_as="ApiToken",
 )
 """The name of a token is stored in the records that it creates. It is in `ends_access`, so that a new name applies
 from the next call."""

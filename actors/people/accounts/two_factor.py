@@ -26,7 +26,9 @@ from trunkline.limits.table import Limits
 from trunkline.store.errors import CannotOpen
 from trunkline.store.keyring import Keyring
 
-TWO_FACTOR: Final = Kind(name="twoFactor", noun="second factor", home="owner", indexes=())
+TWO_FACTOR: Final = Kind(
+    name="twoFactor", noun="second factor", home="owner", indexes=(), counted_as=None, audited_as=None
+)
 """One record for each user who has asked for a key: its id and its parent are the id of the user."""
 
 KEY_BYTES: Final = 32

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from trunkline.actors.core.query.fields import ID_AS_TEXT, TEXT, TIME, Field, Fields
-from trunkline.actors.core.records.kind import Kind
+from trunkline.actors.core.records.kind import AuditName, Kind
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.values.structs import Body, Message, View
 from trunkline.actors.core.values.terms import Id, IsoTime, Links, QueryTime, SortDirection
@@ -19,6 +19,8 @@ AUDIT_ENTRY: Final = Kind(
     noun="audit log entry",
     home="root",
     indexes=("creationDate", "responseStatus", "actorName"),
+    counted_as=None,
+    audited_as=None,
 )
 """The parent of an entry is its organization, or the user who owns the application that it is about."""
 
@@ -43,32 +45,6 @@ AUDIT_FIELDS: Final = Fields(
 """The fields that the filter of a list uses."""
 
 PrimaryTarget = Literal["Application", "Dashboard", "OrgInvite"]
-SecondaryTarget = Literal[
-    "ApiToken",
-    "ApplicationCertificateAuthority",
-    "ApplicationCertificate",
-    "ApplicationKey",
-    "Credential",
-    "Dashboard",
-    "DataTable",
-    "Device",
-    "DeviceRecipe",
-    "Event",
-    "ExperienceDomain",
-    "ExperienceEndpoint",
-    "ExperienceGroup",
-    "ExperienceSlug",
-    "ExperienceUser",
-    "ExperienceVersion",
-    "ExperienceView",
-    "File",
-    "Flow",
-    "Integration",
-    "Notebook",
-    "PrivateFile",
-    "ResourceJob",
-    "Webhook",
-]
 ActorType = Literal["Application", "Device", "Flow", "User", "ApiToken"]
 _Text = Annotated[str, Meta(max_length=1024)]
 _Status = Annotated[int, Meta(ge=100, le=599)]
@@ -90,7 +66,7 @@ class SecondaryTargetChoice(Body, frozen=True):
     """The part of an application that an entry is about: it must have all that is given here."""
 
     id: Id | msgspec.UnsetType = msgspec.UNSET
-    type: SecondaryTarget | msgspec.UnsetType = msgspec.UNSET
+    type: AuditName | msgspec.UnsetType = msgspec.UNSET
     name: _Text | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -148,7 +124,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     primary_target_type: PrimaryTarget | None = None
     primary_target_name: str | None = None
     secondary_target_id: str | None = None
-    secondary_target_type: SecondaryTarget | None = None
+    secondary_target_type: AuditName | None = None
     secondary_target_name: str | None = None
     actor_id: str
     actor_type: ActorType
@@ -249,7 +225,7 @@ class AuditLogView(View, frozen=True, kw_only=True):
     primary_target_type: PrimaryTarget | None = None
     primary_target_name: str | None = None
     secondary_target_id: Id | None = None
-    secondary_target_type: SecondaryTarget | None = None
+    secondary_target_type: AuditName | None = None
     secondary_target_name: str | None = None
     etag: str | None = msgspec.field(default=None, name="_etag")
     type: str | None = msgspec.field(default=None, name="_type")

@@ -38,10 +38,14 @@ from trunkline.store import keys
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
-INVITE: Final = Kind(name="orgInvite", noun="invitation", home="root", indexes=())
+INVITE: Final = Kind(
+    name="orgInvite", noun="invitation", home="root", indexes=(), counted_as=None, audited_as=None
+)
 """An invitation of an organization, its parent."""
 
-INVITED: Final = Kind(name="orgInvited", noun="invitation", home="root", indexes=())
+INVITED: Final = Kind(
+    name="orgInvited", noun="invitation", home="root", indexes=(), counted_as=None, audited_as=None
+)
 """The same from the side of the address: the parent is made from it (`address_key`), the id is the same."""
 
 # Bodies and query strings.

@@ -34,7 +34,13 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 ORGANIZATION: Final = Kind(
-    name=ORGANIZATION_NAME, noun="organization", home="root", indexes=(), ends_access=frozenset({"mfaMode"})
+    name=ORGANIZATION_NAME,
+    noun="organization",
+    home="root",
+    indexes=(),
+    ends_access=frozenset({"mfaMode"}),
+    counted_as=None,
+    audited_as=None,
 )
 MEMBER: Final = Kind(
     name="orgMember",
@@ -42,10 +48,14 @@ MEMBER: Final = Kind(
     home="root",
     indexes=(),
     ends_access=frozenset({"role", "applicationRoles", "dashboardRoles"}),
+    counted_as=None,
+    audited_as=None,
 )
 """A member of an organization, its parent. The id is that of the user."""
 
-MEMBERSHIP: Final = Kind(name="orgMembership", noun="membership", home="root", indexes=())
+MEMBERSHIP: Final = Kind(
+    name="orgMembership", noun="membership", home="root", indexes=(), counted_as=None, audited_as=None
+)
 """The same from the side of the user, its parent. The id is that of the organization."""
 
 

@@ -182,6 +182,7 @@ APPLICATION_KEY: Final = Kind(
     ends_access=frozenset(
         {"status", "filterType", TOPIC_FILTER, "deviceIds", "deviceTags", "addressFilterType", "addresses"}
     ),
+    audited_as="ApplicationKey",
 )
 
 KEYS: Final = Resource(

@@ -17,7 +17,7 @@ from trunkline.actors.core.records.shape import Shape
 from trunkline.actors.core.values.structs import Body, Message, View
 from trunkline.actors.core.values.terms import Id, IsoTime, Links
 
-README: Final = Kind(name="applicationReadme", noun="readme", indexes=())
+README: Final = Kind(name="applicationReadme", noun="readme", indexes=(), counted_as=None, audited_as=None)
 """Its id is that of its application."""
 
 

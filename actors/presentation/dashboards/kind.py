@@ -6,7 +6,9 @@ from typing import Final
 
 from trunkline.actors.core.records.kind import Kind
 
-DASHBOARD: Final = Kind(name="dashboard", noun="dashboard", home="owner", counted_as="dashCount")
+DASHBOARD: Final = Kind(
+    name="dashboard", noun="dashboard", home="owner", counted_as="dashCount", audited_as="Dashboard"
+)
 
 AUTHORS: Final = "authors"
 """The field of a record in whose name it is shown to readers without a token (`core/records/mandate.py`)."""

@@ -20,6 +20,7 @@ ENDPOINT: Final = Kind(
     title="route",
     sort_key=_endpoint_sort_key,
     counted_as="experienceEndpointCount",
+    audited_as="ExperienceEndpoint",
 )
 NO_ENDPOINT: Final = bytes(12)
 """Stands for the endpoint of a request that has none; as the key of a trigger it means any endpoint."""
@@ -28,6 +29,7 @@ VIEW: Final = Kind(
     noun="experience view",
     indexes=("name", "creationDate", "lastUpdated", "layoutId"),
     counted_as="experienceViewCount",
+    audited_as="ExperienceView",
 )
 VERSION: Final = Kind(
     name="experienceVersion",
@@ -35,14 +37,24 @@ VERSION: Final = Kind(
     indexes=("version",),
     title="version",
     counted_as="experienceVersionCount",
+    audited_as="ExperienceVersion",
 )
 """The named versions. Their names never change."""
-DEVELOP: Final = Kind(name="experienceDevelop", noun="experience version", indexes=())
+DEVELOP: Final = Kind(
+    name="experienceDevelop", noun="experience version", indexes=(), counted_as=None, audited_as=None
+)
 """The settings of the version `develop`, once they were changed. The id is that of the application."""
 ENDPOINT_COPY: Final = Kind(
-    name="experienceEndpointCopy", noun="experience endpoint", indexes=("of",), sort_key=_endpoint_sort_key
+    name="experienceEndpointCopy",
+    noun="experience endpoint",
+    indexes=("of",),
+    sort_key=_endpoint_sort_key,
+    counted_as=None,
+    audited_as=None,
 )
-VIEW_COPY: Final = Kind(name="experienceViewCopy", noun="experience view", indexes=("of",))
+VIEW_COPY: Final = Kind(
+    name="experienceViewCopy", noun="experience view", indexes=("of",), counted_as=None, audited_as=None
+)
 """Endpoints and views of named versions. `of` is the id of the version, a slash, and the id of what was copied."""
 DOMAIN: Final = Kind(
     name="experienceDomain",
@@ -52,6 +64,7 @@ DOMAIN: Final = Kind(
     unique=("domainName",),
     unique_in="server",
     counted_as="experienceDomainCount",
+    audited_as="ExperienceDomain",
 )
 SLUG: Final = Kind(
     name="experienceSlug",
@@ -61,6 +74,7 @@ SLUG: Final = Kind(
     unique=("slug",),
     unique_in="server",
     counted_as="experienceSlugCount",
+    audited_as="ExperienceSlug",
 )
 GROUP: Final = EXPERIENCE_GROUP
 USER: Final = Kind(
@@ -69,4 +83,5 @@ USER: Final = Kind(
     indexes=("firstName", "lastName", "email", "creationDate", "lastLogin", "lastUpdated"),
     title="email",
     counted_as="experienceUserCount",
+    audited_as="ExperienceUser",
 )

@@ -124,6 +124,7 @@ NOTEBOOK: Final = Kind(
     indexes=("name", "creationDate", "lastUpdated", "lastExecutionRequested"),
     counted_as="notebookCount",
     contents=_contents,
+    audited_as="Notebook",
 )
 
 NOTEBOOKS: Final = Resource(

@@ -118,6 +118,7 @@ RESOURCE_JOBS: Final = Resource(
         noun="resource job",
         indexes=("name", "creationDate", "lastUpdated", "lastExecutionRequested", "resourceType"),
         counted_as="resourceJobCount",
+        audited_as="ResourceJob",
     ),
     post=ResourceJobPost,
     patch=ResourceJobPatch,

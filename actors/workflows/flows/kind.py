@@ -38,6 +38,7 @@ FLOW: Final = Kind(
     facet="flowClass",
     facet_indexes=("name", "creationDate", "lastUpdated"),
     counted_as="flowCount",
+    audited_as="Flow",
 )
 
 FLOW_VERSION: Final = Kind(
@@ -47,4 +48,6 @@ FLOW_VERSION: Final = Kind(
     facet="flowId",
     facet_indexes=("version", "creationDate", "lastUpdated"),
     facet_counted=False,
+    counted_as=None,
+    audited_as=None,
 )

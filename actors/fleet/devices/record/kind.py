@@ -54,6 +54,7 @@ DEVICE: Final = Kind(
     counted_as="deviceCount",
     ends_access=frozenset({"tags"}),
     owned_keys=_reported,
+    audited_as="Device",
 )
 """A change of `tags` may end access, because access keys may select devices by tag."""
 
@@ -64,6 +65,8 @@ DELETED_DEVICE: Final = Kind(
     title=None,
     sort_key=_sort_key,
     owned_keys=_reported,
+    counted_as=None,
+    audited_as=None,
 )
 
 EXPERIENCE_GROUP: Final = Kind(
@@ -71,5 +74,6 @@ EXPERIENCE_GROUP: Final = Kind(
     noun="experience group",
     indexes=("name", "creationDate", "lastUpdated", "parentId"),
     counted_as="experienceGroupCount",
+    audited_as="ExperienceGroup",
 )
 """The groups of the users of an experience. Devices belong to them, so queries over devices read them."""

@@ -35,7 +35,7 @@ def _contents(doc: Doc) -> NamedContents:
     return ((doc["content"], Stored(doc["size"], doc["sha256"])),)
 
 
-BOOK: Final = Kind(name="book", noun="book", indexes=(), contents=_contents)
+BOOK: Final = Kind(name="book", noun="book", indexes=(), contents=_contents, counted_as=None, audited_as=None)
 KINDS: Final = {**catalogue.KINDS, BOOK.name: BOOK}
 
 

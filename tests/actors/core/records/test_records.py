@@ -36,8 +36,16 @@ from trunkline.store.backup import verify
 from trunkline.store.codec import decode, encode
 from trunkline.store.env import Store
 
-CARD = Kind(name="card", noun="card", indexes=("name", "rank"))
-SUITED = Kind(name="suited", noun="card", indexes=("name", "rank"), facet="suit", facet_indexes=("rank",))
+CARD = Kind(name="card", noun="card", indexes=("name", "rank"), counted_as=None, audited_as=None)
+SUITED = Kind(
+    name="suited",
+    noun="card",
+    indexes=("name", "rank"),
+    facet="suit",
+    facet_indexes=("rank",),
+    counted_as=None,
+    audited_as=None,
+)
 UNCOUNTED = replace(SUITED, facet_counted=False)
 SUITS = ("hearts", "spades")
 FIELDS = ("id", "name", "rank", "colour")  # the last has no index

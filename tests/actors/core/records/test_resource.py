@@ -43,7 +43,7 @@ class CardView(RecordView, frozen=True, kw_only=True):
 
 CARDS = Resource(
     name="card",
-    kind=Kind(name="card", noun="card"),
+    kind=Kind(name="card", noun="card", counted_as=None, audited_as=None),
     post=CardPost,
     patch=CardPatch,
     page=Page,
