@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from trunkline.actors.maintenance.check import check
+from trunkline.limits.errors import SettingsError
+from trunkline.limits.extras import how_to_install, lacks, library_missing
 from trunkline.limits.settings import Settings
 from trunkline.store import backup
 from trunkline.store.contents_location import FOLDER, location_of
@@ -58,9 +60,14 @@ def keys_file_of(settings: Settings) -> Path | None:
 
 
 def bucket_of(settings: Settings) -> S3Place | None:
-    """The bucket of the contents of files; None if they are in the data directory."""
+    """The bucket of the contents of files; None if they are in the data directory.
+
+    Raises `SettingsError` if the library for it is missing.
+    """
     if settings.blobs is None:
         return None
+    if lacks("s3"):
+        raise SettingsError("blobs", f"is a bucket, and {library_missing('s3')}", how_to_install("s3"))
     name, _, prefix = settings.blobs.removeprefix("s3://").strip("/").partition("/")
     return S3Place(
         name,

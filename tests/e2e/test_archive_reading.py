@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from typer.testing import CliRunner
 
 from tests.e2e.conftest import Json, Server, running_server
 from tests.e2e.device_calls import id_of
-from tests.e2e.server_process import environment
 from tests.e2e.test_archives import DAY_MS, configure, days_ago, done, folder, remove
 from trunkline.actors.core.values.csv_text import CsvLines
 from trunkline.actors.portability.archives.reading import csv_records
@@ -126,19 +124,6 @@ def test_csv_is_read_as_it_is_written(rows: list[list[str | None]]) -> None:
         for record in csv_records(io.BytesIO(content), skip=1)
     ]
     assert found == rows
-
-
-async def test_parquet_needs_its_library(tmp_path: Path) -> None:
-    """A server without it does not start, and says what to install."""
-    program = "import sys; sys.modules['pyarrow'] = None; from trunkline.http.cli.main import main; main()"
-    command = [sys.executable, "-c", program, "serve", "--data", str(tmp_path / "data")]
-    env = environment({"TRUNKLINE_ARCHIVE_FORMAT": "parquet"})
-    done = await trio.run_process(command, capture_stderr=True, check=False, env=env)
-    assert done.returncode == 1
-    assert b"archive_format is parquet, and the library pyarrow is missing" in done.stderr.replace(
-        b"\n", b" "
-    )
-    assert not (tmp_path / "data").exists()
 
 
 async def test_each_archive_runs_once_at_a_time(tmp_path: Path) -> None:

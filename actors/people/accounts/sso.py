@@ -20,6 +20,8 @@ from trunkline.actors.core.values.errors import Overloaded, Unauthorized
 from trunkline.actors.core.values.structs import FORM, Body, Message
 from trunkline.actors.people.accounts.messages import Scopes
 from trunkline.actors.people.accounts.saml import Partners, read_certificate
+from trunkline.limits.errors import SettingsError
+from trunkline.limits.extras import how_to_install, lacks, library_missing
 from trunkline.limits.settings import Settings
 from trunkline.limits.sso import SsoDomain
 from trunkline.limits.table import Limits
@@ -90,9 +92,16 @@ class DisconnectCodehost(Message, frozen=True):
 
 
 class SingleSignOn:
-    """The domains with single sign-on, and the code host. Raises `SettingsError` for an unusable certificate."""
+    """The domains with single sign-on, and the code host.
+
+    Raises `SettingsError` for an unusable certificate, and for domains where the library is missing.
+    """
 
     def __init__(self, settings: Settings, limits: Limits, secret: bytes) -> None:
+        if settings.sso and lacks("saml"):
+            raise SettingsError(
+                "sso", f"names identity providers, and {library_missing('saml')}", how_to_install("saml")
+            )
         self._limits = limits
         self._codehost_url = settings.codehost_url
         self._key = hmac.digest(secret, b"trunkline single sign-on", hashlib.sha256)

@@ -17,6 +17,7 @@ from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import FORM, Body
 from trunkline.actors.core.values.terms import Ids, TagFilters
+from trunkline.limits.extras import how_to_install, lacks, library_missing
 from trunkline.store import keys
 from trunkline.store.keyring import Keyring
 
@@ -163,6 +164,10 @@ def _refuse(doc: Doc, path: str, unsupported: Mapping[str, str]) -> None:
 
 
 def _stored_bucket(actor: Actor, new: Doc, old: Doc) -> Doc:
+    if lacks("s3"):
+        raise Invalid(
+            f"{FIELD}.s3: {library_missing('s3')} on this server; its operator can {how_to_install('s3')}."
+        )
     same_key = new.get("accessKeyId") in (None, old.get("accessKeyId"))
     if same_key and old.get("bucket") == new["bucket"]:
         new = {name: old[name] for name in _KEYS if name in old} | new

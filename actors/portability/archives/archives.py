@@ -10,8 +10,9 @@ from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.platform.applications.archive_config import SECRET_FIELD
 from trunkline.actors.portability.archives.slices import Place
-from trunkline.actors.portability.archives.tables import Format, has_parquet
+from trunkline.actors.portability.archives.tables import Format
 from trunkline.limits.errors import SettingsError
+from trunkline.limits.extras import how_to_install, lacks, library_missing
 from trunkline.store.archive_bucket import Bucket
 from trunkline.store.archive_folder import ArchiveFolder, Target
 from trunkline.store.s3 import S3Place
@@ -29,11 +30,9 @@ class Archives:
 
     def __init__(self, settings: Settings, keyring: Keyring) -> None:
         """Raises `SettingsError` if the format needs a library that is missing. Removes drafts that a crash left."""
-        if settings.archive_format == "parquet" and not has_parquet():
+        if settings.archive_format == "parquet" and lacks("parquet"):
             raise SettingsError(
-                "archive_format",
-                "is parquet, and the library pyarrow is missing",
-                "install it: pip install 'trunkline[parquet]'",
+                "archive_format", f"is parquet, and {library_missing('parquet')}", how_to_install("parquet")
             )
         self._format: Format = "parquet" if settings.archive_format == "parquet" else "csv"
         path = Path(settings.data_dir) / FOLDER if settings.archives is None else Path(settings.archives)
@@ -54,6 +53,10 @@ class Archives:
         s3 = config.get("s3")
         if s3 is None:
             return self._folder.directory(f"{id}/{directory}" if directory else id)
+        if lacks("s3"):
+            raise Invalid(
+                f"archiveConfig.s3: {library_missing('s3')} on this server; its operator can {how_to_install('s3')}."
+            )
         if "secretAccessKey" not in s3:  # it was discarded with a lost encryption key
             raise Invalid("archiveConfig.s3.secretAccessKey: is lost on this server; set it again.")
         secret = self._keyring.unseal(

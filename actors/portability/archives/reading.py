@@ -17,6 +17,7 @@ import msgspec
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.platform.applications.archive_days import DAY_MS, day_number, day_text
 from trunkline.actors.portability.archives.manifest import MANIFESTS, OWN_FOLDERS, Entry, entry_of
+from trunkline.limits.extras import how_to_install, library_missing
 
 PIECE_BYTES: Final = 256 * 1024
 DAY_MAX: Final = day_number("9999-12-31")
@@ -184,7 +185,7 @@ def _parquet_rows(file: Path) -> Iterator[list[Any]]:
         from pyarrow import parquet
     except ImportError:
         raise Invalid(
-            f"{file}: is Parquet, and the library pyarrow is missing; install it: pip install 'trunkline[parquet]'"
+            f"{file}: is Parquet, and {library_missing('parquet')}; {how_to_install('parquet')}"
         ) from None
     for batch in parquet.ParquetFile(file).iter_batches(batch_size=1000):
         yield from map(list, zip(*(column.to_pylist() for column in batch.columns), strict=True))

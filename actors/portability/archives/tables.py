@@ -8,7 +8,6 @@ so whole numbers beyond 2**53 are rounded; CSV keeps them exactly.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
@@ -55,11 +54,6 @@ class TableFile(Protocol):
     def finish(self) -> None:
         """Write what is left."""
         ...
-
-
-def has_parquet() -> bool:
-    """Whether the library for Parquet is installed."""
-    return importlib.util.find_spec("pyarrow") is not None
 
 
 def open_table(format: Format, sink: Sink, columns: Sequence[Column], limits: Limits) -> TableFile:

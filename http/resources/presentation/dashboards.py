@@ -45,11 +45,13 @@ from trunkline.actors.presentation.dashboards.resource import DASHBOARDS, USER_D
 from trunkline.http.calls.access import check_access
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
+from trunkline.http.calls.errors import protocol_error
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.resource_routes import resource_routes
 from trunkline.http.calls.route import APP_PATH, LinkTemplates, Route
 from trunkline.http.resources.platform.jobs import queue_job
 from trunkline.http.resources.presentation.dashboard_rights import check_writer, refusals
+from trunkline.limits.extras import how_to_install, lacks, library_missing
 
 DASHBOARDS_PATH = "/dashboards"
 DASHBOARD_PATH = DASHBOARDS_PATH + "/{dashboardId}"
@@ -58,7 +60,11 @@ PASSWORD_ERRORS = {
     401: "The token is not valid, or the password of the public dashboard is missing or wrong",
     429: "Too many wrong passwords",
 }
-_REPORT_ERRORS = {429: "A report of the dashboard is already queued or running", 507: "The disk is full"}
+_REPORT_ERRORS = {
+    429: "A report of the dashboard is already queued or running",
+    501: "The server lacks the library that draws pictures",
+    507: "The disk is full",
+}
 _OWN_LINKS = {"self": DASHBOARD_PATH}
 
 
@@ -139,6 +145,12 @@ async def send_report(call: Call) -> Response:
     body: SendReport = call.body
     if body.to_email is UNSET and body.callback_url is UNSET:
         raise Invalid("toEmail: name who gets the report, or give a callbackUrl.")
+    if await in_thread(SHORT, lacks, "reports"):
+        cause, remedy = library_missing("reports"), how_to_install("reports")
+        headers, refusal = protocol_error(
+            501, f"This server makes no reports: {cause}; its operator can {remedy}."
+        )
+        return Response(501, headers, refusal)
     held = await (find_in_application(call) if "application" in call.ids else find_reached(call))
     options = await in_thread(SHORT, report_options, body, call.now_ms)
     with call.service.system.store.snapshot() as snapshot:
