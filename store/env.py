@@ -43,7 +43,6 @@ from trunkline.store.manifest import accept_backup
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.object_store import ObjectStore
 from trunkline.store.outbox import Outbox
-from trunkline.store.point_migration import move_points
 from trunkline.store.s3 import S3Place, S3Store
 from trunkline.store.snapshot import Snapshot
 
@@ -296,7 +295,7 @@ def _migrate(memory_map: MemoryMap, directory: Path, keys_file: Path, *, lost_ke
     number = migrations.stored_format(memory_map)
     if number is not None:
         migrations.check_format(number, directory)
-    keyring = Keyring.require(keys_file, new=lost_keys or not migrations.needs_keyring(number))
+    keyring = Keyring.require(keys_file, new=lost_keys or number is None)
     if number is None:
         migrations.stamp(memory_map, keyring)
     elif number < migrations.FORMAT:
@@ -304,7 +303,6 @@ def _migrate(memory_map: MemoryMap, directory: Path, keys_file: Path, *, lost_ke
         copy_store(memory_map, directory, target)
         _log.info("copied the store before its migration", target=str(target))
         migrations.migrate(memory_map, number, keyring)
-    move_points(memory_map)
     if not lost_keys:
         migrations.check_keyring(memory_map, keyring, keys_file)
     return keyring

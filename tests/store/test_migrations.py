@@ -8,29 +8,17 @@ from typing import Any
 import lmdb
 import pytest
 
-from trunkline.store import codec, migrations, point_migration
+from trunkline.store import codec, migrations
 from trunkline.store.backup import verify
 from trunkline.store.batch import Batch
-from trunkline.store.checksums import BYTES, opened, sealed
+from trunkline.store.checksums import opened, sealed
 from trunkline.store.directory import DataDirectory
 from trunkline.store.env import Store
 from trunkline.store.errors import BackupRefused, FormatUnsupported
 from trunkline.store.keyring import Keyring
 from trunkline.store.keys import (
-    ARRIVALS,
-    COUNTS,
-    DATABASES,
     META,
     RECORDS,
-    RUNS,
-    RUNS_KEY,
-    SEGMENTS,
-    TIMELINE,
-    app_counts_key,
-    arrival_key,
-    counts_key,
-    head_key,
-    latest_counts_key,
 )
 from trunkline.store.memory_map import MemoryMap
 
@@ -38,11 +26,12 @@ pytestmark = pytest.mark.disk
 
 
 def write_format(path: Path, number: Any) -> None:
-    """A store that says it is in the format `number`, with one record, as before there were checksums."""
+    """A store that says it is in the format `number`, with one record."""
     Store.open(path, map_size_bytes=128 * 1024).close()
     with lmdb.open(str(path / "store"), max_dbs=16) as env, env.begin(write=True) as transaction:
         for name, key, value in ((META, migrations.FORMAT_KEY, number), (RECORDS, b"k", "old")):
-            transaction.put(key, codec.encode(value), db=env.open_db(name.encode(), txn=transaction))
+            stored = sealed(key, codec.encode(value))
+            transaction.put(key, stored, db=env.open_db(name.encode(), txn=transaction))
 
 
 def read(path: Path) -> tuple[Any, Any]:
@@ -59,17 +48,17 @@ def read(path: Path) -> tuple[Any, Any]:
 
 
 def plain(key: bytes, stored: bytes) -> Any:
-    """A value that may have a checksum."""
-    value = opened(key, stored)
-    return codec.decode(stored if value is None else value)
+    """A value without its checksum."""
+    return codec.decode(opened(key, stored) or b"")
 
 
 def append(text: str) -> migrations.Migration:
     """A migration that appends to the value of the one record."""
 
     def change(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap, _keyring: Keyring) -> None:
-        old = codec.decode(transaction.get(b"k", db=memory_map.handles[RECORDS]) or b"")
-        transaction.put(b"k", codec.encode(f"{old} {text}"), db=memory_map.handles[RECORDS])
+        old = plain(b"k", transaction.get(b"k", db=memory_map.handles[RECORDS]) or b"")
+        changed = sealed(b"k", codec.encode(f"{old} {text}"))
+        transaction.put(b"k", changed, db=memory_map.handles[RECORDS])
 
     return change
 
@@ -103,7 +92,8 @@ def test_an_older_format_is_copied_and_brought_forward_step_by_step(
 
 def test_a_migration_that_needs_more_room_gets_it(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def grow(transaction: lmdb.Transaction[bytes], memory_map: MemoryMap, _keyring: Keyring) -> None:
-        transaction.put(b"k", codec.encode("x" * 1_000_000), db=memory_map.handles[RECORDS])
+        long = sealed(b"k", codec.encode("x" * 1_000_000))
+        transaction.put(b"k", long, db=memory_map.handles[RECORDS])
 
     monkeypatch.setattr(migrations, "FORMAT", 2)
     monkeypatch.setattr(migrations, "MIGRATIONS", {1: grow})
@@ -205,154 +195,35 @@ def test_a_damaged_format_is_refused(tmp_path: Path) -> None:
         Store.open(tmp_path)
 
 
-def test_a_store_of_format_2_gets_checksums(tmp_path: Path) -> None:
-    """Also values that are empty, longer than a page, and so many that pages split."""
-    before = [db for db in DATABASES if db not in (TIMELINE, ARRIVALS, SEGMENTS, RUNS)]
-    values = {b"%d" % number: bytes(number % 40) for number in range(3000)} | {b"long": b"x" * 9000}
-    with Store.open(tmp_path, map_size_bytes=1024 * 1024) as store:
+def test_formats_that_were_never_released_are_refused(tmp_path: Path) -> None:
+    write_format(tmp_path, 7)
+    with pytest.raises(FormatUnsupported, match="no longer knows the step from format 7"):
+        Store.open(tmp_path)
+    assert read(tmp_path) == (7, "old")
+
+
+def test_a_store_whose_points_are_being_moved_by_an_older_program_is_refused(tmp_path: Path) -> None:
+    with Store.open(tmp_path, map_size_bytes=128 * 1024) as store:
         batch = Batch()
-        for db in before:
-            batch.put_all(db, {key: codec.encode(value) for key, value in values.items()})
+        batch.put(META, b"pointsLeft", codec.encode([b"", 0, 0, 0]))
         store.journal.submit(batch)
         store.journal.flush()
-    with lmdb.open(str(tmp_path / "store"), max_dbs=16, map_size=2**28) as env:
-        handles = {db: env.open_db(db.encode()) for db in before}
-        with env.begin(write=True) as transaction:
-            for db, handle in handles.items():
-                for key, value in list(transaction.cursor(handle)):
-                    transaction.put(key, value[:-BYTES], db=handle)
-                    assert db != META or opened(key, value) is not None
-            transaction.put(migrations.FORMAT_KEY, codec.encode(2), db=handles[META])
-    with Store.open(tmp_path) as store, store.snapshot() as snapshot:
-        for db in before:
-            found = {key: codec.decode(value) for key, value in snapshot.range(db, b"", None)}
-            assert found.pop(migrations.FORMAT_KEY, migrations.FORMAT) == migrations.FORMAT
-            found.pop(migrations.KEY_KEY, None)
-            found.pop(RUNS_KEY, None)
-            assert found == values
+    with pytest.raises(FormatUnsupported, match="an older program began to move"):
+        Store.open(tmp_path)
 
 
-# Format 5: points in runs.
-
-DEVICE = bytes(range(12))
-OTHER = bytes(range(1, 13))
-AHEAD_MS = 4990
-
-
-def format_4(path: Path) -> dict[bytes, dict[int, dict[int, Any]]]:
-    """A store of format 4 with 5,000 points of one device, of which ten are newer than its head, and few of another."""
-    points: dict[bytes, dict[int, dict[int, Any]]] = {
-        DEVICE: {time_ms: {0: time_ms / 4, 1: f"text {time_ms % 7}"} for time_ms in range(5000)},
-        OTHER: {time_ms: {2: True} for time_ms in (7, 9)},
-    }
-    heads = {DEVICE: AHEAD_MS - 1, OTHER: 9}
-    Store.open(path, map_size_bytes=128 * 1024).close()
-    with lmdb.open(str(path / "store"), max_dbs=32, map_size=2**26) as env:
-        handles = {db: env.open_db(db.encode()) for db in DATABASES if db != ARRIVALS}
-        with env.begin(write=True) as transaction:
-            for db in (SEGMENTS, RUNS):
-                transaction.drop(handles[db])
-            for device, of in points.items():
-                stored = {device + b"\x10" + time_ms.to_bytes(8, "big"): each for time_ms, each in of.items()}
-                head = [0, heads[device], 0, 0, 0]
-                for key, value in {**stored, head_key(device): head, counts_key(device, 3): {"n": 1}}.items():
-                    transaction.put(key, sealed(key, codec.encode(value)), db=handles[TIMELINE])
-            format_ = sealed(migrations.FORMAT_KEY, codec.encode(4))
-            transaction.put(migrations.FORMAT_KEY, format_, db=handles[META])
-    return points
-
-
-def all_points(store: Store) -> dict[bytes, dict[int, dict[int, Any]]]:
-    with store.snapshot() as snapshot:
-        return {
-            device: {time: dict(point) for part in snapshot.points(device) for time, point in part.rows()}
-            for device in (DEVICE, OTHER)
-        }
-
-
-class Cut(Exception):
-    """The power is cut."""
-
-
-@pytest.mark.parametrize("parts", [0, 1, 2, 3, 4, 5])
-def test_points_are_moved_in_parts_and_a_power_cut_between_them_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: int
-) -> None:
-    """A part is one transaction, so a cut at any other place is the same as one before the part."""
-    points = format_4(tmp_path)
-    monkeypatch.setattr(point_migration, "PART_POINTS", 1200)
-    move, left = point_migration._move_part, iter([True] * parts + [False])
-
-    def cut(*arguments: Any) -> bool:
-        if not next(left):
-            raise Cut
-        return move(*arguments)
-
-    monkeypatch.setattr(point_migration, "_move_part", cut)
-    try:
-        Store.open(tmp_path).close()
-        assert parts > 4, "the move takes five parts"
-    except Cut:
-        assert read_format(tmp_path) == migrations.FORMAT, "an older program refuses it"
-    monkeypatch.setattr(point_migration, "_move_part", move)
-    with Store.open(tmp_path) as store:
-        assert all_points(store) == points
-        assert verify(store).problems == []
-        with store.snapshot() as snapshot:
-            assert [time for time, _ in snapshot.head(DEVICE).reports] == list(range(AHEAD_MS, 5000))
-            assert snapshot.get(TIMELINE, counts_key(DEVICE, 3)) is not None
-            assert snapshot.count(TIMELINE, b"", None) == 4, "a head and counts of each device"
-            assert snapshot.get(META, point_migration.MARKER) is None
-    assert [path.name for path in (tmp_path / "backups").iterdir()] == ["format-4"]
-    with Store.open(tmp_path) as store:
-        assert all_points(store) == points
-
-
-def read_format(path: Path) -> Any:
-    with (
-        lmdb.open(str(path / "store"), max_dbs=32, readonly=True, lock=False) as env,
-        env.begin() as transaction,
-    ):
-        meta = env.open_db(META.encode(), txn=transaction)
-        return plain(migrations.FORMAT_KEY, transaction.get(migrations.FORMAT_KEY, db=meta) or b"")
-
-
-# Format 6: arrivals in LMDB's unnamed database.
-
-
-def test_what_has_arrived_is_moved_to_the_unnamed_database(tmp_path: Path) -> None:
-    """A chunk, the latest counts of an application, and one more chunk after the start."""
-    counts = app_counts_key(DEVICE, 3)
+def test_the_format_before_opens_as_it_is(tmp_path: Path) -> None:
+    """Heads did not name a frame of the link then, and reports were not columns; both are read."""
+    device = bytes(range(12))
     with Store.open(tmp_path, map_size_bytes=128 * 1024) as store:
-        report(store, 5, 0.5, counts)
-    with lmdb.open(str(tmp_path / "store"), max_dbs=32, map_size=2**26) as env:
-        named, unnamed, meta = env.open_db(b"arrivals"), env.open_db(), env.open_db(META.encode())
-        with env.begin(write=True) as transaction:
-            for key, prefix in ((arrival_key(1), b""), (latest_counts_key(counts), b"\xff")):
-                stored = transaction.pop(key, db=unnamed)
-                value = opened(key, stored or b"")
-                before = prefix + counts if prefix else key
-                transaction.put(before, sealed(before, value or b""), db=named)
-            format_ = sealed(migrations.FORMAT_KEY, codec.encode(5))
-            transaction.put(migrations.FORMAT_KEY, format_, db=meta)
-    with Store.open(tmp_path) as store:
-        report(store, 6, 1.5, counts)
-        assert all_points(store) == {DEVICE: {5: {0: 0.5}, 6: {0: 1.5}}, OTHER: {}}
-        with store.snapshot() as snapshot:
-            assert codec.decode(snapshot.get(COUNTS, counts) or b"") == {"n": 2}
+        batch = Batch()
+        batch.report(device, 5, codec.encode({0: 0.5}))
+        batch.put(META, migrations.FORMAT_KEY, codec.encode(8))
+        store.journal.submit(batch)
+        store.journal.flush()
+    with Store.open(tmp_path) as store, store.snapshot() as snapshot:
+        points = [(time, dict(point)) for part in snapshot.points(device) for time, point in part.rows()]
+        assert points == [(5, {0: 0.5})]
         assert verify(store).problems == []
-    assert verify(tmp_path).problems == []
-    with (
-        lmdb.open(str(tmp_path / "store"), max_dbs=32, readonly=True) as env,
-        pytest.raises(lmdb.NotFoundError),
-    ):
-        env.open_db(b"arrivals", create=False)
-
-
-def report(store: Store, time_ms: int, value: float, counts: bytes) -> None:
-    """Commit a report of the device, counted for its application."""
-    batch = Batch()
-    batch.report(DEVICE, time_ms, codec.encode({0: value}))
-    batch.add(COUNTS, counts, {"n": 1})
-    store.journal.submit(batch)
-    store.journal.flush()
+    assert verify(tmp_path).format == migrations.FORMAT
+    assert [path.name for path in (tmp_path / "backups").iterdir()] == ["format-8"]

@@ -66,9 +66,6 @@ class StoredFlow(Actor):
         """Note the next due times of timers that are due; return those, whose triggers are in the same batch."""
         now_ms = self.system.clock.wall_ms()
         before = self._timed()
-        if not any(before):  # a migration has noted that there may be some
-            self._align()
-            return []
         timers, firings = fire(before.timers, now_ms)
         self._put_timed(before, Timed(timers, before.watches))
         if firings:

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import lmdb
 import msgspec
 import pytest
 import trio
@@ -28,9 +27,7 @@ from trunkline.actors.workflows.flows.messages import (
 from trunkline.actors.workflows.flows.run_records import unpacked
 from trunkline.actors.workflows.triggers.intake import decode_trigger
 from trunkline.actors.workflows.triggers.timers import Timers
-from trunkline.store import keys, migrations
-from trunkline.store.checksums import sealed
-from trunkline.store.codec import encode
+from trunkline.store import keys
 
 
 def timer(key: str = "t", **config: Any) -> Json:
@@ -236,17 +233,3 @@ async def test_a_restart_makes_up_once_what_was_due_meanwhile(tmp_path: Path) ->
         assert told(later, flow) == [("t", at(10_000), 0), ("t", at(20_000), 2)]
         await moved_to(later, 50_000)
         assert told(later, flow)[2:] == [("t", at(50_000), 0)]
-
-
-async def test_timers_of_older_formats_begin_at_the_first_start(tmp_path: Path) -> None:
-    async with running_house(tmp_path / "d") as house:
-        flow, bare = await timed(house, timer(seconds=10)), await timed(house)
-    with lmdb.open(str(tmp_path / "d" / "store"), max_dbs=32, map_size=2**30) as env:
-        meta = env.open_db(keys.META.encode())
-        with env.begin(write=True) as transaction:
-            transaction.delete(keys.flow_timers_key(house.application, flow.id), db=meta)
-            transaction.put(migrations.FORMAT_KEY, sealed(migrations.FORMAT_KEY, encode(6)), db=meta)
-    async with running_again(tmp_path / "d", house, 45_000) as later:
-        await moved_to(later, 55_000)
-        assert told(later, flow) == [("t", at(55_000), 0)]
-        assert later.system.journal.get(keys.META, keys.flow_timers_key(house.application, bare.id)) is None
