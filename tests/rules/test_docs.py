@@ -18,6 +18,7 @@ from urllib.parse import quote, unquote
 import pytest
 import typer
 
+from tests.console.pictures import shown
 from tests.rules import doc_tables, operator_tables
 from tests.rules.markdown import anchor
 from trunkline.actors.core.query.compile import LOGICAL, compile_query
@@ -259,6 +260,12 @@ def test_every_link_leads_somewhere(checkout: Path, documents: dict[str, str]) -
             if not file.exists() or (anchor and anchor not in anchors(file.read_text(encoding="utf-8"))):
                 broken.append(f"{document}: {target}")
     assert broken == []
+
+
+def test_the_repository_has_the_pictures_that_documents_show(checkout: Path) -> None:
+    assert {file.name for file in (checkout / "docs/pictures").iterdir()} == shown(), (
+        "take the others with `python -m tests.console.pictures --all FOLDER`, or show them"
+    )
 
 
 def test_every_document_can_be_reached_from_the_readme(documents: dict[str, str]) -> None:
