@@ -16,21 +16,14 @@ from typing import Any, NamedTuple
 
 import trio
 
-from trunkline.actors.access.author_rights import rights_of
 from trunkline.actors.access.authority import find_user
-from trunkline.actors.catalogue import ACTORS, JOB_KINDS, RESOURCES, UPLOADS
+from trunkline.actors.catalogue import ACTORS, FEATURES, JOB_KINDS, RESOURCES, UPLOADS
 from trunkline.actors.connections.integrations.connections import Connections
-from trunkline.actors.connections.integrations.resource import IntegrationBoard
-from trunkline.actors.connections.webhooks.alexa import AlexaCertificates, Fetch
 from trunkline.actors.connections.webhooks.connections import WebhookConnections
-from trunkline.actors.core.contents.contents import Contents
-from trunkline.actors.core.contents.downloads import Downloads
-from trunkline.actors.core.contents.signatures import Signatures
 from trunkline.actors.core.contents.uploads import Uploads
-from trunkline.actors.core.outgoing.http_calls import get_public
 from trunkline.actors.core.outgoing.mail import Mail
-from trunkline.actors.core.outgoing.sendgrid import SendGrid
 from trunkline.actors.core.records import records
+from trunkline.actors.core.records.feature import Start
 from trunkline.actors.core.records.kinds import APPLICATION, USER
 from trunkline.actors.core.records.listing import ids_of_facet
 from trunkline.actors.core.records.owners import Owners
@@ -44,25 +37,14 @@ from trunkline.actors.core.values.errors import DomainError, Invalid, NotFound
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.structs import Created, Message
 from trunkline.actors.core.values.timestamps import iso
-from trunkline.actors.engine.api_calls import ApiCalls
-from trunkline.actors.engine.branch_memory import BranchMemory
-from trunkline.actors.engine.flow_mails import FlowMails
-from trunkline.actors.engine.programs import Programs
 from trunkline.actors.engine.runner import FlowRunner
-from trunkline.actors.engine.share import Share
-from trunkline.actors.engine.world import ReadCalls
-from trunkline.actors.fleet.devices.actor.state_feed import StateFeed
 from trunkline.actors.fleet.devices.commands.links import Links
 from trunkline.actors.fleet.devices.state.arrays import load_arrays
 from trunkline.actors.fleet.devices.state.backlog import BacklogLane
-from trunkline.actors.fleet.devices.state.head import encoded_after
 from trunkline.actors.fleet.devices.state.inactivity import Inactivity
-from trunkline.actors.fleet.devices.state.traffic import Traffic
 from trunkline.actors.maintenance.data_directory import bucket_of, keys_file_of
 from trunkline.actors.maintenance.retention import Retention
 from trunkline.actors.maintenance.sweep import run_sweep
-from trunkline.actors.people.accounts.application_log_ins import ApplicationLogIns
-from trunkline.actors.people.accounts.email_links import EmailLinks
 from trunkline.actors.people.accounts.messages import (
     CreateUser,
     DeleteUser,
@@ -71,9 +53,7 @@ from trunkline.actors.people.accounts.messages import (
     VerifyEmail,
 )
 from trunkline.actors.people.accounts.passwords import check_new_password, use_threads
-from trunkline.actors.people.accounts.sso import SingleSignOn
 from trunkline.actors.people.accounts.two_factor import ResetTwoFactor
-from trunkline.actors.people.organizations.mandates import Authors
 from trunkline.actors.people.organizations.membership import MEMBER, check_other_admin, memberships
 from trunkline.actors.people.organizations.messages import RemoveMember
 from trunkline.actors.platform.applications.messages import DeleteApplication
@@ -81,24 +61,11 @@ from trunkline.actors.platform.jobs.notifications import Notifier
 from trunkline.actors.platform.jobs.queue import JobQueue
 from trunkline.actors.platform.jobs.results import Results
 from trunkline.actors.platform.jobs.runner import Jobs
-from trunkline.actors.portability.archives.archives import Archives
 from trunkline.actors.portability.archives.schedule import run_schedule
-from trunkline.actors.portability.bundles.import_jobs import Imports
-from trunkline.actors.portability.templates.catalogue import load_catalogue
 from trunkline.actors.presentation.experience.counts import RequestCounts
-from trunkline.actors.presentation.experience.domain_names import DomainNames
-from trunkline.actors.presentation.experience.sites import Sites
-from trunkline.actors.presentation.experience.tokens import ExperienceTokens
-from trunkline.actors.presentation.overview.fleet import Fleets
 from trunkline.actors.readers import read
-from trunkline.actors.workflows.flows.changes import FlowChanges
-from trunkline.actors.workflows.flows.due_times import DueTimes, Watches
-from trunkline.actors.workflows.triggers.index import FlowIndex
-from trunkline.actors.workflows.triggers.queue import TriggerQueue
-from trunkline.actors.workflows.triggers.replies import Replies
 from trunkline.actors.workflows.triggers.timers import Timers
 from trunkline.limits.settings import Settings
-from trunkline.limits.table import Limits
 from trunkline.store.env import Store
 from trunkline.store.settler import Settler
 from trunkline.store.simulated_disk import SimulatedDisk, write_calls
@@ -193,81 +160,28 @@ def _owner_of(system: System, application: bytes) -> str | None:
 
 
 def add_parts(system: System, settings: Settings) -> None:
-    """Add the parts of a system: the encryption keys, the plain resources, and the parts that run jobs."""
+    """Add the components of a system: what packages add by their features, and what needs all features."""
     system.add_component(system.store.keyring)
     system.add_component(LoopWatch(system.limits, system.clock.wall_ms, partial(_owner_of, system)))
-    system.add_component(Settler(system.store, encoded_after, system.limits.arrival_settle_s))
     owners = Owners(system)
     system.add_component(owners)
     system.payer = owners.of_work
-    system.add_component(Share(owners.of_work))
-    system.add_component(Authors(system, rights_of))
-    system.add_component(ScriptPool(system.limits))
-    system.add_component(TriggerQueue(system.limits, system.clock, owners.of))
-    system.add_component(Replies(system.lasting, owners.of))
-    system.add_component(WebhookConnections(system))
-    system.add_component(FlowChanges())
-    system.add_component(DueTimes())
-    system.add_component(Watches())
-    system.add_component(Timers(system))
-    system.add_component(FlowIndex(system))
-    system.add_component(StateFeed(system))
-    system.add_component(Traffic(system))
-    system.add_component(Fleets(system, partial(read, system)))
-    system.add_component(Inactivity(system))
-    system.add_component(Links(system))
-    system.add_component(BacklogLane(system.limits, system.clock, partial(holds_backlog, system), owners.of))
-    system.add_component(Programs(system))
-    system.add_component(ReadCalls(partial(read, system)))
-    system.add_component(BranchMemory())
-    system.add_component(FlowRunner(system))
-    system.add_component(FlowMails(system.limits))
-    system.add_component(ApiCalls())
+    start = Start(system, settings, system.store.directory.secret(), partial(read, system))
+    for feature in FEATURES:
+        for part in feature.parts(start):
+            system.add_component(part)
     system.add_component(RESOURCES)
-    system.add_component(load_catalogue(settings.templates_dir, settings.limits))
-    system.add_component(
-        JobQueue(
-            JOB_KINDS,
-            places=system.limits.jobs_running_max,
-            payer_of=lambda owner: (owners.of if owner.kind == "application" else owners.payer)(owner.id),
-            calls_private_networks=settings.callback_private_networks,
-        )
-    )
-    system.add_component(Results(system))
-    system.add_component(Imports())
-    system.add_component(Archives(settings, system.store.keyring))
-    system.add_component(AlexaCertificates(_fetch_certificate(system.limits), system.limits))
-    mail = Mail(settings, system.store.outbox, timeout_s=system.limits.outgoing_timeout_s)
-    system.add_component(mail)
-    system.add_component(SendGrid(settings.sendgrid_url, timeout_s=system.limits.outgoing_timeout_s))
-    secret = system.store.directory.secret()
-    system.add_component(EmailLinks(secret))
-    system.add_component(ApplicationLogIns(system.limits, system.clock))
-    system.add_component(ExperienceTokens(secret))
-    system.add_component(Sites(system, settings.experience_suffix))
-    system.add_component(DomainNames(settings))
-    system.add_component(RequestCounts(system))
-    system.add_component(Contents(system, Signatures(secret)))
     system.add_component(Uploads(system, UPLOADS))
-    system.add_component(Downloads(system))
-    system.add_component(SingleSignOn(settings, system.limits, secret))
-    notifier = Notifier(settings, system.limits, mail, system.component(Results))
-    system.add_component(IntegrationBoard())
-    system.add_component(Connections(system, private=settings.callback_private_networks))
-    system.add_component(Retention(system))
-    system.add_component(Jobs(system, system.component(JobQueue), notifier))
-
-
-def holds_backlog(system: System, application: bytes) -> bool:
-    """Whether backlogs would take memory or places in queues that live states need."""
-    half = system.limits.arrivals_bytes_max // 2
-    return system.store.arrivals.size_bytes > half or system.component(TriggerQueue).is_half_full(application)
-
-
-def _fetch_certificate(limits: Limits) -> Fetch:
-    return partial(
-        get_public, timeout_s=limits.outgoing_timeout_s, bytes_max=limits.alexa_certificate_bytes_max
+    queue = JobQueue(
+        JOB_KINDS,
+        places=system.limits.jobs_running_max,
+        payer_of=lambda owner: (owners.of if owner.kind == "application" else owners.payer)(owner.id),
+        calls_private_networks=settings.callback_private_networks,
     )
+    system.add_component(queue)
+    notifier = Notifier(settings, system.limits, system.component(Mail), system.component(Results))
+    system.add_component(Jobs(system, queue, notifier))
+    system.add_component(Retention(system))
 
 
 @asynccontextmanager

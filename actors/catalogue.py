@@ -34,16 +34,16 @@ FEATURES: Final[tuple[Feature, ...]] = (
     *CORE,
     *PEOPLE,
     *PLATFORM,
+    *WORKFLOWS,
     *FLEET,
     ACCESS,
     *DATA,
-    *WORKFLOWS,
     *CONNECTIONS,
     *PRESENTATION,
     ENGINE,
     *PORTABILITY,
 )
-"""What each package adds. A search shows what it finds in this order of kinds: devices first, plain resources last."""
+"""What each package adds, in the order of the packages."""
 
 
 def by_name(named: Iterable[tuple[str, T]]) -> dict[str, T]:
@@ -66,7 +66,8 @@ RESOURCES: Final = Resources(by_name((resource.name, resource) for resource in _
 KINDS: Final = by_name(
     (kind.name, kind)
     for kind in (
-        *(kind for each in FEATURES for kind in each.kinds),
+        # A search shows what it finds in this order: devices and data first, plain resources last.
+        *(kind for each in sorted(FEATURES, key=lambda each: each in WORKFLOWS) for kind in each.kinds),
         *(resource.kind for resource in _RESOURCES),
     )
 )

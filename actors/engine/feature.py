@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from trunkline.actors.core.records.feature import Feature
+from trunkline.actors.core.records.feature import Feature, Start
+from trunkline.actors.core.records.owners import Owners
+from trunkline.actors.engine.api_calls import ApiCalls
+from trunkline.actors.engine.branch_memory import BranchMemory
 from trunkline.actors.engine.dry_run import FlowTester
+from trunkline.actors.engine.flow_mails import FlowMails
 from trunkline.actors.engine.palette import node_types
 from trunkline.actors.engine.program import problems_of
+from trunkline.actors.engine.programs import Programs
+from trunkline.actors.engine.runner import FlowRunner
+from trunkline.actors.engine.share import Share
+from trunkline.actors.engine.world import ReadCalls
 from trunkline.actors.workflows.flows import messages, reads
 
+
+def _parts(start: Start) -> Iterator[object]:
+    system = start.system
+    yield Share(system.component(Owners).of_work)
+    yield Programs(system)
+    yield ReadCalls(start.read)
+    yield BranchMemory()
+    yield FlowRunner(system)
+    yield FlowMails(system.limits)
+    yield ApiCalls()
+
+
 FEATURE: Final = Feature(
+    parts=_parts,
     actors=(FlowTester,),
     readers={
         messages.GetFlow: partial(reads.get_flow, problems_of),

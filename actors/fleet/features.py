@@ -7,6 +7,7 @@ from typing import Final
 from trunkline.actors.fleet.deployments.feature import FEATURE as DEPLOYMENTS
 from trunkline.actors.fleet.devices.actor.feature import FEATURE as ACTOR
 from trunkline.actors.fleet.devices.bulk.feature import FEATURE as BULK
+from trunkline.actors.fleet.devices.commands.feature import FEATURE as COMMANDS
 from trunkline.actors.fleet.devices.queries.feature import FEATURE as QUERIES
 from trunkline.actors.fleet.devices.record.feature import FEATURE as RECORD
 from trunkline.actors.fleet.devices.state.feature import FEATURE as STATE
@@ -15,6 +16,7 @@ from trunkline.actors.fleet.recipes.feature import FEATURE as RECIPES
 FEATURES: Final = (
     RECORD,
     STATE,
+    COMMANDS,
     QUERIES,
     BULK,
     ACTOR,

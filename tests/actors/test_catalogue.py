@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
 
 import pytest
 
-from trunkline.actors import catalogue
+from trunkline.actors import boot, catalogue
 from trunkline.actors.catalogue import by_name
 from trunkline.actors.core.query.fields import Fields
-from trunkline.actors.core.records.feature import Feature
+from trunkline.actors.core.records.feature import Feature, Start
 from trunkline.actors.core.records.kind import AuditName, Kind
 from trunkline.actors.core.records.resource import Resource
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.people.audit.messages import AUDIT_FIELDS
 from trunkline.actors.platform.jobs.job import JobKind
+from trunkline.actors.readers import read
 from trunkline.http.routes import TABLE
+from trunkline.limits.settings import Settings
 
 LISTED: Final[dict[type, Collection[Any]]] = {
     Kind: catalogue.KINDS.values(),
@@ -85,3 +88,11 @@ def test_every_record_of_an_application_that_a_call_changes_is_named_in_the_audi
             kind = catalogue.KINDS.get(part.name)
             if route.audited and "application" in route.path and kind is not None:
                 assert kind.audited_as is not None or kind.name in ("application", "flowVersion"), route.path
+
+
+def test_no_component_of_a_feature_replaces_that_of_another(tmp_path: Path) -> None:
+    settings = Settings(data_dir=str(tmp_path / "data"))
+    with boot.opened(settings) as system:
+        start = Start(system, settings, b"secret" * 6, partial(read, system))
+        added = [type(part) for feature in catalogue.FEATURES for part in feature.parts(start)]
+        assert len(added) == len(set(added))

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from trunkline.actors.connections.integrations.actor import Integration
-from trunkline.actors.connections.integrations.resource import INTEGRATIONS
-from trunkline.actors.core.records.feature import Feature
+from trunkline.actors.connections.integrations.connections import Connections
+from trunkline.actors.connections.integrations.resource import INTEGRATIONS, IntegrationBoard
+from trunkline.actors.core.records.feature import Feature, Start
+
+
+def _parts(start: Start) -> Iterator[object]:
+    yield IntegrationBoard()
+    yield Connections(start.system, private=start.settings.callback_private_networks)
+
 
 FEATURE: Final = Feature(
+    parts=_parts,
     resources=(INTEGRATIONS,),
     actors=(Integration,),
 )

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from trunkline.actors.connections.webhooks.actor import Webhook
+from trunkline.actors.connections.webhooks.alexa import AlexaCertificates
+from trunkline.actors.connections.webhooks.connections import WebhookConnections
 from trunkline.actors.connections.webhooks.resource import WEBHOOKS
-from trunkline.actors.core.records.feature import Feature
+from trunkline.actors.core.outgoing.http_calls import get_public
+from trunkline.actors.core.records.feature import Feature, Start
+
+
+def _parts(start: Start) -> Iterator[object]:
+    limits = start.system.limits
+    fetch = partial(
+        get_public, timeout_s=limits.outgoing_timeout_s, bytes_max=limits.alexa_certificate_bytes_max
+    )
+    yield WebhookConnections(start.system)
+    yield AlexaCertificates(fetch, limits)
+
 
 FEATURE: Final = Feature(
+    parts=_parts,
     resources=(WEBHOOKS,),
     actors=(Webhook,),
 )

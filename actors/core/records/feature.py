@@ -6,7 +6,7 @@ The lists of all kinds, actors, reads, jobs and resources are loops over these v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,8 @@ from trunkline.actors.core.values.structs import Message
 if TYPE_CHECKING:
     from trunkline.actors.core.query.fields import Fields
     from trunkline.actors.core.runtime.actor import Actor
+    from trunkline.actors.core.runtime.system import System
+    from trunkline.limits.settings import Settings
 
 Reader = Callable[[Reading, Any], Any]
 """Answers a read message."""
@@ -25,6 +27,20 @@ KindReader = Callable[[Mapping[str, Kind], Reading, Any], Any]
 """Answers a read message about records of many kinds, which it gets by name or by the field that counts them."""
 ResourceReader = Callable[[Mapping[str, Resource], Reading, Any], Any]
 """Answers a read message about records of any plain resource, which it gets by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What the components of a system are made from: `secret` is that of the data directory, `read` answers reads."""
+
+    system: System
+    settings: Settings
+    secret: bytes
+    read: Callable[[Message], Awaitable[Any]]
+
+
+def _no_parts(_start: Start) -> Iterable[object]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,6 +53,9 @@ class Feature:
 
     `readers` answer its read messages. `counted_readers` also get the kinds that an application's summary counts, by
     the field of the summary; `kind_readers` all kinds, `resource_readers` all plain resources, each by name.
+
+    `parts` makes its components of the system, one after the other: each is added before the next is made, and those of
+    packages before it in the order are there.
     """
 
     kinds: tuple[Kind, ...] = ()
@@ -49,3 +68,4 @@ class Feature:
     counted_readers: Mapping[type[Message], KindReader] = field(default_factory=dict)
     kind_readers: Mapping[type[Message], KindReader] = field(default_factory=dict)
     resource_readers: Mapping[type[Message], ResourceReader] = field(default_factory=dict)
+    parts: Callable[[Start], Iterable[object]] = _no_parts

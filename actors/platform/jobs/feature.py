@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
-from trunkline.actors.core.records.feature import Feature
+from trunkline.actors.core.records.feature import Feature, Start
 from trunkline.actors.platform.jobs import reads
 from trunkline.actors.platform.jobs.kind import JOB
 from trunkline.actors.platform.jobs.messages import JOB_LOG_FIELDS, GetJobLog, ListJobLogs
+from trunkline.actors.platform.jobs.results import Results
+
+
+def _parts(start: Start) -> Iterator[object]:
+    yield Results(start.system)
+
 
 FEATURE: Final = Feature(
+    parts=_parts,
     kinds=(JOB,),
     fields=(JOB_LOG_FIELDS,),
     readers={

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
-from trunkline.actors.core.records.feature import Feature
-from trunkline.actors.presentation.overview.fleet import count_fleet
+from trunkline.actors.core.records.feature import Feature, Start
+from trunkline.actors.presentation.overview.fleet import Fleets, count_fleet
 from trunkline.actors.presentation.overview.messages import CountFleet, GetOverview, ListSilentDevices
 from trunkline.actors.presentation.overview.reads import get_overview, list_silent_devices
 
+
+def _parts(start: Start) -> Iterator[object]:
+    yield Fleets(start.system, start.read)
+
+
 FEATURE: Final = Feature(
+    parts=_parts,
     readers={
         CountFleet: count_fleet,
         GetOverview: get_overview,

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
-from trunkline.actors.core.records.feature import Feature
+from trunkline.actors.core.records.feature import Feature, Start
 from trunkline.actors.workflows.flows import imports, messages, reads, runs
 from trunkline.actors.workflows.flows.actor import Flow
+from trunkline.actors.workflows.flows.changes import FlowChanges
+from trunkline.actors.workflows.flows.due_times import DueTimes, Watches
 from trunkline.actors.workflows.flows.jobs import DELETE_VERSIONS
 from trunkline.actors.workflows.flows.kind import FLOW, FLOW_VERSION
 from trunkline.actors.workflows.flows.selection import SelectOfClass, select_of_class
 
+
+def _parts(_start: Start) -> Iterator[object]:
+    return iter((FlowChanges(), DueTimes(), Watches()))
+
+
 FEATURE: Final = Feature(
+    parts=_parts,
     kinds=(FLOW, FLOW_VERSION),
     actors=(Flow,),
     fields=(messages.FLOW_FIELDS, messages.FLOW_BY_VERSION_FIELDS, messages.FLOW_VERSION_FIELDS),

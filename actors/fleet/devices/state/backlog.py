@@ -21,7 +21,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -29,9 +29,13 @@ from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.yielding import yield_loop
 from trunkline.actors.core.values.clock import Clock
 from trunkline.actors.core.values.errors import Overloaded, PayloadTooLarge, TooManyRequests
+from trunkline.actors.workflows.triggers.queue import TriggerQueue
 from trunkline.limits.table import Limits
 from trunkline.limits.volume_window import VolumeWindow
 from trunkline.limits.window import Verdict
+
+if TYPE_CHECKING:
+    from trunkline.actors.core.runtime.system import System
 
 BUCKET: Final = "backlog_states"
 OTHERS_SHARE: Final = 4
@@ -383,3 +387,9 @@ class BacklogLane:
 
 def _stopping() -> Overloaded:
     return Overloaded("The server is stopping; nothing of this call was stored.")
+
+
+def holds_backlog(system: System, application: bytes) -> bool:
+    """Whether backlogs would take memory or places in queues that live states need."""
+    half = system.limits.arrivals_bytes_max // 2
+    return system.store.arrivals.size_bytes > half or system.component(TriggerQueue).is_half_full(application)

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
-from trunkline.actors.core.records.feature import Feature
+from trunkline.actors.core.records.feature import Feature, Start
+from trunkline.actors.core.records.owners import Owners
 from trunkline.actors.fleet.devices.record import read_messages
 from trunkline.actors.fleet.devices.state import history
+from trunkline.actors.fleet.devices.state.backlog import BacklogLane, holds_backlog
+from trunkline.actors.fleet.devices.state.head import encoded_after
+from trunkline.actors.fleet.devices.state.inactivity import Inactivity
+from trunkline.actors.fleet.devices.state.traffic import Traffic
+from trunkline.store.settler import Settler
+
+
+def _parts(start: Start) -> Iterator[object]:
+    system = start.system
+    yield Settler(system.store, encoded_after, system.limits.arrival_settle_s)
+    yield Traffic(system)
+    yield Inactivity(system)
+    is_held, owner_of = partial(holds_backlog, system), system.component(Owners).of
+    yield BacklogLane(system.limits, system.clock, is_held, owner_of)
+
 
 FEATURE: Final = Feature(
+    parts=_parts,
     readers={
         read_messages.GetState: history.get_state,
         read_messages.GetCommand: history.get_command,

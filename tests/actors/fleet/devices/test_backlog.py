@@ -29,7 +29,7 @@ from trunkline.actors.core.values.errors import (
 )
 from trunkline.actors.fleet.devices.actor.state_feed import STATE_TOPIC
 from trunkline.actors.fleet.devices.record.messages import SendBacklog, StateOrStates
-from trunkline.actors.fleet.devices.state.backlog import BacklogLane
+from trunkline.actors.fleet.devices.state.backlog import BacklogLane, holds_backlog
 from trunkline.actors.workflows.triggers.queue import Queued, TriggerQueue
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
@@ -351,7 +351,7 @@ def test_backlogs_wait_while_half_of_the_memory_for_reports_is_used(tmp_path: Pa
     with boot.opened(Settings(data_dir=str(tmp_path), limits=limits), ManualClock()) as system:
         held = []
         for _ in range(3):
-            held.append(boot.holds_backlog(system, b"a" * 12))
+            held.append(holds_backlog(system, b"a" * 12))
             batch = Batch()
             batch.report(b"d" * 12, START_MS, encode_numbered({1: "x" * 20_000}))
             system.journal.submit(batch)
@@ -365,12 +365,12 @@ def test_backlogs_wait_while_a_queue_of_their_workflows_is_half_full(tmp_path: P
         queue, application = system.component(TriggerQueue), b"a" * 12
         held = []
         for number in range(4):
-            held.append(boot.holds_backlog(system, application))
+            held.append(holds_backlog(system, application))
             queue.add([Queued(number, b"k", application, b"f" * 12, str(number), b"")])
         assert held == [False, False, False, True]
-        assert not boot.holds_backlog(system, b"b" * 12)
+        assert not holds_backlog(system, b"b" * 12)
         for _ in range(2):
             entry = queue.take()
             assert entry is not None
             queue.done(entry)
-        assert not boot.holds_backlog(system, application)
+        assert not holds_backlog(system, application)
