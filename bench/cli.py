@@ -31,7 +31,6 @@ from trunkline.bench.options import (
     Url,
     sign_in,
 )
-from trunkline.bench.peers.cli import peers
 from trunkline.bench.replay import STATES_PER_CALL, Replay
 from trunkline.bench.replay_result import Look, replay_result
 from trunkline.bench.report import output, print_measurements, print_replay
@@ -42,7 +41,6 @@ bench_app = typer.Typer(
 )
 for _command in load_commands():
     bench_app.command(_command.__name__)(_command)
-bench_app.command("peers")(peers)
 bench_app.command("neighbours")(neighbours)
 
 

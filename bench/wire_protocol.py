@@ -1,7 +1,7 @@
 """The protocol on a connection under load: HTTP/1.1, parsed by llhttp.
 
 Owns parsing bytes into complete answers, without waiting. Does not own sending. Other protocols, such as those of
-the brokers in ``peers``, are other implementations of ``WireProtocol``.
+the brokers in ``tests/bench/peers``, are other implementations of ``WireProtocol``.
 """
 
 from __future__ import annotations

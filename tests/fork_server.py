@@ -36,7 +36,7 @@ STANDARD: Final = 3
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 ROOMS: Final = ("actors", "bench", "http", "limits", "store")
 PR_SET_PDEATHSIG: Final = 1
-LEFT_OUT: Final = ("trunkline.bench.peers", "trunkline.bench.neighbours")
+LEFT_OUT: Final = ("trunkline.bench.neighbours",)
 """Programs that the server never imports."""
 
 

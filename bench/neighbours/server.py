@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from trunkline.bench.neighbours.tenant import Account
-from trunkline.bench.peers.programs import Workspace, free_port
+from trunkline.bench.programs import Workspace, free_port
 
 _MAIN = "from trunkline.http.cli.main import main; main()"
 _ADD = """\

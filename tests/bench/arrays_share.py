@@ -23,12 +23,12 @@ from typing import Any
 import msgspec
 import trio
 
+from tests.bench.peers.trunkline import Trunkline
 from trunkline.actors.fleet.devices.record.messages import StateOrStates
 from trunkline.bench.cores import Cores, on_cores
 from trunkline.bench.ledger import body_of
 from trunkline.bench.load import Tally
-from trunkline.bench.peers.programs import Workspace
-from trunkline.bench.peers.trunkline import Trunkline
+from trunkline.bench.programs import Workspace
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.reactor import gc_paused
 from trunkline.bench.stage import Plan, measure

@@ -33,14 +33,14 @@ import msgspec
 import trio
 from hypercorn.config import Config
 
+from tests.bench.peers.peer import Posts
+from tests.bench.peers.trunkline import Trunkline
 from trunkline.bench.cores import Cores, on_cores
 from trunkline.bench.disk_meter import DiskMeter
 from trunkline.bench.errors import BenchError
 from trunkline.bench.formatting import disk_bytes, disk_writes
 from trunkline.bench.load import Caller, Tally
-from trunkline.bench.peers.peer import Posts
-from trunkline.bench.peers.programs import Workspace, free_port
-from trunkline.bench.peers.trunkline import Trunkline
+from trunkline.bench.programs import Workspace, free_port
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.result import Stage
 from trunkline.bench.server_monitor import ServerMonitor
@@ -56,6 +56,7 @@ CROWD = 4_000
 
 IDLE = 10_000
 THIS_FILE = str(Path(__file__).resolve())
+CHECKOUT: Final = str(Path(__file__).resolve().parents[2])
 MIB = 2**20
 
 
@@ -84,7 +85,9 @@ async def serve_nothing(port: int) -> None:
 async def ceiling(workspace: Workspace, cores: Cores, connections: int, seconds: float) -> float:
     """Requests a second of the engine with the handler that does nothing."""
     port = free_port()
-    workspace.start([sys.executable, THIS_FILE, "--null-handler", str(port)], env=dict(os.environ))
+    workspace.start(
+        [sys.executable, THIS_FILE, "--null-handler", str(port)], env={**os.environ, "PYTHONPATH": CHECKOUT}
+    )
     await workspace.listens(port)
     path = f"/applications/{'0' * 24}/devices/%s/state"
 

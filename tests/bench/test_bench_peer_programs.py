@@ -15,7 +15,7 @@ import trio
 
 from tests.patience import PATIENCE_S
 from tests.ports import reserved_port
-from trunkline.bench.peers.programs import PeerUnavailable, Workspace
+from trunkline.bench.programs import ProgramUnavailable, Workspace
 
 
 def python(program: str) -> list[str]:
@@ -84,7 +84,7 @@ def test_an_interruption_while_a_program_is_started_or_stopped_leaves_none_runni
 async def test_a_stubborn_program_is_killed_with_what_it_started(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trunkline.bench.peers.programs.STOP_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("trunkline.bench.programs.STOP_TIMEOUT_S", 0.1)
     told = workspace.directory / "child"
     workspace.start(
         python(
@@ -106,7 +106,7 @@ async def test_a_program_that_ends_is_a_sentence_with_its_last_line(workspace: W
     workspace.start(python("print('first'); print('the port is taken'); raise SystemExit(3)"))
     with (
         trio.fail_after(PATIENCE_S),
-        pytest.raises(PeerUnavailable, match=r"python\S* ended with 3: the port is taken"),
+        pytest.raises(ProgramUnavailable, match=r"python\S* ended with 3: the port is taken"),
         reserved_port() as port,
     ):
         await workspace.listens(port)
@@ -116,9 +116,9 @@ async def test_a_program_that_ends_is_a_sentence_with_its_last_line(workspace: W
 async def test_a_command_that_fails_or_hangs_is_a_sentence(workspace: Workspace) -> None:
     with trio.fail_after(PATIENCE_S):
         assert await workspace.run(python("print(' done ')")) == "done"
-        with pytest.raises(PeerUnavailable, match=r"python\S* failed: no room"):
+        with pytest.raises(ProgramUnavailable, match=r"python\S* failed: no room"):
             await workspace.run(python("print('no room'); raise SystemExit(1)"))
-        with pytest.raises(PeerUnavailable, match=r"did not end in 0\.1 s"):
+        with pytest.raises(ProgramUnavailable, match=r"did not end in 0\.1 s"):
             await workspace.run(python("import time; time.sleep(600)"), timeout_s=0.1)
     workspace.close()
 
@@ -131,6 +131,6 @@ def test_a_program_is_found_or_named_with_its_package(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "workspace", [own], None)
     assert workspace.find("mosquitto", "mosquitto") == str(own / "mosquitto")
     with pytest.raises(
-        PeerUnavailable, match=r"no-such-thing is not installed \(Debian: apt-get install thing\)\."
+        ProgramUnavailable, match=r"no-such-thing is not installed \(Debian: apt-get install thing\)\."
     ):
         workspace.find("no-such-thing", "thing")

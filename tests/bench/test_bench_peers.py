@@ -15,13 +15,8 @@ import pytest
 import trio
 from rich.console import Console
 
-from tests.patience import PATIENCE_S
-from tests.ports import reserved_port
-from trunkline.bench.cores import Cores, on_cores
-from trunkline.bench.errors import BenchError, ProtocolViolation
-from trunkline.bench.load import Tally
-from trunkline.bench.peers import mosquitto, nats, redis, web
-from trunkline.bench.peers.comparison import (
+from tests.bench.peers import mosquitto, nats, redis, web
+from tests.bench.peers.comparison import (
     PEERS,
     Comparison,
     Entry,
@@ -30,16 +25,21 @@ from trunkline.bench.peers.comparison import (
     compare,
     select_peers,
 )
-from trunkline.bench.peers.environment import environment
-from trunkline.bench.peers.influxdb import InfluxDb
-from trunkline.bench.peers.mosquitto import Mosquitto, MqttProtocol
-from trunkline.bench.peers.nats import Nats, NatsProtocol
-from trunkline.bench.peers.peer import Kept, Peer, Posts, Started
-from trunkline.bench.peers.programs import PeerUnavailable, Workspace
-from trunkline.bench.peers.redis import Redis, RedisProtocol
-from trunkline.bench.peers.report import page_of_comparison, print_comparison
-from trunkline.bench.peers.trunkline import Trunkline
-from trunkline.bench.peers.web import FastApiPostgres, FastApiSqlite
+from tests.bench.peers.environment import environment
+from tests.bench.peers.influxdb import InfluxDb
+from tests.bench.peers.mosquitto import Mosquitto, MqttProtocol
+from tests.bench.peers.nats import Nats, NatsProtocol
+from tests.bench.peers.peer import Kept, Peer, Posts, Started
+from tests.bench.peers.redis import Redis, RedisProtocol
+from tests.bench.peers.report import page_of_comparison, print_comparison
+from tests.bench.peers.trunkline import Trunkline
+from tests.bench.peers.web import FastApiPostgres, FastApiSqlite
+from tests.patience import PATIENCE_S
+from tests.ports import reserved_port
+from trunkline.bench.cores import Cores, on_cores
+from trunkline.bench.errors import BenchError, ProtocolViolation
+from trunkline.bench.load import Tally
+from trunkline.bench.programs import ProgramUnavailable, Workspace
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.result import Calls, Stage
 from trunkline.bench.stage import Plan
@@ -67,7 +67,7 @@ async def test_packages_that_cannot_be_installed_are_a_sentence(tmp_path: Path, 
     with (
         trio.fail_after(PATIENCE_S),
         pytest.raises(
-            PeerUnavailable, match="no-such-package-of-trunkline cannot be installed: python failed: "
+            ProgramUnavailable, match="no-such-package-of-trunkline cannot be installed: python failed: "
         ),
     ):
         await environment(tmp_path, workspace, ("--no-index", "no-such-package-of-trunkline"))
@@ -274,10 +274,10 @@ async def test_a_broker_takes_part_where_it_is_installed(tmp_path: Path, peer: t
 async def test_an_interrupted_contest_leaves_nothing_behind(tmp_path: Path, inherited: str) -> None:
     program = (
         f"import signal; signal.signal(signal.SIGINT, signal.{inherited})\n"
-        "import sys; from trunkline.bench.cli import bench_app\n"
-        f"sys.argv = ['bench', 'peers', '--work', {str(tmp_path)!r}, '--only', 'trunkline', '--devices', '5',\n"
+        "import sys; import typer; from tests.bench.peers.__main__ import peers\n"
+        f"sys.argv = ['peers', '--work', {str(tmp_path)!r}, '--only', 'trunkline', '--devices', '5',\n"
         "            '--duration', '600', '--server-cores', '0']\n"
-        "bench_app()"
+        "typer.run(peers)"
     )
     async with trio.open_nursery() as nursery:
         process: trio.Process = await nursery.start(_started, python(program))
@@ -307,7 +307,9 @@ async def _server_of(program: psutil.Process) -> psutil.Process:
 
 
 async def _started(command: list[str], task_status: trio.TaskStatus[trio.Process]) -> None:
-    await trio.run_process(command, check=False, capture_stderr=True, task_status=task_status)
+    await trio.run_process(
+        command, cwd=Path(__file__).parents[2], check=False, capture_stderr=True, task_status=task_status
+    )
 
 
 def test_posts_of_all_peers_are_the_same_states() -> None:

@@ -11,11 +11,8 @@ import msgspec
 import pytest
 import trio
 
-from tests.bench.test_bench_real_server import EMAIL, PASSWORD
-from tests.patience import PATIENCE_S
-from trunkline.bench.errors import BenchError
-from trunkline.bench.peers.influxdb import InfluxSeries
-from trunkline.bench.peers.series import (
+from tests.bench.peers.influxdb import InfluxSeries
+from tests.bench.peers.series import (
     ASKED,
     MINUTE_MS,
     STEP_MS,
@@ -25,8 +22,11 @@ from trunkline.bench.peers.series import (
     ask_series,
     same_means,
 )
-from trunkline.bench.peers.trunkline import TrunklineSeries
-from trunkline.bench.peers.web import WebSeries
+from tests.bench.peers.trunkline import TrunklineSeries
+from tests.bench.peers.web import WebSeries
+from tests.bench.test_bench_real_server import EMAIL, PASSWORD
+from tests.patience import PATIENCE_S
+from trunkline.bench.errors import BenchError
 from trunkline.bench.session import Session
 from trunkline.bench.settled import settle
 from trunkline.bench.transport import Origin

@@ -28,11 +28,11 @@ from pathlib import Path
 import trio
 import trustme
 
+from tests.bench.peers.peer import Started
+from tests.bench.peers.trunkline import Trunkline
 from trunkline.bench.cores import Cores, on_cores
 from trunkline.bench.load import Tally
-from trunkline.bench.peers.peer import Started
-from trunkline.bench.peers.programs import Workspace
-from trunkline.bench.peers.trunkline import Trunkline
+from trunkline.bench.programs import Workspace
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.result import Stage
 from trunkline.bench.server_monitor import ServerMonitor

@@ -66,7 +66,7 @@ def test_each_library_is_imported_and_each_import_is_a_library(
 ) -> None:
     imported = set()
     for file in project_files:
-        if file.suffix == ".py" and file.parts[0] in rooms and file.parts[:2] != ("bench", "peers"):
+        if file.suffix == ".py" and file.parts[0] in rooms:
             imported |= modules_of(checkout / file)
     of = packages_distributions()
     used = {of.get(module, [module])[0].lower().replace("_", "-") for module in imported}

@@ -12,12 +12,12 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from tests.bench.peers.peer import Kept, Peer, Posts, Started
+from tests.bench.peers.series import Means, SeriesPoints, SeriesSource
 from trunkline.bench.client import Connection
 from trunkline.bench.errors import BenchError, WireError
 from trunkline.bench.fleet import with_body
-from trunkline.bench.peers.peer import Kept, Peer, Posts, Started
-from trunkline.bench.peers.programs import PeerUnavailable, Workspace, free_port
-from trunkline.bench.peers.series import Means, SeriesPoints, SeriesSource
+from trunkline.bench.programs import ProgramUnavailable, Workspace, free_port
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.transport import Origin
 
@@ -62,7 +62,7 @@ class InfluxDb(Peer):
         await workspace.listens(port)
         origin = Origin("127.0.0.1", port, tls=False, prefix="")
         if await _query(origin, "POST", "CREATE DATABASE bench") is None:
-            raise PeerUnavailable("influxd did not create a database.")
+            raise ProgramUnavailable("influxd did not create a database.")
         output = await workspace.run([program, "version"])
         yield Started(
             version=output.partition(" (")[0],
@@ -96,7 +96,7 @@ class InfluxSeries(SeriesSource):
     async def ask(self, points: SeriesPoints) -> bytes:
         span = f"time >= {points.first_ms}ms AND time < {points.end_ms}ms"
         query = (
-            f"SELECT mean(temperature) FROM temperatures WHERE {span} GROUP BY device, time(1m) fill(none)"  # noqa: S608
+            f"SELECT mean(temperature) FROM temperatures WHERE {span} GROUP BY device, time(1m) fill(none)"
         )
         answer = await _query(self._origin, "GET", query)
         if answer is None:

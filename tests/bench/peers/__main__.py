@@ -1,4 +1,7 @@
-"""The command that compares Trunkline with peers."""
+"""The command that compares Trunkline with peers. It is no part of the installation, because it installs them.
+
+.venv/bin/python -m tests.bench.peers --work DIR
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,11 @@ from typing import Annotated
 import msgspec
 import typer
 
+from tests.bench.peers.comparison import Comparison, compare, select_peers
+from tests.bench.peers.report import page_of_comparison, print_comparison
 from trunkline.bench.cli_run import run_command, write_report
 from trunkline.bench.cores import Cores
 from trunkline.bench.options import HtmlFile, JsonFile
-from trunkline.bench.peers.comparison import Comparison, compare, select_peers
-from trunkline.bench.peers.report import page_of_comparison, print_comparison
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.report import output
 from trunkline.bench.stage import Plan
@@ -70,3 +73,7 @@ async def _peers(
     if html is not None:
         write_report(html, page_of_comparison(result))
     return 0
+
+
+if __name__ == "__main__":
+    typer.run(peers)

@@ -36,7 +36,7 @@ _LOG_LINE_MAX = 300
 _SBIN = ("/usr/sbin", "/usr/local/sbin", "/sbin")
 
 
-class PeerUnavailable(BenchError):
+class ProgramUnavailable(BenchError):
     """A peer cannot take part; the message is the sentence for the report."""
 
 
@@ -54,11 +54,11 @@ class Workspace:
         directory.mkdir(parents=True)
 
     def find(self, program: str, package: str) -> str:
-        """The path of a program; raises PeerUnavailable, naming the Debian package that has it."""
+        """The path of a program; raises ProgramUnavailable, naming the Debian package that has it."""
         path = os.pathsep.join([*map(str, self._bin), os.environ.get("PATH", os.defpath), *_SBIN])
         found = shutil.which(program, path=path)
         if found is None:
-            raise PeerUnavailable(f"{program} is not installed (Debian: apt-get install {package}).")
+            raise ProgramUnavailable(f"{program} is not installed (Debian: apt-get install {package}).")
         return found
 
     def make(self, name: str, *, unprivileged: bool = False) -> Path:
@@ -108,7 +108,7 @@ class Workspace:
         unprivileged: bool = False,
         timeout_s: float = COMMAND_TIMEOUT_S,
     ) -> str:
-        """Run a command and return its output. Raises PeerUnavailable if it fails."""
+        """Run a command and return its output. Raises ProgramUnavailable if it fails."""
         user = _user(unprivileged)
         with trio.move_on_after(timeout_s):
             done = await trio.run_process(
@@ -125,23 +125,23 @@ class Workspace:
             text: str = done.stdout.decode("utf-8", "replace").strip()
             if done.returncode == 0:
                 return text
-            raise PeerUnavailable(f"{Path(command[0]).name} failed: {_last_line(text)}")
-        raise PeerUnavailable(f"{Path(command[0]).name} did not end in {timeout_s:g} s.")
+            raise ProgramUnavailable(f"{Path(command[0]).name} failed: {_last_line(text)}")
+        raise ProgramUnavailable(f"{Path(command[0]).name} did not end in {timeout_s:g} s.")
 
     async def listens(self, port: int) -> None:
-        """Wait until a program listens on the port; raises PeerUnavailable if one ends or it takes too long."""
+        """Wait until a program listens on the port; raises ProgramUnavailable if one ends or it takes too long."""
         await self.until(lambda: _listens(port))
 
     async def until(self, ready: Callable[[], bool]) -> None:
-        """Wait until ``ready`` is true; raises PeerUnavailable if a program ends before, or it takes too long."""
+        """Wait until ``ready`` is true; raises ProgramUnavailable if a program ends before, or it takes too long."""
         with trio.move_on_after(READY_TIMEOUT_S):
             while not ready():
                 for process, _ in self._running:
                     if process.poll() is not None:
-                        raise PeerUnavailable(self._failure(process, f"ended with {process.returncode}"))
+                        raise ProgramUnavailable(self._failure(process, f"ended with {process.returncode}"))
                 await trio.sleep(_POLL_S)
             return
-        raise PeerUnavailable(
+        raise ProgramUnavailable(
             self._failure(self._running[-1][0], f"was not ready after {READY_TIMEOUT_S:g} s")
         )
 

@@ -15,11 +15,11 @@ from typing import ClassVar, NamedTuple
 
 import trio
 
+from tests.bench.peers.series import SeriesSource
 from trunkline.bench.framing import Response
 from trunkline.bench.ledger import DAY_MS, body_of
 from trunkline.bench.load import Caller, Tally
-from trunkline.bench.peers.programs import Workspace
-from trunkline.bench.peers.series import SeriesSource
+from trunkline.bench.programs import Workspace
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.transport import Origin
 from trunkline.bench.wire_protocol import HttpProtocol, WireProtocol
@@ -82,7 +82,7 @@ class Peer(ABC):
     def run(
         self, work: Path, workspace: Workspace, devices: int, bar: ProgressBar
     ) -> AbstractAsyncContextManager[Started]:
-        """Start it in ``workspace`` for the length of a block; raises PeerUnavailable if that is not possible."""
+        """Start it in ``workspace`` for the length of a block; raises ProgramUnavailable if that is not possible."""
 
 
 class Posts:

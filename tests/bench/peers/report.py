@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.markup import escape as plain
 from rich.table import Table
 
+from tests.bench.peers.comparison import ComparisonResult, Entry, Turn
+from tests.bench.peers.series import SERIES
 from trunkline.bench.charts import Bar, bars
 from trunkline.bench.formatting import (
     disk_bytes,
@@ -19,8 +21,6 @@ from trunkline.bench.formatting import (
     share,
 )
 from trunkline.bench.page import document, table
-from trunkline.bench.peers.comparison import ComparisonResult, Entry, Turn
-from trunkline.bench.peers.series import SERIES
 
 _HEADINGS = (
     *("", "on disk first", "states a second", "Trunkline : peer", "p50", "p99", "server", "generator"),

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trunkline.bench.peers.programs import PeerUnavailable, Workspace
+from trunkline.bench.programs import ProgramUnavailable, Workspace
 
 INSTALL_TIMEOUT_S = 600.0
 """Seconds: for pip to fetch and install the packages of one peer."""
@@ -20,7 +20,7 @@ _DONE = "installed.txt"
 
 
 async def environment(work: Path, workspace: Workspace, packages: Sequence[str]) -> Path:
-    """The ``bin`` directory of an environment with these packages; raises PeerUnavailable if pip fails."""
+    """The ``bin`` directory of an environment with these packages; raises ProgramUnavailable if pip fails."""
     name = hashlib.sha256(" ".join([sys.version, *packages]).encode()).hexdigest()[:12]
     home = work / f"venv-{name}"
     done = home / _DONE
@@ -29,8 +29,8 @@ async def environment(work: Path, workspace: Workspace, packages: Sequence[str])
         pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         try:
             await workspace.run([*pip, *packages], timeout_s=INSTALL_TIMEOUT_S)
-        except PeerUnavailable as problem:
-            raise PeerUnavailable(f"{', '.join(packages)} cannot be installed: {problem}") from None
+        except ProgramUnavailable as problem:
+            raise ProgramUnavailable(f"{', '.join(packages)} cannot be installed: {problem}") from None
         done.write_text("\n".join(packages) + "\n", encoding="utf-8")
     return home / "bin"
 

@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 import trio
 
+from tests.bench.peers.peer import MESSAGE, Kept, Peer, Posts, Started
 from trunkline.bench.errors import ProtocolViolation
 from trunkline.bench.framing import Response
-from trunkline.bench.peers.peer import MESSAGE, Kept, Peer, Posts, Started
-from trunkline.bench.peers.programs import PeerUnavailable, Workspace, free_port
+from trunkline.bench.programs import ProgramUnavailable, Workspace, free_port
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.transport import Origin
 
@@ -123,7 +123,7 @@ def _publish(device_id: str, body: bytes, _count: int) -> bytes:
 
 
 async def _ask(port: int, subject: str, question: object) -> dict[str, Any]:
-    """Send one request to the API of JetStream; raises PeerUnavailable if it is refused."""
+    """Send one request to the API of JetStream; raises ProgramUnavailable if it is refused."""
     protocol, body = NatsProtocol(), msgspec.json.encode(question)
     request = b"PUB %b %b %d\r\n%b\r\n" % (subject.encode(), _ANY_INBOX, len(body), body)
     answers: list[Response] = []
@@ -134,7 +134,7 @@ async def _ask(port: int, subject: str, question: object) -> dict[str, Any]:
                 answers += protocol.feed(data)
     if len(answers) < 2 or answers[1].status != 200:
         answer = answers[-1].body[:200].decode("utf-8", "replace") if answers else "nothing"
-        raise PeerUnavailable(f"nats-server answered {subject} with {answer}.")
+        raise ProgramUnavailable(f"nats-server answered {subject} with {answer}.")
     return msgspec.json.decode(answers[1].body, type=dict[str, Any])
 
 

@@ -13,12 +13,12 @@ from typing import ClassVar
 
 import msgspec
 
+from tests.bench.peers.peer import Kept, Peer, Started
+from tests.bench.peers.series import MINUTE_MS, Means, SeriesPoints, SeriesSource
 from trunkline.bench.fleet import Fleet
 from trunkline.bench.history import to_ms
 from trunkline.bench.ledger import Audit
-from trunkline.bench.peers.peer import Kept, Peer, Started
-from trunkline.bench.peers.programs import Workspace, free_port
-from trunkline.bench.peers.series import MINUTE_MS, Means, SeriesPoints, SeriesSource
+from trunkline.bench.programs import Workspace, free_port
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.session import Session, device_path
 from trunkline.bench.settled import settle

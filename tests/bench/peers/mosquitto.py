@@ -12,10 +12,10 @@ from pathlib import Path
 
 import trio
 
+from tests.bench.peers.peer import MESSAGE, Kept, Peer, Posts, Started
 from trunkline.bench.errors import ProtocolViolation
 from trunkline.bench.framing import Response
-from trunkline.bench.peers.peer import MESSAGE, Kept, Peer, Posts, Started
-from trunkline.bench.peers.programs import PeerUnavailable, Workspace, free_port
+from trunkline.bench.programs import ProgramUnavailable, Workspace, free_port
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.transport import Origin
 
@@ -140,7 +140,7 @@ async def _subscribe(port: int) -> None:
             while len(answers) < 2 and (data := await stream.receive_some()):
                 answers += protocol.feed(data)
     if [answer.status for answer in answers] != [200, 200]:
-        raise PeerUnavailable("mosquitto did not accept a durable subscription.")
+        raise ProgramUnavailable("mosquitto did not accept a durable subscription.")
 
 
 async def _version(program: str) -> str:

@@ -17,6 +17,14 @@ from typing import TypeVar
 import msgspec
 import trio
 
+from tests.bench.peers.influxdb import InfluxDb
+from tests.bench.peers.mosquitto import Mosquitto
+from tests.bench.peers.nats import Nats
+from tests.bench.peers.peer import Peer, Posts, Started
+from tests.bench.peers.redis import Redis
+from tests.bench.peers.series import POINTS_OF_EACH, SeriesPoints, SeriesSource, SeriesTurn, ask_series
+from tests.bench.peers.trunkline import Trunkline, TrunklineQuart, TrunklineStock
+from tests.bench.peers.web import FastApiPostgres, FastApiSqlite
 from trunkline.bench.bottleneck import generator_problem
 from trunkline.bench.client import Connection
 from trunkline.bench.cores import Cores, on_cores
@@ -24,15 +32,7 @@ from trunkline.bench.disk_meter import DiskMeter
 from trunkline.bench.errors import BenchError
 from trunkline.bench.fleet import with_body
 from trunkline.bench.load import Tally
-from trunkline.bench.peers.influxdb import InfluxDb
-from trunkline.bench.peers.mosquitto import Mosquitto
-from trunkline.bench.peers.nats import Nats
-from trunkline.bench.peers.peer import Peer, Posts, Started
-from trunkline.bench.peers.programs import PeerUnavailable, Workspace
-from trunkline.bench.peers.redis import Redis
-from trunkline.bench.peers.series import POINTS_OF_EACH, SeriesPoints, SeriesSource, SeriesTurn, ask_series
-from trunkline.bench.peers.trunkline import Trunkline, TrunklineQuart, TrunklineStock
-from trunkline.bench.peers.web import FastApiPostgres, FastApiSqlite
+from trunkline.bench.programs import ProgramUnavailable, Workspace
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.result import Record, Stage, machine, shown_settings
 from trunkline.bench.server_monitor import ServerMonitor
@@ -192,7 +192,7 @@ async def _take_turn(
             state.kept = str(kept)
             if kept.lost:
                 state.problem = f"{state.kept}, so no figure is given"
-    except PeerUnavailable as problem:
+    except ProgramUnavailable as problem:
         state.problem = str(problem)
     except BenchError as problem:
         state.problem = f"It failed: {problem}"

@@ -18,13 +18,13 @@ from pathlib import Path
 
 import msgspec
 
+from tests.bench.peers.environment import environment, version
+from tests.bench.peers.peer import Kept, Peer, Posts, Started
+from tests.bench.peers.series import Means, SeriesPoints, SeriesSource
 from trunkline.bench.client import Connection
 from trunkline.bench.errors import BenchError, WireError
 from trunkline.bench.fleet import with_body
-from trunkline.bench.peers.environment import environment, version
-from trunkline.bench.peers.peer import Kept, Peer, Posts, Started
-from trunkline.bench.peers.programs import Workspace, free_port
-from trunkline.bench.peers.series import Means, SeriesPoints, SeriesSource
+from trunkline.bench.programs import Workspace, free_port
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.transport import Origin
 
@@ -178,7 +178,7 @@ class FastApiPostgres(Peer):
         cluster = workspace.make("cluster", unprivileged=True)
         # The path of a Unix socket has at most 107 characters, so it is not in the user's directory.
         with tempfile.TemporaryDirectory(prefix="trunkline-") as socket_directory:
-            os.chmod(socket_directory, 0o777)  # noqa: PTH101, S103 - for the unprivileged server; it lives for a minute
+            os.chmod(socket_directory, 0o777)  # noqa: PTH101 - for the unprivileged server; it lives for a minute
             await workspace.run(
                 [initdb, "-D", str(cluster), "-U", "bench", "--auth=trust", "--encoding=UTF8", "--locale=C"],
                 unprivileged=True,

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import trio
 
+from tests.bench.peers.peer import MESSAGE, Kept, Peer, Posts, Started
 from trunkline.bench.errors import ProtocolViolation
 from trunkline.bench.framing import Response
-from trunkline.bench.peers.peer import MESSAGE, Kept, Peer, Posts, Started
-from trunkline.bench.peers.programs import Workspace, free_port
+from trunkline.bench.programs import Workspace, free_port
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.transport import Origin
 

@@ -1,1 +1,0 @@
-"""Alternatives to Trunkline, each started by the bench and given the same load."""
