@@ -56,7 +56,7 @@ CROWD = 4_000
 
 IDLE = 10_000
 THIS_FILE = str(Path(__file__).resolve())
-CHECKOUT: Final = str(Path(__file__).resolve().parents[2])
+CHECKOUT = str(Path(__file__).resolve().parents[2])
 MIB = 2**20
 
 
