@@ -1,4 +1,4 @@
-"""How long a test waits for what has to come.
+"""How long a test waits for what has to come, and how long the systems under test wait.
 
 Long enough for a machine that is busy with other work: a test ends as soon as it has what it waits for, so
 only one that fails is slow. It is below the time-out of a whole test (`timeout` in pyproject.toml), so that
@@ -10,3 +10,16 @@ from __future__ import annotations
 from typing import Final
 
 PATIENCE_S: Final = 150
+
+PATIENT: Final[dict[str, float]] = dict.fromkeys(
+    (
+        "dashboard_data_s",
+        "import_wait_s",
+        "job_wait_s",
+        "outgoing_timeout_s",
+        "run_deadline_s",
+        "script_wall_s",
+    ),
+    PATIENCE_S,
+)
+"""Limits on the time of what a test expects to succeed, such as a script, whose process has the cores last."""

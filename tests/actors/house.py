@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from tests.patience import PATIENT
 from tests.placement import hold_placement
 from trunkline.actors import boot, readers
 from trunkline.actors.core.runtime.ref import Ref
@@ -163,7 +164,7 @@ async def running_house(
 ) -> AsyncIterator[House]:
     """A system on `data_dir`, without throttles unless `limits` has them."""
     clock = ManualClock()
-    given_limits = Limits.off() if limits is None else limits
+    given_limits = Limits.off().override(PATIENT) if limits is None else limits
     settings = Settings(
         data_dir=str(data_dir), limits=given_limits, **{"experience_domains": "*.example", **settings_given}
     )

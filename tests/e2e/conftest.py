@@ -16,7 +16,7 @@ import pytest
 import trio
 
 from tests.e2e.openapi_check import check_response
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, PATIENT
 from tests.placement import hold_placement
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.clock import SystemClock
@@ -30,9 +30,6 @@ EMAIL = "owner@example.com"
 PASSWORD = "Correct-horse-7"
 ENGINE = os.environ.get("TRUNKLINE_ENGINE", "fast")
 """The engine of the servers of these tests: `TRUNKLINE_ENGINE=stock pytest tests/e2e` selects the other one."""
-
-PATIENT = {"job_wait_s": PATIENCE_S, "import_wait_s": PATIENCE_S, "dashboard_data_s": PATIENCE_S}
-"""Calls wait for small jobs and for the data of dashboards, however slow the machine is."""
 
 Json = Any
 

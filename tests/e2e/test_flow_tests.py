@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from tests.e2e.conftest import Server
 
 TRIGGER = {"type": "deviceTag", "key": "kind/sensor", "outputIds": [["hot"]]}
@@ -80,22 +83,25 @@ async def test_a_workflow_is_run_with_a_given_payload(server: Server) -> None:
     assert (await server.call("GET", f"{path}/errors"))["errors"] == []
 
 
-async def test_a_script_without_an_end_costs_only_its_own_run(server: Server) -> None:
-    application = await server.application()
-    flow = await server.call(
-        "POST",
-        f"{application}/flows",
-        {
-            "name": "endless",
-            "triggers": [{"type": "timer", "key": "t", "config": {"seconds": 1}, "outputIds": [["f"]]}],
-            "nodes": [{"id": "f", "type": "RawFunctionNode", "config": {"script": "for (;;) {}"}}],
-        },
-        status=201,
-    )
-    path = f"{application}/flows/{flow['id']}"
-    shown = await server.call("POST", f"{path}/test", {})
-    assert shown["error"]["name"] == "ScriptTimeout"
-    await server.call(
-        "PATCH", path, {"nodes": [{"id": "f", "type": "RawFunctionNode", "config": {"script": "return 5;"}}]}
-    )
-    assert (await server.call("POST", f"{path}/test", {}))["steps"][0]["payload"] == 5
+async def test_a_script_without_an_end_costs_only_its_own_run(start_server: Callable[..., Any]) -> None:
+    async with start_server(limits={"script_cpu_s": 0.1}) as server:
+        application = await server.application()
+        flow = await server.call(
+            "POST",
+            f"{application}/flows",
+            {
+                "name": "endless",
+                "triggers": [{"type": "timer", "key": "t", "config": {"seconds": 1}, "outputIds": [["f"]]}],
+                "nodes": [{"id": "f", "type": "RawFunctionNode", "config": {"script": "for (;;) {}"}}],
+            },
+            status=201,
+        )
+        path = f"{application}/flows/{flow['id']}"
+        shown = await server.call("POST", f"{path}/test", {})
+        assert shown["error"]["name"] == "ScriptTimeout"
+        await server.call(
+            "PATCH",
+            path,
+            {"nodes": [{"id": "f", "type": "RawFunctionNode", "config": {"script": "return 5;"}}]},
+        )
+        assert (await server.call("POST", f"{path}/test", {}))["steps"][0]["payload"] == 5

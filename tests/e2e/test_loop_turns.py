@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
 from tests.e2e.conftest import Server, running_server
+from tests.patience import PATIENCE_S
 
 NOTHING_MS = 0.001
 """Every turn is longer."""
@@ -53,7 +54,7 @@ async def test_turns_are_told_with_their_operation_and_tenant(tmp_path: Path) ->
             flow = await server.call("POST", f"{application}/flows", FLOW)
             path = f"{application}/flows/{flow['id']}"
             await server.call("POST", f"{path}/virtualButton", {"key": "go", "payload": {}})
-            with trio.fail_after(60):
+            with trio.fail_after(PATIENCE_S):
                 while not (await server.call("GET", f"{path}/runs"))["items"]:
                     await trio.lowlevel.checkpoint()
             owner = (await server.call("GET", "/me"))["userId"]

@@ -13,6 +13,7 @@ from tests.actors.engine.run_house import kept_runs, runs_end
 from tests.actors.house import House, ManualClock
 from tests.e2e.conftest import Server
 from tests.e2e.test_webhooks import send, webhook
+from tests.patience import PATIENCE_S
 from trunkline.actors.connections.webhooks.messages import WebhookReply
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.workflows.triggers.replies import Replies
@@ -180,7 +181,7 @@ async def test_a_call_waits_for_the_first_reply(server: Server) -> None:
     for number, reply in enumerate(replies):
         async with trio.open_nursery() as calls:
             calls.start_soon(call_once, server, hook, answers)
-            with trio.fail_after(60):
+            with trio.fail_after(PATIENCE_S):
                 while len(payloads := await told(server, flow)) <= number:
                     await trio.lowlevel.checkpoint()
             id = payloads[-1]["data"]["replyId"]
@@ -235,7 +236,7 @@ async def test_few_calls_wait(start_server: StartServer) -> None:
         answers: list[httpx.Response] = []
         async with trio.open_nursery() as calls:
             calls.start_soon(call_once, server, hook, answers)
-            with trio.fail_after(60):
+            with trio.fail_after(PATIENCE_S):
                 while not (payloads := await told(server, flow)):
                     await trio.lowlevel.checkpoint()
             refused = await send(server, hook["address"])

@@ -6,13 +6,14 @@ The long form is `python -m tests.e2e.worst_flows`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
+from typing import Final, get_args
 
 import pytest
 
 from tests.actors.core.formulas.worst_values import GENEROUS
 from tests.e2e.conftest import running_server
 from tests.e2e.loop_meter import LoopMeter
+from tests.e2e.silent_socket import silent_socket
 from tests.e2e.worst_flows import LIMIT_MS, SETTINGS, Bench, resting_collector
 from tests.e2e.worst_nodes import cases
 from trunkline.actors.engine.node_settings import FORMS, Category, Form, Setting
@@ -24,15 +25,30 @@ FEW = ("plain", "all, paths", "all, all", "long texts")
 """What is fed of each type: each setting alone, and each option, are left to the long form."""
 
 
-@pytest.mark.parametrize("category", get_args(Category))
-async def test_the_worst_inputs_of_each_node_do_not_hold_the_loop(category: Category, tmp_path: Path) -> None:
-    few = [each for each in cases() if FORMS[each.type].category == category and each.label in FEW]
+TYPES: Final = 8
+"""Of nodes in one test, so that none takes long on a busy machine, and several processes share them."""
+
+
+def batches() -> list[tuple[str, ...]]:
+    """The types of nodes in parts of the same category."""
+    found: list[tuple[str, ...]] = []
+    for category in get_args(Category):
+        types = [each for each, form in FORMS.items() if form.category == category]
+        found += [tuple(types[at : at + TYPES]) for at in range(0, len(types), TYPES)]
+    return found
+
+
+@pytest.mark.parametrize("types", batches(), ids=lambda types: f"{types[0]} to {types[-1]}")
+async def test_the_worst_inputs_of_each_node_do_not_hold_the_loop(
+    types: tuple[str, ...], tmp_path: Path
+) -> None:
+    few = [each for each in cases() if each.type in types and each.label in FEW]
     meter = LoopMeter()
     long, unreached = [], []
     with resting_collector():
-        async with running_server(tmp_path / "data", **SETTINGS) as server:
+        async with running_server(tmp_path / "data", **SETTINGS) as server, silent_socket() as socket:
             with meter.running():
-                async for result in Bench(server, meter).results(few, ("objects",)):
+                async for result in Bench(server, meter, socket).results(few, ("objects",)):
                     if result.is_unreached:
                         unreached.append(result.case.type)
                     if result.held.ms > GENEROUS * LIMIT_MS:

@@ -25,6 +25,7 @@ import trio
 
 from tests.e2e.conftest import Server, running_server
 from tests.e2e.loop_meter import Held, LoopMeter, pace
+from tests.e2e.silent_socket import silent_socket
 from tests.e2e.sse_client import until
 from tests.e2e.worst_nodes import SHORT, UNREACHED, VALUES, WORST, Case, Json, cases
 from trunkline.actors.core.runtime.computing import switch_often
@@ -53,9 +54,10 @@ class Result(NamedTuple):
 class Bench:
     """A server with an application, in which workflows of one node are run."""
 
-    def __init__(self, server: Server, meter: LoopMeter) -> None:
+    def __init__(self, server: Server, meter: LoopMeter, socket: str) -> None:
         self._server = server
         self._meter = meter
+        self._socket = socket
         self._application = ""
         self._ids: dict[str, str] = {}
         self._flow = ""
@@ -87,7 +89,7 @@ class Bench:
         start = {"type": "customNodeStart", "key": "start", "outputIds": [[]]}
         custom = {"name": "custom", "flowClass": "customNode", "triggers": [start], "nodes": []}
         self._ids["customNode"] = (await server.call("POST", f"{app}/flows", custom))["id"]
-        socket = {"name": "s", "integrationType": "websocket", "websocketConfig": {"url": _NOWHERE}}
+        socket = {"name": "s", "integrationType": "websocket", "websocketConfig": {"url": self._socket}}
         self._ids["integration"] = (await server.call("POST", f"{app}/integrations", socket))["id"]
         self._ids["flow"] = (await server.call("POST", f"{app}/flows", other))["id"]
 
@@ -132,7 +134,6 @@ class Bench:
         return Result(case, value, outcome, self._meter.take())
 
 
-_NOWHERE: Final = "ws://127.0.0.1:1/"
 _JSON: Final = {"content-type": "application/json"}
 _BUTTON: Final[Json] = {"type": "virtualButton", "key": "button", "meta": {"id": "b"}, "outputIds": [["d"]]}
 _DECODE: Final[Json] = {
@@ -184,9 +185,9 @@ async def main() -> None:
     meter, results = LoopMeter(), []
     values = SHORT if given.short else tuple(VALUES)
     with tempfile.TemporaryDirectory() as directory, resting_collector():
-        async with running_server(Path(directory) / "data", **SETTINGS) as server:
+        async with running_server(Path(directory) / "data", **SETTINGS) as server, silent_socket() as socket:
             with meter.running():
-                bench = Bench(server, meter)
+                bench = Bench(server, meter, socket)
                 async for result in bench.results(cases(given.only), values):
                     results.append(result)
                     if result.held.ms / slower > given.over or result.is_unreached:

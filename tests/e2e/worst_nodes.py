@@ -130,7 +130,6 @@ EXAMPLES: Final[dict[str, str]] = {
 UNREACHED: Final = {
     "SendgridEmailNode": "it needs another server",
     "ThrowErrorNode": "to fail is its work",
-    "WebsocketMessageNode": "it needs a connection to another server",
 }
 """Types that fail with what is usual, and why."""
 

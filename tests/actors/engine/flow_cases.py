@@ -8,6 +8,7 @@ from typing import Any
 import outcome
 import trio
 
+from tests.patience import PATIENT
 from trunkline.actors.core.scripts.pool import ScriptPool
 from trunkline.actors.engine.dry_run import FlowTest, dry_run
 from trunkline.actors.engine.visit import Bounds, Run
@@ -32,10 +33,10 @@ def flow(*nodes: Json, start: list[str] | None = None, **more: Any) -> Json:
     return {"triggers": [trigger], "nodes": [*nodes], **more}
 
 
-async def run_dry(definition: Json, bounds: Bounds = BOUNDS, **body: Any) -> Json:
-    """What is shown of a dry run."""
+async def run_dry(definition: Json, bounds: Bounds = BOUNDS, limits: Json | None = None, **body: Any) -> Json:
+    """What is shown of a dry run. `limits` are those of scripts."""
     async with trio.open_nursery() as nursery:
-        pool = ScriptPool(Limits())
+        pool = ScriptPool(Limits().override({**PATIENT, **(limits or {})}))
         await nursery.start(pool.run)
         call_script = partial(pool.call, owner=b"a" * 12)
         run = Run(bounds, NOW_MS, 0, call_script, IDENTITY, [])

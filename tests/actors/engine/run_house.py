@@ -8,6 +8,7 @@ import msgspec
 import trio
 
 from tests.actors.house import House
+from tests.patience import PATIENCE_S
 from trunkline.actors.connections.credentials.resource import CREDENTIALS, CredentialPost
 from trunkline.actors.core.records.messages import CreateRecord, Creator
 from trunkline.actors.core.runtime.ref import Ref
@@ -64,7 +65,7 @@ async def press(
 async def runs_end(house: House) -> None:
     """Wait until nothing is to be run, and all ends are on disk."""
     runner, queue = house.system.component(FlowRunner), house.system.component(TriggerQueue)
-    with trio.fail_after(60):
+    with trio.fail_after(PATIENCE_S):
         while queue.waiting or runner.running or house.system.journal.pending_batches:
             await trio.lowlevel.checkpoint()
 

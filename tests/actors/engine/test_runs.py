@@ -18,6 +18,7 @@ from tests.actors.engine.run_house import (
     waiting_triggers,
 )
 from tests.actors.house import running_house
+from tests.patience import PATIENCE_S
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.origin import HOPS_MAX, Origin
@@ -63,7 +64,7 @@ async def test_nothing_works_when_there_is_nothing_to_run(tmp_path: Path) -> Non
         for _ in range(3):
             await press(house, flow)
         await runs_end(house)
-        with trio.fail_after(60):
+        with trio.fail_after(PATIENCE_S):
             await trio.testing.wait_all_tasks_blocked()
         assert len(kept_runs(house, flow)) == 3
 
@@ -79,7 +80,7 @@ async def test_an_endless_loop_delays_no_other_workflow(tmp_path: Path) -> None:
         good = await create_flow(house, [button(["d"])], [node("d", "DebugNode")])
         await press(house, endless)
         await press(house, good)
-        with trio.fail_after(60):
+        with trio.fail_after(PATIENCE_S):
             while not kept_runs(house, good):
                 await trio.lowlevel.checkpoint()
         assert not kept_runs(house, endless)

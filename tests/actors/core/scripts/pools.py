@@ -10,18 +10,18 @@ import psutil
 import pytest
 import trio
 
+from tests.patience import PATIENCE_S, PATIENT
 from trunkline.actors.core.scripts.errors import ScriptError
 from trunkline.actors.core.scripts.pool import ScriptPool
 from trunkline.limits.table import Limits
 
 APP = b"application "
-PATIENCE_S = 60
 
 
 @asynccontextmanager
 async def running_pool(**changes: object) -> AsyncIterator[ScriptPool]:
     """A pool with these limits and one process. Afterwards no process of it is left."""
-    pool = ScriptPool(Limits().override({"script_processes_max": 1, **changes}))
+    pool = ScriptPool(Limits().override({**PATIENT, "script_processes_max": 1, **changes}))
     with trio.fail_after(PATIENCE_S):
         async with trio.open_nursery() as nursery:
             await nursery.start(pool.run)

@@ -17,7 +17,8 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from tests.actors.core.scripts.pools import APP, PATIENCE_S, failure, running_pool, value
+from tests.actors.core.scripts.pools import APP, failure, running_pool, value
+from tests.patience import PATIENCE_S
 from trunkline.actors.core.scripts.errors import ScriptError
 from trunkline.actors.core.scripts.pool import ScriptPool
 from trunkline.actors.core.values.errors import Overloaded

@@ -10,6 +10,7 @@ import trio
 from tests.actors.engine.run_house import Json, node_runs, run_one
 from tests.actors.event_house import Events
 from tests.actors.house import House, running_house
+from tests.patience import PATIENCE_S
 from trunkline.actors.data.events.messages import EventPage, GetEvent, ListEvents
 from trunkline.actors.platform.jobs.messages import JobLogPage, ListJobLogs
 from trunkline.limits.table import Limits
@@ -203,7 +204,7 @@ async def test_what_is_too_much_for_one_change_is_done_by_a_job(tmp_path: Any) -
 
 async def jobs_complete(house: House, count: int) -> None:
     listed = ListJobLogs(application=house.application, query=JobLogPage())
-    with trio.fail_after(60):
+    with trio.fail_after(PATIENCE_S):
         while [each["status"] for each in (await house.read(listed))["items"]] != ["completed"] * count:
             await trio.lowlevel.checkpoint()
 

@@ -14,6 +14,7 @@ from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import Json, create_flow, kept_runs, runs_end, trigger
 from tests.actors.house import START_MS, House, at, running_again, running_house
 from tests.actors.workflows.triggers.test_timers import patch
+from tests.patience import PATIENCE_S
 from trunkline.actors.core.records import records
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import Invalid
@@ -45,7 +46,7 @@ async def idle(house: House) -> None:
     timers, inactivity = house.system.component(Timers), house.system.component(Inactivity)
     timers.alarm.look()
     inactivity.alarm.look()
-    with trio.fail_after(60):
+    with trio.fail_after(PATIENCE_S):
         while not (timers.alarm.is_waiting and inactivity.alarm.is_waiting):
             await trio.lowlevel.checkpoint()
     await runs_end(house)

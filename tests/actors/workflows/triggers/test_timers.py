@@ -13,6 +13,7 @@ import trio
 from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import BY, Json, create_flow, kept_runs, runs_end, trigger
 from tests.actors.house import START_MS, House, at, running_again, running_house
+from tests.patience import PATIENCE_S
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.workflows.flows.bodies import FlowPatch, FlowVersionPatch, FlowVersionPost
@@ -48,7 +49,7 @@ async def moved_to(house: House, offset_ms: int) -> None:
     timers = house.system.component(Timers)
     house.clock.set_wall(START_MS + offset_ms)
     timers.alarm.look()
-    with trio.fail_after(60):
+    with trio.fail_after(PATIENCE_S):
         while not timers.alarm.is_waiting:
             await trio.lowlevel.checkpoint()
     await runs_end(house)
