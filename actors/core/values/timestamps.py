@@ -18,14 +18,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from trunkline.actors.core.values.errors import Invalid
+from trunkline.limits.table import DAY_MS
 
 TIMESTAMP_MS_MAX = 253_402_300_799_999
 """The last millisecond of the year 9999, the last year that ISO text writes with four digits."""
 
 SECONDS_BELOW = 100_000_000_000
 """Numbers in reports below this are seconds (up to the year 5138), the others milliseconds (from 1973 on)."""
-
-DAY_MS = 86_400_000
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_ORDINAL = _EPOCH.toordinal()

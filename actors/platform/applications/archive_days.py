@@ -21,6 +21,7 @@ from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.structs import Message
+from trunkline.limits.table import DAY_MS
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 
@@ -36,7 +37,6 @@ _INCLUDES: Final[dict[Included, str]] = {
     "tables": "includeDataTables",
     "export": "includeApplicationExport",
 }
-DAY_MS: Final = 86_400_000
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from trunkline.actors.core.records.reading import Reading
 from trunkline.actors.core.values.structs import Message, Query, View
 from trunkline.actors.core.values.terms import IsoTime, QueryTime
-from trunkline.actors.platform.applications.payload_counts import DAY_MS, Periods
+from trunkline.actors.platform.applications.payload_counts import Periods
+from trunkline.limits.table import DAY_MS
 
 NO_RUNS = {"awaitingCompletion": 0, "minutesThisPeriod": 0, "runsThisPeriod": 0}
 """The executions of notebooks in the summary of an application."""

@@ -19,11 +19,11 @@ from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.structs import Message, Query, View
 from trunkline.actors.core.values.terms import IsoTime, QueryTime
 from trunkline.actors.core.values.timestamps import HOUR_MS, iso, resolve_range
+from trunkline.limits.table import DAY_MS
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
 
-DAY_MS: Final = 24 * HOUR_MS
 _HOUR_MAX: Final = (1 << 32) - 1
 
 APPLICATION_PAYLOADS: Final = (

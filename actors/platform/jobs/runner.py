@@ -45,6 +45,7 @@ from trunkline.actors.platform.jobs.owner import is_settled, open_jobs
 from trunkline.actors.platform.jobs.queue import JobQueue
 from trunkline.actors.platform.jobs.reads import show_job
 from trunkline.actors.platform.jobs.results import Results
+from trunkline.limits.table import DAY_MS
 from trunkline.store import keys
 from trunkline.store.errors import StoreError, StoreFull
 
@@ -58,7 +59,6 @@ STOP_S = 5.0
 """How long the server waits at its stop until running jobs are put back into the queue."""
 
 DELETE_SLICE = 100
-DAY_MS = 86_400_000
 
 _PASSING = (Overloaded, StorageFull, Crashed)
 """Temporary errors, which are not caused by the job: another attempt may succeed."""

@@ -28,9 +28,9 @@ from trunkline.actors.fleet.devices.record.attributes import FLOW_VERSION, META
 from trunkline.actors.fleet.devices.record.kind import DELETED_DEVICE, DEVICE
 from trunkline.actors.fleet.devices.state.history import points
 from trunkline.actors.people.accounts.reach import has_tag
-from trunkline.actors.platform.applications.archive_days import DAY_MS
 from trunkline.actors.portability.archives.manifest import What
 from trunkline.actors.portability.archives.tables import Column
+from trunkline.limits.table import DAY_MS
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.errors import StoreDamaged

@@ -15,7 +15,6 @@ from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.fleet.devices.state.retention import kept_since_ms
 from trunkline.actors.platform.applications.archive_days import (
-    DAY_MS,
     ArchiveDays,
     ArchiveSince,
     NoteArchived,
@@ -39,6 +38,7 @@ from trunkline.actors.portability.archives.writing import (
     write_export,
     write_tables,
 )
+from trunkline.limits.table import DAY_MS
 from trunkline.store.archive_bucket import BucketRefuses
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, TooManyRequests
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.platform.applications.archive_days import (
-    DAY_MS,
     configured,
     day_text,
     find_days,
@@ -29,6 +28,7 @@ from trunkline.actors.platform.applications.archive_days import (
 from trunkline.actors.platform.jobs.messages import QueueJob
 from trunkline.actors.platform.jobs.owner import is_open
 from trunkline.actors.portability.archives.jobs import ARCHIVE_DATA, ARCHIVE_TABLES, BACKFILL
+from trunkline.limits.table import DAY_MS
 from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.data.events.kind import EVENT
 from trunkline.actors.data.tables.kind import DATA_TABLE
-from trunkline.actors.platform.applications.archive_days import DAY_MS, day_text, includes
+from trunkline.actors.platform.applications.archive_days import day_text, includes
 from trunkline.actors.platform.jobs.results import Pauses
 from trunkline.actors.portability.archives.contents import (
     FAILURES,
@@ -46,6 +46,7 @@ from trunkline.actors.portability.archives.slices import (
     Written,
     new_slice,
 )
+from trunkline.limits.table import DAY_MS
 from trunkline.store.archive_folder import Drafts
 
 if TYPE_CHECKING:

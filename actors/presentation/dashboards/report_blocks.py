@@ -30,7 +30,7 @@ from trunkline.actors.presentation.dashboards.report import (
     number_of,
 )
 from trunkline.actors.presentation.dashboards.report_places import placed, places_of_tags
-from trunkline.actors.presentation.dashboards.report_scene import DAY_MS, Scene
+from trunkline.actors.presentation.dashboards.report_scene import Scene
 from trunkline.actors.presentation.dashboards.report_values import (
     NOTHING,
     address_parts,
@@ -39,6 +39,7 @@ from trunkline.actors.presentation.dashboards.report_values import (
     label_of,
     value_parts,
 )
+from trunkline.limits.table import DAY_MS
 from trunkline.store.errors import StoreError
 
 _log = structlog.get_logger("trunkline.reports")

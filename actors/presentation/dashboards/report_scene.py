@@ -32,8 +32,8 @@ from trunkline.actors.fleet.devices.queries.measurements import query_last_value
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.presentation.dashboards.context import Context
 from trunkline.actors.presentation.dashboards.report import Moment, number_of
+from trunkline.limits.table import DAY_MS
 
-DAY_MS = 86_400_000
 _AGGREGATION: Any = PlainAggregation | AggregationChoice
 POINTS_WANTED = 120
 """Buckets of a series whose resolution is not given."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.timestamps import iso, resolve_timestamp
 from trunkline.actors.fleet.devices.state.retention import kept_since_ms
-from trunkline.actors.platform.applications.archive_days import DAY_MS, day_text, last_due_day
+from trunkline.actors.platform.applications.archive_days import day_text, last_due_day
 from trunkline.actors.platform.jobs.messages import JobQueued
 from trunkline.actors.portability.archives.messages import ArchiveDate
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import APP_PATH, Route
 from trunkline.http.resources.platform.jobs import queue_job
+from trunkline.limits.table import DAY_MS
 
 _ALSO = {
     400: "The application has no `archiveConfig`, or the date cannot be archived",

@@ -22,7 +22,8 @@ from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.record.messages import PayloadRange
 from trunkline.actors.fleet.devices.record.reads import open_device
 from trunkline.actors.fleet.devices.state.head import Head
-from trunkline.actors.platform.applications.payload_counts import DAY_MS, Periods, hour_span, hourly_counts
+from trunkline.actors.platform.applications.payload_counts import Periods, hour_span, hourly_counts
+from trunkline.limits.table import DAY_MS
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot

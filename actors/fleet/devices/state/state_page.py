@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from trunkline.actors.fleet.devices.record.attributes import Attributes
+from trunkline.limits.table import DAY_MS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from trunkline.actors.core.values.answer_size import AnswerSize
     from trunkline.store.columns import Column, Points
 
-_DAY_MS: Final = 86_400_000
 _DIGIT: Final = ord("0")
 # Where the digits of the time of day are in 2026-01-01T00:00:00.000Z, and what they count in ms.
 _PLACES: Final = (
@@ -104,7 +104,7 @@ def _json_texts(column: Column) -> list[bytes]:
 
 def iso_texts(times: NDArray[np.int64]) -> list[bytes]:
     """Ascending times in milliseconds as `iso` formats them, for times that a report may have."""
-    days, of_day = np.divmod(times, _DAY_MS)
+    days, of_day = np.divmod(times, DAY_MS)
     texts = np.empty((len(times), 24), np.uint8)
     if days[0] == days[-1]:  # times ascend
         texts[:, :10] = np.frombuffer(str(days[:1].astype("datetime64[D]")[0]).encode(), np.uint8)

@@ -6,9 +6,9 @@ import pytest
 
 from tests.actors.house import START_MS, House, at
 from trunkline.actors.core.values.errors import Invalid, TooManyRequests
-from trunkline.actors.core.values.timestamps import DAY_MS
 from trunkline.actors.fleet.devices.record.messages import StateReport
 from trunkline.actors.fleet.devices.state.link_messages import ReportFrame
+from trunkline.limits.table import DAY_MS
 
 
 async def test_states_without_a_time_are_all_kept_in_their_order(house: House) -> None:
