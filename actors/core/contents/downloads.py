@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trunkline.store.object_store import Content
 
 PIECE_BYTES: Final = 256 * 1024
+"""So much of a file is read at a time, here and wherever a thread reads or writes a file in pieces."""
 
 
 class Downloads:

@@ -22,6 +22,7 @@ import jwt
 import structlog
 import trio
 
+from trunkline.actors.core.contents.downloads import PIECE_BYTES
 from trunkline.actors.core.contents.slots import Slot, Slots
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
@@ -51,7 +52,6 @@ Fill = Callable[["Snapshot", Write], None]
 """Writes a whole result from one snapshot, in a worker thread."""
 
 PATH: Final = "/downloads"
-PIECE_BYTES: Final = 256 * 1024
 PAUSE_PIECES: Final = 64
 PAUSE_S: Final = 0.00005
 """A thread that computes blocks the event loop until the interpreter switches threads. So the thread pauses every

@@ -14,13 +14,13 @@ from typing import Any, BinaryIO, Final, Literal, NamedTuple
 
 import msgspec
 
+from trunkline.actors.core.contents.downloads import PIECE_BYTES
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.platform.applications.archive_days import day_number, day_text
 from trunkline.actors.portability.archives.manifest import MANIFESTS, OWN_FOLDERS, Entry, entry_of
 from trunkline.limits.extras import how_to_install, library_missing
 from trunkline.limits.table import DAY_MS
 
-PIECE_BYTES: Final = 256 * 1024
 DAY_MAX: Final = day_number("9999-12-31")
 _STATE_COLUMNS: Final = 3
 """The columns of a state before its attributes."""

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import io
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO
 
 import trio
 
+from trunkline.actors.core.contents.downloads import PIECE_BYTES
 from trunkline.actors.core.runtime.turns import as_domain_error
 from trunkline.actors.core.values.errors import PayloadTooLarge, StorageFull
 from trunkline.actors.platform.jobs.results import Results, name_of
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from trunkline.actors.core.runtime.system import System
     from trunkline.limits.table import Limits
 
-_PIECE_BYTES: Final = 256 * 1024
-
 
 def folder_of(file: BinaryIO, limits: Limits) -> ZipTree | None:
     """The template folder in a zip; None for a bundle, or what is neither. Raises `Invalid` or `PayloadTooLarge`."""
@@ -35,7 +34,7 @@ def folder_of(file: BinaryIO, limits: Limits) -> ZipTree | None:
 def open_bundle(system: System, owner: bytes, id: bytes) -> io.BufferedReader | None:
     """The bundle of a job; None if there is none. Blocks."""
     content = system.store.results.open(name_of(owner, id))
-    return None if content is None else io.BufferedReader(content, _PIECE_BYTES)
+    return None if content is None else io.BufferedReader(content, PIECE_BYTES)
 
 
 class BundleUpload:
@@ -75,7 +74,7 @@ class BundleUpload:
                 "The results of jobs leave no room for this bundle; try again when some have expired."
             )
         self._gathered += piece
-        if len(self._gathered) >= _PIECE_BYTES:
+        if len(self._gathered) >= PIECE_BYTES:
             await self._flush()
 
     async def finish(self, owner: bytes) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from trunkline.actors.core.contents.contents import Contents
+from trunkline.actors.core.contents.downloads import PIECE_BYTES
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.kinds import APPLICATION
@@ -22,7 +23,7 @@ from trunkline.actors.data.tables.kind import DATA_TABLE
 from trunkline.actors.data.tables.rows import find_table, read_counts
 from trunkline.actors.platform.applications.readme import README
 from trunkline.actors.platform.jobs.archive import Archive
-from trunkline.actors.platform.jobs.results import PIECE_BYTES, Pauses
+from trunkline.actors.platform.jobs.results import Pauses
 from trunkline.actors.portability.bundles.outgoing import (
     READERS,
     VERSION_CONTENT,
