@@ -19,6 +19,7 @@ from trunkline.actors.core.query.price import looked_at
 from trunkline.actors.core.records.feature import Feature, Reader
 from trunkline.actors.core.records.read_time import Inline, ReadTime
 from trunkline.actors.core.records.reading import Reading, TakesLong
+from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.values.errors import Crashed
 from trunkline.actors.core.values.structs import Message
 from trunkline.store.errors import StoreError
@@ -97,20 +98,8 @@ def read_at_once(system: System, message: Message) -> Any:
 
 def read_in_turn(actor: Actor, message: Message) -> Any:
     """Answer a read message as if the turn of an actor were stored. For readers of single keys."""
-    staged = cast("Snapshot", _Staged(actor))
+    staged = cast("Snapshot", Staged(actor))
     return READERS[type(message)](Reading(staged, actor.system.limits, in_loop=True), message)
-
-
-class _Staged:
-    """The store with the writes of a turn."""
-
-    def __init__(self, actor: Actor) -> None:
-        self._writes = actor.writes().writes
-        self._get = actor.system.journal.get
-
-    def get(self, db: str, key: bytes) -> bytes | None:
-        written = self._writes.get(db, {})
-        return written[key] if key in written else self._get(db, key)
 
 
 def _broken(message: Message, broken: StoreError) -> Crashed:

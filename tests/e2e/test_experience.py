@@ -10,8 +10,8 @@ import pytest
 from tests.e2e.conftest import Server
 from tests.e2e.experiences import NO_ID, Experience, Json, new_experience
 from trunkline.actors.catalogue import RESOURCES
+from trunkline.actors.core.records import records
 from trunkline.actors.maintenance.verify import verify
-from trunkline.actors.presentation.experience.content import find
 from trunkline.actors.presentation.experience.kind import USER
 from trunkline.actors.presentation.experience.resource import ExperienceResource
 from trunkline.http.routes import TABLE
@@ -270,7 +270,7 @@ async def test_an_address_is_unique_in_its_application_and_a_password_comes_back
     assert "password" not in changed
     with exp.server.system.store.snapshot() as snapshot:
         application = bytes.fromhex(exp.application.split("/")[2])
-        stored = find(snapshot, USER, application, bytes.fromhex(user["id"]))
+        stored = records.find(snapshot, USER, application, bytes.fromhex(user["id"]))
     assert stored is not None
     assert "password" not in stored.doc
     await exp.delete(each)

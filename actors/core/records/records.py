@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from trunkline.actors.core.records.kind import Doc, Kind, facet_count, facet_index, value_at
 from trunkline.actors.core.records.revision import Found
+from trunkline.actors.core.records.source import Values
 from trunkline.actors.core.records.unreadable import UNREADABLE
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.ids import ROOT
@@ -162,20 +163,20 @@ def index_keys(kinds: Mapping[str, Kind], key: bytes, doc: Any) -> list[bytes]:
 # Reading: for anybody with a snapshot.
 
 
-def find(snapshot: Snapshot, kind: Kind, parent: bytes, id: bytes) -> Found | None:
+def find(source: Values, kind: Kind, parent: bytes, id: bytes) -> Found | None:
     """The record, or None."""
-    raw = snapshot.get(keys.RECORDS, keys.record_key(kind.name, parent, id))
+    raw = source.get(keys.RECORDS, keys.record_key(kind.name, parent, id))
     return None if raw is None else Found(id, decode(raw), raw)
 
 
-def exists(snapshot: Snapshot, kind: Kind, parent: bytes, id: bytes) -> bool:
+def exists(source: Values, kind: Kind, parent: bytes, id: bytes) -> bool:
     """Whether there is this record; cheaper than `find`, which decodes it."""
-    return snapshot.get(keys.RECORDS, keys.record_key(kind.name, parent, id)) is not None
+    return source.get(keys.RECORDS, keys.record_key(kind.name, parent, id)) is not None
 
 
-def stored_bytes(snapshot: Snapshot, kind: Kind, parent: bytes, id: bytes) -> int:
+def stored_bytes(source: Values, kind: Kind, parent: bytes, id: bytes) -> int:
     """The length of what is stored of a record; 0 if there is none."""
-    return len(snapshot.get(keys.RECORDS, keys.record_key(kind.name, parent, id)) or b"")
+    return len(source.get(keys.RECORDS, keys.record_key(kind.name, parent, id)) or b"")
 
 
 def total(snapshot: Snapshot, kind: Kind, parent: bytes, facet: str | None = None) -> int:
@@ -191,9 +192,9 @@ def total(snapshot: Snapshot, kind: Kind, parent: bytes, facet: str | None = Non
     return 0 if raw is None else int(decode(raw).get(name, 0))
 
 
-def counted(snapshot: Snapshot, kind: Kind, parent: bytes, name: str) -> int:
+def counted(source: Values, kind: Kind, parent: bytes, name: str) -> int:
     """A number that the owner of the records counts beside their total."""
-    raw = snapshot.get(keys.COUNTS, keys.total_key(kind.name, parent))
+    raw = source.get(keys.COUNTS, keys.total_key(kind.name, parent))
     return 0 if raw is None else int(decode(raw).get(name, 0))
 
 

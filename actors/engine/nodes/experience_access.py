@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from trunkline.actors.core.records import records
 from trunkline.actors.core.values.ids import is_id
 from trunkline.actors.engine.experience import user_of
 from trunkline.actors.engine.tools import (
@@ -23,7 +24,6 @@ from trunkline.actors.engine.tools import (
 )
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
 from trunkline.actors.presentation.experience.access import MayUseDevice
-from trunkline.actors.presentation.experience.content import find
 from trunkline.actors.presentation.experience.kind import GROUP
 
 _USER: Final = "{{experience.user.id}}"
@@ -39,7 +39,7 @@ def _verify_group(config: Config) -> NodeStep:
         for _ in range(world.system.limits.experience_group_ancestors_max + 1):
             if user is None or above is None:
                 return 0
-            found = find(world.system.journal, GROUP, world.application, bytes.fromhex(above))
+            found = records.find(world.system.journal, GROUP, world.application, bytes.fromhex(above))
             if found is None:
                 return 0
             if user.id.hex() in found.doc["experienceUserIds"]:

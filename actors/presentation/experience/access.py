@@ -12,12 +12,13 @@ from trunkline.actors.core.formulas.errors import EvaluationError, FormulaError
 from trunkline.actors.core.formulas.price import TakesLong, inline
 from trunkline.actors.core.formulas.templates import compile_template
 from trunkline.actors.core.formulas.values import UNDEFINED, to_text
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.reading import Reading
 from trunkline.actors.core.values.structs import Message
 from trunkline.actors.fleet.devices.queries.selection import device_filter
 from trunkline.actors.fleet.devices.record.kind import DEVICE
-from trunkline.actors.presentation.experience.content import find, looks_like_id
+from trunkline.actors.presentation.experience.content import looks_like_id
 from trunkline.actors.presentation.experience.tokens import LoggedIn
 
 Verdict = Literal["allowed", "unauthorized", "forbidden"]
@@ -61,7 +62,7 @@ def device_of(endpoint: Doc, context: Any) -> bytes | None:
 def may_use_device(reading: Reading, message: MayUseDevice) -> bool:
     """Whether the device belongs to the user or the group. The queries of groups may take long."""
     reading.check_time(is_long=True)
-    found = find(reading.snapshot, DEVICE, message.application, message.device)
+    found = records.find(reading.snapshot, DEVICE, message.application, message.device)
     query = {message.of: message.id.hex()}
     match = device_filter(reading.snapshot, message.application, query).match
     assert match is not None

@@ -16,10 +16,11 @@ from trunkline.actors.core.records.messages import DeleteRecord, PatchRecord
 from trunkline.actors.core.records.owner import RecordParent, by_fields
 from trunkline.actors.core.records.resource import Change
 from trunkline.actors.core.records.revision import check_match
+from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.presentation.experience.amend import AmendRecord, patch_of
 from trunkline.actors.presentation.experience.bootstrap import Bootstrap, Bootstrapped, bootstrap
-from trunkline.actors.presentation.experience.content import find, find_version, staged
+from trunkline.actors.presentation.experience.content import find_version
 from trunkline.actors.presentation.experience.copies import ImportVersion, import_version
 from trunkline.actors.presentation.experience.counts import AddCounts, add_counts
 from trunkline.actors.presentation.experience.kind import DEVELOP
@@ -55,7 +56,7 @@ class Experience(RecordParent):
         if message.resource != VERSIONS.name:
             super().on_patch_record(message)
             return
-        version = find_version(staged(self), self.ref.id, message.record).id
+        version = find_version(Staged(self), self.ref.id, message.record).id
         if version == self.ref.id:
             self._patch_develop(message)
         else:
@@ -68,7 +69,7 @@ class Experience(RecordParent):
     def on_delete_record(self, message: DeleteRecord) -> None:
         """Delete a record. A version may be given by its name."""
         if message.resource == VERSIONS.name:
-            version = find_version(staged(self), self.ref.id, message.record).id
+            version = find_version(Staged(self), self.ref.id, message.record).id
             if version == self.ref.id:
                 raise Invalid("The version develop cannot be deleted; it is the one that is edited.")
             message = msgspec.structs.replace(message, record=version)
@@ -92,8 +93,8 @@ class Experience(RecordParent):
 
     def _patch_develop(self, message: PatchRecord) -> None:
         """Change the settings of the version `develop`, which are stored with their first change."""
-        stored = find(staged(self), DEVELOP, self.ref.id, self.ref.id)
-        shown = find_version(staged(self), self.ref.id, self.ref.id)
+        stored = records.find(Staged(self), DEVELOP, self.ref.id, self.ref.id)
+        shown = find_version(Staged(self), self.ref.id, self.ref.id)
         check_match(message.if_match, shown.raw)
         named = VERSIONS.stored(message.body)
         now_ms = records.next_update_ms(self.system.clock.wall_ms(), shown.doc)

@@ -6,12 +6,13 @@ from typing import Any
 
 import msgspec
 
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.messages import Creator, PatchRecord
 from trunkline.actors.core.records.resource import Resources, missing
+from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body, Message
-from trunkline.actors.presentation.experience.content import find, staged
 
 
 class AmendRecord(Message, frozen=True):
@@ -31,7 +32,7 @@ class AmendRecord(Message, frozen=True):
 def patch_of(owner: Actor, message: AmendRecord) -> PatchRecord:
     """The patch of the whole fields. Raises `NotFound` and `Invalid`."""
     kind = owner.system.component(Resources)[message.resource].kind
-    found = find(staged(owner), kind, owner.ref.id, message.record)
+    found = records.find(Staged(owner), kind, owner.ref.id, message.record)
     if found is None:
         raise missing(kind, message.record)
     fields = msgspec.to_builtins(message.body)

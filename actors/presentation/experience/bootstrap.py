@@ -16,10 +16,11 @@ from msgspec import UNSET, UnsetType
 from trunkline.actors.core.records.messages import CreateRecord, Creator, DeleteRecord, PatchRecord
 from trunkline.actors.core.records.owner import RecordParent
 from trunkline.actors.core.records.revision import Found
+from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body, Message, View
 from trunkline.actors.platform.applications.messages import Slug
-from trunkline.actors.presentation.experience.content import all_of_kind, find_version, staged
+from trunkline.actors.presentation.experience.content import all_of_kind, find_version
 from trunkline.actors.presentation.experience.endpoints import ENDPOINTS, EndpointPost
 from trunkline.actors.presentation.experience.groups import GROUPS, GroupPatch, GroupPost
 from trunkline.actors.presentation.experience.kind import ENDPOINT, GROUP
@@ -160,7 +161,7 @@ def bootstrap(owner: RecordParent, message: Bootstrap) -> Bootstrapped:
     work.endpoint("get", names.home, static_reply=home, **fields)
     work.endpoint("get", names.log_in, static_reply=log_in, access="public")
     form = work.endpoint("post", names.log_in, access="public")
-    develop = find_version(staged(owner), owner.ref.id, owner.ref.id).doc
+    develop = find_version(Staged(owner), owner.ref.id, owner.ref.id).doc
     if body.replace_existing or "notFoundReply" not in develop:
         reply = VersionPatch(not_found_reply=Reply(value=views["not-found"], type="page", status_code=404))
         owner.on_patch_record(work.change(VERSIONS.name, owner.ref.id, reply))
@@ -189,16 +190,16 @@ def _free_names(owner: RecordParent, body: BootstrapBody) -> Names:
 
 
 def _routes(owner: RecordParent) -> RouteTree:
-    endpoints = all_of_kind(staged(owner), ENDPOINT, owner.ref.id)
+    endpoints = all_of_kind(Staged(owner), ENDPOINT, owner.ref.id)
     return RouteTree((each.id, each.doc["method"], each.doc["route"]) for each in endpoints)
 
 
 def _user_of(owner: RecordParent, names: Names) -> Found | None:
-    return user_with_email(staged(owner), owner.ref.id, names.email)
+    return user_with_email(Staged(owner), owner.ref.id, names.email)
 
 
 def _group_of_name(owner: RecordParent, name: str) -> bytes | None:
-    groups = all_of_kind(staged(owner), GROUP, owner.ref.id)
+    groups = all_of_kind(Staged(owner), GROUP, owner.ref.id)
     return next((each.id for each in groups if each.doc["name"] == name), None)
 
 

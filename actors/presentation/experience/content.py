@@ -9,14 +9,15 @@ The functions read from a snapshot, or from the journal, which also has uncommit
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc, Kind
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.listing import KeyRange, index_range
 from trunkline.actors.core.records.revision import Found
+from trunkline.actors.core.records.source import Source, Staged
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.errors import Invalid, NotFound
 from trunkline.actors.core.values.ids import ROOT
@@ -32,7 +33,6 @@ from trunkline.actors.presentation.experience.kind import (
 from trunkline.actors.presentation.experience.terms import page_of
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
-from trunkline.store.counters import apply_increments
 
 DEVELOP_NAME: Final = "develop"
 COPIES: Final[Mapping[str, Kind]] = {ENDPOINT.name: ENDPOINT_COPY, VIEW.name: VIEW_COPY}
@@ -40,24 +40,6 @@ COPIES: Final[Mapping[str, Kind]] = {ENDPOINT.name: ENDPOINT_COPY, VIEW.name: VI
 
 _CONTENT: Final = (ENDPOINT, VIEW)
 _ID: Final = re.compile(r"[0-9A-Fa-f]{24}")
-
-
-class Source(Protocol):
-    """A snapshot or the journal."""
-
-    def get(self, db: str, key: bytes, /) -> bytes | None:
-        """The value at a key."""
-        ...
-
-    def range(self, db: str, lo: bytes, hi: bytes, /) -> Iterable[tuple[bytes, bytes]]:
-        """Keys and values from `lo` to `hi` (excluded)."""
-        ...
-
-
-def find(source: Source, kind: Kind, application: bytes, id: bytes) -> Found | None:
-    """A record of the application; None if there is none."""
-    raw = source.get(keys.RECORDS, keys.record_key(kind.name, application, id))
-    return None if raw is None else Found(id, decode(raw), raw)
 
 
 def all_of_kind(source: Source, kind: Kind, application: bytes) -> Iterator[Found]:
@@ -69,35 +51,6 @@ def all_of_kind(source: Source, kind: Kind, application: bytes) -> Iterator[Foun
         yield Found(bytes(key[-keys.ID_BYTES :]), decode(raw), bytes(raw))
 
 
-class _Staged:
-    """What the store will have after the turn of an actor: the journal, changed by what the turn has staged so far."""
-
-    __slots__ = ("_actor",)
-
-    def __init__(self, actor: Actor) -> None:
-        self._actor = actor
-
-    def get(self, db: str, key: bytes) -> bytes | None:
-        raw, batch = self._actor.system.journal.get(db, key), self._actor.batch
-        if batch is None:
-            return raw
-        raw = batch.writes.get(db, {}).get(key, raw)
-        counts = batch.increments.get(db, {}).get(key)
-        return raw if counts is None else apply_increments(raw, counts)
-
-    def range(self, db: str, lo: bytes, hi: bytes) -> list[tuple[bytes, bytes]]:
-        found: dict[bytes, bytes | None] = dict(self._actor.system.journal.range(db, lo, hi))
-        if self._actor.batch is not None:
-            writes = self._actor.batch.writes.get(db, {})
-            found |= {key: value for key, value in writes.items() if lo <= key < hi}
-        return [(key, value) for key, value in sorted(found.items()) if value is not None]
-
-
-def staged(actor: Actor) -> _Staged:
-    """What a turn reads, so that one turn may change the same records several times."""
-    return _Staged(actor)
-
-
 # Versions.
 
 
@@ -107,7 +60,7 @@ def find_version(source: Source, application: bytes, named: str | bytes) -> Foun
         return _develop(source, application)
     if isinstance(named, bytes) or looks_like_id(named):
         id = named if isinstance(named, bytes) else bytes.fromhex(named)
-        found = find(source, VERSION, application, id)
+        found = records.find(source, VERSION, application, id)
     else:
         found = version_of_name(source, application, named)
     if found is None:
@@ -124,7 +77,7 @@ def looks_like_id(text: str) -> bool:
 def version_of_name(source: Source, application: bytes, name: str) -> Found | None:
     """A named version by its name; None if there is none."""
     for id in _ids_in(source, index_range(VERSION, application, "version", keys.sortable(name))):
-        found = find(source, VERSION, application, id)
+        found = records.find(source, VERSION, application, id)
         # The index has only the beginning of a long name.
         if found is not None and found.doc["version"] == name:
             return found
@@ -141,10 +94,10 @@ def check_version(source: Source, application: bytes, name: str) -> None:
 
 def _develop(source: Source, application: bytes) -> Found:
     """The version `develop`, with the defaults of the application as long as its settings were never changed."""
-    found = find(source, DEVELOP, application, application)
+    found = records.find(source, DEVELOP, application, application)
     if found is not None:
         return found
-    owner = find(source, APPLICATION, ROOT, application)
+    owner = records.find(source, APPLICATION, ROOT, application)
     if owner is None:
         raise NotFound(f"There is no application {application.hex()} here.")
     doc: Doc = {
@@ -167,11 +120,11 @@ def copies_range(kind: Kind, application: bytes, version: bytes) -> KeyRange:
 def find_in(source: Source, kind: Kind, application: bytes, version: bytes | None, id: bytes) -> Found | None:
     """An endpoint or a view of a version; None if there is none."""
     if version is None:
-        return find(source, kind, application, id)
+        return records.find(source, kind, application, id)
     copy = COPIES[kind.name]
     of = keys.sortable(f"{version.hex()}/{id.hex()}")
     for copy_id in _ids_in(source, index_range(copy, application, "of", of)):
-        found = find(source, copy, application, copy_id)
+        found = records.find(source, copy, application, copy_id)
         return None if found is None else as_original(found)
     return None
 
@@ -182,7 +135,7 @@ def all_in(source: Source, kind: Kind, application: bytes, version: bytes | None
         yield from all_of_kind(source, kind, application)
         return
     for copy_id in _ids_in(source, copies_range(kind, application, version)):
-        found = find(source, COPIES[kind.name], application, copy_id)
+        found = records.find(source, COPIES[kind.name], application, copy_id)
         if found is not None:
             yield as_original(found)
 
@@ -208,7 +161,7 @@ def replace_content(owner: Actor, version: bytes | None, source: bytes | None, n
 
 def _restore(owner: Actor, source: bytes, now_ms: int) -> None:
     """Stage the content of a named version as that of `develop`. Groups that were deleted since are left out."""
-    application, journal = owner.ref.id, staged(owner)
+    application, journal = owner.ref.id, Staged(owner)
     before = {
         kind: {each.id: each.doc for each in all_in(journal, kind, application, None)} for kind in _CONTENT
     }
@@ -218,7 +171,7 @@ def _restore(owner: Actor, source: bytes, now_ms: int) -> None:
     groups: dict[str, Found] = {}
     for doc in (*before[ENDPOINT].values(), *after[ENDPOINT].values()):
         for id in doc["experienceGroupIds"]:
-            found = groups.get(id) or find(journal, GROUP, application, bytes.fromhex(id))
+            found = groups.get(id) or records.find(journal, GROUP, application, bytes.fromhex(id))
             if found is not None:
                 groups[id] = found
     for doc in after[ENDPOINT].values():
@@ -244,7 +197,7 @@ def write_copies(owner: Actor, version: bytes, source: bytes | None, now_ms: int
 
     Raises `Invalid` if it has more bytes than a version may have.
     """
-    application, journal = owner.ref.id, staged(owner)
+    application, journal = owner.ref.id, Staged(owner)
     content = {kind.name: list(all_in(journal, kind, application, source)) for kind in _CONTENT}
     size = sum(len(each.raw) for found in content.values() for each in found)
     most = owner.system.limits.experience_version_bytes_max
@@ -263,8 +216,8 @@ def erase_copies(owner: Actor, version: bytes) -> None:
     """Stage the removal of the content of a named version."""
     for kind in _CONTENT:
         copy = COPIES[kind.name]
-        for id in _ids_in(staged(owner), copies_range(kind, owner.ref.id, version)):
-            found = find(staged(owner), copy, owner.ref.id, id)
+        for id in _ids_in(Staged(owner), copies_range(kind, owner.ref.id, version)):
+            found = records.find(Staged(owner), copy, owner.ref.id, id)
             if found is not None:
                 records.erase(owner, copy, owner.ref.id, id, found.doc)
 
@@ -285,7 +238,7 @@ def check_reply(owner: Actor, field: str, reply: Doc | None, version: bytes | No
         return
     found = None
     if looks_like_id(page):
-        found = find_in(staged(owner), VIEW, owner.ref.id, version, bytes.fromhex(page))
+        found = find_in(Staged(owner), VIEW, owner.ref.id, version, bytes.fromhex(page))
     if found is None or found.doc["viewType"] != "page":
         raise Invalid(
             f"{field}.value: {page[:100]!r} is not the id of a page of this version of the experience."

@@ -11,10 +11,11 @@ from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.messages import CreateRecord, Creator, PatchRecord
 from trunkline.actors.core.records.owner import RecordParent, by_fields
 from trunkline.actors.core.records.resource import Resource
+from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Message
-from trunkline.actors.presentation.experience.content import COPIES, check_reply, erase_copies, find, staged
+from trunkline.actors.presentation.experience.content import COPIES, check_reply, erase_copies
 from trunkline.actors.presentation.experience.endpoints import ENDPOINTS
 from trunkline.actors.presentation.experience.kind import ENDPOINT, GROUP, VIEW
 from trunkline.actors.presentation.experience.routes import RouteTree
@@ -80,7 +81,7 @@ def import_version(owner: RecordParent, message: ImportVersion) -> None:
 
 def _set_replies(owner: Actor, message: ImportVersion) -> None:
     """Store the replies of the version, or none instead of those that it has taken from `develop`."""
-    found = find(staged(owner), VERSIONS.kind, owner.ref.id, message.id)
+    found = records.find(Staged(owner), VERSIONS.kind, owner.ref.id, message.id)
     assert found is not None
     named = VERSIONS.stored(message.body)
     taken = (*REPLIES, "description")
@@ -109,7 +110,7 @@ def _document(owner: Actor, resource: Resource, body: Any, now_ms: int, by: Crea
     doc.setdefault("endpointTags", {})
     groups = [id.lower() for id in doc.get("experienceGroupIds", ())]
     doc["experienceGroupIds"] = [
-        id for id in groups if find(staged(owner), GROUP, owner.ref.id, bytes.fromhex(id)) is not None
+        id for id in groups if records.find(Staged(owner), GROUP, owner.ref.id, bytes.fromhex(id)) is not None
     ]
     return doc
 

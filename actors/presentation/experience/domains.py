@@ -13,11 +13,12 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change
+from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.values.certificates import check_not_expired, read_certificates
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body
 from trunkline.actors.core.values.terms import Id, Name, RecordView
-from trunkline.actors.presentation.experience.content import DEVELOP_NAME, check_number, check_version, staged
+from trunkline.actors.presentation.experience.content import DEVELOP_NAME, check_number, check_version
 from trunkline.actors.presentation.experience.domain_names import DomainNames
 from trunkline.actors.presentation.experience.kind import DOMAIN
 from trunkline.actors.presentation.experience.resource import ExperienceResource
@@ -79,7 +80,7 @@ def _check(change: Change) -> None:
     """Check the name, the version, and that certificate, key and name fit each other."""
     owner, new, named = change.owner, change.new, change.named
     if change.old is None:
-        raw = staged(owner).get(keys.COUNTS, keys.total_key(DOMAIN.name, owner.ref.id))
+        raw = Staged(owner).get(keys.COUNTS, keys.total_key(DOMAIN.name, owner.ref.id))
         check_number(raw, owner.system.limits.experience_domains_max, "domains")
         if "version" not in named:
             new["version"] = DEVELOP_NAME
@@ -92,7 +93,7 @@ def _check(change: Change) -> None:
         if change.old is None or change.old["domainName"] != new["domainName"]:
             owner.system.component(DomainNames).check(new["domainName"], owner.ref.id)
     if named.get("version") is not None:
-        check_version(staged(owner), owner.ref.id, new["version"])
+        check_version(Staged(owner), owner.ref.id, new["version"])
     _check_tls(change)
 
 

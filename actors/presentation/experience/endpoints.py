@@ -11,11 +11,12 @@ from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.page import Match, Page
 from trunkline.actors.core.records.resource import Change
 from trunkline.actors.core.records.revision import Found
+from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import FORM, Body, Query, View
 from trunkline.actors.core.values.terms import Description, Id, Ids, Name, RecordView
-from trunkline.actors.presentation.experience.content import all_of_kind, check_reply, staged
+from trunkline.actors.presentation.experience.content import all_of_kind, check_reply
 from trunkline.actors.presentation.experience.kind import ENDPOINT, NO_ENDPOINT
 from trunkline.actors.presentation.experience.relations import GROUPS_OF_ENDPOINT, relate, unrelate
 from trunkline.actors.presentation.experience.resource import ExperienceResource, Scene
@@ -110,7 +111,7 @@ def _check(change: Change) -> None:
     """Refuse a route that clashes with that of another endpoint, and too many endpoints."""
     owner, new, named = change.owner, change.new, change.named
     if change.old is None or "route" in named or "method" in named:
-        others = {each.id: each.doc for each in all_of_kind(staged(owner), ENDPOINT, owner.ref.id)}
+        others = {each.id: each.doc for each in all_of_kind(Staged(owner), ENDPOINT, owner.ref.id)}
         most = owner.system.limits.experience_endpoints_max
         if change.old is None and len(others) >= most:
             raise Invalid(

@@ -20,6 +20,7 @@ from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.listing import index_range
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change
+from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body, Query
@@ -29,7 +30,6 @@ from trunkline.actors.fleet.devices.queries.selection import device_filter, scan
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.record.terms import DEVICE_FIELDS
 from trunkline.actors.people.accounts.reach import has_tag
-from trunkline.actors.presentation.experience.content import find, staged
 from trunkline.actors.presentation.experience.kind import GROUP
 from trunkline.actors.presentation.experience.relations import (
     ENDPOINTS_OF_GROUP,
@@ -134,7 +134,7 @@ def _check(change: Change) -> None:
     if named.get("deviceIds"):
         new["deviceIds"] = list(dict.fromkeys(id.lower() for id in new["deviceIds"]))
         for id in new["deviceIds"]:
-            if find(staged(owner), DEVICE, owner.ref.id, bytes.fromhex(id)) is None:
+            if records.find(Staged(owner), DEVICE, owner.ref.id, bytes.fromhex(id)) is None:
                 raise Invalid(f"deviceIds: there is no device {id} in this application.")
     if named.get("deviceQueryJson") is not None:
         _check_query(named["deviceQueryJson"])
@@ -154,7 +154,7 @@ def _check_parent(change: Change) -> None:
             raise Invalid(
                 f"parentId: {parent} is this group or lies below it; a group cannot be its own ancestor."
             )
-        found = find(staged(owner), GROUP, owner.ref.id, bytes.fromhex(above))
+        found = records.find(Staged(owner), GROUP, owner.ref.id, bytes.fromhex(above))
         if found is None:
             raise Invalid(f"parentId: there is no experience group {above} in this application.")
         above = found.doc.get("parentId")
@@ -177,7 +177,7 @@ def _before_delete(owner: Actor, id: bytes, doc: Doc) -> None:
     """Refuse the deletion of a group with groups below it: whoever is above them would lose their devices."""
     _, low, high = index_range(GROUP, owner.ref.id, "parentId", keys.sortable(id.hex()))
     assert high is not None
-    below = staged(owner).range(keys.INDEXES, low, high)
+    below = Staged(owner).range(keys.INDEXES, low, high)
     if below:
         raise Invalid(
             f"{len(below)} experience groups have this group as their parent; move or delete them first."

@@ -6,9 +6,9 @@ from trunkline.actors.core.records import records
 from trunkline.actors.core.records.messages import Creator
 from trunkline.actors.core.records.owner import by_fields
 from trunkline.actors.core.records.resource import missing
+from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.structs import Message
-from trunkline.actors.presentation.experience.content import find, staged
 from trunkline.actors.presentation.experience.kind import USER
 
 
@@ -26,7 +26,7 @@ class NoteLogIn(Message, frozen=True):
 
 def note_log_in(owner: Actor, message: NoteLogIn) -> int:
     """Stage it. Raises `NotFound` if there is no such user."""
-    found = find(staged(owner), USER, owner.ref.id, message.user)
+    found = records.find(Staged(owner), USER, owner.ref.id, message.user)
     if found is None:
         raise missing(USER, message.user)
     old, now_ms = found.doc, owner.system.clock.wall_ms()

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc, Kind
 from trunkline.actors.core.records.resource import Change
+from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.errors import Invalid
-from trunkline.actors.presentation.experience.content import find, staged
 from trunkline.actors.presentation.experience.kind import ENDPOINT, GROUP, USER
 
 
@@ -52,7 +52,7 @@ def unrelate(owner: Actor, relation: Relation, id: bytes, doc: Doc) -> None:
 
 def _add(change: Change, relation: Relation, id: str) -> None:
     owner, (field, kind, back) = change.owner, relation
-    found = find(staged(owner), kind, owner.ref.id, bytes.fromhex(id))
+    found = records.find(Staged(owner), kind, owner.ref.id, bytes.fromhex(id))
     if found is None:
         raise Invalid(f"{field}: there is no {kind.noun} {id} in this application.")
     most = owner.system.limits.experience_group_members_max
@@ -64,7 +64,7 @@ def _add(change: Change, relation: Relation, id: str) -> None:
 
 def _remove(owner: Actor, relation: Relation, id: str, member: str) -> None:
     _, kind, back = relation
-    found = find(staged(owner), kind, owner.ref.id, bytes.fromhex(id))
+    found = records.find(Staged(owner), kind, owner.ref.id, bytes.fromhex(id))
     if found is not None:
         left = [each for each in found.doc[back] if each != member]
         _write(owner, kind, id, found.doc, {**found.doc, back: left})

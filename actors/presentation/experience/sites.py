@@ -13,14 +13,16 @@ from typing import Final, NamedTuple
 
 import structlog
 
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc, Kind
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.owner import unique_key
+from trunkline.actors.core.records.source import Source
 from trunkline.actors.core.runtime.host import Host
 from trunkline.actors.core.values.errors import NotFound
 from trunkline.actors.core.values.global_values import global_values
 from trunkline.actors.core.values.ids import ROOT
-from trunkline.actors.presentation.experience.content import DEVELOP_NAME, Source, all_in, find, find_version
+from trunkline.actors.presentation.experience.content import DEVELOP_NAME, all_in, find_version
 from trunkline.actors.presentation.experience.kind import (
     DEVELOP,
     DOMAIN,
@@ -107,7 +109,7 @@ class Sites:
         if holder is None:
             return None
         id = holder[-keys.ID_BYTES :]
-        found = find(journal, DOMAIN, holder[: keys.ID_BYTES], id)
+        found = records.find(journal, DOMAIN, holder[: keys.ID_BYTES], id)
         if found is None or "sslCert" not in found.doc:
             return None
         keyring = self._system.component(Keyring)
@@ -132,7 +134,7 @@ class Sites:
         if holder is None:
             return None
         application, id = holder[: keys.ID_BYTES], holder[-keys.ID_BYTES :]
-        found = find(journal, kind, application, id)
+        found = records.find(journal, kind, application, id)
         return None if found is None else Address(application, found.doc.get("version"))
 
     def get(self, application: bytes, version: str) -> Site | None:

@@ -13,11 +13,12 @@ from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.owner import unique_key
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change
+from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body
 from trunkline.actors.core.values.terms import Id, Name, RecordView
 from trunkline.actors.platform.applications.messages import Slug
-from trunkline.actors.presentation.experience.content import DEVELOP_NAME, check_number, check_version, staged
+from trunkline.actors.presentation.experience.content import DEVELOP_NAME, check_number, check_version
 from trunkline.actors.presentation.experience.kind import SLUG
 from trunkline.actors.presentation.experience.resource import ExperienceResource
 from trunkline.store import keys
@@ -57,16 +58,16 @@ def _check(change: Change) -> None:
     """Check the version, and that no application has the slug as its `endpointSlug`."""
     owner, new, named = change.owner, change.new, change.named
     if change.old is None:
-        raw = staged(owner).get(keys.COUNTS, keys.total_key(SLUG.name, owner.ref.id))
+        raw = Staged(owner).get(keys.COUNTS, keys.total_key(SLUG.name, owner.ref.id))
         check_number(raw, owner.system.limits.experience_slugs_max, "slugs")
         if "version" not in named:
             new["version"] = DEVELOP_NAME
     if "slug" in named:
-        holder = staged(owner).get(keys.UNIQUE, unique_key(APPLICATION, "endpointSlug", new["slug"]))
+        holder = Staged(owner).get(keys.UNIQUE, unique_key(APPLICATION, "endpointSlug", new["slug"]))
         if holder is not None:
             raise Invalid(f"slug: {new['slug']} is the endpointSlug of an application; choose another one.")
     if named.get("version") is not None:
-        check_version(staged(owner), owner.ref.id, new["version"])
+        check_version(Staged(owner), owner.ref.id, new["version"])
 
 
 SLUGS: Final = ExperienceResource(

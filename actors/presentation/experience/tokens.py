@@ -14,13 +14,14 @@ from typing import Any, Final, NamedTuple
 
 import jwt
 
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.revision import Found
+from trunkline.actors.core.records.source import Source
 from trunkline.actors.core.values.errors import Unauthorized
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.timestamps import iso
-from trunkline.actors.presentation.experience.content import Source, find
 from trunkline.actors.presentation.experience.kind import USER
 
 TOKEN_CHARS_MAX: Final = 8192
@@ -72,7 +73,7 @@ class ExperienceTokens:
             raise _foreign() from None
         if ends_ms is not None and now_ms >= ends_ms:
             raise Unauthorized("The token has expired; log in again.")
-        user = find(source, USER, application, id)
+        user = records.find(source, USER, application, id)
         if user is None:
             raise Unauthorized("The user of this token does not exist any more.")
         if made_ms < _cutoff_ms(source, application, user):
@@ -90,6 +91,6 @@ def _foreign() -> Unauthorized:
 
 def _cutoff_ms(source: Source, application: bytes, user: Found) -> int:
     """The time before which tokens of a user are not valid."""
-    owner = find(source, APPLICATION, ROOT, application)
+    owner = records.find(source, APPLICATION, ROOT, application)
     of_all = None if owner is None else owner.doc.get("expUserTokenCutoff")
     return max(of_all or 0, user.doc.get("tokenCutoff") or 0)

@@ -9,18 +9,20 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.query.fields import ID, IDS, TAGS, TEXT, TIME, Fields
 from trunkline.actors.core.query.schema import query_over
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.listing import index_range
 from trunkline.actors.core.records.page import Match, Page
 from trunkline.actors.core.records.resource import Change
 from trunkline.actors.core.records.revision import Found
+from trunkline.actors.core.records.source import Source, Staged
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body, View
 from trunkline.actors.core.values.terms import Id, Ids, IsoText, IsoTime, RecordView
 from trunkline.actors.people.accounts.messages import Email
 from trunkline.actors.people.accounts.passwords import hash_password
-from trunkline.actors.presentation.experience.content import Source, find, looks_like_id, staged
+from trunkline.actors.presentation.experience.content import looks_like_id
 from trunkline.actors.presentation.experience.kind import GROUP, USER
 from trunkline.actors.presentation.experience.relations import GROUPS_OF_USER, relate, unrelate
 from trunkline.actors.presentation.experience.resource import ExperienceResource, Scene
@@ -121,7 +123,7 @@ def _check(change: Change) -> None:
         new["passwordHash"] = new.pop("password")
         new["passwordLastUpdated"] = change.now_ms
     if "email" in named:
-        other = user_with_email(staged(change.owner), change.owner.ref.id, named["email"])
+        other = user_with_email(Staged(change.owner), change.owner.ref.id, named["email"])
         if other is not None and other.id != change.id:
             raise Invalid(
                 f"email: {named['email']} belongs to another user of this application; use another address."
@@ -135,7 +137,7 @@ def user_with_email(source: Source, application: bytes, email: str) -> Found | N
     _, low, high = index_range(USER, application, "email", keys.sortable_folded(email))
     assert high is not None
     for key, _ in source.range(keys.INDEXES, low, high):
-        found = find(source, USER, application, bytes(key[-keys.ID_BYTES :]))
+        found = records.find(source, USER, application, bytes(key[-keys.ID_BYTES :]))
         # The index holds only the beginning of a long address.
         if found is not None and found.doc["email"].casefold() == email.casefold():
             return found
@@ -145,7 +147,7 @@ def user_with_email(source: Source, application: bytes, email: str) -> Found | N
 def find_user(source: Source, application: bytes, email_or_id: str) -> Found | None:
     """The user with this e-mail address or id; None if there is none."""
     if looks_like_id(email_or_id):
-        return find(source, USER, application, bytes.fromhex(email_or_id))
+        return records.find(source, USER, application, bytes.fromhex(email_or_id))
     return user_with_email(source, application, email_or_id)
 
 

@@ -16,6 +16,7 @@ from trunkline.actors.core.records.page import Page, all_of, envelope, glob_matc
 from trunkline.actors.core.records.reading import Reading
 from trunkline.actors.core.records.resource import Change
 from trunkline.actors.core.records.revision import Found
+from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.global_values import check_global
@@ -27,11 +28,9 @@ from trunkline.actors.presentation.experience.content import (
     check_number,
     check_reply,
     erase_copies,
-    find,
     find_version,
     looks_like_id,
     replace_content,
-    staged,
     version_of_name,
     write_copies,
 )
@@ -168,7 +167,7 @@ def _check(change: Change) -> None:
     content = own
     if change.old is None:
         _check_new(change)
-        develop = find_version(staged(owner), owner.ref.id, DEVELOP_NAME).doc
+        develop = find_version(Staged(owner), owner.ref.id, DEVELOP_NAME).doc
         for name in _SETTINGS:
             if name in develop and name not in change.named:
                 new.setdefault(name, develop[name])
@@ -177,7 +176,7 @@ def _check(change: Change) -> None:
         _attach(change, "domainIds", DOMAIN)
         _attach(change, "slugIds", SLUG)
     elif source is not None:
-        found = find_version(staged(owner), owner.ref.id, source).id
+        found = find_version(Staged(owner), owner.ref.id, source).id
         content = None if found == owner.ref.id else found
         if content != own:
             replace_content(owner, own, content, change.now_ms)
@@ -188,11 +187,11 @@ def _check(change: Change) -> None:
 
 def _check_new(change: Change) -> None:
     owner, name = change.owner, change.new["version"]
-    raw = staged(owner).get(keys.COUNTS, keys.total_key(VERSION.name, owner.ref.id))
+    raw = Staged(owner).get(keys.COUNTS, keys.total_key(VERSION.name, owner.ref.id))
     check_number(raw, owner.system.limits.experience_versions_max, "versions")
     if name == DEVELOP_NAME or looks_like_id(name):
         raise Invalid(f"version: {name} cannot be the name of a version; develop and ids mean other things.")
-    if version_of_name(staged(owner), owner.ref.id, name) is not None:
+    if version_of_name(Staged(owner), owner.ref.id, name) is not None:
         raise Invalid(f"version: there is a version {name} already; choose another name.")
 
 
@@ -200,7 +199,7 @@ def _attach(change: Change, field: str, kind: Kind) -> None:
     """Let domains or slugs name the new version."""
     owner = change.owner
     for id in dict.fromkeys(each.lower() for each in change.new.pop(field, ())):
-        found = find(staged(owner), kind, owner.ref.id, bytes.fromhex(id))
+        found = records.find(Staged(owner), kind, owner.ref.id, bytes.fromhex(id))
         if found is None:
             raise Invalid(f"{field}: there is no {kind.noun} {id} in this application.")
         after = {**found.doc, "version": change.new["version"]}
@@ -231,7 +230,7 @@ def _check_settings(new: Doc) -> None:
 
 def _before_delete(owner: Actor, id: bytes, doc: Doc) -> None:
     """Refuse the deletion of a version that domains or slugs name; remove its endpoints and views."""
-    journal, application = staged(owner), owner.ref.id
+    journal, application = Staged(owner), owner.ref.id
     for kind, field in ((DOMAIN, "domainName"), (SLUG, "slug")):
         for each in all_of_kind(journal, kind, application):
             if each.doc.get("version") == doc["version"]:

@@ -7,15 +7,17 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.listing import index_range
 from trunkline.actors.core.records.page import Match, Page
 from trunkline.actors.core.records.resource import Change
+from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body
 from trunkline.actors.core.values.terms import Description, Id, Name, RecordView
-from trunkline.actors.presentation.experience.content import all_of_kind, check_number, find, staged
+from trunkline.actors.presentation.experience.content import all_of_kind, check_number
 from trunkline.actors.presentation.experience.kind import ENDPOINT, VIEW
 from trunkline.actors.presentation.experience.resource import ExperienceResource, Scene
 from trunkline.actors.presentation.experience.terms import REPLIES, By, TagMap, VersionChoice, page_of
@@ -86,7 +88,7 @@ def _check(change: Change) -> None:
     """Check the number of views, the name, which is unique for its type, and the layout."""
     owner, new, named = change.owner, change.new, change.named
     if change.old is None:
-        raw = staged(owner).get(keys.COUNTS, keys.total_key(VIEW.name, owner.ref.id))
+        raw = Staged(owner).get(keys.COUNTS, keys.total_key(VIEW.name, owner.ref.id))
         check_number(raw, owner.system.limits.experience_views_max, "views")
     if "name" in named and view_of_name(owner, new["viewType"], new["name"]) not in (None, change.id):
         raise Invalid(f"name: there is a {new['viewType']} {new['name']} already; choose another name.")
@@ -94,7 +96,7 @@ def _check(change: Change) -> None:
         new["layoutId"] = new["layoutId"].lower()
         if new["viewType"] != "page":
             raise Invalid(f"layoutId: a {new['viewType']} has no layout; only a page has one.")
-        layout = find(staged(owner), VIEW, owner.ref.id, bytes.fromhex(new["layoutId"]))
+        layout = records.find(Staged(owner), VIEW, owner.ref.id, bytes.fromhex(new["layoutId"]))
         if layout is None or layout.doc["viewType"] != "layout":
             raise Invalid(f"layoutId: {new['layoutId']} is no layout of this application.")
     new.setdefault("body", "")
@@ -106,8 +108,8 @@ def view_of_name(owner: Actor, type: str, name: str) -> bytes | None:
     """The id of the view of this type and name; None if there is none."""
     _, low, high = index_range(VIEW, owner.ref.id, "name", keys.sortable(name))
     assert high is not None
-    for key, _ in staged(owner).range(keys.INDEXES, low, high):
-        found = find(staged(owner), VIEW, owner.ref.id, key[-keys.ID_BYTES :])
+    for key, _ in Staged(owner).range(keys.INDEXES, low, high):
+        found = records.find(Staged(owner), VIEW, owner.ref.id, key[-keys.ID_BYTES :])
         if found is not None and (found.doc["viewType"], found.doc["name"]) == (type, name):
             return found.id
     return None
@@ -115,7 +117,7 @@ def view_of_name(owner: Actor, type: str, name: str) -> bytes | None:
 
 def _before_delete(owner: Actor, id: bytes, doc: Doc) -> None:
     """Refuse the deletion of a layout that pages have, and of a page with which endpoints answer."""
-    journal, application = staged(owner), owner.ref.id
+    journal, application = Staged(owner), owner.ref.id
     if doc["viewType"] == "layout":
         _, low, high = index_range(VIEW, application, "layoutId", keys.sortable(id.hex()))
         assert high is not None

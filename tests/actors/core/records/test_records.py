@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from trunkline.actors.core.records.listing import (
 )
 from trunkline.actors.core.records.reading import Reading
 from trunkline.actors.core.records.revision import Found, check_match, revision_of
+from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import PreconditionFailed
@@ -360,3 +362,27 @@ def test_a_deleted_device_keeps_its_place_in_every_list_of_devices() -> None:
 def test_devices_sort_by_the_status_that_is_shown(connection: Any, status: str | None) -> None:
     assert DEVICE.sort_key({"connection": connection}, "connectionStatus") == status
     assert DEVICE.sort_key({"name": "a"}, "name") == "a"
+
+
+def test_what_a_turn_has_staged_is_read_as_if_it_were_stored(cards: Cards) -> None:
+    """Records, index entries and counts, of what was there before and what was not."""
+    parent, first, second = PARENTS[0], b"1" * 12, b"2" * 12
+    cards.write(parent, first, {"name": "one", "rank": 1})
+    clerk = Clerk(SimpleNamespace(journal=cards.store.journal), Ref("clerk", ROOT, ROOT))
+    staged = Staged(clerk)
+    assert records.counted(staged, CARD, parent, "n") == 1
+    records.write(clerk, CARD, parent, second, None, {"name": "two", "rank": 2})
+    records.write(clerk, CARD, parent, first, cards.model[parent, first], {"name": "uno", "rank": 1})
+    prefix = keys.kind_prefix(CARD.name)
+    end = keys.prefix_end(prefix)
+    assert end is not None
+    read = [staged.range(db, prefix, end) for db in (keys.RECORDS, keys.INDEXES)]
+    found = records.find(staged, CARD, parent, second)
+    assert found is not None
+    assert found.doc["name"] == "two"
+    assert records.counted(staged, CARD, parent, "n") == 2
+    assert clerk.batch is not None
+    cards.store.journal.submit(clerk.batch)
+    journal = cards.store.journal
+    assert [list(journal.range(db, prefix, end)) for db in (keys.RECORDS, keys.INDEXES)] == read
+    assert records.counted(journal, CARD, parent, "n") == 2

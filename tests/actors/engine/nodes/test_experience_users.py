@@ -10,9 +10,9 @@ import pytest
 from tests.actors.engine.experience_people import EMAIL, PASSWORD, group, read, user
 from tests.actors.engine.run_house import node_runs
 from tests.actors.house import House, running_house
+from trunkline.actors.core.records import records
 from trunkline.actors.core.values.errors import NotFound, Unauthorized
 from trunkline.actors.people.accounts.passwords import verify_password
-from trunkline.actors.presentation.experience.content import find
 from trunkline.actors.presentation.experience.kind import USER
 from trunkline.actors.presentation.experience.tokens import ExperienceTokens
 from trunkline.actors.presentation.experience.users import EXPERIENCE_USERS, find_user
@@ -29,7 +29,7 @@ async def got(house: House, type: str, config: Json, data: Any = None) -> Any:
 
 
 async def fits(house: House, id: str, password: str) -> bool:
-    stored = find(house.system.journal, USER, house.application, bytes.fromhex(id))
+    stored = records.find(house.system.journal, USER, house.application, bytes.fromhex(id))
     assert stored is not None
     return await verify_password(stored.doc["passwordHash"], password)
 

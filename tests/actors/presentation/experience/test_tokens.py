@@ -8,11 +8,11 @@ import jwt
 import pytest
 
 from tests.actors.house import START_MS, House, running_house
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.messages import CreateRecord, Creator, DeleteRecord, PatchRecord
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import Unauthorized
 from trunkline.actors.core.values.timestamps import iso
-from trunkline.actors.presentation.experience.content import find
 from trunkline.actors.presentation.experience.kind import USER
 from trunkline.actors.presentation.experience.tokens import ExperienceTokens, LoggedIn
 from trunkline.actors.presentation.experience.users import (
@@ -97,7 +97,7 @@ async def test_tokens_end_with_the_user_or_a_cutoff(tmp_path: Path) -> None:
         message = DeleteRecord(resource=EXPERIENCE_USERS.name, record=case.user)
         await at.system.ask(case.ref, message)
         with at.system.store.snapshot() as snapshot:
-            assert find(snapshot, USER, at.application, case.user) is None
+            assert records.find(snapshot, USER, at.application, case.user) is None
         assert "does not exist" in case.refused(token)
 
 
