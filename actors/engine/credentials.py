@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from trunkline.actors.connections.credentials.resource import CREDENTIAL
+from trunkline.actors.core.records import records
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.world import World
 from trunkline.store import keys
@@ -20,7 +21,7 @@ def credential_of(world: World, name: str, type: str) -> dict[str, Any]:
     """The configuration of the credential with this name. Raises `NodeError` if it is of another type, or disabled."""
     get, application = world.system.journal.get, world.application
     id = get(keys.UNIQUE, keys.unique_key(CREDENTIAL.name, application, "name", name))
-    raw = None if id is None else get(keys.RECORDS, keys.record_key(CREDENTIAL.name, application, id))
+    raw = None if id is None else records.raw_of(get, CREDENTIAL, application, id)
     if id is None or raw is None:
         raise _unusable(f"the application has no credential {name[:300]!r}.")
     doc = decode(raw)

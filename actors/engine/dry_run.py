@@ -16,6 +16,7 @@ from msgspec import UNSET, Meta, UnsetType
 from trunkline.actors.core.formulas.errors import FormulaError
 from trunkline.actors.core.formulas.paths import Path, compile_path
 from trunkline.actors.core.formulas.price import Budget, charged, spend
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.messages import Creator
 from trunkline.actors.core.records.owners import Owners
@@ -100,7 +101,7 @@ class FlowTester(Actor):
         """Run it, and return what happened. Raises `NotFound` and `Invalid`."""
         application, flow, body = self.ref.parent, message.flow, message.body
         get = self.system.journal.get
-        raw = get(keys.RECORDS, keys.record_key(FLOW.name, application, flow))
+        raw = records.raw_of(get, FLOW, application, flow)
         if raw is None:
             raise missing(FLOW, flow)
         record: Doc = decode(raw)

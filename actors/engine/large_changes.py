@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
+from trunkline.actors.core.records import records
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import ChangeTooLarge
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.engine.visit import Visit
 from trunkline.actors.platform.jobs.kind import JOB
 from trunkline.actors.platform.jobs.messages import QueueJob
-from trunkline.store import keys
 
 
 async def change_or_queue(
@@ -34,7 +34,7 @@ async def change_or_queue(
     `result_to` is that of `QueueJob`.
     """
     application, id = visit.world.application, visit.new_id()
-    if visit.world.system.journal.get(keys.RECORDS, keys.record_key(JOB.name, application, id)) is not None:
+    if records.exists(visit.world.system.journal, JOB, application, id):
         return None, id
     try:
         return await change(), None

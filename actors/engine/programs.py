@@ -10,6 +10,7 @@ import msgspec
 
 from trunkline.actors.core.formulas import price
 from trunkline.actors.core.formulas.price import computed
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.mandate import mandates_of
 from trunkline.actors.core.records.owners import Owners
@@ -135,7 +136,7 @@ class Programs:
 
     def _compiled(self, application: bytes, flow: bytes, named: str) -> CompiledFlow | None:
         get = self._system.journal.get
-        raw = get(keys.RECORDS, keys.record_key(FLOW.name, application, flow))
+        raw = records.raw_of(get, FLOW, application, flow)
         if raw is None:
             return None
         record: Doc = decode(raw)

@@ -142,11 +142,11 @@ class Connections:
     def _settings(self, ref: Ref) -> Doc | None:
         """What the connection of an integration is made from; None if it is not to be connected."""
         get = self._system.journal.get
-        raw = get(keys.RECORDS, keys.record_key(INTEGRATION.name, ref.parent, ref.id))
+        raw = records.raw_of(get, INTEGRATION, ref.parent, ref.id)
         doc: Doc = {} if raw is None else decode(raw)
         if not doc.get("enabled") or doc["integrationType"] not in CONNECTS:
             return None
-        raw = get(keys.RECORDS, keys.record_key(APPLICATION.name, ROOT, ref.parent))
+        raw = records.raw_of(get, APPLICATION, ROOT, ref.parent)
         if raw is None:
             return None
         self._watch(ref.parent)

@@ -16,6 +16,7 @@ import trio
 
 from trunkline.actors.connections.webhooks.kind import WEBHOOK
 from trunkline.actors.connections.webhooks.messages import NoteConnectionEnd
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.owners import Owners
 from trunkline.actors.core.runtime.ref import Ref
@@ -169,10 +170,7 @@ class WebhookConnections:
     def _application_changed(self, application: bytes) -> None:
         self._system.revocations.release(self._watches.pop(application))
         self._watch(application)
-        if (
-            self._system.journal.get(keys.RECORDS, keys.record_key(APPLICATION.name, ROOT, application))
-            is None
-        ):
+        if not records.exists(self._system.journal, APPLICATION, ROOT, application):
             self.close(application, None, GOING_AWAY, "The application of the webhook was deleted.")
 
 

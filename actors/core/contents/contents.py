@@ -30,6 +30,7 @@ import trio
 from trunkline.actors.core.contents.named import PIECE_BYTES, counted_bytes, name_of
 from trunkline.actors.core.contents.room import Room
 from trunkline.actors.core.contents.signatures import Link, Policy, Signatures
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.owners import Owners
 from trunkline.actors.core.runtime.actor import Actor
@@ -104,7 +105,7 @@ class Contents:
     def check_named(self, application: bytes, content: bytes) -> None:
         """Raise Gone if no record names this content any more, also where the sweep has not removed its bytes yet."""
         marker = self._system.journal.get(keys.META, keys.content_key(application, content))
-        owner = self._system.journal.get(keys.RECORDS, keys.record_key(APPLICATION.name, ROOT, application))
+        owner = records.raw_of(self._system.journal.get, APPLICATION, ROOT, application)
         if owner is None or (marker is not None and not decode(marker)):
             raise Gone(CHANGED)
 

@@ -96,7 +96,7 @@ class RecordParent(Actor):
         kind = self._resource(message.resource).kind
         released: list[tuple[bytes, Doc]] = []
         for id in message.ids:
-            raw = self.system.journal.get(keys.RECORDS, keys.record_key(kind.name, self.ref.id, id))
+            raw = records.raw_of(self.system.journal.get, kind, self.ref.id, id)
             if raw is not None:
                 released.append((id, decode(raw)))
                 records.erase(self, kind, self.ref.id, id, released[-1][1])
@@ -117,7 +117,7 @@ class RecordParent(Actor):
         return self.system.component(Keyring)
 
     def _record(self, kind: Kind, id: bytes) -> tuple[bytes, Doc]:
-        raw = self.system.journal.get(keys.RECORDS, keys.record_key(kind.name, self.ref.id, id))
+        raw = records.raw_of(self.system.journal.get, kind, self.ref.id, id)
         if raw is None:
             raise missing(kind, id)
         return raw, decode(raw)
@@ -136,7 +136,7 @@ class RecordOwner(RecordParent):
         super().__init__(system, ref)
 
     def load(self) -> bool:
-        raw = self.system.journal.get(keys.RECORDS, keys.record_key(self.own.name, ROOT, self.ref.id))
+        raw = records.raw_of(self.system.journal.get, self.own, ROOT, self.ref.id)
         if raw is None:
             return False
         self.raw, self.doc = raw, decode(raw)
@@ -207,7 +207,7 @@ def find_by_unique(actor: Actor, kind: Kind, field: str, text: str) -> Doc | Non
     """The record of this actor that has the text of `field`, one of `Kind.unique`; None if there is none."""
     journal, parent = actor.system.journal, actor.ref.id
     id = journal.get(keys.UNIQUE, keys.unique_key(kind.name, parent, field, text))
-    raw = None if id is None else journal.get(keys.RECORDS, keys.record_key(kind.name, parent, id))
+    raw = None if id is None else records.raw_of(journal.get, kind, parent, id)
     return None if raw is None else decode(raw)
 
 

@@ -9,7 +9,7 @@ Only the actor that owns a record writes it; anybody with a snapshot may read it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -167,6 +167,17 @@ def find(source: Values, kind: Kind, parent: bytes, id: bytes) -> Found | None:
     """The record, or None."""
     raw = source.get(keys.RECORDS, keys.record_key(kind.name, parent, id))
     return None if raw is None else Found(id, decode(raw), raw)
+
+
+def doc_of(source: Values, kind: Kind, parent: bytes, id: bytes) -> Doc | None:
+    """The document of a record, or None."""
+    raw = source.get(keys.RECORDS, keys.record_key(kind.name, parent, id))
+    return None if raw is None else decode(raw)
+
+
+def raw_of(get: Callable[[str, bytes], bytes | None], kind: Kind, parent: bytes, id: bytes) -> bytes | None:
+    """What is stored of a record, or None; `get` reads a value of a snapshot, of the journal or of a turn."""
+    return get(keys.RECORDS, keys.record_key(kind.name, parent, id))
 
 
 def exists(source: Values, kind: Kind, parent: bytes, id: bytes) -> bool:

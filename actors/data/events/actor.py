@@ -164,7 +164,7 @@ class EventLog(Actor):
     def _still_matching(self, ids: Iterable[bytes], filter: EventFilter) -> Iterator[tuple[bytes, Doc]]:
         """Yield the ids and the current documents of those events that exist and match."""
         for id in ids:
-            raw = self.system.journal.get(keys.RECORDS, keys.record_key(EVENT.name, self.ref.id, id))
+            raw = records.raw_of(self.system.journal.get, EVENT, self.ref.id, id)
             if raw is not None:
                 doc = decode(raw)
                 if matches_event(filter, id, doc):
@@ -225,7 +225,7 @@ class EventLog(Actor):
         """Remove those of the events that were not changed for too long; the answer is their number, in a list."""
         removed = 0
         for id in message.events:
-            raw = self.system.journal.get(keys.RECORDS, keys.record_key(EVENT.name, self.ref.id, id))
+            raw = records.raw_of(self.system.journal.get, EVENT, self.ref.id, id)
             doc: Doc = {} if raw is None else decode(raw)
             if doc and doc["lastUpdated"] < message.oldest_ms:
                 self._erase(id, doc)
@@ -269,7 +269,7 @@ class EventLog(Actor):
     # Reads through the journal.
 
     def _found(self, id: bytes) -> tuple[bytes, Doc]:
-        raw = self.system.journal.get(keys.RECORDS, keys.record_key(EVENT.name, self.ref.id, id))
+        raw = records.raw_of(self.system.journal.get, EVENT, self.ref.id, id)
         if raw is None:
             raise NotFound(f"There is no event {id.hex()} here.")
         return raw, decode(raw)

@@ -59,7 +59,7 @@ class Tree:
 
     def record(self, id: bytes) -> Found | None:
         """A record of the tree by its id."""
-        raw = self._get(keys.RECORDS, keys.record_key(self.kind.name, self._application, id))
+        raw = records.raw_of(self._get, self.kind, self._application, id)
         return None if raw is None else Found(id, decode(raw), raw)
 
     def child(self, parent: str, name: str) -> Found | None:

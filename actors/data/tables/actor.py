@@ -76,7 +76,7 @@ class DataTable(Actor):
 
     def load(self) -> bool:
         journal = self.system.journal
-        raw = journal.get(keys.RECORDS, keys.record_key(DATA_TABLE.name, self.ref.parent, self.ref.id))
+        raw = records.raw_of(journal.get, DATA_TABLE, self.ref.parent, self.ref.id)
         if raw is None:
             return False
         self._keep(raw)

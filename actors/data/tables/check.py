@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.data.tables.columns import Table, read_table
@@ -31,7 +32,7 @@ def row_problems(snapshot: Snapshot) -> Iterator[str]:
     prefix = keys.kind_prefix(DATA_TABLE.name)
     for key, raw in snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix)):
         application, id = bytes(key[-2 * keys.ID_BYTES : -keys.ID_BYTES]), bytes(key[-keys.ID_BYTES :])
-        if snapshot.get(keys.RECORDS, keys.record_key(APPLICATION.name, ROOT, application)) is None:
+        if not records.exists(snapshot, APPLICATION, ROOT, application):
             deleted.add(id)  # the sweep of its application removes the rows before this record
             continue
         try:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
+from trunkline.actors.core.records import records
 from trunkline.actors.core.runtime.host import Host
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import Overloaded
@@ -18,7 +19,6 @@ from trunkline.actors.data.tables.kind import DATA_TABLE
 from trunkline.actors.data.tables.pages import open_rows
 from trunkline.actors.data.tables.plan import make_plan
 from trunkline.actors.data.tables.rows import RowQuery
-from trunkline.store import keys
 
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
@@ -47,7 +47,7 @@ def _search(
     snapshot: Snapshot, *, ref: Ref, raw: bytes, changes: int, query: dict[str, Any]
 ) -> tuple[bool, bytes | None]:
     """Whether the snapshot is current, and the id of the oldest row that matches in it."""
-    if snapshot.get(keys.RECORDS, keys.record_key(DATA_TABLE.name, ref.parent, ref.id)) != raw:
+    if records.raw_of(snapshot.get, DATA_TABLE, ref.parent, ref.id) != raw:
         return False, None
     rows = open_rows(snapshot, ref.parent, ref.id)
     if rows.counts.changes != changes:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from trunkline.actors.core.query.compile import compile_query
+from trunkline.actors.core.records import records
 from trunkline.actors.core.values.errors import Invalid, NotFound
 from trunkline.actors.core.values.ids import row_created_ms
 from trunkline.actors.core.values.names import did_you_mean
@@ -69,7 +70,7 @@ class RowCounts:
 
 def find_table(snapshot: Snapshot, application: bytes, table: bytes) -> Table:
     """Read a table's record. Raises `NotFound` if there is no such table in the application."""
-    raw = snapshot.get(keys.RECORDS, keys.record_key(DATA_TABLE.name, application, table))
+    raw = records.raw_of(snapshot.get, DATA_TABLE, application, table)
     if raw is None:
         raise NotFound(f"There is no data table {table.hex()} here.")
     return read_table(raw)

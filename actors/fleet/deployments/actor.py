@@ -22,7 +22,6 @@ from trunkline.actors.fleet.deployments.kind import (
 )
 from trunkline.actors.fleet.deployments.messages import BeginExport, SetVersions
 from trunkline.actors.workflows.flows.kind import FLOW
-from trunkline.store import keys
 from trunkline.store.codec import decode
 
 Resolved = tuple[str, str] | None
@@ -84,7 +83,7 @@ class Deployments(Actor):
         if id in changed:
             stored, old = changed[id]
         else:
-            raw = self.system.journal.get(keys.RECORDS, keys.record_key(kind.name, self.ref.parent, id))
+            raw = records.raw_of(self.system.journal.get, kind, self.ref.parent, id)
             stored = old = None if raw is None else decode(raw)
         before = None if old is None else old if edge else old["flows"].get(flow.hex())
         desired = None if before is None else before["desiredVersion"]
@@ -123,7 +122,7 @@ class Deployments(Actor):
         flows: dict[str, Any] = {
             id: each
             for id, each in doc["flows"].items()
-            if get(keys.RECORDS, keys.record_key(FLOW.name, self.ref.parent, bytes.fromhex(id))) is not None
+            if records.raw_of(get, FLOW, self.ref.parent, bytes.fromhex(id)) is not None
         }
         if version is None:
             flows.pop(flow.hex(), None)

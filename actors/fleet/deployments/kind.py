@@ -14,6 +14,7 @@ import hashlib
 from collections.abc import Callable
 from typing import Final
 
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc, Kind
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.fleet.devices.record.kind import DEVICE
@@ -64,7 +65,7 @@ def resolve_version(
 
     Raises `Invalid` for a workflow that does not exist or has another class, and for a version that it does not have.
     """
-    raw = get(keys.RECORDS, keys.record_key(FLOW.name, application, flow))
+    raw = records.raw_of(get, FLOW, application, flow)
     if raw is None:
         raise Invalid(f"flowId: there is no workflow {flow.hex()} in this application.")
     record = decode(raw)
@@ -86,5 +87,5 @@ def resolve_version(
 
 def device_doc(get: Get, application: bytes, device: bytes) -> Doc | None:
     """The record of a device, None if there is none."""
-    raw = get(keys.RECORDS, keys.record_key(DEVICE.name, application, device))
+    raw = records.raw_of(get, DEVICE, application, device)
     return None if raw is None else decode(raw)

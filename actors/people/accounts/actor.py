@@ -334,8 +334,7 @@ class User(RecordOwner):
 
     def _read_own(self, kind: Kind) -> Doc | None:
         id = self.ref.id
-        raw = self.system.journal.get(keys.RECORDS, keys.record_key(kind.name, id, id))
-        return None if raw is None else decode(raw)
+        return records.doc_of(self.system.journal, kind, id, id)
 
     def _claim_email(self, email: str) -> None:
         """Claim an e-mail address, which only one user can have. Case is ignored. Raises `Invalid`."""

@@ -63,7 +63,7 @@ class AuditLog(Actor):
         removed = 0
         for key in oldest:
             id = key[-keys.ID_BYTES :]
-            found = journal.get(keys.RECORDS, keys.record_key(AUDIT_ENTRY.name, org, id))
+            found = records.raw_of(journal.get, AUDIT_ENTRY, org, id)
             if found is None:
                 continue  # removed by a turn whose commit is to come
             old = decode(found)

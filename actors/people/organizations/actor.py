@@ -124,7 +124,7 @@ class Organization(RecordOwner):
             if named.pop(field, None) is not None:
                 raise Invalid(f"{field}: this server has no plans and no payments; leave the field out.")
         if named.get("mfaMode", "notRequired") != "notRequired":
-            raw = self.system.journal.get(keys.RECORDS, keys.record_key(USER.name, ROOT, user))
+            raw = records.raw_of(self.system.journal.get, USER, ROOT, user)
             if raw is None or not decode(raw).get("twoFactorAuthEnabled"):
                 raise Invalid(
                     "mfaMode: enable two-factor authentication for yourself first, or you would lock yourself out."
@@ -170,7 +170,7 @@ class Organization(RecordOwner):
         }
         records.write(self, INVITE, self.ref.id, id, None, invite)
         records.write(self, INVITED, address_key(body.email), id, None, {"orgId": self.ref.id.hex()})
-        inviter = journal.get(keys.RECORDS, keys.record_key(USER.name, ROOT, message.user))
+        inviter = records.raw_of(journal.get, USER, ROOT, message.user)
         by = "A user" if inviter is None else str(decode(inviter)["email"])
         return NewInvite(id, token, self.doc["name"], by)
 
@@ -243,7 +243,7 @@ class Organization(RecordOwner):
     def _owns(self, kind: Kind, id: bytes) -> bool:
         """Whether the organization owns an application or a dashboard."""
         parent = ROOT if kind is APPLICATION else self.ref.id
-        raw = self.system.journal.get(keys.RECORDS, keys.record_key(kind.name, parent, id))
+        raw = records.raw_of(self.system.journal.get, kind, parent, id)
         return raw is not None and (kind is not APPLICATION or decode(raw)["ownerId"] == self.ref.id.hex())
 
     @property

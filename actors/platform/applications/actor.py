@@ -103,7 +103,7 @@ class Application(RecordOwner, JobOwner):
     def on_patch_readme(self, message: PatchReadme) -> None:
         """Change the readme, or write the first one."""
         id, now_ms = self.ref.id, self.system.clock.wall_ms()
-        raw = self.system.journal.get(keys.RECORDS, keys.record_key(README.name, id, id))
+        raw = records.raw_of(self.system.journal.get, README, id, id)
         check_match(message.if_match, raw or b"")
         old = None if raw is None else decode(raw)
         content = message.body.content

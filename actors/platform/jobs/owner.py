@@ -211,20 +211,19 @@ class JobOwner(Actor):
     def _address(self, user: bytes | None) -> str | None:
         """The e-mail address of a user; without a user, of the owner of the application, if there is one."""
         if user is None:
-            raw = self.system.journal.get(keys.RECORDS, keys.record_key(APPLICATION.name, ROOT, self.ref.id))
+            raw = records.raw_of(self.system.journal.get, APPLICATION, ROOT, self.ref.id)
             user = None if raw is None else bytes.fromhex(decode(raw)["ownerId"])
         if user is None:
             return None
         for kind, field in ((USER, "email"), (ORGANIZATION, "billingEmail")):
-            raw = self.system.journal.get(keys.RECORDS, keys.record_key(kind.name, ROOT, user))
+            raw = records.raw_of(self.system.journal.get, kind, ROOT, user)
             if raw is not None:
                 address: str | None = decode(raw).get(field)
                 return address
         return None
 
     def _job(self, id: bytes) -> Doc | None:
-        raw = self.system.journal.get(keys.RECORDS, keys.record_key(JOB.name, self.ref.id, id))
-        return None if raw is None else decode(raw)
+        return records.doc_of(self.system.journal, JOB, self.ref.id, id)
 
     def _open_jobs(self) -> OpenJobs:
         raw = self.system.journal.get(keys.META, keys.jobs_key(self.ref.id))

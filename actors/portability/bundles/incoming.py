@@ -17,6 +17,7 @@ from trunkline.actors.access.certificates import AUTHORITIES
 from trunkline.actors.connections.credentials.resource import CREDENTIAL
 from trunkline.actors.connections.integrations.resource import INTEGRATIONS
 from trunkline.actors.connections.webhooks.resource import WEBHOOKS
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc, Kind
 from trunkline.actors.core.records.messages import CreateRecord, Creator, PatchRecord
 from trunkline.actors.core.runtime.ref import Ref
@@ -372,7 +373,7 @@ def drop_missing(
         if not isinstance(id, str) or len(id) != 2 * keys.ID_BYTES or known(id.lower()):
             return True  # also what is no id: the check of the body says so
         try:
-            raw = get(keys.RECORDS, keys.record_key(kind.name, application, bytes.fromhex(id)))
+            raw = records.raw_of(get, kind, application, bytes.fromhex(id))
         except ValueError:
             return True
         return raw is not None and _fits(name, decode(raw))

@@ -16,6 +16,8 @@ import msgspec
 
 from trunkline.actors.connections.webhooks.address import new_token
 from trunkline.actors.connections.webhooks.kind import WEBHOOK
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.listing import index_range
 from trunkline.actors.core.values.errors import Invalid, PayloadTooLarge
 from trunkline.actors.core.values.ids import ROOT
@@ -297,12 +299,11 @@ class Plan:
         return min(found, default=None)
 
     def record(self, kind: Kind, id: bytes) -> Doc | None:
-        raw = self.view.get(keys.RECORDS, keys.record_key(kind.name, self.target.application, id))
-        return None if raw is None else decode(raw)
+        return records.doc_of(self.view, kind, self.target.application, id)
 
     def globals(self) -> dict[Any, Any]:
         """The globals of the target: their values as JSON texts, by key."""
-        raw = self.view.get(keys.RECORDS, keys.record_key("application", ROOT, self.target.application))
+        raw = records.raw_of(self.view.get, APPLICATION, ROOT, self.target.application)
         return {} if raw is None else {each["key"]: each["json"] for each in decode(raw).get("globals", ())}
 
     def _check_global(self, line: Line) -> None:

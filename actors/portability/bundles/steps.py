@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from msgspec import UNSET
 
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, Invalid
 from trunkline.actors.core.values.ids import ROOT, timestamp_bytes
@@ -35,7 +37,6 @@ from trunkline.actors.portability.bundles.portable import (
 )
 from trunkline.actors.presentation.experience.copies import Copied
 from trunkline.actors.presentation.experience.kind import DEVELOP
-from trunkline.store import keys
 
 if TYPE_CHECKING:
     from trunkline.actors.core.records.kind import Doc
@@ -106,7 +107,7 @@ class Steps:
             blob_url_ttl=said.blob_url_ttl,
         )
         asks: list[Ask] = []
-        if self.plan.view.get(keys.RECORDS, keys.record_key("application", ROOT, target.application)) is None:
+        if not records.exists(self.plan.view, APPLICATION, ROOT, target.application):
             asks.append((ref, CreateApplication(body=body, user=ROOT, job=target.job)))
         if isinstance(said.readme, str):
             asks.append(

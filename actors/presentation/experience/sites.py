@@ -139,7 +139,7 @@ class Sites:
 
     def get(self, application: bytes, version: str) -> Site | None:
         """The site of a version, by name; None if there is no such version or application."""
-        raw = self._system.journal.get(keys.RECORDS, keys.record_key(APPLICATION.name, ROOT, application))
+        raw = records.raw_of(self._system.journal.get, APPLICATION, ROOT, application)
         if raw is None:
             return None
         place = (application, version)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.timestamps import HOUR_MS
@@ -45,7 +46,7 @@ class StoredFlow(Actor):
 
     def load(self) -> bool:
         journal = self.system.journal
-        raw = journal.get(keys.RECORDS, keys.record_key(FLOW.name, self.ref.parent, self.ref.id))
+        raw = records.raw_of(journal.get, FLOW, self.ref.parent, self.ref.id)
         if raw is None:
             return False
         self.raw, self.doc = raw, decode(raw)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.values.errors import NotFound
 from trunkline.actors.core.values.ids import ROOT
@@ -44,7 +45,7 @@ def version_by_id(get: Get, application: bytes, flow: bytes, id: bytes) -> Versi
     """The version of the workflow with this id, None if it has none. The id of the workflow stands for `develop`."""
     if id == flow:
         return _DEVELOP
-    raw = get(keys.RECORDS, keys.record_key(FLOW_VERSION.name, application, id))
+    raw = records.raw_of(get, FLOW_VERSION, application, id)
     if raw is None:
         return None
     doc: Doc = decode(raw)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 from msgspec import UNSET
 
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.resource import missing
 from trunkline.actors.core.runtime.actor import Actor
@@ -71,7 +72,7 @@ class Button(NamedTuple):
 
 def find_button(get: Get, application: bytes, flow: bytes, body: ButtonPress) -> Button:
     """The button that a press names. Raises `NotFound` for the workflow, `Invalid` for the version or the button."""
-    raw = get(keys.RECORDS, keys.record_key(FLOW.name, application, flow))
+    raw = records.raw_of(get, FLOW, application, flow)
     if raw is None:
         raise missing(FLOW, flow)
     record = decode(raw)

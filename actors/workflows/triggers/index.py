@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.listing import index_range
 from trunkline.actors.core.runtime.host import Host
@@ -190,7 +191,7 @@ class FlowIndex:
         journal, id = self._system.journal, id_bytes(version)
         if version in RESERVED:
             return True
-        if id is not None and journal.get(keys.RECORDS, keys.record_key(FLOW_VERSION.name, application, id)):
+        if id is not None and records.raw_of(journal.get, FLOW_VERSION, application, id):
             return True
         db, low, high = index_range(FLOW_VERSION, application, "version", keys.sortable(version))
         assert high is not None

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.resource import missing
 from trunkline.actors.core.runtime.actor import Actor
@@ -65,7 +66,7 @@ class FlowReplayer(Actor):
     def _version(self, flow_version: str | None) -> tuple[Doc, Doc, str]:
         """The record of the workflow, the definition that runs, and the name of its version."""
         application, flow, get = self.ref.parent, self.ref.id, self.system.journal.get
-        raw = get(keys.RECORDS, keys.record_key(FLOW.name, application, flow))
+        raw = records.raw_of(get, FLOW, application, flow)
         if raw is None:
             raise missing(FLOW, flow)
         record: dict[str, Any] = decode(raw)

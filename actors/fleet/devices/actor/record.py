@@ -69,7 +69,7 @@ class DeviceRecord(Actor):
 
     def load(self) -> bool:
         journal = self.system.journal
-        raw = journal.get(keys.RECORDS, keys.record_key(DEVICE.name, self.ref.parent, self.ref.id))
+        raw = records.raw_of(journal.get, DEVICE, self.ref.parent, self.ref.id)
         if raw is None:
             return False
         self.raw = raw
@@ -161,7 +161,7 @@ class DeviceRecord(Actor):
         if self.exists:
             raise Invalid(f"id: the device {self.ref.id.hex()} is not deleted.")
         journal, application = self.system.journal, self.ref.parent
-        raw = journal.get(keys.RECORDS, keys.record_key(DELETED_DEVICE.name, application, self.ref.id))
+        raw = records.raw_of(journal.get, DELETED_DEVICE, application, self.ref.id)
         now_ms = self.system.clock.wall_ms()
         doc = {} if raw is None else decode(raw)
         if (
@@ -203,8 +203,7 @@ class DeviceRecord(Actor):
         return changes
 
     def _other(self, id: bytes) -> Doc | None:
-        raw = self.system.journal.get(keys.RECORDS, keys.record_key(DEVICE.name, self.ref.parent, id))
-        return None if raw is None else decode(raw)
+        return records.doc_of(self.system.journal, DEVICE, self.ref.parent, id)
 
     # Attributes.
 

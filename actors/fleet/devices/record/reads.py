@@ -18,7 +18,6 @@ from trunkline.actors.fleet.devices.record.attributes import Attributes, shown_a
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.record.messages import DeviceShape
 from trunkline.actors.fleet.devices.record.read_messages import GetAttribute, GetDevice, ListAttributes
-from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
 
@@ -58,7 +57,7 @@ def open_declared(snapshot: Snapshot, application: bytes, device: bytes) -> Decl
 
     Reads of states use the same devices again and again, and decoding a record takes longer than decoding a state.
     """
-    raw = snapshot.get(keys.RECORDS, keys.record_key(DEVICE.name, application, device))
+    raw = records.raw_of(snapshot.get, DEVICE, application, device)
     if raw is None:
         raise _missing(device)
     return Declared(device, _attributes_of(raw))

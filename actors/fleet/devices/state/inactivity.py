@@ -165,7 +165,7 @@ class Inactivity:
     def _next_ms(self, application: bytes, device: bytes, now_ms: int) -> int | None:
         """When a trigger of a device is due, from what is stored; None if there is nothing to wait for."""
         journal, since = self._system.journal, self._watches.since(application)
-        raw = journal.get(keys.RECORDS, keys.record_key(DEVICE.name, application, device))
+        raw = records.raw_of(journal.get, DEVICE, application, device)
         if raw is None or not since:
             return None
         doc = decode(raw)
