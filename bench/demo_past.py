@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Final
 
+import trio
+
 from trunkline.bench.demo_devices import DEMO_DEVICES, DemoDevice
 from trunkline.bench.history import to_iso
 from trunkline.bench.session import Json, Session
@@ -116,8 +118,12 @@ async def make_past(
 
 
 async def _report(session: Session, device: str, states: Iterator[Json]) -> None:
-    """Send states of the past as a backlog, which takes nothing from the throttle of live states."""
-    await session.call("POST", f"{device}/state", list(states), query={"backlog": "true"})
+    """Send states of the past as a backlog, which takes nothing from the throttle of live states.
+
+    They are computed in a thread: the demo may run in the event loop of a server.
+    """
+    made = await trio.to_thread.run_sync(list, states)
+    await session.call("POST", f"{device}/state", made, query={"backlog": "true"})
 
 
 def past_states(model: DemoDevice, now_ms: int) -> Iterator[Json]:
