@@ -17,7 +17,7 @@ from trunkline.actors.connections.credentials.configs import CredentialType
 from trunkline.actors.core.records.kind import Doc, Kind
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change, Resource
-from trunkline.actors.core.runtime.threads import NEW_KEYS, in_thread
+from trunkline.actors.core.runtime.threads import NEW_KEYS, at_low_priority, in_thread
 from trunkline.actors.core.values.certificates import describe, read_certificates
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.private_keys import (
@@ -139,7 +139,8 @@ async def _generate(body: CredentialPost | CredentialPatch) -> CredentialPost | 
     snowflake, git = body.snowflake_config, body.git_config
     if snowflake is not UNSET and snowflake.generate_private_key is True:
         _check_no_key(snowflake.private_key, "snowflakeConfig.privateKey")
-        made = msgspec.structs.replace(snowflake, private_key=await in_thread(NEW_KEYS, new_rsa_key))
+        private_key = await in_thread(NEW_KEYS, at_low_priority, new_rsa_key)
+        made = msgspec.structs.replace(snowflake, private_key=private_key)
         body = msgspec.structs.replace(body, snowflake_config=made)
     if git is not UNSET and git.generate_private_key is True:
         _check_no_key(git.secret_value, "gitConfig.secretValue")

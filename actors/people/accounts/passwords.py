@@ -2,18 +2,23 @@
 
 A hash takes a core for 50 ms, so those who want one take turns: the address that logs in to the API (`asks_from`), else
 the owner who is charged for the work. So many log-ins from one address delay that of another by one hash.
+
+Argon2 computes in four threads of its own for each hash, which would take their part of all cores from the event loop;
+so it is called at low priority, which its threads inherit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from contextvars import ContextVar
+from functools import partial
 from typing import Final, TypeVar
 
 import argon2
 import trio
 
 from trunkline.actors.core.runtime.owner_shares import OwnerShares
+from trunkline.actors.core.runtime.threads import at_low_priority
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.limits.table import Limits
 
@@ -91,4 +96,5 @@ async def _in_turn(work: Callable[[], T]) -> T:
     except LookupError:
         use_threads(Limits().password_threads_max)
         turns = _turns.get()
-    return await turns.shares.in_thread(asks_from.get() or turns.payer(), work)
+    owner = asks_from.get() or turns.payer()
+    return await turns.shares.in_thread(owner, partial(at_low_priority, work))

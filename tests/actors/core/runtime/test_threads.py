@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
+import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
 from tests.patience import PATIENCE_S
-from trunkline.actors.core.runtime.threads import LOOKUPS, NEW_KEYS, Use, charge, in_thread, places_of
+from trunkline.actors.core.runtime.threads import (
+    LOOKUPS,
+    NEW_KEYS,
+    Use,
+    at_low_priority,
+    charge,
+    in_thread,
+    places_of,
+)
 
 USE = Use("things", 2)
 
@@ -95,3 +105,21 @@ async def test_names_of_hosts_are_looked_up_at_places() -> None:
     assert await trio.socket.getaddrinfo("localhost", 80, type=trio.socket.SOCK_STREAM)
     assert await trio.socket.getaddrinfo("127.0.0.1", 80)
     assert taken == 1
+
+
+def _nice() -> int:
+    return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+
+async def test_work_of_low_priority_leaves_the_priority_of_other_threads() -> None:
+    """A thread of Trio that has waited for it does other work afterwards."""
+    before = _nice()
+
+    def both() -> tuple[int, int]:
+        return at_low_priority(_nice), _nice()
+
+    low, of_trio = await in_thread(USE, both)
+    assert low == min(before + 10, 19)
+    assert of_trio == _nice() == before
+    with pytest.raises(ZeroDivisionError):
+        await in_thread(USE, at_low_priority, lambda: 1 // 0)

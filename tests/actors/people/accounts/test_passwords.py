@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import threading
+
 import argon2
 import pytest
 import trio
@@ -41,3 +44,17 @@ async def test_many_log_ins_of_one_delay_that_of_another_by_one_hash(of_addresse
         nursery.start_soon(log_in, "quiet")
     assert ended.index("quiet") - before <= 2
     assert not await verify_password(stored, "wrong")
+
+
+async def test_hashes_are_made_at_low_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The threads of Argon2 inherit it. They would take their part of the cores from the event loop."""
+    seen: list[int] = []
+
+    class Hasher(argon2.PasswordHasher):
+        def hash(self, password: str | bytes, *, salt: bytes | None = None) -> str:
+            seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+            return super().hash(password, salt=salt)
+
+    monkeypatch.setattr(passwords, "_hasher", Hasher(time_cost=1, memory_cost=8, parallelism=1))
+    await hash_password("right")
+    assert seen == [min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19)]
