@@ -10,7 +10,9 @@ from trunkline.actors.core.contents.downloads import Downloads
 from trunkline.actors.core.contents.signatures import Signatures
 from trunkline.actors.core.outgoing.mail import Mail
 from trunkline.actors.core.outgoing.sendgrid import SendGrid
+from trunkline.actors.core.records.expiry import Expiry
 from trunkline.actors.core.records.feature import Feature, Start
+from trunkline.actors.core.records.kept_answers import search_answers
 from trunkline.actors.core.records.kinds import APPLICATION, USER
 from trunkline.actors.core.records.messages import GetRecord, ListRecords
 from trunkline.actors.core.records.resource import get_record, list_records
@@ -29,6 +31,7 @@ def _parts(start: Start) -> Iterator[object]:
 FEATURES: Final = (
     Feature(
         parts=_parts,
+        expiries=(Expiry(search_answers, {}),),
         kinds=(USER, APPLICATION),
         resource_readers={GetRecord: get_record, ListRecords: list_records},
     ),

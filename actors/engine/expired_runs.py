@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from trunkline.actors.fleet.devices.state.retention import Search, older
+from trunkline.actors.core.records.expiry import Part, Search, Step, kept_since_ms, older, search_each
+from trunkline.actors.workflows.flows.kind import FLOW
 from trunkline.actors.workflows.flows.run_records import MINUTE_MS, ExpireRuns, ended_ms_of_key, minute_of_key
 from trunkline.store import keys
 
@@ -31,3 +32,11 @@ def expired_runs(
     message = ExpireRuns(runs=runs, minutes=minutes)
     wait_ms = min(runs_wait_ms, minutes_wait_ms)
     return Search(message if message.entries else None, wait_ms > 0, wait_ms)
+
+
+def search_flows(snapshot: Snapshot, step: Step) -> Part:
+    """Search the workflows of an application in the order of their ids, from the id `start` on."""
+    oldest_ms = kept_since_ms(step.limits.run_records_keep_days, step.now_ms)
+    return search_each(
+        snapshot, step, FLOW, lambda flow, most: expired_runs(snapshot, step.owner, flow, oldest_ms, most)
+    )

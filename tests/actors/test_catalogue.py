@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Collection
 from functools import partial
 from pathlib import Path
@@ -55,6 +56,15 @@ def test_every_actor_is_in_a_feature(defined: list[tuple[str, Any]]) -> None:
     found = {value for _, value in defined if isinstance(value, type) and issubclass(value, Actor)}
     parts = {base for actor in catalogue.ACTORS for base in actor.__mro__[1:]}
     assert found - parts == set(catalogue.ACTORS)
+
+
+def test_every_message_that_removes_what_is_too_old_is_counted() -> None:
+    counted = [
+        message for each in catalogue.FEATURES for expiry in each.expiries for message in expiry.counts
+    ]
+    expiring = {name for actor in catalogue.ACTORS for name in dir(actor) if name.startswith("on_expire_")}
+    assert {"on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", each.__name__).lower() for each in counted} == expiring
+    assert len(counted) == len(set(counted))
 
 
 def test_two_features_cannot_add_the_same_name() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from trunkline.actors.core.records.expiry import Expiry
 from trunkline.actors.core.records.kind import Kind
 from trunkline.actors.core.records.reading import Reading
 from trunkline.actors.core.records.resource import Resource
@@ -55,7 +56,7 @@ class Feature:
     the field of the summary; `kind_readers` all kinds, `resource_readers` all plain resources, each by name.
 
     `parts` makes its components of the system, one after the other: each is added before the next is made, and those of
-    packages before it in the order are there.
+    packages before it in the order are there. `expiries` say what becomes too old and how it is found.
     """
 
     kinds: tuple[Kind, ...] = ()
@@ -69,3 +70,4 @@ class Feature:
     kind_readers: Mapping[type[Message], KindReader] = field(default_factory=dict)
     resource_readers: Mapping[type[Message], ResourceReader] = field(default_factory=dict)
     parts: Callable[[Start], Iterable[object]] = _no_parts
+    expiries: tuple[Expiry, ...] = ()

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from trunkline.actors.core.records.expiry import Part, Step
 from trunkline.actors.core.values.errors import PayloadTooLarge
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.store import keys
@@ -237,3 +238,10 @@ def _numbered(get: Get, prefix: bytes, number: int) -> tuple[bytes, int]:
         return b"", 0
     digest, time_ms = decode(raw)
     return digest, time_ms
+
+
+def search_answers(snapshot: Snapshot, step: Step) -> Part:
+    """Search the answers of calls with an Idempotency-Key, by their owners, from the prefix `start` on."""
+    oldest_ms = oldest_kept_ms(step.limits, step.now_ms)
+    found = expired_answers(snapshot, step.owner, step.start, oldest_ms, step.limits.searched_devices_max)
+    return Part([], found.start, found.start, found.wait_ms, found.owners)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from trunkline.actors.core.records.expiry import Expiry
 from trunkline.actors.core.records.feature import Feature
 from trunkline.actors.data.events import messages, reads
 from trunkline.actors.data.events.actor import EventLog
@@ -11,8 +12,10 @@ from trunkline.actors.data.events.changes import get_missed_changes
 from trunkline.actors.data.events.export import EVENT_EXPORT
 from trunkline.actors.data.events.jobs import DELETE_EVENTS, PATCH_EVENTS
 from trunkline.actors.data.events.kind import EVENT
+from trunkline.actors.data.events.retention import ExpireEvents, search_events
 
 FEATURE: Final = Feature(
+    expiries=(Expiry(search_events, {ExpireEvents: ("event",)}),),
     kinds=(EVENT,),
     actors=(EventLog,),
     fields=(messages.EVENT_FIELDS,),

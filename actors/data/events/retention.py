@@ -6,12 +6,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trunkline.actors.core.records import records
+from trunkline.actors.core.records.expiry import NEVER_MS, Part, Step, kept_since_ms
 from trunkline.actors.core.records.listing import index_range
+from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.structs import Message
 from trunkline.actors.data.events.kind import EVENT
+from trunkline.actors.platform.applications.archive_days import oldest_unarchived_ms
 from trunkline.store import keys
 
 if TYPE_CHECKING:
+    from trunkline.actors.core.runtime.shared_batch import Ask
     from trunkline.store.snapshot import Snapshot
 
 _KEYS_PER_EVENT = 10
@@ -44,3 +48,20 @@ def expired_events(
         keys_max -= _KEYS_PER_EVENT + end - first
         found.append(event.id)
     return found, None
+
+
+def search_events(snapshot: Snapshot, step: Step) -> Part:
+    """Search the events of an application, those first that were not changed for longest."""
+    application = step.owner
+    oldest_ms = kept_since_ms(step.limits.event_keep_days, step.now_ms)
+    unarchived_ms = oldest_unarchived_ms(snapshot, application, "events")
+    # An event is archived by its creation, which is never after its last change.
+    oldest_ms = oldest_ms if unarchived_ms is None else min(oldest_ms, unarchived_ms)
+    if not oldest_ms:
+        return Part([], None, None, NEVER_MS)
+    events, next_ms = expired_events(snapshot, application, oldest_ms, step.limits.removed_entries_max)
+    message = ExpireEvents(events=events, oldest_ms=oldest_ms)
+    asks: list[Ask] = [(Ref("eventLog", application, application), message)] if events else []
+    if next_ms is None:
+        return Part(asks, None, None, NEVER_MS)
+    return Part(asks, b"" if next_ms < oldest_ms else None, None, next_ms - oldest_ms)

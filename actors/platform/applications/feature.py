@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
+from trunkline.actors.core.records.expiry import Expiry
 from trunkline.actors.core.records.feature import Feature
 from trunkline.actors.platform.applications import notebook_minutes, payload_counts, reads
 from trunkline.actors.platform.applications.actor import Application
 from trunkline.actors.platform.applications.keys import KEYS
-from trunkline.actors.platform.applications.messages import GetApplication, ListApplications
+from trunkline.actors.platform.applications.messages import ExpireCounts, GetApplication, ListApplications
 from trunkline.actors.platform.applications.readme import README, GetReadme, get_readme
+from trunkline.actors.platform.applications.retention import search_counts
 from trunkline.actors.platform.applications.search import Search, search
 
 FEATURE: Final = Feature(
+    expiries=(Expiry(search_counts, {ExpireCounts: ("payloadCount",)}),),
     kinds=(README,),
     resources=(KEYS,),
     actors=(Application,),

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import trio
 
+from trunkline.actors.core.records.expiry import kept_since_ms
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.values.errors import Invalid
-from trunkline.actors.fleet.devices.state.retention import kept_since_ms
 from trunkline.actors.platform.applications.archive_days import (
     ArchiveDays,
     ArchiveSince,

@@ -16,6 +16,7 @@ from trunkline.actors.core.contents.named import PIECE_BYTES
 from trunkline.actors.core.outgoing.http_calls import Undelivered, get_public, is_given_here
 from trunkline.actors.core.query.compile import compile_query
 from trunkline.actors.core.records import records
+from trunkline.actors.core.records.expiry import kept_since_ms
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.reading import Reading
 from trunkline.actors.core.records.resource import missing
@@ -33,7 +34,6 @@ from trunkline.actors.data.tables.pages import open_rows, walk_rows
 from trunkline.actors.fleet.devices.queries.connection_export import connection_lines
 from trunkline.actors.fleet.devices.queries.record_export import DEVICE_COLUMNS, device_row, shown_devices
 from trunkline.actors.fleet.devices.queries.state_export import DeviceSelection, read_selection, table_lines
-from trunkline.actors.fleet.devices.state.retention import kept_since_ms
 from trunkline.actors.platform.jobs.archive import Archive
 from trunkline.actors.platform.jobs.job import Job, JobKind
 from trunkline.actors.platform.jobs.private_calls import may_be_private

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from trunkline.actors.core.records.expiry import kept_since_ms
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.timestamps import iso, resolve_timestamp
-from trunkline.actors.fleet.devices.state.retention import kept_since_ms
 from trunkline.actors.platform.applications.archive_days import day_text, last_due_day
 from trunkline.actors.platform.jobs.messages import JobQueued
 from trunkline.actors.portability.archives.messages import ArchiveDate

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from trunkline.actors.core.records import records
+from trunkline.actors.core.records.expiry import kept_since_ms
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.page import Match
 from trunkline.actors.core.values.csv_text import CSV, CsvLines
@@ -19,7 +20,6 @@ from trunkline.actors.fleet.devices.queries.selection import device_filter
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.record.reads import Opened, open_device
 from trunkline.actors.fleet.devices.state.history import points
-from trunkline.actors.fleet.devices.state.retention import kept_since_ms
 from trunkline.actors.people.accounts.reach import has_tag
 from trunkline.actors.platform.jobs.archive import Archive
 from trunkline.actors.platform.jobs.job import Job, JobKind

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+from trunkline.actors.core.records.expiry import Expiry
 from trunkline.actors.core.records.feature import Feature, Start
 from trunkline.actors.core.records.owners import Owners
 from trunkline.actors.fleet.devices.record import read_messages
@@ -13,6 +14,7 @@ from trunkline.actors.fleet.devices.state import history
 from trunkline.actors.fleet.devices.state.backlog import BacklogLane, holds_backlog
 from trunkline.actors.fleet.devices.state.head import encoded_after
 from trunkline.actors.fleet.devices.state.inactivity import Inactivity
+from trunkline.actors.fleet.devices.state.retention import ExpireData, search_devices
 from trunkline.actors.fleet.devices.state.traffic import Traffic
 from trunkline.store.settler import Settler
 
@@ -28,6 +30,7 @@ def _parts(start: Start) -> Iterator[object]:
 
 FEATURE: Final = Feature(
     parts=_parts,
+    expiries=(Expiry(search_devices, {ExpireData: ("state", "command", "logEntry", "payloadCount")}),),
     readers={
         read_messages.GetState: history.get_state,
         read_messages.GetCommand: history.get_command,

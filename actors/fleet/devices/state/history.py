@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from trunkline.actors.core.records.expiry import kept_since_ms
 from trunkline.actors.core.records.reading import INLINE_BYTES_MAX, Reading
 from trunkline.actors.core.runtime.subscription import Missed
 from trunkline.actors.core.values.answer_size import AnswerSize
@@ -38,7 +39,6 @@ from trunkline.actors.fleet.devices.record.read_messages import (
 from trunkline.actors.fleet.devices.record.reads import Declared, Opened, open_declared
 from trunkline.actors.fleet.devices.state.head import POSITION_SHIFT, Head
 from trunkline.actors.fleet.devices.state.log_entries import command_history, shown_command
-from trunkline.actors.fleet.devices.state.retention import kept_since_ms
 from trunkline.actors.fleet.devices.state.state_page import states_json
 from trunkline.store import keys
 from trunkline.store.codec import decode

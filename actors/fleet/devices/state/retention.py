@@ -10,23 +10,28 @@ those that hold a long text of the composite state, which the head only refers t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
+from trunkline.actors.core.records.expiry import (
+    NEVER_MS,
+    Part,
+    Search,
+    Step,
+    kept_since_ms,
+    older,
+    older_hours,
+    search_each,
+)
 from trunkline.actors.core.values.structs import Message
-from trunkline.actors.core.values.timestamps import HOUR_MS
+from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.state.head import Head
-from trunkline.limits.table import DAY_MS, Limits
+from trunkline.actors.platform.applications.archive_days import oldest_unarchived_ms
+from trunkline.limits.table import Limits
 from trunkline.store import keys
 from trunkline.store.runs import blocks_of, runs_of
 
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
-
-T = TypeVar("T")
-
-NEVER_MS = keys.TIME_MS_MAX
-"""The wait for an entry that does not exist."""
 
 
 class ExpireData(Message, frozen=True):
@@ -75,25 +80,6 @@ class Oldest(NamedTuple):
             kept_since_ms(limits.log_keep_days, now_ms),
             kept_since_ms(limits.payload_count_keep_days, now_ms),
         )
-
-
-M = TypeVar("M", bound=Message)
-
-
-class Search(NamedTuple, Generic[M]):
-    """What was found at a device: the message that removes it, None if there is nothing to remove.
-
-    `is_complete`: the device has no more of it now. `wait_ms` is the time until its next entry is too old.
-    """
-
-    message: M | None
-    is_complete: bool
-    wait_ms: int
-
-
-def kept_since_ms(keep_days: int, now_ms: int) -> int:
-    """The time in ms from which entries are kept; 0 if all are."""
-    return max(0, now_ms - keep_days * DAY_MS) if keep_days else 0
 
 
 def expired_data(snapshot: Snapshot, device: bytes, oldest: Oldest, most: int) -> Search[ExpireData]:
@@ -159,18 +145,13 @@ def _expired_hours(snapshot: Snapshot, device: bytes, oldest_ms: int, most: int)
     return older_hours(hours, oldest_ms, most)
 
 
-def older_hours(hours: Iterator[int], oldest_ms: int, most: int) -> tuple[list[int], int]:
-    """Those of the hours that ended before `oldest_ms`, and the time in ms until the next one is too old."""
-    return older((((hour + 1) * HOUR_MS, hour) for hour in hours), oldest_ms, most)
-
-
-def older(entries: Iterator[tuple[int, T]], oldest_ms: int, most: int) -> tuple[list[T], int]:
-    """Those of the entries, which come in the order of their times, that are older, and the wait for the next one."""
-    found: list[T] = []
-    for time_ms, entry in entries:
-        if time_ms >= oldest_ms:
-            return found, time_ms - oldest_ms + 1
-        if len(found) >= most:
-            return found, 0
-        found.append(entry)
-    return found, NEVER_MS
+def search_devices(snapshot: Snapshot, step: Step) -> Part:
+    """Search the devices of an application in the order of their ids, from the id `start` on."""
+    application, limits = step.owner, step.limits
+    unarchived_ms = oldest_unarchived_ms(snapshot, application, "devices")
+    oldest = Oldest.of(limits, step.now_ms).before(unarchived_ms)
+    if not any(oldest):
+        return Part([], None, None, NEVER_MS)
+    return search_each(
+        snapshot, step, DEVICE, lambda device, most: expired_data(snapshot, device, oldest, most)
+    )
