@@ -15,10 +15,10 @@ import hmac
 from collections.abc import Mapping
 from typing import Final
 
-import jwt
 import msgspec
 
 from trunkline.actors.core.values.errors import Forbidden, Gone, Invalid
+from trunkline.actors.core.values.signed_claims import NotSigned, SignedClaims, key_for
 from trunkline.actors.core.values.timestamps import iso
 from trunkline.store.object_store import Stored
 
@@ -27,7 +27,6 @@ PUBLIC_PATH: Final = "/files"
 UPLOADS_PATH: Final = "/uploads"
 NAME_CHARS_MAX: Final = 200
 """Of a longer file name a link contains the beginning, and so does the file that a browser writes."""
-_LINK_ALGORITHM: Final = "HS256"
 _FORM_ALGORITHM: Final = "HMAC-SHA256"
 _FORM_BYTES_MAX: Final = 8192
 
@@ -61,9 +60,9 @@ class Signatures:
     """Signs and verifies links and forms. `base_url` is the server's URL for clients, without a slash at the end."""
 
     def __init__(self, secret: bytes) -> None:
-        self._link_key = hmac.digest(secret, b"trunkline contents", hashlib.sha256)
-        self._form_key = hmac.digest(secret, b"trunkline uploads", hashlib.sha256)
-        self._webhook_key = hmac.digest(secret, b"trunkline webhooks", hashlib.sha256)
+        self._links = SignedClaims(key_for(secret, b"trunkline contents"))
+        self._form_key = key_for(secret, b"trunkline uploads")
+        self._webhook_key = key_for(secret, b"trunkline webhooks")
         self.base_url = ""
 
     def webhook_secret(self, application: bytes, webhook: bytes) -> str:
@@ -84,18 +83,12 @@ class Signatures:
             "t": link.type,
             "exp": link.expires_ms // 1000,
         }
-        token = jwt.encode(claims, self._link_key, algorithm=_LINK_ALGORITHM)
-        return f"{self.base_url}{CONTENTS_PATH}?token={token}"
+        return f"{self.base_url}{CONTENTS_PATH}?token={self._links.sign(claims)}"
 
     def read_link(self, token: str, now_ms: int) -> Link:
         """What a link names. Raises Forbidden for one that this server did not sign, Gone for an expired one."""
         try:
-            claims = jwt.decode(
-                token,
-                self._link_key,
-                algorithms=[_LINK_ALGORITHM],
-                options={"verify_exp": False, "require": ["exp"]},
-            )
+            claims = self._links.read(token, "exp")
             link = Link(
                 bytes.fromhex(claims["a"]),
                 bytes.fromhex(claims["c"]),
@@ -104,7 +97,7 @@ class Signatures:
                 claims["t"],
                 claims["exp"] * 1000,
             )
-        except (jwt.InvalidTokenError, ValueError, KeyError, TypeError):
+        except (NotSigned, ValueError, KeyError, TypeError):
             raise Forbidden(
                 "token: this is not a link of this server, or it is incomplete; copy the whole link."
             ) from None

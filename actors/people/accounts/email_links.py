@@ -7,19 +7,15 @@ link is a bearer token, and no bearer token is a link.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from typing import Final, NamedTuple
-
-import jwt
 
 from trunkline.actors.core.outgoing.mail import MailMessage
 from trunkline.actors.core.values.errors import Forbidden, NotFound
+from trunkline.actors.core.values.signed_claims import NotSigned, SignedClaims, key_for
 from trunkline.actors.core.values.structs import Query
 from trunkline.actors.core.values.timestamps import iso
 
 PATH: Final = "/auth/verifyEmail"
-_ALGORITHM: Final = "HS256"
 _PURPOSE: Final = "verify-email"
 
 
@@ -40,13 +36,13 @@ class EmailLinks:
     """Makes and reads the links of one data directory. `secret` is that of the directory."""
 
     def __init__(self, secret: bytes) -> None:
-        self._key = hmac.digest(secret, b"trunkline e-mail addresses", hashlib.sha256)
+        self._signed = SignedClaims(key_for(secret, b"trunkline e-mail addresses"), _PURPOSE)
 
     def mail(self, user: bytes, email: str, base_url: str, now_ms: int, ttl_s: int, id: str) -> MailMessage:
         """The mail with a link that is valid for `ttl_s` seconds."""
         expires_s = now_ms // 1000 + ttl_s
-        claims = {"aud": _PURPOSE, "sub": user.hex(), "email": email, "exp": expires_s}
-        token = jwt.encode(claims, self._key, algorithm=_ALGORITHM)
+        claims = {"sub": user.hex(), "email": email, "exp": expires_s}
+        token = self._signed.sign(claims)
         text = (
             f"Somebody, probably you, asked {base_url} to verify this e-mail address.\n\n"
             f"To verify it, open this link before {iso(expires_s * 1000)} and press the button:\n"
@@ -58,15 +54,9 @@ class EmailLinks:
     def read(self, token: str, now_ms: int) -> Proof:
         """Read the token of a link. Raises `Forbidden` for one of others, `NotFound` for one that has expired."""
         try:
-            claims = jwt.decode(
-                token,
-                self._key,
-                algorithms=[_ALGORITHM],
-                audience=_PURPOSE,
-                options={"verify_exp": False, "require": ["sub", "email", "exp"]},
-            )
+            claims = self._signed.read(token, "sub", "email", "exp")
             proof = Proof(bytes.fromhex(claims["sub"]), claims["email"])
-        except (jwt.InvalidTokenError, ValueError):
+        except (NotSigned, ValueError):
             raise Forbidden(
                 "This is not a link of this server, or it is incomplete; copy the whole link."
             ) from None

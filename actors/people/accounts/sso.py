@@ -6,8 +6,6 @@ Owns the configuration as it is used, and asking the code host. Does not own wha
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -17,6 +15,7 @@ from msgspec import UNSET, Meta, UnsetType
 from trunkline.actors.core.outgoing.http_calls import Undelivered, get_json
 from trunkline.actors.core.records.kind import Kind
 from trunkline.actors.core.values.errors import Overloaded, Unauthorized
+from trunkline.actors.core.values.signed_claims import key_for
 from trunkline.actors.core.values.structs import FORM, Body, Message
 from trunkline.actors.people.accounts.messages import Scopes
 from trunkline.actors.people.accounts.saml import Partners, read_certificate
@@ -104,7 +103,7 @@ class SingleSignOn:
             )
         self._limits = limits
         self._codehost_url = settings.codehost_url
-        self._key = hmac.digest(secret, b"trunkline single sign-on", hashlib.sha256)
+        self._key = key_for(secret, b"trunkline single sign-on")
         self._domains: dict[str, tuple[SsoDomain, x509.Certificate]] = {
             domain: (sso, read_certificate(domain, sso)) for domain, sso in settings.sso.items()
         }

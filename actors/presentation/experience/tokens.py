@@ -8,11 +8,7 @@ token is stored. A token ends when its time is over, when its user is deleted, a
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from typing import Any, Final, NamedTuple
-
-import jwt
 
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
@@ -21,14 +17,12 @@ from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.records.source import Source
 from trunkline.actors.core.values.errors import Unauthorized
 from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.signed_claims import NotSigned, SignedClaims, key_for
 from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.presentation.experience.kind import USER
 
 TOKEN_CHARS_MAX: Final = 8192
 """Browsers do not keep cookies that are half as long; a header may be longer."""
-
-_ALGORITHM: Final = "HS256"
-_REQUIRED: Final = ["sub", "iat"]
 
 
 class LoggedIn(NamedTuple):
@@ -42,7 +36,7 @@ class ExperienceTokens:
     """Makes and checks the tokens of one data directory. `secret` is that of the directory."""
 
     def __init__(self, secret: bytes) -> None:
-        self._secret = hmac.digest(secret, b"trunkline experience users", hashlib.sha256)
+        self._secret = key_for(secret, b"trunkline experience users")
 
     def make_token(
         self, application: bytes, user: bytes, *, now_ms: int, ttl_s: float | None = None, data: Any = None
@@ -53,23 +47,17 @@ class ExperienceTokens:
             claims["exp"] = now_ms / 1000 + ttl_s
         if data is not None:
             claims["data"] = data
-        return jwt.encode(claims, self._key(application), algorithm=_ALGORITHM)
+        return self._signed(application).sign(claims)
 
     def check_token(self, source: Source, application: bytes, token: str, now_ms: int) -> LoggedIn:
         """The user of a token. Raises `Unauthorized` for a token that is not valid in this application."""
         if len(token) > TOKEN_CHARS_MAX:
             raise _foreign()
         try:
-            # Times are compared with the clock of the system, not with that of the library.
-            claims = jwt.decode(
-                token,
-                self._key(application),
-                algorithms=[_ALGORITHM],
-                options={"verify_exp": False, "verify_iat": False, "require": _REQUIRED},
-            )
+            claims = self._signed(application).read(token, "sub", "iat")
             id, made_ms = bytes.fromhex(claims["sub"]), round(claims["iat"] * 1000)
             ends_ms = None if "exp" not in claims else round(claims["exp"] * 1000)
-        except (jwt.InvalidTokenError, ValueError):
+        except (NotSigned, ValueError):
             raise _foreign() from None
         if ends_ms is not None and now_ms >= ends_ms:
             raise Unauthorized("The token has expired; log in again.")
@@ -81,8 +69,8 @@ class ExperienceTokens:
         info = {"issuedAt": iso(made_ms), "expiresAt": None if ends_ms is None else iso(ends_ms)}
         return LoggedIn(user, {**info, "extraData": claims.get("data")})
 
-    def _key(self, application: bytes) -> bytes:
-        return hmac.digest(self._secret, application, hashlib.sha256)
+    def _signed(self, application: bytes) -> SignedClaims:
+        return SignedClaims(key_for(self._secret, application))
 
 
 def _foreign() -> Unauthorized:
