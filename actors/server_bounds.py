@@ -54,7 +54,7 @@ BOUNDS: Final = (
         "Hashes of passwords",
         "A core for 50 ms and 64 MiB",
         ("password_threads_max", "logins_checking_max"),
-        "The address at log-ins to the API, otherwise the owner; in turns.",
+        "The address at logins to the API, otherwise the owner; in turns.",
         ("actors/people/accounts/passwords.py",),
     ),
     ServerBound(
@@ -176,7 +176,7 @@ BOUNDS: Final = (
         ("actors/core/runtime/threads.py",),
     ),
     ServerBound(
-        "Contexts of TLS, certificates, compressed answers of others, signed log-ins",
+        "Contexts of TLS, certificates, compressed answers of others, signed logins",
         "A thread for milliseconds; half a second for the check of a large key",
         (),
         _HALF,

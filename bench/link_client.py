@@ -230,7 +230,7 @@ class LinkClient:
         with trio.fail_after(WELCOME_TIMEOUT_S):
             welcome = read_frame(await socket.get_message())
         if not isinstance(welcome, Welcome):
-            raise ProtocolViolation("The first frame of the server is no welcome.")
+            raise ProtocolViolation("The first frame of the server is not a welcome.")
         self.queue.stored(welcome.n, backlog=False, own_only=True)
         self.queue.stored(welcome.backlog_n, backlog=True, own_only=True)
         self._under_way.clear()

@@ -74,7 +74,7 @@ def state_of_line(line: str) -> dict[str, Any]:
     for word in words:
         name, equals, text = word.partition("=")
         if not (name and equals):
-            raise ValueError(f"{word!r} is no value; write NAME=VALUE, such as temp=21.5 on=true.")
+            raise ValueError(f"{word!r} is not a valid value; write NAME=VALUE, such as temp=21.5 on=true.")
         data[name] = _value_of(text)
     return data
 

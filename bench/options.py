@@ -23,9 +23,7 @@ from trunkline.bench.stage import Plan
 DEFAULT_URL = "http://127.0.0.1:8080"
 
 Url = Annotated[str, typer.Option("--url", help="The server's address.")]
-Email = Annotated[
-    str, typer.Option("--email", help="The user to sign in as.", envvar="TRUNKLINE_ADMIN_EMAIL")
-]
+Email = Annotated[str, typer.Option("--email", help="The user to log in as.", envvar="TRUNKLINE_ADMIN_EMAIL")]
 Password = Annotated[
     str,
     typer.Option(

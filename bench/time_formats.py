@@ -76,7 +76,7 @@ class TimeReader:
         if best * 2 <= len(sample):
             example = next(iter(present), "")
             raise BenchError(
-                f"The times look like {example!r}, which is no known format; give it with "
+                f"The times look like {example!r}, which is not a known format; give it with "
                 f"--time-format (as in Python's strptime, for example '%Y-%m-%d %H:%M')."
             )
         chosen = readers[scores.index(best)]

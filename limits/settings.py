@@ -200,7 +200,7 @@ class Settings:
 
     codehost_url: str | None = _setting(
         None,
-        "The URL by which a code host names the e-mail addresses of the bearer of an access token, for log-ins.",
+        "The URL by which a code host names the e-mail addresses of the bearer of an access token, for logins.",
     )
     sso: Mapping[str, SsoDomain] = dataclasses.field(
         default_factory=dict, metadata={"description": "Domains with single sign-on: the file's [sso] table."}
@@ -374,12 +374,14 @@ def _parsed(toml_text: str | None) -> dict[str, Any]:
         return tomllib.loads(toml_text or "")
     except tomllib.TOMLDecodeError as error:
         # The parser's message quotes at most a key or one character, so it contains no secret.
-        raise SettingsError("the configuration file", f"is no TOML: {error}", "correct it there") from None
+        raise SettingsError(
+            "the configuration file", f"is not valid TOML: {error}", "correct it there"
+        ) from None
 
 
 def _limits(given: object) -> Limits:
     if not isinstance(given, Mapping):
-        raise SettingsError("limits", "is no table", "write a [limits] section")
+        raise SettingsError("limits", "is not a table", "write a [limits] section")
     try:
         return Limits().override(given)
     except SettingsError as error:
@@ -388,14 +390,14 @@ def _limits(given: object) -> Limits:
 
 def _field(name: str, key: str) -> dataclasses.Field[Any]:
     if name not in _FIELDS:
-        raise SettingsError(key, "is no setting", _suggestion(name, (*_FIELDS, *TABLES)))
+        raise SettingsError(key, "is not a setting", _suggestion(name, (*_FIELDS, *TABLES)))
     return _FIELDS[name]
 
 
 def _field_of_variable(variable: str) -> dataclasses.Field[Any]:
     names = {ENV_PREFIX + name.upper(): name for name in _FIELDS}
     if variable not in names:
-        raise SettingsError(variable, "is no setting", _suggestion(variable, names))
+        raise SettingsError(variable, "is not a setting", _suggestion(variable, names))
     return _FIELDS[names[variable]]
 
 

@@ -1,6 +1,6 @@
 """Single sign-on: the e-mail domains whose users log in at an identity provider, from the tables `[sso."DOMAIN"]`.
 
-Owns the names and the form of these settings. Does not own reading the certificate, nor the log-in itself.
+Owns the names and the form of these settings. Does not own reading the certificate, nor the login itself.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _CHARS_MAX: Final = 2048
 class SsoDomain:
     """An e-mail domain with single sign-on by SAML 2.0.
 
-    `url` is where the identity provider takes log-ins, `issuer` its name in its answers, `certfile` a PEM file with the
+    `url` is where the identity provider takes logins, `issuer` its name in its answers, `certfile` a PEM file with the
     certificate that it signs with. `audience` is the name of this server at the identity provider (default: its public
-    URL), `acs_url` the page to which the identity provider sends its answer (default: the log-in at the public URL).
+    URL), `acs_url` the page to which the identity provider sends its answer (default: the login at the public URL).
     `email_attribute` names the attribute with the e-mail address, if that is not the name of the subject.
     `unsolicited` also accepts answers for which this server has made no request.
     """
@@ -46,7 +46,7 @@ _REQUIRED: Final = ("url", "issuer", "certfile")
 def sso_domains(given: object) -> Mapping[str, SsoDomain]:
     """The domains of the table `sso` of the configuration file. Raises `SettingsError`."""
     if not isinstance(given, Mapping):
-        raise SettingsError("sso", "is no table", 'write a section such as [sso."example.com"]')
+        raise SettingsError("sso", "is not a table", 'write a section such as [sso."example.com"]')
     if len(given) > DOMAINS_MAX:
         raise SettingsError("sso", f"has {len(given)} domains", f"give at most {DOMAINS_MAX}")
     return {domain: _domain(domain, each) for domain, each in given.items()}
@@ -55,9 +55,9 @@ def sso_domains(given: object) -> Mapping[str, SsoDomain]:
 def _domain(domain: str, given: object) -> SsoDomain:
     key = f'sso."{domain}"'
     if _DOMAIN.fullmatch(domain) is None:
-        raise SettingsError(key, "is no domain", "give one such as example.com, in lower case")
+        raise SettingsError(key, "is not a valid domain", "give one such as example.com, in lower case")
     if not isinstance(given, Mapping):
-        raise SettingsError(key, "is no table", f"write a section [{key}]")
+        raise SettingsError(key, "is not a table", f"write a section [{key}]")
     for name in _REQUIRED:
         if name not in given:
             raise SettingsError(f"{key}.{name}", "is missing", "set it")
@@ -70,7 +70,7 @@ def _check(key: str, name: str, value: Any) -> None:
     if name not in _FIELDS:
         close = difflib.get_close_matches(name, _FIELDS, n=1)
         raise SettingsError(
-            key, "is no setting", f"did you mean {close[0]}?" if close else f"give {', '.join(_FIELDS)}"
+            key, "is not a setting", f"did you mean {close[0]}?" if close else f"give {', '.join(_FIELDS)}"
         )
     if name == "unsolicited":
         if not isinstance(value, bool):

@@ -597,13 +597,13 @@ class Limits:
         64, "codes", "Used codes that are remembered; no code older than these is accepted.", "user"
     )
     sso_request_s: int = _bound(
-        900, "seconds", "Time to log in at the identity provider; an older answer is refused.", "log-in"
+        900, "seconds", "Time to log in at the identity provider; an older answer is refused.", "login"
     )
     sso_clock_skew_s: int = _bound(
         120, "seconds", "How far the clocks of identity provider and server may differ, to each side."
     )
     codehost_answer_bytes_max: int = _bound(
-        64 * KIB, "bytes", "The answer of the code host: some hundred addresses.", "log-in"
+        64 * KIB, "bytes", "The answer of the code host: some hundred addresses.", "login"
     )
     recovery_codes_max: int = _bound(
         10, "codes", "A list that fits on a card; each replaces the second factor once.", "user"
@@ -611,7 +611,7 @@ class Limits:
     ended_logins_max: int = _bound(
         500,
         "logins",
-        "Log-ins that the user has ended and whose tokens have not expired; one more ends the oldest for good, "
+        "Logins that the user has ended and whose tokens have not expired; one more ends the oldest for good, "
         "with all that began before it.",
         "user",
     )
@@ -1244,7 +1244,7 @@ class Limits:
         for name, given in changes.items():
             field = known.get(name)
             if field is None:
-                raise SettingsError(name, "is no limit", _suggestion(name, known))
+                raise SettingsError(name, "is not a limit", _suggestion(name, known))
             values[name] = _rate(name, given) if isinstance(field.default, Rate) else _number(field, given)
         return dataclasses.replace(self, **values)
 
@@ -1256,7 +1256,7 @@ def _rate(name: str, given: object) -> Rate | None:
     if isinstance(given, Rate):
         return given
     if not isinstance(given, Mapping):
-        raise SettingsError(name, f"is {given!r}, which is no rate", remedy)
+        raise SettingsError(name, f"is {given!r}, which is not a valid rate", remedy)
     if set(given) != {"calls", "window_s"}:
         raise SettingsError(name, f"has the keys {sorted(map(str, given))}", remedy)
     try:

@@ -127,7 +127,7 @@ class Batch:
     def add(self, db: str, key: bytes, counts: Mapping[str, int]) -> None:
         """Add `counts` to the counters stored at `key` (a CBOR map of name to integer; absent ones are 0)."""
         if db not in _KNOWN:
-            raise ValueError(f"{db!r} is no database")
+            raise ValueError(f"{db!r} is not a database")
         if not _are_counts(counts):
             raise TypeError("counts are integers by name")
         self.size_bytes += _key_bytes(key) + _ENTRY_BYTES * (1 + len(counts))
@@ -278,14 +278,14 @@ class Batch:
                     batch.deletes |= removes
                     batch.removals += removes
                 case _:
-                    raise ValueError(f"{entry!r} is no entry of a batch")
+                    raise ValueError(f"{entry!r} is not an entry of a batch")
         return batch
 
     def _set(self, db: str, key: bytes, value: bytes | None) -> None:
         writes = self.writes.get(db)
         if writes is None:
             if db not in _KNOWN:
-                raise ValueError(f"{db!r} is no database")
+                raise ValueError(f"{db!r} is not a database")
             self.writes[db] = {key: value}
         else:
             writes[key] = value

@@ -73,11 +73,11 @@ def encode_with(values: Mapping[str, Any], name: str, encoded: bytes) -> bytes:
 
 
 def decode(raw: bytes) -> Any:
-    """Return the value that was encoded. Raises ValueError if `raw` is no CBOR."""
+    """Return the value that was encoded. Raises ValueError if `raw` is not valid CBOR."""
     try:
         return cbor2.loads(raw)
     except cbor2.CBORDecodeError as error:
-        raise ValueError(f"no CBOR: {error}") from error
+        raise ValueError(f"not valid CBOR: {error}") from error
 
 
 def decode_in_parts(raw: bytes, look: Callable[[], None]) -> Any:
@@ -89,7 +89,7 @@ def decode_in_parts(raw: bytes, look: Callable[[], None]) -> Any:
     try:
         return _parts(file, cbor2.CBORDecoder(file), look, _LEVELS)
     except (cbor2.CBORDecodeError, IndexError) as error:
-        raise ValueError(f"no CBOR: {error}") from error
+        raise ValueError(f"not valid CBOR: {error}") from error
 
 
 _LIST, _MAP = 4, 5

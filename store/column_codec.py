@@ -85,7 +85,7 @@ class _Type:
 def header(raw: bytes) -> Header:
     """Return what the head of a block says. Raises ValueError if this is no block."""
     if len(raw) < _HEAD.size or raw[0] & ~_MARKED not in (_ROWS, _COLUMNS):
-        raise ValueError("this is no block of points, or its format is newer than this version")
+        raise ValueError("this is not a block of points, or its format is newer than this version")
     kind, rows, first_ms, last_ms = _HEAD.unpack_from(raw)
     if not rows or last_ms - first_ms < rows - 1:
         raise ValueError("the block has a damaged head: its rows do not fit between its times")

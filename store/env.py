@@ -204,7 +204,7 @@ class Store:
         thread; it may raise to end the read.
         """
         if self._reads >= self._reads_max:
-            raise ReadQueueFull(f"{self._reads} long reads run or wait, which is the bound of this server.")
+            raise ReadQueueFull(f"{self._reads} long reads run or wait, which is the limit of this server.")
         self._reads += 1
         try:
             return await trio.to_thread.run_sync(self._read, query, on_step, limiter=self._limiter)

@@ -81,7 +81,7 @@ class Keyring:
         """Return the value that was sealed for this field of this record. Raises CannotOpen."""
         head, rest = sealed[: len(MARK) + _KEY_ID_BYTES], sealed[len(MARK) + _KEY_ID_BYTES :]
         if not is_sealed(sealed):
-            raise CannotOpen("it is no sealed value")
+            raise CannotOpen("it is not a sealed value")
         secret = self._keys.get(head[len(MARK) :])
         if secret is None:
             raise CannotOpen(f"the encryption key {key_of(sealed).hex()} is missing")

@@ -170,7 +170,7 @@ def _meta_pages(descriptor: int) -> tuple[Meta, Meta]:
 def _meta(descriptor: int, number: int, page_bytes: int) -> Meta:
     raw = os.pread(descriptor, _META_BYTES, number * page_bytes)
     if len(raw) < _META_BYTES:
-        raise StoreDamaged("it is shorter than its meta pages, so it was cut off or is no store")
+        raise StoreDamaged("it is shorter than its meta pages, so it was cut off or is not a store")
     page, _, flags, _, _ = _HEADER.unpack_from(raw)
     magic, version, _, _ = _META_HEAD.unpack_from(raw, _HEADER_BYTES)
     if magic != _MAGIC or not flags & _META or page != number:
@@ -308,7 +308,7 @@ class _Walk:
         if stored != number:
             raise _Damaged(f"has the number {stored}" if any(raw) else "is empty")
         if flags != kind:
-            raise _Damaged(f"is no {'leaf' if kind == _LEAF else 'branch'} (its flags are {flags:#x})")
+            raise _Damaged(f"is not a {'leaf' if kind == _LEAF else 'branch'} (its flags are {flags:#x})")
         if lower < _HEADER_BYTES or lower % 2 or lower > upper or upper > len(raw):
             raise _Damaged(f"has bounds of {lower} and {upper}")
         words = array("H", raw)

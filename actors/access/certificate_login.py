@@ -1,4 +1,4 @@
-"""The log-in of a device with a certificate, which its connection has presented and TLS has verified.
+"""The login of a device with a certificate, which its connection has presented and TLS has verified.
 
 The certificate must be stored with an application that has the device, be active, and admit the device. The call names
 no application, so each one that has certificates is asked for the device: a few reads each.

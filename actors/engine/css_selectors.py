@@ -38,7 +38,7 @@ def select(document: Document, selector: str) -> list[Element]:
         parsed = css.parse(selector)
         pseudo = next((each.pseudo_element for each in parsed if each.pseudo_element is not None), None)
         if pseudo is not None:
-            raise Unserved(f"has ::{getattr(pseudo, 'name', pseudo)}, which is no element of a document")
+            raise Unserved(f"has ::{getattr(pseudo, 'name', pseudo)}, which is not an element of a document")
         matches = _Selection(document).any_of(each.parsed_tree for each in parsed)
     except SelectorSyntaxError:
         return []

@@ -165,7 +165,7 @@ def texts_reader(config: Config, name: str) -> Callable[[Visit], list[str]] | No
         longest = max(map(len, given), default=0)
         if longest > NAME_CHARS_MAX:
             raise refused(
-                f"config.{name}: gives a text of {longest} characters, which is no id or e-mail address."
+                f"config.{name}: gives a text of {longest} characters, which is not a valid id or e-mail address."
             )
         return [stripped for text in given if (stripped := text.strip())]
 

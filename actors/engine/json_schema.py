@@ -184,12 +184,12 @@ class Compiler:
 
     def schemas(self, value: Any, name: str) -> list[Schema]:
         if not isinstance(value, list) or not value:
-            raise SchemaError(f"{name} is no list of schemas.")
+            raise SchemaError(f"{name} is not a list of schemas.")
         return [self.schema(each, f"an item of {name}") for each in value]
 
     def named(self, value: Any, name: str) -> dict[str, Schema]:
         if not isinstance(value, dict):
-            raise SchemaError(f"{name} is no object of schemas.")
+            raise SchemaError(f"{name} is not an object of schemas.")
         return {key: self.schema(each, f"{name}.{key}") for key, each in value.items()}
 
     def _look_through(self) -> None:

@@ -132,5 +132,5 @@ def cookies_of(config: Config) -> Callable[[Visit], tuple[Cookie, ...]]:
 
 def _checked_name(name: str, field: str) -> str:
     if not HEADER_NAME.fullmatch(name.strip()):
-        raise refused(f"config.{field}: {shortened(name)} is no name of a header or cookie.")
+        raise refused(f"config.{field}: {shortened(name)} is not a valid name of a header or cookie.")
     return name.strip()

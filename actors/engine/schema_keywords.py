@@ -59,7 +59,7 @@ def _multiple_of(_: Compiler, value: Any, __: dict[str, Any]) -> Rule:
         times = double(value) / factor
         # 0.3 is three times 0.1, though not in binary.
         if abs(times) < _WHOLE_FROM and abs(times - round(times)) > _NEAR * max(1.0, abs(times)):
-            check.tell(place, f"is no multiple of {to_text(factor)}")
+            check.tell(place, f"is not a multiple of {to_text(factor)}")
 
     return rule
 
@@ -106,7 +106,7 @@ _TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "str
 
 def _enum(_: Compiler, value: Any, __: dict[str, Any]) -> Rule:
     if not isinstance(value, list) or not value:
-        raise SchemaError("enum is no list of values.")
+        raise SchemaError("enum is not a list of values.")
     keys = {equality_key(each) for each in value}
 
     def rule(check: Check, value: Any, place: Place) -> None:
@@ -143,7 +143,7 @@ def _format(_: Compiler, value: Any, __: dict[str, Any]) -> Rule:
 
     def rule(check: Check, subject: Any, place: Place) -> None:
         if is_one is not None and isinstance(subject, str) and not is_one(subject):
-            check.tell(place, f"is no {value}")
+            check.tell(place, f"is not a valid {value}")
 
     return rule
 
@@ -163,7 +163,7 @@ def _required(_: Compiler, value: Any, __: dict[str, Any]) -> Rule:
 
 def _texts(value: Any, name: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise SchemaError(f"{name} is no list of texts.")
+        raise SchemaError(f"{name} is not a list of texts.")
     return value
 
 
@@ -248,7 +248,7 @@ def _items(compiler: Compiler, value: Any, source: dict[str, Any]) -> Rule:
 
 def _dependencies(compiler: Compiler, value: Any, _: dict[str, Any]) -> Rule:
     if not isinstance(value, dict):
-        raise SchemaError("dependencies is no object.")
+        raise SchemaError("dependencies is not an object.")
     names = {
         key: _texts(each, f"dependencies.{key}") for key, each in value.items() if isinstance(each, list)
     }

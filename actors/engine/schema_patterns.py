@@ -46,7 +46,7 @@ Matches = Callable[[Check, str], bool]
 def compiled_pattern(compiler: Compiler, text: Any, name: str) -> Matches:
     """Compile a regular expression once for a schema. Raises `SchemaError`."""
     if not isinstance(text, str) or len(text) > PATTERN_CHARS_MAX:
-        raise SchemaError(f"{name} is no text of at most {PATTERN_CHARS_MAX} characters.")
+        raise SchemaError(f"{name} is not a text of at most {PATTERN_CHARS_MAX} characters.")
     known: Matches | None = compiler.patterns.get(text)
     if known is not None:
         return known

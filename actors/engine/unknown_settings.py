@@ -54,7 +54,7 @@ def _unknown(type: str, settings: tuple[Setting, ...], given: dict[str, Any], at
             spend(SIMILAR_STEPS)
             meant = similar_names(name, sorted(known))
             advice = f" (did you mean {meant[0]}?)" if meant else ""
-            yield f"{at}.{name[:100]}: is no setting of {type}, so it is ignored{advice}."
+            yield f"{at}.{name[:100]}: is not a setting of {type}, so it is ignored{advice}."
 
 
 def _in_rows(type: str, setting: Setting, rows: list[Any], at: str) -> Iterator[str]:

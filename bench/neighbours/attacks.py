@@ -1,6 +1,6 @@
 """The table of attacks: what the greedy tenant does, each with the way in which it would take what others need.
 
-Owns the table and the attacks on calls, connections and log-ins; those by workflows are in `flow_attacks.py`, those by
+Owns the table and the attacks on calls, connections and logins; those by workflows are in `flow_attacks.py`, those by
 reading and writing in `store_attacks.py`. An attack is prepared for each application, and has all connections together.
 """
 
@@ -57,6 +57,6 @@ ATTACKS: Sequence[Attack] = (
     *(Attack(name, about, prepare) for name, about, prepare in store_attacks.ATTACKS),
     Attack("downloads", f"{DOWNLOADS} readers of a file that take nothing", _downloads),
     Attack("uploads", f"{UPLOADS} uploads that stall", _uploads),
-    Attack("log-ins", "log-ins with the right password", _log_ins),
+    Attack("logins", "logins with the right password", _log_ins),
 )
 """Each attack once."""

@@ -24,7 +24,7 @@ from trunkline.bench.session import Json
 
 CALLS_A_SECOND = 10.0
 LOGINS_A_SECOND = 1.0
-"""A log-in is made to take a core for 50 ms, and nobody logs in more often."""
+"""A login is made to take a core for 50 ms, and nobody logs in more often."""
 CALL_TIMEOUT_S = 30.0
 DEVICES = 10
 """So many that no throttle of a device is reached."""
@@ -200,7 +200,7 @@ class QuietTenant:
             _Lane("file", tenant, [tenant.request("GET", file, anonymous=True)], CALLS_A_SECOND),
             commands,
             _Lane(
-                "log-in",
+                "login",
                 tenant,
                 [tenant.request("POST", "/auth/user", account, anonymous=True)],
                 LOGINS_A_SECOND,

@@ -126,7 +126,7 @@ def _query_and_body(route: Route, params: dict[str, Any]) -> tuple[bytes, bytes]
             takes = ", ".join(sorted(known - _OF_ALL)) or "no others"
             more = "" if route.body is None else "; one more value is the body"
             raise Invalid(
-                f"params: {name[:100]} is no parameter of {route.operation}. Beside those of its path it takes "
+                f"params: {name[:100]} is not a parameter of {route.operation}. Beside those of its path it takes "
                 f"{takes}{more}."
             )
     body = b""

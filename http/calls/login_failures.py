@@ -1,4 +1,4 @@
-"""Failed log-ins in the log: where they come from and why, never a password.
+"""Failed logins in the log: where they come from and why, never a password.
 
 They are logged whether or not the access log is on, because an operator has to see that somebody guesses. Whoever
 guesses must not be able to fill the log, so only so many lines a minute are written; the others are counted.
@@ -19,7 +19,7 @@ _log = structlog.get_logger("trunkline.login")
 
 
 class LoginFailures:
-    """Logs failed log-ins. `count` is how many there were since the start."""
+    """Logs failed logins. `count` is how many there were since the start."""
 
     def __init__(self, lines_per_minute_max: int) -> None:
         self.count = 0
@@ -29,7 +29,7 @@ class LoginFailures:
     def note(
         self, operation: str, address: str, subject: str | None, refusal: DomainError, now_s: float
     ) -> None:
-        """Count a failed log-in, and log it if the bound allows. `subject` is the id of a user or device."""
+        """Count a failed login, and log it if the bound allows. `subject` is the id of a user or device."""
         self.count += 1
         if not self._window.allow(now_s).allowed:
             self._left_out += 1
@@ -37,7 +37,7 @@ class LoginFailures:
         left_out = {"left_out": self._left_out} if self._left_out else {}
         self._left_out = 0
         _log.warning(
-            "log-in failed",
+            "login failed",
             operation=operation,
             client=address,
             subject=subject,

@@ -32,7 +32,7 @@ AccessLevel = Literal["none", "read", "write"]
 DeviceAccess = Literal["no", "read", "self", "any"]
 LatencyClass = Literal["state", "backlog", "command", "write", "read", "stream", "public", "none"]
 """The classes of operations by which the times of calls are counted. "backlog" are calls that wait in the backlog lane,
-"public" are log-ins and downloads, "none" are requests that no operation takes."""
+"public" are logins and downloads, "none" are requests that no operation takes."""
 LATENCY_CLASSES: tuple[LatencyClass, ...] = get_args(LatencyClass)
 Handler = Callable[[Any], Awaitable["Response"]]
 """Takes a `Call`."""

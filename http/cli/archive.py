@@ -67,7 +67,7 @@ def archive_read(
     With --batch each line is a body for `POST .../devices/ID/state`, which puts the states back.
     """
     if not is_id(device):
-        raise Invalid(f"--device: {device!r} is no id; give 24 hexadecimal digits.")
+        raise Invalid(f"--device: {device!r} is not a valid id; give 24 hexadecimal digits.")
     start_ms = 0 if start is None else parse_iso(start, field="--start")
     end_ms = TIMESTAMP_MS_MAX if end is None else parse_iso(end, field="--end")
     entries = read_device(folder, device.lower(), what.value, start_ms, end_ms)

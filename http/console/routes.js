@@ -3,7 +3,7 @@
 
 const APP = "/applications/:app";
 
-// `open`: the view needs no log-in.
+// `open`: the view needs no login.
 const view = (path, section, file, name, more) => ({
   path, section, file, ...more, load: () => import(`./views/${file}.js`).then((loaded) => loaded[name]),
 });

@@ -58,7 +58,7 @@ def body_of(headers: Mapping[str, str], body: bytes, parts_max: int) -> Any:
         try:
             return msgspec.json.decode(body)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-            raise Invalid(f"The body is no JSON: {error}.") from None
+            raise Invalid(f"The body is not valid JSON: {error}.") from None
     if kind == _FORM:
         return values_of(body.decode("utf-8", "replace"))
     if kind == _MULTIPART:

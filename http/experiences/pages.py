@@ -111,5 +111,5 @@ def _shown(site: Site, id: str, kind: str) -> Doc:
     """What templates may name of a view. Raises `PageProblem` if it is none of this kind."""
     doc = site.view_docs.get(id)
     if doc is None or doc["viewType"] != kind:
-        raise PageProblem(f"{id[:100] or 'The empty text'} is no {kind} of the version {site.version}.")
+        raise PageProblem(f"{id[:100] or 'The empty text'} is not a {kind} of the version {site.version}.")
     return {"id": id, **{name: doc[name] for name in _SHOWN_OF_VIEW if name in doc}}

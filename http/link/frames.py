@@ -119,7 +119,7 @@ def _from_json(data: bytes) -> Any:
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise Malformed(f"the frame is no JSON: {error}") from None
+        raise Malformed(f"the frame is not valid JSON: {error}") from None
 
 
 def _from_cbor(data: bytes) -> Any:
@@ -132,7 +132,7 @@ def _from_cbor(data: bytes) -> Any:
             semantic_decoders=_NO_TAGS,
         )
     except (cbor2.CBORDecodeError, ValueError, OverflowError) as error:
-        raise Malformed(f"the frame is no CBOR that a frame may have: {error}") from None
+        raise Malformed(f"the frame is not CBOR that a frame may have: {error}") from None
     if pair[1] != _END:
         raise _more_bytes()
     return pair[0]
@@ -237,7 +237,7 @@ def _row_names(names: Any) -> tuple[str, ...]:
         raise Malformed("names: must be an array of texts")
     _check_names(names)
     if len(set(names)) < len(names):
-        raise Malformed("names: one of them stands there twice")
+        raise Malformed("names: one of them appears twice")
     return tuple(names)
 
 
@@ -390,7 +390,8 @@ def _typed_array(value: Any, place: str) -> NDArray[Any] | None:
     of, raw = _ARRAYS.get(value.tag), value.value
     if of is None:
         raise Malformed(
-            f"{_shown(place)}: tag {value.tag} is no typed array of the link; these are {', '.join(map(str, _ARRAYS))}"
+            f"{_shown(place)}: tag {value.tag} is not a typed array of the link; "
+            f"these are {', '.join(map(str, _ARRAYS))}"
         )
     width = int(of[-1])
     if type(raw) is not bytes or len(raw) % width:

@@ -369,7 +369,7 @@ class LinkSession:
         if own is None or found is None:
             raise NotFound(f"device: there is no device {device.hex()} in this application.")
         if not is_gateway_of(own, found):
-            raise Forbidden(f"device: {device.hex()} is no peripheral of the device of this link.")
+            raise Forbidden(f"device: {device.hex()} is not a peripheral of the device of this link.")
 
     def _stored(self, frames: list[_Frame], failure: DomainError | None) -> None:
         """The commit of frames has succeeded or failed: acknowledge all that are stored without a gap."""

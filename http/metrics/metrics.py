@@ -76,11 +76,11 @@ class MetricsCollector(Collector):
         yield _gauge("connections_open", "Open connections.", stats.connections)
         yield _counter("connections_accepted", "Connections accepted.", stats.accepted)
         yield _counter(
-            "connections_refused", "Connections refused at the bound of the server.", stats.refused
+            "connections_refused", "Connections refused at the limit of the server.", stats.refused
         )
         yield _counter(
             "connections_displaced",
-            "Idle connections closed for new ones at the bound of the server.",
+            "Idle connections closed for new ones at the limit of the server.",
             stats.places.displaced,
         )
         yield _counter(
@@ -119,7 +119,7 @@ class MetricsCollector(Collector):
             "Answers of calls with an Idempotency-Key that made room for others before they expired.",
             calls.forgotten,
         )
-        yield _counter("logins_failed", "Log-ins that failed.", self._dispatcher.login_failures.count)
+        yield _counter("logins_failed", "Logins that failed.", self._dispatcher.login_failures.count)
         yield _counter(
             "tokens_verified", "Tokens verified without help of the cache.", self._dispatcher.tokens.verified
         )
@@ -136,7 +136,7 @@ class MetricsCollector(Collector):
         yield _gauge("mailbox_oldest_message_age_max_seconds", "Age of the oldest queued message.", age_max_s)
         yield _counter("messages_handled", "Messages that actors handled.", system.handled)
         yield _counter(
-            "messages_refused", "Messages refused by a throttle, a bound or an actor.", system.refused
+            "messages_refused", "Messages refused by a throttle, a limit or an actor.", system.refused
         )
         yield _counter("actor_restarts", "Actors restarted after a fault.", system.restarts)
         yield _counter("actor_activations", "Actors loaded into memory.", system.activations)

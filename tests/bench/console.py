@@ -117,11 +117,11 @@ def _device(number: int) -> Json:
 
 
 async def measure_starts(server: ServerProcess, folder: Path, starts: int, table: Table) -> None:
-    """Load the console with new profiles: the log-in, and the overview of an application."""
+    """Load the console with new profiles: the login, and the overview of an application."""
     application = await server.application("small")
     await server.device(application)
     for name, place, ready in (
-        ("the log-in", "", "document.querySelector('input[type=password]')"),
+        ("the login", "", "document.querySelector('input[type=password]')"),
         ("the overview", f"#{application}", "document.querySelector('main .tile')"),
     ):
         paints, ends, loaded = [], [], (0, 0)

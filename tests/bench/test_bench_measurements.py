@@ -58,7 +58,7 @@ def test_times_that_can_be_read_in_two_ways_are_not_guessed() -> None:
     with pytest.raises(BenchError, match="say which"):
         TimeReader.choose(cells)
     assert TimeReader.choose(cells, time_format="%d/%m/%Y").read("01/02/2010") == 1_264_982_400_000
-    with pytest.raises(BenchError, match="which is no known format"):
+    with pytest.raises(BenchError, match="which is not a known format"):
         TimeReader.choose(["soon", "later"])
 
 

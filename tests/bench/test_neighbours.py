@@ -26,7 +26,7 @@ from trunkline.bench.neighbours.tenant import Account, Tenant
 from trunkline.bench.report import output
 
 QUIET, GREEDY = Account("quiet@example.com", PASSWORD), Account(EMAIL, PASSWORD)
-KINDS = {"state", "read", "query", "workflow", "script", "file", "command", "log-in"}
+KINDS = {"state", "read", "query", "workflow", "script", "file", "command", "login"}
 BY_NAME = {attack.name: attack for attack in ATTACKS}
 PERIOD_S = 0.5
 
@@ -64,7 +64,7 @@ async def test_each_attack_is_taken_by_the_server(url: str, monkeypatch: pytest.
         ("uploads", "thirty"),
         ("scripts", "one"),
         ("waiting", "one"),
-        ("log-ins", "one"),
+        ("logins", "one"),
     ],
 )
 async def test_what_fills_the_places_of_the_server_refuses_nothing_to_the_quiet_tenant(

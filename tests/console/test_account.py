@@ -1,4 +1,4 @@
-"""The pages of the account: the profile, the password, the second factor, API tokens, and how log-ins end."""
+"""The pages of the account: the profile, the password, the second factor, API tokens, and how logins end."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_profile_password_and_log_ins(server: Server, console: ConsolePage
     assert (await server.call("GET", "/me"))["companyName"] == "A farm"
 
     # A wrong password is told, and does not log out.
-    await console.at("link", "Log-in").click()
+    await console.at("link", "Login").click()
     await console.at("button", "Change the password").click()
     form = console.at("dialog")
     await form.at(css="[name=password]").fill("Wrong-horse-77")
@@ -72,10 +72,10 @@ async def test_profile_password_and_log_ins(server: Server, console: ConsolePage
     token = await console.run(TOKEN)
     assert await holds(server, token)
 
-    await console.at("button", "End all log-ins").click()
+    await console.at("button", "End all logins").click()
     await console.at("dialog").at(css="[name=password]").fill(NEW_PASSWORD)
-    await console.at("dialog").at("button", "End all log-ins").click()
-    await console.sees("You have ended all log-ins.")
+    await console.at("dialog").at("button", "End all logins").click()
+    await console.sees("You have ended all logins.")
     assert not await holds(server, token)
     await console.log_in(EMAIL, NEW_PASSWORD)
     await console.sees("All ended before")
@@ -97,7 +97,7 @@ async def test_a_second_factor_is_enabled_and_disabled(server: Server, console: 
     codes = (await form.at(css=".snippet pre").text()).split()
     assert len(codes) == 10
     await form.at("button", "I have kept them").click()
-    await console.sees("A log-in needs the password and a code of your app.")
+    await console.sees("A login needs the password and a code of your app.")
     await console.at("button", "Log out").click()
     await console.at("textbox", "E-mail address").fill(EMAIL)
     await console.at(css="input[type=password]").fill(PASSWORD)

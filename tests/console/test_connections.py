@@ -20,7 +20,7 @@ async def test_a_credential_has_the_fields_of_its_type_and_never_shows_its_secre
     await console.go(f"#{application}/credentials")
     await console.at("button", "Create a credential", nth=1).click()
     await console.at("textbox", "Name").fill("orders")
-    await console.at("combobox", "Type").choose("A log-in to an SQL database (sql)")
+    await console.at("combobox", "Type").choose("A login to an SQL database (sql)")
     await console.at("combobox", "System").choose("pg")
     await console.at("textbox", "Host").fill("db.example.com")
     await console.at("textbox", "Username").fill("reader")

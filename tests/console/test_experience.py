@@ -100,9 +100,9 @@ async def test_endpoints_answer_as_the_form_says(server: Server, console: Consol
     await console.at("button", "Create").click()
     await console.at("heading", "ann@example.com").shown()
     await console.run(AHEAD)
-    await console.at("button", "End all log-ins").click()
+    await console.at("button", "End all logins").click()
     await console.at("button", "End them").click()
-    await console.sees("Log-ins ended")
+    await console.sees("Logins ended")
     (user,) = (await server.call("GET", f"{application}/experience/users"))["items"]
     assert datetime.fromisoformat(user["tokenCutoff"]).timestamp() * 1000 <= server.system.clock.wall_ms()
     await console.go(f"#{application}/experience")

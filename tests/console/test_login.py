@@ -70,6 +70,6 @@ async def test_a_token_that_is_not_valid_any_more_leads_to_the_login(
     assert await console.run(f"{TOKEN} ?? null") is None
     await console.log_in(EMAIL, "Other-horse-99")
     await console.sees("no devices yet")
-    # What came after the log-in had ended is not for this one.
+    # What came after the login had ended is not for this one.
     assert await console.at(css=".notes > div").count() == 0
     assert json.dumps(token) not in await console.run("JSON.stringify(sessionStorage)")

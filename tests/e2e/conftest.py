@@ -144,7 +144,7 @@ class Server:
 async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Server]:
     """Serve `data_dir` on 127.0.0.1, port 0, and drain at the end. The owner is logged in.
 
-    `limits` overrides single limits, `clock` replaces the machine's clock, `login` adds fields to the owner's log-in;
+    `limits` overrides single limits, `clock` replaces the machine's clock, `login` adds fields to the owner's login;
     the rest are settings.
     """
     limits, clock, login = settings.pop("limits", {}), settings.pop("clock", None), settings.pop("login", {})

@@ -219,7 +219,7 @@ def fuzz(url: str, token: str, cases: int, only: str = "") -> Found:
     for result in schema.get_all_operations():
         operation: Any = result.ok()  # type: ignore[union-attr]  # a document that is wrong ends the run
         if operation.path.endswith(("Stream", "/me/logout")) or only not in operation.label:
-            continue  # a stream does not end, and a log-out ends the token of the other calls
+            continue  # a stream does not end, and a logout ends the token of the other calls
         world.prepare()
         if "{apiTokenId}" in operation.path:  # of the user or of the application
             world.make("apiTokenId", operation.path.removesuffix("/{apiTokenId}"), {"name": "one"})

@@ -118,7 +118,7 @@ async def pasted(
 
 
 def with_owner(lines: str, url: str) -> str:
-    """The lines with the address of a server and the log-in of its owner in place of those that a document shows."""
+    """The lines with the address of a server and the login of its owner in place of those that a document shows."""
     for shown, here in (
         ("http://127.0.0.1:8080", url),
         ("admin@localhost", OWNER["TRUNKLINE_ADMIN_EMAIL"]),

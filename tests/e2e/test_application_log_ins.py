@@ -1,4 +1,4 @@
-"""Guessing at the log-ins of applications is throttled: by account, by address, and only where it was tried."""
+"""Guessing at the logins of applications is throttled: by account, by address, and only where it was tried."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ async def test_a_device_declares_at_most_256_attributes(server: Server) -> None:
     device = await server.device(application, attributes=full)
     one_more = {"name": "one_more", "dataType": "number"}
     refused = await server.call("POST", f"{device}/attributes", one_more, status=400)
-    assert refused["message"] == "name: the device already declares 256 attributes, which is the bound."
+    assert refused["message"] == "name: the device already declares 256 attributes, which is the limit."
     refused = await server.call("PATCH", device, {"attributes": [*full, one_more]}, status=400)
     assert refused["message"].startswith("attributes: ")
     data = {attribute["name"]: number for number, attribute in enumerate(full)}

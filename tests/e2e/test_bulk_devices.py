@@ -147,7 +147,7 @@ async def test_a_wrong_change_changes_nothing(server: Server) -> None:
         (operation("set", "name", value=1), f"{first}.value: "),
         (operation("set", "systemInterval", value=4), f"{first}.value: "),
         (operation("set", "gatewayId", value="x"), f"{first}.value: "),
-        (operation("set", "tag", value="x"), f"{first}.value: is no tag"),
+        (operation("set", "tag", value="x"), f"{first}.value: is not a valid tag"),
         (operation("set", "attributeName", value="x"), f"{first}.attributeName: is missing"),
         (operation("remove", "tag"), f"{first}.tagKey: is missing"),
         (operation("remove", "description", tagKey="x"), f"{first}.tagKey: is not used"),

@@ -95,7 +95,7 @@ REFUSED: list[tuple[str, str]] = [
     (LEAF.pem[:-30], "is not a whole certificate"),
     (LEAF.pem + MIDDLE.pem[:200], "is not a whole certificate"),
     (LEAF.pem.replace("M", "N", 3), "block 1 cannot be read as an X.509 certificate"),
-    (LEAF.pem.replace("CERTIFICATE", "CERTIFICATE REQUEST"), "block 1 is no certificate"),
+    (LEAF.pem.replace("CERTIFICATE", "CERTIFICATE REQUEST"), "block 1 is not a certificate"),
     (EXPIRED.pem, "block 1 expired at "),
     (LEAF.pem + ROOT.pem, "block 2 did not issue the certificate before it"),
     (MIDDLE.pem + LEAF.pem, "block 2 did not issue the certificate before it"),
@@ -125,7 +125,7 @@ async def test_an_authority_is_a_bundle_of_certificates_that_may_issue(server: S
     for text, reason in (
         (LEAF.pem, "block 1 is not the certificate of an authority"),
         (ROOT.pem + LEAF.pem, "block 2 is not the certificate of an authority"),
-        (ROOT.pem * 2, "block 2 is there twice"),
+        (ROOT.pem * 2, "block 2 appears twice"),
         (ROOT.pem + issue("old", ca=True, days=(-30, -1)).pem, "block 2 expired at "),
     ):
         refusal = await server.call("PATCH", each, {"caBundle": text}, status=400)

@@ -222,7 +222,7 @@ async def test_a_backup_never_overwrites(server: Server, tmp_path: Path) -> None
 
 
 def undecodable(transaction: lmdb.Transaction[bytes], databases: dict[str, Any]) -> None:
-    """Give a record a value that is no CBOR."""
+    """Give a record a value that is not valid CBOR."""
     cursor = transaction.cursor(databases["records"])
     assert cursor.first()
     transaction.put(bytes(cursor.key()), b"\xff\xff", db=databases["records"])

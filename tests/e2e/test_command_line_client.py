@@ -17,7 +17,7 @@ PAGE = "<h1>Barn</h1>"
 
 @pytest.fixture
 async def token(server: Server) -> str:
-    """A log-in with the scopes that the client asks for."""
+    """A login with the scopes that the client asks for."""
     return await server.log_in(requestedScopes=["all.User.cli"], tokenTTL=0)
 
 

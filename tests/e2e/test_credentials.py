@@ -291,7 +291,7 @@ async def test_null_removes_a_secret_of_an_integration(server: Server) -> None:
         ),
         (
             {"integrationType": "googlePubSub", "topics": ["a", "a"]},
-            "topics: a topic stands in the list twice",
+            "topics: a topic appears twice in the list",
         ),
         (
             {"integrationType": "googlePubSub", "credentialName": "none"},

@@ -143,7 +143,7 @@ async def test_a_dashboard_keeps_its_blocks_and_its_password(server: Server) -> 
         ({"reportConfigs": [{"cron": "0 8 * * *"}]}, "reportConfigs[0]: goes nowhere"),
         (
             {"contextConfiguration": [{"name": "a", "type": "number", "defaultValue": 1}] * 2},
-            "contextConfiguration: a stands in the list twice",
+            "contextConfiguration: a appears twice in the list",
         ),
         ({"refreshRate": 4}, "refreshRate: "),
         ({"reportConfigs": [{"cron": "* * * * *", "toEmail": ["a@example.com"]}] * 11}, "reportConfigs: "),

@@ -109,7 +109,7 @@ WRONG_BODIES: list[tuple[Any, str]] = [
     ({"name": "x", "attributes": [{"name": "ä", "dataType": "number"}]}, "attributes[0].name: "),
     (
         {"name": "x", "attributes": [{"name": "a", "dataType": "number"}] * 2},
-        "attributes[1].name: a stands in the list twice",
+        "attributes[1].name: a appears twice in the list",
     ),
     (
         {"name": "x", "attributes": [{"name": f"a{n}", "dataType": "blob"} for n in range(257)]},

@@ -1,5 +1,5 @@
 """The page of the API in a real browser, where one is installed: filled in for the demo, no filter is invented, a
-log-in counts for the other calls, and a stream shows its events.
+login counts for the other calls, and a stream shows its events.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ async def test_bodies_are_read_by_their_type(exp: Experience) -> None:
     ):
         assert (await at.send("POST", "/", **sent)).json() == seen, sent
     for content, type, said in (
-        ("{", "application/json", "The body is no JSON"),
+        ("{", "application/json", "The body is not valid JSON"),
         ("x", "multipart/form-data", "Content-Type: needs a boundary"),
         ("x", "multipart/form-data; boundary=a", "The form is malformed"),
     ):

@@ -23,7 +23,7 @@ async def test_so_many_integrations_of_an_application_are_enabled(start_server: 
         refusal = await server.call("POST", path, body, status=400)
         assert (
             refusal["message"]
-            == "enabled: 2 integrations of this application are enabled, which is the bound."
+            == "enabled: 2 integrations of this application are enabled, which is the limit."
         )
         third = await mqtt(server, other, 1)
         waiting = (await server.call("GET", third))["status"]["disconnectInfo"]

@@ -213,7 +213,7 @@ async def test_roles_that_do_not_fit_are_400(server: Server) -> None:
         ),
         (
             {"role": "view", "applicationRoles": [role, role]},
-            f"applicationRoles: {own} stands in the list twice",
+            f"applicationRoles: {own} appears twice in the list",
         ),
         (
             {"role": "view", "applicationRoles": [role, {"resourceId": mine, "role": "view"}]},

@@ -138,7 +138,7 @@ async def test_a_refused_recipient_and_a_wrong_password_stand_in_the_log(start_s
         wrong = {"smtp_user": "me", "smtp_password": "wrong-and-secret"}
         async with start_server(**settings, **wrong) as server:
             _, log = await export(server, device, {"email": "b@example.com"})
-            assert told(log, "email")["problem"] == "The mail server refused the log-in: 535."
+            assert told(log, "email")["problem"] == "The mail server refused the login: 535."
             assert len(mail) == 0
 
 

@@ -1,4 +1,4 @@
-"""Who is charged for the hash of a password: the address at log-ins, and the owner for the users of an application."""
+"""Who is charged for the hash of a password: the address at logins, and the owner for the users of an application."""
 
 from __future__ import annotations
 

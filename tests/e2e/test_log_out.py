@@ -1,4 +1,4 @@
-"""Logging out ends one log-in: its token, those renewed from it, and their streams. Nothing else of the user ends."""
+"""Logging out ends one login: its token, those renewed from it, and their streams. Nothing else of the user ends."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_a_log_out_ends_its_log_in_and_nothing_else(server: Server) -> Non
 
 @pytest.mark.slow
 async def test_no_token_slips_through_a_log_out(server: Server) -> None:
-    """Renewed again and again while its log-in ends, each token of it ends all the same."""
+    """Renewed again and again while its login ends, each token of it ends all the same."""
     tokens = [await server.log_in()]
     under_way, done = trio.Event(), trio.Event()
 
@@ -110,7 +110,7 @@ async def test_the_bound_ends_older_log_ins_and_locks_nobody_out(start_server: S
         first, *ending = tokens
         for token in ending:
             await server.call("POST", "/me/logout", token=token, status=200)
-        # The third log-out has displaced the oldest entry, and with it ended what began before.
+        # The third logout has displaced the oldest entry, and with it ended what began before.
         assert not await holds(server, first)
         assert [await holds(server, token) for token in ending] == [False] * 3
         server.move_clock(-DAY_S)

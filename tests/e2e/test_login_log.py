@@ -1,4 +1,4 @@
-"""Failed log-ins in the log of a server."""
+"""Failed logins in the log of a server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def test_failed_logins_are_logged_without_what_was_typed(tmp_path: Path) -
         async with server.client("") as client:
             counted = (await client.get("/metrics")).text
     assert "trunkline_logins_failed_total 5.0" in counted
-    lines = [line for line in map(json.loads, server.log.splitlines()) if line["event"] == "log-in failed"]
+    lines = [line for line in map(json.loads, server.log.splitlines()) if line["event"] == "login failed"]
     assert [(line["operation"], line["subject"]) for line in lines] == [
         ("auth.authenticateDevice", device),
         ("auth.authenticateUser", user),

@@ -64,7 +64,7 @@ async def test_a_user_sees_and_changes_the_profile(server: Server) -> None:
         assert (await server.call("GET", f"/me{query}"))["summary"].keys() == fields
     for query in ("?summaryInclude=keyCounts", "?summaryExclude=x"):
         answer = await server.call("GET", f"/me{query}", status=400)
-        assert "is no count" in answer["message"]
+        assert "is not a valid count" in answer["message"]
 
 
 async def test_a_profile_that_does_not_fit_is_400(server: Server) -> None:

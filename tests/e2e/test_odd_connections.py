@@ -20,7 +20,7 @@ SECRET = "Planted-horse-55"
 
 
 def first_flight(*wrong: tuple[str, str]) -> bytes:
-    """An HTTP/2 connection that begins with a log-in, and a wrong request behind it."""
+    """An HTTP/2 connection that begins with a login, and a wrong request behind it."""
     client = H2Peer(None)
     body = json.dumps({"email": EMAIL, "password": SECRET}).encode()
     bearer = ("authorization", f"Bearer {SECRET}")

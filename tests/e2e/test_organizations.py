@@ -138,4 +138,4 @@ async def test_organizations_of_one_founder_have_one_share(server: Server) -> No
         org = await server.call("POST", "/orgs", {"name": name}, token=token)
         made = await server.call("POST", "/applications", {"name": "house", "orgId": org["id"]}, token=token)
         assert owners.of(bytes.fromhex(made["id"])).hex() == me
-        assert "founderId" not in org, "who pays is no field of the API"
+        assert "founderId" not in org, "who pays is not a field of the API"

@@ -120,8 +120,8 @@ async def test_what_cannot_be_read_as_a_whole_creates_nothing(start_server: Any)
             ),
             ({"csv": 'a,b\n"x\ny"z,1\n'}, "csv: line 3: "),
             ({"csv": "a,a\nx,y"}, "csv: the column 'a' stands in the header twice"),
-            ({"csv": "a b\nx"}, "csv: the column 'a b' is no key of a tag"),
-            ({"csv": "a,\nx,y"}, "csv: the column '' is no key of a tag"),
+            ({"csv": "a b\nx"}, "csv: the column 'a b' is not a valid key of a tag"),
+            ({"csv": "a,\nx,y"}, "csv: the column '' is not a valid key of a tag"),
             ({"csv": "a\nx", "nameColumn": "b"}, "nameColumn: the CSV has no column b; it has a"),
             (
                 {"csv": "a\nx", "nameColumn": "a", "descriptionColumn": "a"},

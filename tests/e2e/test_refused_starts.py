@@ -79,7 +79,7 @@ async def test_an_address_that_is_not_ours(tmp_path: Path) -> None:
 
 async def test_an_unknown_variable(tmp_path: Path) -> None:
     said = await refused("--data", str(tmp_path / "data"), TRUNKLINE_PROT="80")
-    assert said == "TRUNKLINE_PROT is no setting; did you mean TRUNKLINE_PORT?"
+    assert said == "TRUNKLINE_PROT is not a setting; did you mean TRUNKLINE_PORT?"
 
 
 async def test_variables_of_a_container_platform_do_not_stop_the_start(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ async def test_a_first_user_that_can_not_be(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "content", "sentence"),
     [
-        ("--config", b"prot = 1", "prot is no setting; did you mean port?"),
+        ("--config", b"prot = 1", "prot is not a setting; did you mean port?"),
         ("--limits", b"port = = 1", " is not TOML: Invalid value"),
         ("--limits", None, "No such file or directory."),
         ("--limits", b"\xff\xfe\x00", " is not text in UTF-8; name a TOML file"),
@@ -131,7 +131,7 @@ async def test_a_limit_of_the_wrong_kind(tmp_path: Path) -> None:
     file.write_text('send_state = "fast"\n')
     said = await refused("--data", str(tmp_path / "data"), "--limits", str(file))
     assert said.startswith(
-        f"{file}: send_state is 'fast', which is no rate; give {{calls = 30, window_s = 15}}"
+        f"{file}: send_state is 'fast', which is not a valid rate; give {{calls = 30, window_s = 15}}"
     )
 
 

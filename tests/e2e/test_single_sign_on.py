@@ -290,10 +290,10 @@ def test_the_settings_of_a_domain_are_checked() -> None:
     settings = load_settings(toml_text=right, environ={}, overrides={})
     assert settings.sso["example.com"].issuer == "a"
     for text, sentence in (
-        ("sso = 1", "sso is no table"),
-        (right.replace("example.com", "Example"), 'sso."Example" is no domain'),
+        ("sso = 1", "sso is not a table"),
+        (right.replace("example.com", "Example"), 'sso."Example" is not a valid domain'),
         (right.replace("issuer", "isuer"), 'sso."example.com".issuer is missing'),
-        (right + "audiense = 'x'", 'sso."example.com".audiense is no setting; did you mean audience?'),
+        (right + "audiense = 'x'", 'sso."example.com".audiense is not a setting; did you mean audience?'),
         (right + "unsolicited = 1", 'sso."example.com".unsolicited is 1; give true or false'),
         (right.replace("https://a", "a"), "give a URL"),
     ):

@@ -201,15 +201,15 @@ BOMB = "resourceType: Device\nversion: 1\nresources:\n  - &a0 {x: [0,0,0,0,0,0,0
 HOSTILE: dict[str, tuple[dict[str, str], str]] = {
     "values without end": ({"devices.yaml": BOMB}, "more than 1000000 values"),
     "a circle": ({"d.yaml": HEAD.format("Device") + "[&a {x: *a}]"}, "1000000 values"),
-    "code": ({"d.yaml": "resourceType: !!python/object/apply:os.getcwd []"}, "d.yaml: is no YAML"),
+    "code": ({"d.yaml": "resourceType: !!python/object/apply:os.getcwd []"}, "d.yaml: is not valid YAML"),
     "bytes": (
         {"d.yaml": HEAD.format("Device") + "[{name: !!binary aGk=}]"},
         "JSON does not",
     ),
     "too many values": ({"d.yaml": "a: [" + "0," * 250_001 + "0]"}, "it has more than 250000 values"),
-    "no yaml": ({"d.yaml": "a: [b"}, "d.yaml: is no YAML at line"),
+    "no yaml": ({"d.yaml": "a: [b"}, "d.yaml: is not valid YAML at line"),
     "another version": ({"d.yaml": "resourceType: Device\nversion: 2\nresources: []"}, "version: is 2"),
-    "no list": ({"d.yaml": HEAD.format("Device") + "5"}, "is no export"),
+    "no list": ({"d.yaml": HEAD.format("Device") + "5"}, "is not a valid export"),
     "a file outside": (
         {"v.yaml": HEAD.format("ExperienceView") + "[{name: a, localFilename: ../../etc/passwd}]"},
         "which the folder does not have",
@@ -224,7 +224,7 @@ HOSTILE: dict[str, tuple[dict[str, str], str]] = {
         "has 2 applications",
     ),
     "a ragged table": ({"dataTables/Plants.csv": "name\na,b\n"}, "row 1 has 2 cells"),
-    "deep": ({"d.yaml": "a: " + "[" * 3000}, "is no YAML"),
+    "deep": ({"d.yaml": "a: " + "[" * 3000}, "is not valid YAML"),
     "deep trees": (
         {"d.yaml": HEAD.format("Device") + "[" + "{children: [" * 80 + "]}" * 80 + "]"},
         "deeper than",

@@ -105,7 +105,10 @@ async def test_a_websocket_that_is_closed_is_opened_again(start_server: Start) -
 @pytest.mark.parametrize(
     ("header", "said"),
     [
-        ({"headerKey": "a b", "headerValue": "c"}, "websocketConfig.headers[0].headerKey: is no name"),
+        (
+            {"headerKey": "a b", "headerValue": "c"},
+            "websocketConfig.headers[0].headerKey: is not a valid name",
+        ),
         (
             {"headerKey": "a", "headerValue": "b\r\nc: d"},
             "websocketConfig.headers[0].headerValue: has characters",

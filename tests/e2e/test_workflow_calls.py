@@ -109,7 +109,7 @@ async def test_a_workflow_calls_operations_in_its_own_name(server: Server) -> No
             404,
             "This server has no operation devices.gets (did you mean devices.get?).",
         ),
-        (api("devices", "get", colour="red"), 400, "params: colour is no parameter of devices.get."),
+        (api("devices", "get", colour="red"), 400, "params: colour is not a parameter of devices.get."),
         (api("auth", "authenticateUser", credentials={}), 403, "auth.authenticateUser is not for calls"),
         (api("me", "get"), 403, "The token has no scope for me.get; it needs one of"),
         (api("device", "commandStream", deviceId="0" * 24), 403, "device.commandStream is not for calls"),

@@ -100,8 +100,8 @@ def test_override_changes_what_it_names() -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"mailbox_lenght_max": 1}, "mailbox_lenght_max is no limit; did you mean mailbox_length_max?"),
-        ({"xyzzy": 1}, "xyzzy is no limit; see limits/table.py"),
+        ({"mailbox_lenght_max": 1}, "mailbox_lenght_max is not a limit; did you mean mailbox_length_max?"),
+        ({"xyzzy": 1}, "xyzzy is not a limit; see limits/table.py"),
         (
             {"mailbox_length_max": "many"},
             "mailbox_length_max is 'many'; give a whole number of messages, more than 0",
@@ -114,7 +114,10 @@ def test_override_changes_what_it_names() -> None:
         ({"drain_s": math.nan}, "drain_s is nan; give a number of seconds"),
         ({"drain_s": math.inf}, "drain_s is inf;"),
         ({"drain_s": -1}, "drain_s is -1;"),
-        ({"send_state": 30}, 'send_state is 30, which is no rate; give {calls = 30, window_s = 15} or "off"'),
+        (
+            {"send_state": 30},
+            'send_state is 30, which is not a valid rate; give {calls = 30, window_s = 15} or "off"',
+        ),
         ({"send_state": {"calls": 30}}, "send_state has the keys ['calls'];"),
         (
             {"send_state": {"calls": 0, "window_s": 15}},

@@ -281,7 +281,7 @@ def test_a_value_that_cannot_be_decoded_is_found(filled: Store, db: str) -> None
     batch = Batch()
     batch.put(db, b"damaged", b"\xff")
     (problem,) = damaged(filled, batch)
-    assert problem.startswith(f"{db} {b'damaged'.hex()}: the value is no CBOR")
+    assert problem.startswith(f"{db} {b'damaged'.hex()}: the value is not valid CBOR")
 
 
 @pytest.mark.parametrize("value", [[1, 2], {"indexes": 5}, 7])

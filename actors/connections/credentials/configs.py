@@ -242,7 +242,7 @@ class WhatsappView(View, frozen=True):
 
 
 class SqlPatch(Body, frozen=True):
-    """Changes of a log-in to an SQL database; null removes a field."""
+    """Changes of a login to an SQL database; null removes a field."""
 
     system: _SqlSystem | UnsetType = UNSET
     host: _Text256 | UnsetType = UNSET
@@ -255,7 +255,7 @@ class SqlPatch(Body, frozen=True):
 
 
 class SqlPost(SqlPatch, frozen=True, kw_only=True):
-    """A log-in to an SQL database."""
+    """A login to an SQL database."""
 
     system: _SqlSystem
     host: _Text256
@@ -265,7 +265,7 @@ class SqlPost(SqlPatch, frozen=True, kw_only=True):
 
 
 class SqlView(View, frozen=True):
-    """A log-in to an SQL database, without the password."""
+    """A login to an SQL database, without the password."""
 
     system: _SqlSystem
     host: str
@@ -277,19 +277,19 @@ class SqlView(View, frozen=True):
 
 
 class MongodbPatch(Body, frozen=True):
-    """Changes of a log-in to MongoDB."""
+    """Changes of a login to MongoDB."""
 
     connection_uri: _MongoUri | UnsetType = UNSET
 
 
 class MongodbPost(MongodbPatch, frozen=True, kw_only=True):
-    """A log-in to MongoDB."""
+    """A login to MongoDB."""
 
     connection_uri: _MongoUri
 
 
 class SnowflakePatch(Body, frozen=True):
-    """Changes of a log-in to Snowflake."""
+    """Changes of a login to Snowflake."""
 
     host: _Text128 | UnsetType = UNSET
     username: _Text128 | UnsetType = UNSET
@@ -298,14 +298,14 @@ class SnowflakePatch(Body, frozen=True):
 
 
 class SnowflakePost(SnowflakePatch, frozen=True, kw_only=True):
-    """A log-in to Snowflake; it needs `privateKey`, or `generatePrivateKey`."""
+    """A login to Snowflake; it needs `privateKey`, or `generatePrivateKey`."""
 
     host: _Text128
     username: _Text128
 
 
 class SnowflakeView(View, frozen=True):
-    """A log-in to Snowflake, without the private key."""
+    """A login to Snowflake, without the private key."""
 
     host: str
     username: str
@@ -313,7 +313,7 @@ class SnowflakeView(View, frozen=True):
 
 
 class GitPatch(Body, frozen=True):
-    """Changes of a log-in to a git repository; null removes a field."""
+    """Changes of a login to a git repository; null removes a field."""
 
     type: _GitType | UnsetType = UNSET
     clone_url: _CloneUrl | UnsetType = UNSET
@@ -325,7 +325,7 @@ class GitPatch(Body, frozen=True):
 
 
 class GitPost(GitPatch, frozen=True, kw_only=True):
-    """A log-in to a git repository."""
+    """A login to a git repository."""
 
     type: _GitType
     clone_url: _CloneUrl
@@ -336,7 +336,7 @@ class GitPost(GitPatch, frozen=True, kw_only=True):
 
 
 class GitView(View, frozen=True):
-    """A log-in to a git repository, without its secret."""
+    """A login to a git repository, without its secret."""
 
     type: _GitType
     clone_url: str

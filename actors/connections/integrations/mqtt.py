@@ -117,7 +117,7 @@ class MqttSession:
     async def publish(self, topic: str, message: str) -> None:
         if len(self._sent) >= _IN_FLIGHT_MAX:
             raise Unsent(
-                f"{_IN_FLIGHT_MAX} messages wait for the broker, which is the bound; try again later."
+                f"{_IN_FLIGHT_MAX} messages wait for the broker, which is the limit; try again later."
             )
         try:
             mid = self._client.publish(topic, message, qos=1).mid
@@ -170,9 +170,9 @@ class MqttSession:
         except Failed:
             raise
         except Exception as error:  # noqa: BLE001 - what paho makes of a packet that is none
-            raise Failed(f"The broker sent what is no MQTT ({type(error).__name__})") from None
+            raise Failed(f"The broker sent what is not valid MQTT ({type(error).__name__})") from None
         if self._wire.is_closed:
-            raise Failed(self._refused or "The broker sent what is no MQTT")
+            raise Failed(self._refused or "The broker sent what is not valid MQTT")
         await self._flush()
 
     async def _flush(self) -> None:

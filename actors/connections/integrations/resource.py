@@ -158,7 +158,7 @@ def _check(change: Change) -> None:
         raise Invalid(f"{own}: an integration of the type {type} needs it.")
     topics = new.setdefault("topics", [])
     if len(set(topics)) < len(topics):
-        raise Invalid("topics: a topic stands in the list twice; name each one once.")
+        raise Invalid("topics: a topic appears twice in the list; name each one once.")
     config = new[own] = {name: value for name, value in new.get(own, {}).items() if value is not None}
     for name in _REQUIRED[type]:
         if name not in config:
@@ -209,7 +209,7 @@ def _check_connects(change: Change, type: str, config: Doc) -> None:
     for id, doc in _siblings(change.owner):
         enabled += id != change.id and doc["enabled"] and doc["integrationType"] in CONNECTS
     if enabled >= most:
-        raise Invalid(f"enabled: {most} integrations of this application are enabled, which is the bound.")
+        raise Invalid(f"enabled: {most} integrations of this application are enabled, which is the limit.")
 
 
 def _check_url(text: str) -> None:
@@ -231,7 +231,7 @@ def _check_headers(headers: list[Doc]) -> None:
     for index, each in enumerate(headers):
         at = f"websocketConfig.headers[{index}]"
         if _HEADER_NAME.fullmatch(each["headerKey"]) is None:
-            raise Invalid(f"{at}.headerKey: is no name of a header; give one such as X-Api-Key.")
+            raise Invalid(f"{at}.headerKey: is not a valid name of a header; give one such as X-Api-Key.")
         value = each["headerValue"]
         if isinstance(value, str) and not (
             value.isascii() and value.isprintable() and value == value.strip()

@@ -54,7 +54,7 @@ class WebsocketSession:
         """WebSocket has no acknowledgements."""
 
     async def publish(self, topic: str, message: str) -> None:  # noqa: ARG002
-        raise Unsent("this integration is no MQTT broker, and messages can be published only to one.")
+        raise Unsent("this integration is not an MQTT broker, and messages can be published only to one.")
 
     async def send(self, content: bytes, *, is_text: bool) -> None:
         with trio.move_on_after(self._timeout_s) as waiting:

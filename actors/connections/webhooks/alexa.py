@@ -134,7 +134,7 @@ def check_call(call: ReceiveCall, key: RSAPublicKey, skill: str, now_ms: int) ->
         body = msgspec.json.decode(call.body)
         written_ms = parse_iso(str(body["request"]["timestamp"]))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, LookupError, TypeError, Invalid):
-        raise Forbidden("request.timestamp: is not there, or is no time.") from None
+        raise Forbidden("request.timestamp: is not there, or is not a valid time.") from None
     if abs(now_ms - written_ms) > AGE_MAX_MS:
         raise Forbidden(f"request.timestamp: is more than {AGE_MAX_MS // 1000} seconds away from now.")
     if skill and skill not in _skills(body):

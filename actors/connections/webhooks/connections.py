@@ -92,7 +92,7 @@ class WebhookConnections:
         opened = self._open.get(application, {})
         if len(opened) >= most:
             raise Overloaded(
-                f"{most} WebSocket connections to webhooks of this application are open, which is the bound."
+                f"{most} WebSocket connections to webhooks of this application are open, which is the limit."
             )
         owner = self._owners.of(application)
         self._system.lasting.take_at_once(owner)

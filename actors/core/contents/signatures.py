@@ -152,7 +152,7 @@ class Signatures:
             if fields.get(name) != value:
                 raise Invalid(f"{name}: differs from upload.fields; send each of them unchanged.")
         for name in fields.keys() - wanted.keys():
-            raise Invalid(f"{name[:100]}: is no field of this form; send upload.fields, and then file.")
+            raise Invalid(f"{name[:100]}: is not a field of this form; send upload.fields, and then file.")
         return policy
 
     def _sign(self, text: str) -> str:

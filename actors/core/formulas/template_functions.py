@@ -292,7 +292,9 @@ def _pattern(pattern: str) -> Any:
         return re2.compile(pattern.encode("utf-8", "replace"), options)
     except re2.error as error:
         reason = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else error
-        raise EvaluationError(f"match: {pattern!r} is no regular expression of RE2: {reason}.") from None
+        raise EvaluationError(
+            f"match: {pattern!r} is not a valid regular expression of RE2: {reason}."
+        ) from None
 
 
 def _current_date_time(scope: Scope, form: Any = UNDEFINED, **options: Any) -> str:

@@ -109,7 +109,7 @@ class Template:
         try:
             return computed(self._json, payload, now_ms)
         except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
-            raise EvaluationError(f"The text of the template is no JSON: {error}.") from None
+            raise EvaluationError(f"The text of the template is not valid JSON: {error}.") from None
 
     def text_of(self, scope: Scope) -> str:
         """Return the text for a new scope, within the bounds of its run."""
@@ -499,7 +499,7 @@ def _template(scope: Scope, text: Any, context: Any = UNDEFINED) -> Any:
     try:
         template = _kept_template(source)
     except FormulaError as error:
-        raise EvaluationError(f"The text for the helper template is no template: {error}") from None
+        raise EvaluationError(f"The text for the helper template is not a valid template: {error}") from None
     return _within(scope, "template", context, template.text_of)
 
 
@@ -508,7 +508,9 @@ def _eval_expression(scope: Scope, text: Any, context: Any = UNDEFINED) -> Any:
     try:
         expression = _kept_expression(source)
     except FormulaError as error:
-        raise EvaluationError(f"The text for the helper evalExpression is no expression: {error}") from None
+        raise EvaluationError(
+            f"The text for the helper evalExpression is not a valid expression: {error}"
+        ) from None
     return _within(scope, "evalExpression", context, expression)
 
 

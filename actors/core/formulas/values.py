@@ -51,7 +51,7 @@ class Undefined:
 
 
 UNDEFINED: Final = Undefined()
-"""What a path to nothing gives. It is no JSON value: it must not be stored in a payload."""
+"""What a path to nothing gives. It is not valid JSON value: it must not be stored in a payload."""
 
 EXACT_INTEGER_MAX: Final = 2**53
 """Up to here a double has each whole number."""

@@ -113,8 +113,8 @@ async def get_json(url: str, headers: dict[str, str], *, timeout_s: float, bytes
     """Get JSON once, from a URL that an operator has configured: its address may be private.
 
     Returns the status, and the value if the status is 200. Redirects are not followed, since they would take the
-    headers with them. Raises `Undelivered` with a sentence if the answer does not come in time, is no JSON, or has
-    more than `bytes_max` bytes.
+    headers with them. Raises `Undelivered` with a sentence if the answer does not come in time, is not valid JSON, or
+    has more than `bytes_max` bytes.
     """
     parsed = httpx.URL(url)
     with trio.move_on_after(2 * timeout_s) as timeout:

@@ -106,7 +106,7 @@ class Mail:
             code, reply = next(iter(refusal.recipients.values()))
             raise Undelivered(f"The mail server refused the recipient: {code} {_text(reply)}.") from None
         except smtplib.SMTPAuthenticationError as refusal:
-            raise Undelivered(f"The mail server refused the log-in: {refusal.smtp_code}.") from None
+            raise Undelivered(f"The mail server refused the login: {refusal.smtp_code}.") from None
         except (smtplib.SMTPException, OSError, ValueError) as error:
             raise Undelivered(
                 f"The mail server did not accept the message: {str(error).rstrip('.')}."

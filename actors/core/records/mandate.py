@@ -16,7 +16,7 @@ class Mandate(msgspec.Struct, frozen=True, omit_defaults=True):
     """An author: a user, or the bearer of an API token. Ids are in hexadecimal, as in other records.
 
     `user` is missing for the token of an application. `session` are the generation and the beginning (ms) of the
-    session of a user's API token, which ends with the password. The session of a log-in is not kept: what a person has
+    session of a user's API token, which ends with the password. The session of a login is not kept: what a person has
     set up goes on when the person has logged out.
     """
 

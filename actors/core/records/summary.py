@@ -44,7 +44,7 @@ def _names(parameter: str, text: str) -> frozenset[str]:
     names = frozenset(name for name in text.split(",") if name)
     for name in sorted(names - COUNTS):
         raise Invalid(
-            f"{parameter}: {name[:100]!r} is no count; give names such as {', '.join(sorted(COUNTS)[:4])}, "
+            f"{parameter}: {name[:100]!r} is not a valid count; give names such as {', '.join(sorted(COUNTS)[:4])}, "
             "separated by commas."
         )
     return names

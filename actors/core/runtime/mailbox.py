@@ -165,7 +165,7 @@ class Mailbox:
     def _full(self) -> Overloaded:
         self.refused += 1
         return Overloaded(
-            f"The {self.ref.kind} has {self.depth} messages waiting, which is its bound. Try again in a second.",
+            f"The {self.ref.kind} has {self.depth} messages waiting, which is its limit. Try again in a second.",
             reason=FULL,
         )
 

@@ -80,7 +80,7 @@ class Registry:
                 self.mailboxes[ref] = mailbox
         if len(self.mailboxes) >= self._limits.actors_active_max:
             raise Overloaded(
-                f"{self._limits.actors_active_max} actors are active, which is the bound of this server.",
+                f"{self._limits.actors_active_max} actors are active, which is the limit of this server.",
                 retry_after_s=self._limits.actor_sweep_s,
             )
 

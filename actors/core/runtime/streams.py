@@ -50,7 +50,7 @@ class Streams:
             most = limits.application_streams_max
             if sum(map(len, mailbox.subscribers.values())) >= most:
                 raise Overloaded(
-                    f"{most} streams of this application are open, which is the bound. Close one of them first."
+                    f"{most} streams of this application are open, which is the limit. Close one of them first."
                 )
             length_max = limits.application_stream_buffer_length_max
             bytes_max = limits.application_stream_buffer_bytes_max

@@ -191,7 +191,7 @@ class System:
         if self.journal.pending_batches >= self.limits.waiting_writes_max:
             self._turns.refused += 1
             raise Overloaded(
-                f"{self.limits.waiting_writes_max} writes wait to be stored, which is the bound. "
+                f"{self.limits.waiting_writes_max} writes wait to be stored, which is the limit. "
                 "Try again in a second.",
                 reason=WRITES_WAIT,
             )

@@ -41,7 +41,7 @@ MAILS: Final = Use("mails", 16)
 RESULTS: Final = Use("pieces of results", 8)
 """A thread waits for the disk."""
 SHORT: Final = Use("checks and conversions", 4)
-"""What computes for some milliseconds: contexts of TLS, certificates, answers that are compressed, signed log-ins. The
+"""What computes for some milliseconds: contexts of TLS, certificates, answers that are compressed, signed logins. The
 check of a large RSA key takes up to half a second."""
 NEW_KEYS: Final = Use("new private keys", 1)
 """A tenth of a second, at times a second."""

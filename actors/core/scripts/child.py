@@ -88,7 +88,7 @@ class Sandbox:
         except MemoryError:
             return _failure("InternalError", "out of memory")
         except UnicodeDecodeError:
-            return _failure(TYPE_ERROR, "The result has text that is no Unicode.")
+            return _failure(TYPE_ERROR, "The result has text that is not valid Unicode.")
         if outcome.startswith(b'{"error"'):
             return outcome
         if len(outcome) - len('{"value":}') > self._bounds.payload_bytes_max:

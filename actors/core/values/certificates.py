@@ -49,7 +49,7 @@ def read_certificates(text: str, *, field: str) -> tuple[str, Certificates]:
     found = []
     for position, block in enumerate(blocks, 1):
         if block[1] != "CERTIFICATE":
-            raise Invalid(f"{field}: block {position} is no certificate; give certificates only.")
+            raise Invalid(f"{field}: block {position} is not a certificate; give certificates only.")
         found.append(_read(block[0], f"{field}: block {position}"))
     return "\n".join(block[0] for block in blocks) if rest.strip() else text, found
 
@@ -116,7 +116,7 @@ def check_authorities(certificates: Certificates, *, field: str) -> None:
     seen = set()
     for position, certificate in enumerate(certificates, 1):
         if certificate in seen:
-            raise Invalid(f"{field}: block {position} is there twice; give each certificate once.")
+            raise Invalid(f"{field}: block {position} appears twice; give each certificate once.")
         seen.add(certificate)
         if not _is_authority(certificate):
             raise Invalid(

@@ -158,7 +158,7 @@ class EventLog(Actor):
         filter = event_filter(self.ref.id, choice)
         ids = await self.system.read(partial(matching, application=self.ref.id, choice=choice, most=most + 1))
         if len(ids) > most:
-            raise ChangeTooLarge(f"More than {most} events match, which is the bound of one change.")
+            raise ChangeTooLarge(f"More than {most} events match, which is the limit of one change.")
         return list(self._still_matching(ids, filter))
 
     def _still_matching(self, ids: Iterable[bytes], filter: EventFilter) -> Iterator[tuple[bytes, Doc]]:

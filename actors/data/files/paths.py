@@ -44,7 +44,7 @@ def _check_name(name: str, field: str) -> None:
     if not name:
         raise Invalid(f"{field}: has two slashes in a row; give a name between them, or one slash.")
     if name in (".", ".."):
-        raise Invalid(f"{field}: {name!r} is no name; give the whole path, such as /photos/2024.")
+        raise Invalid(f"{field}: {name!r} is not a valid name; give the whole path, such as /photos/2024.")
     if len(name) > NAME_CHARS_MAX:
         raise Invalid(f"{field}: a name has {len(name)} characters; at most {NAME_CHARS_MAX} are allowed.")
     if any(unicodedata.category(character) in _INVISIBLE for character in name):

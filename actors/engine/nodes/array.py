@@ -155,7 +155,9 @@ def _rule(config: Config) -> _Rule:
     name = text_of(config, "type")
     kind = _OPERATIONS.get(name)
     if kind is None:
-        raise Unusable(f"config.rules: {name!r} is no operation; give one of {', '.join(_OPERATIONS)}.")
+        raise Unusable(
+            f"config.rules: {name!r} is not a valid operation; give one of {', '.join(_OPERATIONS)}."
+        )
     output = None
     if kind.output:
         output = (needed_path if kind.output == "needed" else path_of)(config, "outputPath")

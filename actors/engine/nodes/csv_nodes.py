@@ -116,7 +116,7 @@ def _rows(text: str, form: _Form) -> list[dict[str, str]]:
             if not len(rows) % ROWS_BETWEEN_LOOKS:
                 give_up_if_cancelled()
     except csv.Error as error:
-        raise _CannotConvert(f"The text is no CSV at {fault(error, begun, reader.line_num)}") from None
+        raise _CannotConvert(f"The text is not valid CSV at {fault(error, begun, reader.line_num)}") from None
     return rows
 
 

@@ -78,7 +78,7 @@ def _execute(config: Config) -> NodeStep:
                 f"config.customNodeId: this application has no custom node {id.hex()}{where}.",
             )
         if not isinstance(visit.payload, dict):
-            raise refused("The payload is no object, so a custom node cannot be run with it.")
+            raise refused("The payload is not an object, so a custom node cannot be run with it.")
         return run(visit, found)
 
     return step

@@ -87,7 +87,7 @@ def _date(config: Config, path_name: str, format_name: str) -> _ReadDate:
             except EvaluationError as error:
                 raise refused(f"config.{format_name}: {error}") from None
         if date is None:
-            what = f"no date in the format {shortened(written)}" if written else "no date"
+            what = f"not a valid date in the format {shortened(written)}" if written else "not a valid date"
             raise refused(f"config.{path_name}: leads to {shortened(value)}, which is {what}.")
         return date
 

@@ -69,7 +69,7 @@ def prepare(config: Config) -> NodeStep:
         for name in undeclared[:NAMES_NOTED_MAX]:
             visit.note(f"{name}: the device declares no such attribute, so its values are ignored.")
         for name in empty[:NAMES_NOTED_MAX]:
-            visit.note(f"{name}: is null, which is no value, so it is not reported.")
+            visit.note(f"{name}: is null, which is not a value, so it is not reported.")
         return {"success": True}
 
     return lambda visit: with_error(visit, result, send(visit))

@@ -3,13 +3,13 @@
 What ExperienceUserAuthNode checks follows from the fields that are set: `emailTemplate` and `passwordTemplate`, or
 `tokenTemplate`, or both. With both a token that is not valid counts as none, and then address and password decide;
 beside a valid token the address and the password must fit as far as they are given. Output 1 follows a success,
-output 0 a failure, which leaves the payload as it is. A success with the password counts as a log-in. A valid token is
+output 0 a failure, which leaves the payload as it is. A success with the password counts as a login. A valid token is
 the token of the result, unless `invalidateExistingTokens` has ended it: then there is a new one.
 
-Guessing is throttled as for log-ins to the API, by user and by the address of who waits for the reply of the run: over
+Guessing is throttled as for logins to the API, by user and by the address of who waits for the reply of the run: over
 the limit no password is compared, the run ends with an error, and who waits gets 429.
 
-ExperienceUserTokenNode makes a token without a check, null for a user that does not exist. It counts as a log-in if
+ExperienceUserTokenNode makes a token without a check, null for a user that does not exist. It counts as a login if
 `treatAsLogin` is set. The life of a token, `ttlTemplate`, is in milliseconds.
 """
 

@@ -79,7 +79,7 @@ def _hash(name: str, key: bytes, content: bytes) -> bytes:
 
 
 def _no_such_hash(name: str) -> NodeError:
-    return refused(f"config.algorithmTemplate: {shortened(name)} is no hash that this server has.")
+    return refused(f"config.algorithmTemplate: {shortened(name)} is not a hash that this server has.")
 
 
 def _bytes_reader(

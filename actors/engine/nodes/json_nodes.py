@@ -27,8 +27,10 @@ def _decode(config: dict[str, Any]) -> NodeStep:
             value = computed(json_value, text)
         except (msgspec.DecodeError, RecursionError) as error:
             if problem_path is None:
-                raise refused(f"config.source: the text is no JSON: {error}.") from None
-            visit.put(problem_path, {"name": "ValidationError", "message": f"The text is no JSON: {error}."})
+                raise refused(f"config.source: the text is not valid JSON: {error}.") from None
+            visit.put(
+                problem_path, {"name": "ValidationError", "message": f"The text is not valid JSON: {error}."}
+            )
             return 0
         visit.put(destination, value)
         return 0

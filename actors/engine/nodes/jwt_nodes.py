@@ -230,7 +230,7 @@ def _check(token: str, by: _Signer, now: _Now) -> None:
         claims = {}
     for name in ("exp", "nbf"):
         if name in claims and not _is_number(claims[name]):
-            raise _Invalid(f"{name} of the token is no number.")
+            raise _Invalid(f"{name} of the token is not a number.")
     if claims.get("nbf", now) > now:
         raise _Invalid("The token is not valid yet.", "NotBeforeError")
     if claims.get("exp", now + 1) <= now:

@@ -90,7 +90,9 @@ def _operation(config: Config) -> _Operation:
     name = text_of(config, "type")
     kind = _KINDS.get(name)
     if kind is None:
-        raise Unusable(f"config.operations: {name!r} is no operation; give one of {', '.join(_KINDS)}.")
+        raise Unusable(
+            f"config.operations: {name!r} is not a valid operation; give one of {', '.join(_KINDS)}."
+        )
     template = needed_template(config, "inputTemplate") if kind.input is not None else None
     return _Operation(name, kind, template, path_of(config, "outputPath"))
 
@@ -130,7 +132,9 @@ def _from_pairs(source: list[Any], _: Any) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for place, pair in enumerate(source):
         if not isinstance(pair, list) or len(pair) != 2:
-            raise refused(f"config.operations: item {place} of the source is no pair of a key and a value.")
+            raise refused(
+                f"config.operations: item {place} of the source is not a pair of a key and a value."
+            )
         made[to_text(pair[0])] = pair[1]
     return made
 

@@ -46,7 +46,7 @@ def prepare(config: Config) -> NodeStep:
         value = source.get(visit.payload)
         date = parse_date(value)
         if date is None:
-            raise refused(f"config.sourcePath: leads to {shortened(value)}, which is no date.")
+            raise refused(f"config.sourcePath: leads to {shortened(value)}, which is not a valid date.")
         try:
             at = date.astimezone(zone_of(zone(visit) or "UTC"))
         except EvaluationError as error:

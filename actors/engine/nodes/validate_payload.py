@@ -111,7 +111,7 @@ def _decoded(text: str, kind: type[Exception]) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
-        message = f"config.schema: is no JSON: {error}."
+        message = f"config.schema: is not valid JSON: {error}."
         raise Unusable(message) if kind is Unusable else NodeError("InvalidJsonTemplate", message) from None
 
 

@@ -174,7 +174,7 @@ def _columns(header: list[str], body: BulkCreate) -> list[str | None]:
             raise Invalid(f"csv: the column {column[:255]!r} stands in the header twice.")
         if column not in roles and not _KEY.match(column):
             raise Invalid(
-                f"csv: the column {column[:255]!r} is no key of a tag (1 to 255 letters, digits, _ and -); "
+                f"csv: the column {column[:255]!r} is not a valid key of a tag (1 to 255 letters, digits, _ and -); "
                 "rename it, or name it in nameColumn, descriptionColumn, gatewayIdColumn or parentIdColumn."
             )
     return [roles.get(column) for column in header]
@@ -188,5 +188,5 @@ def _short(column: str, text: str, chars_max: int) -> str:
 
 def _id(column: str, text: str) -> str:
     if not _ID.match(text):
-        raise Invalid(f"{column}: {text[:100]!r} is no id; give 24 hexadecimal digits.")
+        raise Invalid(f"{column}: {text[:100]!r} is not a valid id; give 24 hexadecimal digits.")
     return text

@@ -102,7 +102,7 @@ class User(RecordOwner):
         return self._new_session()
 
     def on_end_login(self, message: EndLogin) -> None:
-        """End one log-in, with the tokens that were renewed from its first one."""
+        """End one login, with the tokens that were renewed from its first one."""
         with self._own_record(ENDED_LOGINS) as doc:
             ended_logins.end(doc, message, self.system.clock.wall_ms(), self.system.limits.ended_logins_max)
         self.after_commit(partial(self.system.revocations.revoke, self.ref.id))
@@ -200,12 +200,12 @@ class User(RecordOwner):
         return self._new_session()
 
     def on_connect_codehost(self, message: ConnectCodehost) -> None:
-        """Permit log-ins by the code host. Raises `Unauthorized` if it knows the user by another address."""
+        """Permit logins by the code host. Raises `Unauthorized` if it knows the user by another address."""
         self._check_known(message.emails)
         self.change({"codehostConnected": True})
 
     def on_disconnect_codehost(self, _message: DisconnectCodehost) -> None:
-        """Refuse log-ins by the code host from now on."""
+        """Refuse logins by the code host from now on."""
         self.change({"codehostConnected": False})
 
     def _check_known(self, emails: tuple[str, ...]) -> None:

@@ -1,9 +1,9 @@
-"""Log-ins to what applications offer: to their experiences, and to webhooks with a password.
+"""Logins to what applications offer: to their experiences, and to webhooks with a password.
 
-Owns that guessing is throttled as for log-ins to the API, by account and by network address, in windows of its own: who
+Owns that guessing is throttled as for logins to the API, by account and by network address, in windows of its own: who
 guesses at one application is refused there, and neither at another one nor at the API. Does not own how passwords are
 compared. What the server checks at once for one application has a bound, so its guessers do not take the place of the
-log-ins of others.
+logins of others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trunkline.limits.table import Limits
 
 
 class ApplicationLogIns:
-    """The failed log-ins to applications. A component of the system."""
+    """The failed logins to applications. A component of the system."""
 
     def __init__(self, limits: Limits, clock: Clock) -> None:
         self._throttle = LoginThrottle(limits)

@@ -35,7 +35,7 @@ from trunkline.limits.table import Limits, Rate
 from trunkline.limits.window import SlidingWindow, Verdict
 
 SERVER: Final = "this server"
-"""The share of log-ins to the API."""
+"""The share of logins to the API."""
 _DROPPED_SHARE: Final = 10
 """A full table drops a tenth of its windows at once: finding them costs a pass over the table."""
 
@@ -108,7 +108,7 @@ class LoginThrottle:
         """Check a password in the body: the attempt fails if the body raises `Unauthorized` or is cancelled.
 
         Raises `TooManyRequests` if `account` or `address` has reached its limit, `Overloaded` if too many passwords
-        of the same `share` are being checked: at `logins_checking_max` for an address with a log-in under way, at twice
+        of the same `share` are being checked: at `logins_checking_max` for an address with a login under way, at twice
         as many for another. No other attempt at `account` runs at the same time as the body.
         """
         buckets = self._buckets(self.users, account, address)
@@ -173,7 +173,7 @@ class LoginThrottle:
         most = self._limits.logins_checking_max * (1 if self._checking_of[share, place] else 2)
         if self._checking[share] >= most:
             raise Overloaded(
-                f"{self._checking[share]} log-ins are being checked, which is the bound of {share}."
+                f"{self._checking[share]} logins are being checked, which is the limit of {share}."
             )
 
     def _check(self, bucket: _Bucket, now_s: float) -> None:

@@ -119,7 +119,7 @@ class MePatch(Body, frozen=True):
 
 
 class PasswordChange(Body, frozen=True):
-    """A new password. `invalidateExistingTokens` ends all earlier log-ins and the user's API tokens."""
+    """A new password. `invalidateExistingTokens` ends all earlier logins and the user's API tokens."""
 
     password: Annotated[str, Meta(max_length=2048)]
     new_password: NewPassword
@@ -164,11 +164,11 @@ class MeView(RecordView, frozen=True, kw_only=True):
 
 
 class Session(msgspec.Struct, frozen=True):
-    """The log-in from which a user's token originates, also if the token was renewed since.
+    """The login from which a user's token originates, also if the token was renewed since.
 
-    `generation` is the number of password changes, `since_ms` the time of the log-in. A token is valid while its
+    `generation` is the number of password changes, `since_ms` the time of the login. A token is valid while its
     generation is the user's, its session did not begin before the user's token cutoff, and the user has not ended it.
-    `id` is random, and empty for the session of an API token, which no log-out ends.
+    `id` is random, and empty for the session of an API token, which no logout ends.
     """
 
     generation: int
@@ -208,7 +208,7 @@ class ChangePassword(Message, frozen=True):
 
 
 class VerifyCredentials(Message, frozen=True):
-    """Verify a password and a code, as a log-in does. Raises `Unauthorized` if one of them is wrong."""
+    """Verify a password and a code, as a login does. Raises `Unauthorized` if one of them is wrong."""
 
     password: str
     two_factor_code: str | UnsetType = UNSET

@@ -1,7 +1,7 @@
-"""Passwords: hashed with Argon2id in a worker thread, so that a log-in does not block the event loop.
+"""Passwords: hashed with Argon2id in a worker thread, so that a login does not block the event loop.
 
 A hash takes a core for 50 ms, so those who want one take turns: the address that logs in to the API (`asks_from`), else
-the owner who is charged for the work. So many log-ins from one address delay that of another by one hash.
+the owner who is charged for the work. So many logins from one address delay that of another by one hash.
 
 Argon2 computes in four threads of its own for each hash, which would take their part of all cores from the event loop;
 so it is called at low priority, which its threads inherit.
@@ -29,7 +29,7 @@ _hasher = argon2.PasswordHasher()
 asks_from: ContextVar[str | None] = ContextVar("asks_from", default=None)
 """The address from which the task checks a password for somebody whom nobody knows yet."""
 _WAITING_MAX: Final = 1_024
-"""Hashes that wait for a thread. Log-ins have a lower bound (`logins_checking_max`)."""
+"""Hashes that wait for a thread. Logins have a lower bound (`logins_checking_max`)."""
 
 
 class _Turns:

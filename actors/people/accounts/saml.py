@@ -1,4 +1,4 @@
-"""SAML 2.0, as far as a log-in needs it: the request to an identity provider, and its answer.
+"""SAML 2.0, as far as a login needs it: the request to an identity provider, and its answer.
 
 Owns what an answer must contain to be accepted. The signature is verified by SignXML, which returns what was signed;
 everything is read from that alone. Answers in which it could be unclear what was signed are refused before: with a DTD,
@@ -68,7 +68,7 @@ class Assertion(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partners:
-    """The two sides of a log-in at one moment: the identity provider of a domain, and this server."""
+    """The two sides of a login at one moment: the identity provider of a domain, and this server."""
 
     domain: str
     sso: SsoDomain
@@ -293,7 +293,7 @@ def _check_time(element: Element, name: str, partners: Partners) -> int | None:
     try:
         bound_ms = parse_iso(text, field=name)
     except TimestampError:
-        raise Unauthorized(f"SAMLResponse: {name} is no time.") from None
+        raise Unauthorized(f"SAMLResponse: {name} is not a valid time.") from None
     skew_ms, now_ms = partners.limits.sso_clock_skew_s * 1000, partners.now_ms
     if name == "NotBefore":
         if now_ms < bound_ms - skew_ms:

@@ -28,7 +28,7 @@ def is_valid(snapshot: Snapshot, user: bytes, doc: Doc, session: Session) -> boo
 def session_of(claims: Mapping[str, Any], user: Doc, *, is_api_token: bool) -> Session:
     """Return the session of a user's token. Without a session in its claims, it began when the token was issued.
 
-    Tokens of log-ins of earlier versions have no id; it is made of the generation and the beginning.
+    Tokens of logins of earlier versions have no id; it is made of the generation and the beginning.
     """
     since_ms = claims.get("auth", round(claims["iat"] * 1000))
     generation = claims.get("gen", token_generation(user))

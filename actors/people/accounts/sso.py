@@ -62,7 +62,7 @@ class CodehostToken(Body, frozen=True):
 
 
 class CodehostLogin(CodehostToken, frozen=True):
-    """A log-in with a token of the code host."""
+    """A login with a token of the code host."""
 
     requested_scopes: Scopes | UnsetType = UNSET
     token_ttl: Annotated[int, Meta(ge=0)] | UnsetType = msgspec.field(default=UNSET, name="tokenTTL")
@@ -81,13 +81,13 @@ class BeginSession(Message, frozen=True):
 
 
 class ConnectCodehost(Message, frozen=True):
-    """Permit log-ins by the code host, which knows the user by one of these addresses."""
+    """Permit logins by the code host, which knows the user by one of these addresses."""
 
     emails: tuple[str, ...]
 
 
 class DisconnectCodehost(Message, frozen=True):
-    """Refuse log-ins by the code host from now on."""
+    """Refuse logins by the code host from now on."""
 
 
 class SingleSignOn:
@@ -109,7 +109,7 @@ class SingleSignOn:
         }
 
     def partners(self, domain: str, base_url: str, now_ms: int) -> Partners | None:
-        """The sides of a log-in from this domain; None if it has no single sign-on."""
+        """The sides of a login from this domain; None if it has no single sign-on."""
         domain = domain.lower()
         found = self._domains.get(domain)
         if found is None:

@@ -4,7 +4,7 @@ Owns the record with the secret of a user, and its rules. The secret is encrypte
 recovery codes are random enough (80 bits) to be kept as SHA-256. No code is accepted twice, also after a restart and
 with a clock that was set back: the record notes used codes in the batch of the call that they permit.
 
-Does not own the password, which is verified first, nor the throttle of wrong codes, which is that of log-ins.
+Does not own the password, which is verified first, nor the throttle of wrong codes, which is that of logins.
 """
 
 from __future__ import annotations

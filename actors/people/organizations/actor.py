@@ -284,7 +284,7 @@ def roles_of(body: msgspec.Struct) -> Doc:
         for each in named.get(field, ()):
             id = each["resourceId"] = each["resourceId"].lower()
             if id in seen:
-                raise Invalid(f"{field}: {id} stands in the list twice; name each resource once.")
+                raise Invalid(f"{field}: {id} appears twice in the list; name each resource once.")
             seen.add(id)
     return named
 

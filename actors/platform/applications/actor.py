@@ -182,7 +182,7 @@ class Application(RecordOwner, JobOwner):
         seen = [item["key"] for item in named.get("globals") or ()]
         for key in seen:
             if seen.count(key) > 1:
-                raise Invalid(f"globals: the key {key} stands in the list twice.")
+                raise Invalid(f"globals: the key {key} appears twice in the list.")
         for position, item in enumerate(named.get("globals") or ()):
             check_global(item["json"], f"globals[{position}]")
         if "endpointSlug" in named:

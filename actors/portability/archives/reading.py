@@ -94,7 +94,7 @@ def _read(entry: Entry, file: Path, start_ms: int, end_ms: int) -> Iterator[dict
 def _archives(folder: Path) -> list[Path]:
     """The archives in a folder: it may be one, and have others in it."""
     if not folder.is_dir():
-        raise Invalid(f"{folder}: is no folder; name one with an archive.")
+        raise Invalid(f"{folder}: is not a folder; name one with an archive.")
     found: list[Path] = []
     waiting = [folder]
     while waiting:

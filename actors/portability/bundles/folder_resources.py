@@ -72,7 +72,7 @@ class Resources:
     def add(self, type: str, path: str, doc: Any) -> None:
         """Add a resource of the file `path`. Raises `Invalid`."""
         if not isinstance(doc, dict):
-            raise Invalid(f"{path}: resources: has something that is no object.")
+            raise Invalid(f"{path}: resources: has something that is not an object.")
         name = TYPES[type]
         if name in ("Flow", "FlowVersion", "ExperienceFlowVersion"):
             self._flow(name, path, doc)

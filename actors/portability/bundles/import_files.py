@@ -68,7 +68,7 @@ class BundleUpload:
         self.size_bytes += len(piece)
         most = self._system.limits.bundle_bytes_max
         if self.size_bytes > most:
-            raise PayloadTooLarge(f"importBundle: has more than {most} bytes, which is the bound.")
+            raise PayloadTooLarge(f"importBundle: has more than {most} bytes, which is the limit.")
         if self.size_bytes > self._room:
             raise StorageFull(
                 "The results of jobs leave no room for this bundle; try again when some have expired."

@@ -228,7 +228,7 @@ class Plan:
             return False
         if len(self._ids) >= self._limits.bundle_records_max:
             raise PayloadTooLarge(
-                f"importBundle: has more than {self._limits.bundle_records_max} resources, which is the bound."
+                f"importBundle: has more than {self._limits.bundle_records_max} resources, which is the limit."
             )
         self._ids[id] = len(self._ids)
         return True
@@ -240,7 +240,7 @@ class Plan:
                 for _ in self.source.lines(name):
                     self.counts[ROWS] += 1
                     if self.counts[ROWS] > most:
-                        raise PayloadTooLarge(f"importBundle: has more than {most} rows, which is the bound.")
+                        raise PayloadTooLarge(f"importBundle: has more than {most} rows, which is the limit.")
 
     def _check_entries(self) -> None:
         """Refuse contents that belong to no resource."""

@@ -83,13 +83,13 @@ class ZipReader:
                     piece = inflater.decompress(pending, _PIECE_BYTES)
                 except zlib.error:
                     raise Invalid(
-                        f"importBundle: {name} is not packed as it says; make the zip anew."
+                        f"importBundle: {name} is not packed as it says; create the zip again."
                     ) from None
                 pending = inflater.unconsumed_tail
             made += len(piece)
             if made > entry.size_bytes:
                 raise Invalid(
-                    f"importBundle: {name} has more bytes than the directory says; make the zip anew."
+                    f"importBundle: {name} has more bytes than the directory says; create the zip again."
                 )
             crc = zlib.crc32(piece, crc)
             if piece:
@@ -98,7 +98,7 @@ class ZipReader:
                 held = piece
             if inflater is not None and inflater.eof:
                 if pending or left or inflater.unused_data:
-                    raise Invalid(f"importBundle: {name} has bytes behind its end; make the zip anew.")
+                    raise Invalid(f"importBundle: {name} has bytes behind its end; create the zip again.")
                 break
             if not pending and not left and not piece:
                 break
@@ -151,7 +151,7 @@ class ZipReader:
             raise Invalid("importBundle: is not a zip file; give the zip that an export made.")
         _, disk, first, here, count, size, start, comment = _END.unpack_from(tail, at)
         if at + _END.size + comment != len(tail):
-            raise Invalid("importBundle: has bytes behind the end of the zip; make the zip anew.")
+            raise Invalid("importBundle: has bytes behind the end of the zip; create the zip again.")
         end = file_bytes - tail_bytes + at
         if 0xFFFF in (count, here, disk) or _IN_EXTRA in (size, start):
             disk, first, here, count, size, start, end = self._end64(end)
@@ -159,12 +159,12 @@ class ZipReader:
             raise Invalid("importBundle: is one part of several; give a zip of one file.")
         if start + size != end:
             raise Invalid(
-                "importBundle: the directory of the zip is not where its end says; make the zip anew."
+                "importBundle: the directory of the zip is not where its end says; create the zip again."
             )
         return count, size, start
 
     def _end64(self, end: int) -> tuple[int, int, int, int, int, int, int]:
-        wrong = Invalid("importBundle: the end of the zip is damaged; make the zip anew.")
+        wrong = Invalid("importBundle: the end of the zip is damaged; create the zip again.")
         if end < _END64_LOCATOR.size + _END64.size:
             raise wrong
         self._file.seek(end - _END64_LOCATOR.size)
@@ -181,7 +181,7 @@ class ZipReader:
 
     def _entry(self, left: int) -> tuple[Entry, str, int]:
         """The next entry of the directory, its name, and its bytes in the directory."""
-        wrong = Invalid("importBundle: the directory of the zip is damaged; make the zip anew.")
+        wrong = Invalid("importBundle: the directory of the zip is damaged; create the zip again.")
         if left < _ENTRY.size:
             raise wrong
         fields = _ENTRY.unpack(_exactly(self._file, _ENTRY.size))
@@ -198,7 +198,7 @@ class ZipReader:
             raise Invalid(f"importBundle: the entry {shown!r} is encrypted; give a zip without a password.")
         if method not in (_STORED, _DEFLATED):
             raise Invalid(
-                f"importBundle: the entry {shown!r} is packed by a method other than deflate; make the zip anew."
+                f"importBundle: the entry {shown!r} is packed by a method other than deflate; create the zip again."
             )
         if (attributes >> 16) & _FORMAT_OF_FILE == _LINK:
             raise Invalid(f"importBundle: the entry {shown!r} is a link; a bundle has only files.")
@@ -213,7 +213,7 @@ class ZipReader:
 
     def _check_ratio(self, name: str, entry: Entry) -> None:
         if not entry.packed and entry.packed_bytes != entry.size_bytes:
-            raise Invalid(f"importBundle: {name} has two sizes; make the zip anew.")
+            raise Invalid(f"importBundle: {name} has two sizes; create the zip again.")
         most = self._limits.bundle_unpacked_times
         if entry.size_bytes > max(_RATIO_FREE_BYTES, most * entry.packed_bytes):
             raise PayloadTooLarge(
@@ -262,7 +262,7 @@ def _check_overlap(entries: dict[str, Entry], directory: int) -> None:
     end = 0
     for entry in sorted(entries.values(), key=lambda entry: entry.offset):
         if entry.offset < end:
-            raise Invalid("importBundle: entries of the zip overlap; make the zip anew.")
+            raise Invalid("importBundle: entries of the zip overlap; create the zip again.")
         end = entry.offset + _LOCAL.size + entry.packed_bytes
     if end > directory:
-        raise Invalid("importBundle: an entry of the zip reaches into the directory; make the zip anew.")
+        raise Invalid("importBundle: an entry of the zip reaches into the directory; create the zip again.")

@@ -169,14 +169,14 @@ def load_catalogue(own: str | None, limits: Limits) -> Catalogue:
                 raise _Problem(
                     f"has the id {template.id}, which another one has"
                     if template.id in templates
-                    else f"is the one after {limits.templates_max}, which is the bound"
+                    else f"is the one after {limits.templates_max}, which is the limit"
                 )
             templates[template.id] = template
             readme = file.with_suffix(".md")
             readmes[template.id] = _text(readme, limits).decode() if readme.exists() else ""
         catalogue = Catalogue(templates, readmes, categories)
         if len(catalogue.unique_keywords) > limits.template_keywords_max:
-            raise _Problem(f"brings more than {limits.template_keywords_max} keywords, which is the bound")
+            raise _Problem(f"brings more than {limits.template_keywords_max} keywords, which is the limit")
     except (_Problem, OSError, UnicodeDecodeError, msgspec.MsgspecError, Invalid) as problem:
         raise SettingsError(
             "templates_dir",
@@ -220,7 +220,7 @@ def _check_categories(categories: Sequence[Category]) -> None:
     known: set[str] = set()
     for category in categories:
         if category.id in known:
-            raise _Problem(f"the category {category.id} is there twice")
+            raise _Problem(f"the category {category.id} appears twice")
         if category.parent_id is not UNSET and category.parent_id not in known:
             raise _Problem(
                 f"the category {category.id} is below {category.parent_id}, which no category before it is"

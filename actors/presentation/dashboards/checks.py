@@ -157,7 +157,9 @@ def check_parameters(change: Change, holder: Holder) -> None:
         at = f"contextConfiguration[{position}]"
         name = parameter["name"]
         if name in names:
-            raise Invalid(f"contextConfiguration: {name} stands in the list twice; name each parameter once.")
+            raise Invalid(
+                f"contextConfiguration: {name} appears twice in the list; name each parameter once."
+            )
         names.add(name)
         if "applicationId" in parameter:
             with change.owner.system.store.snapshot() as snapshot:

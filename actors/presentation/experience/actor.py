@@ -84,7 +84,7 @@ class Experience(RecordParent):
         return bootstrap(self, message)
 
     def on_note_log_in(self, message: NoteLogIn) -> int:
-        """Store a log-in of a user; the answer is the time of a token that is valid afterwards."""
+        """Store a login of a user; the answer is the time of a token that is valid afterwards."""
         return note_log_in(self, message)
 
     def on_remove_some(self, message: RemoveSome) -> bool:

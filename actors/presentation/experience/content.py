@@ -228,7 +228,7 @@ def erase_copies(owner: Actor, version: bytes) -> None:
 def check_number(total: bytes | None, most: int, nouns: str) -> None:
     """Raise `Invalid` if a stored count has reached its bound."""
     if total is not None and decode(total).get("n", 0) >= most:
-        raise Invalid(f"The experience has {most} {nouns} already, which is the bound; delete one first.")
+        raise Invalid(f"The experience has {most} {nouns} already, which is the limit; delete one first.")
 
 
 def check_reply(owner: Actor, field: str, reply: Doc | None, version: bytes | None = None) -> None:

@@ -128,7 +128,7 @@ def _check_views(views: dict[bytes, Doc]) -> None:
         doc["layoutId"] = layout.lower()
         found = views.get(bytes.fromhex(layout))
         if doc["viewType"] != "page" or found is None or found["viewType"] != "layout":
-            raise Invalid(f"layoutId: {layout} is no layout of this version, or the view is no page.")
+            raise Invalid(f"layoutId: {layout} is not a layout of this version, or the view is not a page.")
 
 
 def _check_endpoints(owner: Actor, endpoints: dict[bytes, Doc]) -> None:

@@ -1,7 +1,7 @@
 """Which names may be domains of experiences: those that the operator lists, and never one of this server.
 
 A domain needs no proof in DNS; the list is the proof, made by somebody who may be asked. Without it no domain can be
-created, because the server cannot know by which names its API is called, and who takes such a name gets the log-ins
+created, because the server cannot know by which names its API is called, and who takes such a name gets the logins
 to it. Domains that are stored stay as they are.
 """
 

@@ -115,7 +115,7 @@ def _check(change: Change) -> None:
         most = owner.system.limits.experience_endpoints_max
         if change.old is None and len(others) >= most:
             raise Invalid(
-                f"The experience has {most} endpoints already, which is the bound; delete one first."
+                f"The experience has {most} endpoints already, which is the limit; delete one first."
             )
         tree = RouteTree((id, doc["method"], doc["route"]) for id, doc in others.items() if id != change.id)
         clash = tree.clashing(new["method"], new["route"])

@@ -158,7 +158,7 @@ def _check_parent(change: Change) -> None:
         if found is None:
             raise Invalid(f"parentId: there is no experience group {above} in this application.")
         above = found.doc.get("parentId")
-    raise Invalid(f"parentId: {parent} has {most} groups above it, which is the bound.")
+    raise Invalid(f"parentId: {parent} has {most} groups above it, which is the limit.")
 
 
 def _check_query(text: str) -> None:

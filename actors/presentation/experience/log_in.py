@@ -1,4 +1,4 @@
-"""Log-ins of the users of an experience, as they are stored: when the last one was, and which tokens have ended."""
+"""Logins of the users of an experience, as they are stored: when the last one was, and which tokens have ended."""
 
 from __future__ import annotations
 

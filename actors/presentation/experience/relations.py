@@ -58,7 +58,7 @@ def _add(change: Change, relation: Relation, id: str) -> None:
     most = owner.system.limits.experience_group_members_max
     doc = found.doc
     if len(doc[back]) >= most:
-        raise Invalid(f"{field}: the {kind.noun} {id} has {most} {back} already, which is the bound.")
+        raise Invalid(f"{field}: the {kind.noun} {id} has {most} {back} already, which is the limit.")
     _write(owner, kind, id, doc, {**doc, back: [*doc[back], change.id.hex()]})
 
 

@@ -144,7 +144,7 @@ def _component(scope: Scope, name: Any, context: Any = UNDEFINED, /, **arguments
     if view is None:
         return ""
     if rendering.depth >= rendering.depth_max:
-        raise EvaluationError(f"{view.name} lies in {rendering.depth} components, which is the bound.")
+        raise EvaluationError(f"{view.name} lies in {rendering.depth} components, which is the limit.")
     inner = Scope(run, scope.this if context is UNDEFINED else context, None)
     outer, run.arguments = (rendering.view, run.arguments), arguments
     rendering.depth += 1

@@ -79,8 +79,8 @@ def _literal(segment: str) -> str:
         raise Invalid(f"route: has an empty segment between two slashes; {_FORM}.")
     if _FORBIDDEN.search(segment):
         raise Invalid(
-            f"route: {segment[:100]!r} is no segment: a parameter is a whole segment, and spaces, braces, ? and # "
-            f"cannot be in a literal; {_FORM}."
+            f"route: {segment[:100]!r} is not a valid segment: a parameter is a whole segment, and spaces, "
+            f"braces, ? and # cannot be in a literal; {_FORM}."
         )
     return unquote(segment)
 

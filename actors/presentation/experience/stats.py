@@ -60,7 +60,7 @@ def get_stats(reading: Reading, message: GetEndpointStats) -> dict[str, list[Sta
     width = parse_duration(query.resolution, field="resolution")
     if width == 0:
         raise Invalid(
-            "resolution: 0 is no width of a bucket; give milliseconds, such as 3600000 for an hour."
+            "resolution: 0 is not a valid width of a bucket; give milliseconds, such as 3600000 for an hour."
         )
     reading.check_time(is_long=True)
     width = max(width, MINUTE_MS)

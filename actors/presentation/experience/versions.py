@@ -213,12 +213,14 @@ def _check_settings(new: Doc) -> None:
     seen = set()
     for position, item in enumerate(new["globals"]):
         if item["key"] in seen:
-            raise Invalid(f"globals: the key {item['key']} stands in the list twice.")
+            raise Invalid(f"globals: the key {item['key']} appears twice in the list.")
         seen.add(item["key"])
         check_global(item["json"], f"globals[{position}]")
     for origin in new["allowedCorsOrigins"]:
         if not _ORIGIN.fullmatch(origin):
-            raise Invalid(f"allowedCorsOrigins: {origin} is no origin; write it as https://www.example.com.")
+            raise Invalid(
+                f"allowedCorsOrigins: {origin} is not a valid origin; write it as https://www.example.com."
+            )
     for name, value in new.setdefault("responseHeaders", {}).items():
         if not HEADER_NAME.fullmatch(name):
             raise Invalid(f"responseHeaders: {name!r} is not the name of a header.")

@@ -98,7 +98,7 @@ def _check(change: Change) -> None:
             raise Invalid(f"layoutId: a {new['viewType']} has no layout; only a page has one.")
         layout = records.find(Staged(owner), VIEW, owner.ref.id, bytes.fromhex(new["layoutId"]))
         if layout is None or layout.doc["viewType"] != "layout":
-            raise Invalid(f"layoutId: {new['layoutId']} is no layout of this application.")
+            raise Invalid(f"layoutId: {new['layoutId']} is not a layout of this application.")
     new.setdefault("body", "")
     new.setdefault("viewTags", {})
     new.setdefault("headers", {})

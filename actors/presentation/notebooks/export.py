@@ -95,7 +95,7 @@ def _filled(input: Doc, context: Doc, at: str) -> Doc:
         if not (isinstance(id, str) and is_id(id)):
             field = "deviceIds" if "deviceIds" in new else "dataTableId"
             raise Invalid(
-                f"{at}.{field}: the template gives {str(id)[:60]!r}, which is no id of 24 hexadecimal digits."
+                f"{at}.{field}: the template gives {str(id)[:60]!r}, which is not a valid id of 24 hexadecimal digits."
             )
     return new
 

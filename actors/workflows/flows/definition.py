@@ -110,7 +110,7 @@ def _check_ids(nodes: list[Doc], at: str) -> None:
         return
     for position, node in enumerate(nodes):
         if counts[node.get("id")] > 1:
-            raise Invalid(f"{at}nodes[{position}].id: Node IDs must be unique; {node['id']!r} stands twice.")
+            raise Invalid(f"{at}nodes[{position}].id: Node IDs must be unique; {node['id']!r} appears twice.")
 
 
 def _check_outputs(part: Doc, known: set[str], at: str, name: str, position: int) -> None:
@@ -133,7 +133,7 @@ def _check_globals(globals: list[Doc], at: str) -> None:
     for position, each in enumerate(globals):
         place = f"{at}globals[{position}]"
         if each["key"] in seen:
-            raise Invalid(f"{place}.key: {each['key']} stands in the list twice; give each key once.")
+            raise Invalid(f"{place}.key: {each['key']} appears twice in the list; give each key once.")
         seen.add(each["key"])
         check_global(each["json"], place)
 

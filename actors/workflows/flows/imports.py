@@ -87,7 +87,7 @@ def _parent(version: FlowVersionImport, flow_ids: dict[str, str], at: str) -> by
     given = version.flow_id
     new = None if given is msgspec.UNSET else flow_ids.get(given.lower())
     if new is None:
-        shown = "is missing" if given is msgspec.UNSET else f"{given} is no workflow of this import"
+        shown = "is missing" if given is msgspec.UNSET else f"{given} is not a workflow of this import"
         raise Invalid(f"{at}flowId: {shown}; give the id of one of flows.")
     return bytes.fromhex(new)
 
@@ -115,7 +115,7 @@ def _set_default(new: NewFlow, flow: FlowImport, version_ids: dict[str, str], at
     id = version_ids.get(old.lower())
     if id is None or all(each.id.hex() != id for each in new.versions):
         raise Invalid(
-            f"{at}defaultVersionId: {old} is no version of this workflow in the import; add the version to "
+            f"{at}defaultVersionId: {old} is not a version of this workflow in the import; add the version to "
             "flowVersions, or give null for develop."
         )
     new.doc["defaultVersionId"] = id

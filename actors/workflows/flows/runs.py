@@ -98,7 +98,7 @@ def get_flow_stats(reading: Reading, message: GetFlowStats) -> Doc:
     resolution = parse_duration(query.resolution, field="resolution")
     if resolution == 0:
         raise Invalid(
-            "resolution: 0 is no width of a bucket; give milliseconds, such as 3600000 for an hour."
+            "resolution: 0 is not a valid width of a bucket; give milliseconds, such as 3600000 for an hour."
         )
     resolution = max(resolution, MINUTE_MS)
     asked, range = _asked(reading, message), _range(message)

@@ -89,7 +89,7 @@ class FlowStorage(StoredFlow):
         freed = 0 if old is None else old.size
         if old is None and self.sums["keys"] >= limits.flow_storage_entries_max:
             raise PayloadTooLarge(
-                f"The workflow has {self.sums['keys']} storage entries, which is its bound; remove some."
+                f"The workflow has {self.sums['keys']} storage entries, which is its limit; remove some."
             )
         if self.sums["bytes"] + size - freed > limits.flow_storage_bytes_max:
             raise PayloadTooLarge(
@@ -152,7 +152,7 @@ class FlowStorage(StoredFlow):
         if total > limits.flow_states_bytes_max:
             raise PayloadTooLarge(
                 f"The states of the nodes of the workflow would have {total} bytes; at most "
-                f"{limits.flow_states_bytes_max} are allowed. Clear the storage of the workflow to begin anew."
+                f"{limits.flow_states_bytes_max} are allowed. Clear the storage of the workflow to start again."
             )
         self.put(keys.FLOWS, key, raw)
         if total != self.sums["states"]:

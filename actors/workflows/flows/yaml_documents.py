@@ -74,18 +74,18 @@ def documents(name: str, raw: bytes, pause: Callable[[], None] = lambda: None) -
         place = getattr(error, "problem_mark", None)
         where = "" if place is None else f" at line {place.line + 1}"
         reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        raise Invalid(f"{name}: is no YAML{where}: {reason}.") from None
+        raise Invalid(f"{name}: is not valid YAML{where}: {reason}.") from None
 
 
 def resources_of(name: str, document: Any) -> Iterator[Doc]:
     """Yield the resources of an export. Raises `Invalid`."""
     if not isinstance(document, dict) or not isinstance(document.get("resources"), list):
-        raise Invalid(f"{name}: is no export; it has resourceType, resources and version.")
+        raise Invalid(f"{name}: is not a valid export; it has resourceType, resources and version.")
     if document.get("version") != 1:
         raise Invalid(f"{name}: version: is {document.get('version')!r}; exports are read in version 1.")
     for resource in document["resources"]:
         if not isinstance(resource, dict):
-            raise Invalid(f"{name}: resources: has something that is no object.")
+            raise Invalid(f"{name}: resources: has something that is not an object.")
         yield resource
 
 

@@ -146,7 +146,7 @@ def trigger_problems(snapshot: Snapshot) -> Iterator[str]:
             try:
                 _check_form(key, raw)
             except (ValueError, IndexError) as error:  # msgspec's errors are ValueErrors
-                yield f"{keys.TRIGGERS} {key.hex()}: the value is no trigger: {error}"
+                yield f"{keys.TRIGGERS} {key.hex()}: the value is not a valid trigger: {error}"
 
 
 def _check_form(key: bytes, raw: bytes) -> None:

@@ -69,7 +69,7 @@ export async function request(method, target, { query, body, headers, signal, to
   }
   if (answer.ok || answer.status === 304) return answer;
   const error = await errorOf(answer);
-  // A call that was sent before a new log-in says nothing about the new token.
+  // A call that was sent before a new login says nothing about the new token.
   if (answer.status === 401 && token && !proof && usedToken && usedToken === session.value?.token) endSession(`You are logged out: ${error.message}`);
   throw error;
 }
@@ -93,7 +93,7 @@ async function decoded(answer, { exact = false } = {}) {
     return text ? (exact ? parseExact : JSON.parse)(text) : null;
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, "Unreadable", "The answer of the server is cut off, or is no JSON. Try again.");
+    throw new ApiError(0, "Unreadable", "The answer of the server is cut off, or is not valid JSON. Try again.");
   }
 }
 

@@ -1,4 +1,4 @@
-// The log-in. The token is in memory and, so that a reload of the tab keeps it, in the session storage of the tab.
+// The login. The token is in memory and, so that a reload of the tab keeps it, in the session storage of the tab.
 // It is nowhere else: not in cookies, not in local storage, not in URLs.
 
 import { signal } from "./ui.js";
@@ -9,7 +9,7 @@ const REFRESH_CHECK_MS = 60_000;
 
 // {token, userId, email, expiresAt (ms)}; null when nobody is logged in.
 export const session = signal(restored());
-// Why the last log-in ended, for the log-in page.
+// Why the last login ended, for the login page.
 export const ended = signal("");
 
 function restored() {
@@ -35,7 +35,7 @@ export async function logIn(send, { email, password, twoFactorCode }) {
   keep({ token: answer.token, userId: answer.userId, email, expiresAt: Date.now() + TTL_S * 1000 });
 }
 
-// Change the password. The answer has a token of a new log-in, which replaces the one of here.
+// Change the password. The answer has a token of a new login, which replaces the one of here.
 export async function changePassword(send, body) {
   const now = session.value;
   const answer = await (await send("PATCH", "/me/changePassword", { body: { ...body, tokenTTL: TTL_S }, proof: true })).json();
@@ -48,7 +48,7 @@ export function endSession(reason) {
   keep(null);
 }
 
-// End the log-in in this tab, and on the server, so that its token is of no use to anybody.
+// End the login in this tab, and on the server, so that its token is of no use to anybody.
 export async function logOut(send, reason = "You have logged out.") {
   const now = session.value;
   if (!now) return;

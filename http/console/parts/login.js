@@ -1,4 +1,4 @@
-// The log-in: e-mail address, password, and the code of a second factor where the user has one.
+// The login: e-mail address, password, and the code of a second factor where the user has one.
 
 import { request } from "../lib/api.js";
 import { ended, logIn } from "../lib/session.js";

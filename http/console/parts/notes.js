@@ -30,7 +30,7 @@ export async function noted(promise, text) {
 const close = (id) => (notes.value = notes.value.filter((each) => each.id !== id));
 
 export function Notes() {
-  // They are not for who logs in next; nor are those that come when the log-in has ended.
+  // They are not for who logs in next; nor are those that come when the login has ended.
   useLayoutEffect(() => {
     shown = true;
     return () => {

@@ -1,4 +1,4 @@
-// The account of the user: the profile, the log-in, API tokens, and the end of the account.
+// The account of the user: the profile, the login, API tokens, and the end of the account.
 
 import { get } from "../lib/api.js";
 import { useData } from "../lib/hooks.js";
@@ -10,7 +10,7 @@ import { Profile } from "./account/profile.js";
 import { Security } from "./account/security.js";
 import { Tokens } from "./account/tokens.js";
 
-const TABS = [["profile", "Profile", Profile], ["security", "Log-in", Security], ["tokens", "API tokens", Tokens], ["delete", "Delete", Deletion]];
+const TABS = [["profile", "Profile", Profile], ["security", "Login", Security], ["tokens", "API tokens", Tokens], ["delete", "Delete", Deletion]];
 
 export function Account({ tab = "profile" }) {
   const data = useData((signal) => get("/me", { summaryInclude: "appCount,orgCount,apiTokenCount" }, { signal }), []);

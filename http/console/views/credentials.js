@@ -1,4 +1,4 @@
-// Credentials: log-ins to other services, which workflows and integrations use by name. Secrets are never shown.
+// Credentials: logins to other services, which workflows and integrations use by name. Secrets are never shown.
 
 import { get, path } from "../lib/api.js";
 import { useData } from "../lib/hooks.js";
@@ -19,7 +19,7 @@ export function Credentials({ app }) {
   ];
   return html`<${RecordList}
     title="Credentials" noun="credential" source=${path("applications", app, "credentials")}
-    lead="A credential is a log-in to another service. Workflows and integrations use it by its name, without its secret."
+    lead="A credential is a login to another service. Workflows and integrations use it by its name, without its secret."
     columns=${[
       { label: "Name", sort: "name", render: (row) => row.name },
       { label: "Type", sort: "type", render: (row) => types?.find(([type]) => type === row.type)?.[1] || row.type },

@@ -16,7 +16,7 @@ import { Uploads } from "./files/uploads.js";
 
 const LEADS = {
   private: "Files that are read by links that expire, and by those who may read the application.",
-  public: "Files with an address that anybody may read, without a log-in.",
+  public: "Files with an address that anybody may read, without a login.",
 };
 const DELETING_MS = 1000;
 

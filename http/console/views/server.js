@@ -119,7 +119,7 @@ function Process({ after }) {
     ["Open files", count(total(after, "process_open_fds"))],
     ["Connections refused", count(total(after, "trunkline_connections_refused_total"))],
     ["Slow streams closed", count(total(after, "trunkline_slow_consumers_closed_total"))],
-    ["Log-ins failed", count(total(after, "trunkline_logins_failed_total"))],
+    ["Logins failed", count(total(after, "trunkline_logins_failed_total"))],
     ["Longest pause of the garbage collector", duration(total(after, "trunkline_gc_pause_longest_seconds") * 1000)],
   ].filter(Boolean)} /></${Card}>`;
 }

@@ -27,7 +27,7 @@ const TABS = {
 const NAMES = ["name", "description", "endpointSlug", "endpointDefaultCors", "expUserTokenCutoff"];
 const MORE = {
   endpointDefaultCors: { label: "Endpoints answer pages of other origins", hint: undefined },
-  expUserTokenCutoff: { label: "End log-ins of experience users before", type: "time" },
+  expUserTokenCutoff: { label: "End logins of experience users before", type: "time" },
 };
 
 export function Settings({ app, tab = "general" }) {

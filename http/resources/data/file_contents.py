@@ -53,7 +53,7 @@ async def receive_content(call: Call, tree: TreeName) -> None:
     await call.service.read_message(GetFile(tree=tree, application=application, file=id))
     part = await form.expect_file(tree)
     for name in form.fields:
-        raise Invalid(f"{name[:100]}: is no field of this form; send only {tree}.")
+        raise Invalid(f"{name[:100]}: is not a field of this form; send only {tree}.")
     system.check_load()
     with system.component(Uploads).slot(application):
         reserve = ReserveContent(tree=tree, file=id, if_match=call.if_match)

@@ -181,7 +181,7 @@ def _check_operation(operation: Operation) -> None:
     type, field = _VALUES[target]
     if type is Tag:
         if not isinstance(operation.value, Tag):
-            raise Invalid("value: is no tag; give an object with key and value.")
+            raise Invalid("value: is not a valid tag; give an object with key and value.")
         return
     given = {field: msgspec.to_builtins(operation.value)}
     try:

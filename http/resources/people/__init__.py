@@ -1,1 +1,1 @@
-"""Routes of users, log-ins, organizations and audit logs."""
+"""Routes of users, logins, organizations and audit logs."""

@@ -73,7 +73,7 @@ async def delete_me(call: Call) -> Response:
 
 
 async def enable_two_factor(call: Call) -> Response:
-    """Require a code at each log-in from now on. The response shows the recovery codes, once.
+    """Require a code at each login from now on. The response shows the recovery codes, once.
 
     Wrong credentials count as a failed login.
     """

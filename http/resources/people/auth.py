@@ -126,7 +126,7 @@ async def _admitted(call: Call, body: DeviceCredentials, device: bytes) -> tuple
 
 
 def wanted_token(call: Call) -> tuple[frozenset[str], float | None]:
-    """The scopes and the lifetime in seconds of the user's token that the body of a log-in asks for."""
+    """The scopes and the lifetime in seconds of the user's token that the body of a login asks for."""
     service, body = call.service, call.body
     scopes = frozenset({"all.User"})
     if body.requested_scopes is not UNSET:
@@ -135,7 +135,7 @@ def wanted_token(call: Call) -> tuple[frozenset[str], float | None]:
 
 
 def noted(handler: Handler) -> Handler:
-    """The handler of a log-in, with failures in the log."""
+    """The handler of a login, with failures in the log."""
 
     async def noting(call: Call) -> Response:
         try:
@@ -170,11 +170,11 @@ async def refresh_token(call: Call) -> Response:
 
 
 async def log_out(call: Call) -> Response:
-    """End the log-in of the token of the call: this token, and all that were renewed from the same log-in."""
+    """End the login of the token of the call: this token, and all that were renewed from the same login."""
     service, principal = call.service, call.principal
     if principal.token_id is not None:
         raise Invalid(
-            f"An API token belongs to no log-in; delete it with `DELETE /me/tokens/{principal.token_id.hex()}`."
+            f"An API token belongs to no login; delete it with `DELETE /me/tokens/{principal.token_id.hex()}`."
         )
     assert principal.session is not None
     await service.system.ask(service.ref(call), EndLogin(session=principal.session, ttl_s=principal.ttl_s))
@@ -242,7 +242,7 @@ ROUTES = (
         method="POST",
         path=ME_PATH + "/logout",
         operation="me.logout",
-        summary="Log out: end the log-in of the token",
+        summary="Log out: end the login of the token",
         to=USER_ACTOR,
         access="read",
         area="user",

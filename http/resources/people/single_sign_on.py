@@ -1,4 +1,4 @@
-"""Log-ins at another place: single sign-on by SAML 2.0 for configured domains, and a code host."""
+"""Logins at another place: single sign-on by SAML 2.0 for configured domains, and a code host."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def authenticate_user_codehost(call: Call) -> Response:
 
 
 async def connect_codehost(call: Call) -> Response:
-    """Permit log-ins by the code host, which must know the user by the user's verified e-mail address."""
+    """Permit logins by the code host, which must know the user by the user's verified e-mail address."""
     service = call.service
     async with _attempt(call):
         emails = await service.system.component(SingleSignOn).codehost_emails(call.body.access_token)
@@ -109,7 +109,7 @@ async def _begin_session(
     return user_token(call, found[0], session, *wanted)
 
 
-_REFUSED = {401: "The log-in at the other place is not accepted", 429: "Too many failed logins"}
+_REFUSED = {401: "The login at the other place is not accepted", 429: "Too many failed logins"}
 _UNREACHED = {503: "The code host cannot be asked"}
 
 ROUTES = (
@@ -153,7 +153,7 @@ ROUTES = (
         method="PATCH",
         path=ME_PATH + "/connectCodehost",
         operation="me.connectCodehost",
-        summary="Permit log-ins by the code host",
+        summary="Permit logins by the code host",
         body=CodehostToken,
         query=MeChoice,
         to=USER_ACTOR,
@@ -168,7 +168,7 @@ ROUTES = (
         method="PATCH",
         path=ME_PATH + "/disconnectCodehost",
         operation="me.disconnectCodehost",
-        summary="Refuse log-ins by the code host",
+        summary="Refuse logins by the code host",
         message=DisconnectCodehost,
         query=MeChoice,
         to=USER_ACTOR,

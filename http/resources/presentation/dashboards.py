@@ -220,7 +220,7 @@ def _check_reach(call: Call, held: Held) -> None:
 
 
 async def _check_password(call: Call, held: Held) -> None:
-    """Check the password of a public dashboard. Wrong ones count like failed log-ins."""
+    """Check the password of a public dashboard. Wrong ones count like failed logins."""
     stored = held.found.doc.get("passwordHash")
     if stored is None:
         return

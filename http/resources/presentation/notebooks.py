@@ -152,7 +152,7 @@ async def upload(call: Call) -> Response:
     form = FormData(call)
     part = await form.expect_file("jupyterFile")
     for name in form.fields:
-        raise Invalid(f"{name[:100]}: is no field of this form; send only jupyterFile.")
+        raise Invalid(f"{name[:100]}: is not a field of this form; send only jupyterFile.")
     file_name = part.file_name or "notebook.ipynb"
     if not 0 < len(file_name) <= _FILE_NAME_CHARS_MAX:
         raise Invalid(f"jupyterFile: its file name must have 1 to {_FILE_NAME_CHARS_MAX} characters.")

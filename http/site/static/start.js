@@ -3,7 +3,7 @@
 // The page of the API. Five things differ from what Swagger UI does by itself:
 // - Only the groups are shown at first, and no list of types: Swagger UI shows more than about 120 operations badly.
 // - All operations are listed below the groups, because the browser does not find what Swagger UI has not drawn.
-// - A log-in on this page is used for the other calls.
+// - A login on this page is used for the other calls.
 // - The events of a stream are shown as they come. Swagger UI waits for the end of a body, and a stream has none; so
 //   its request is made here, and Swagger UI gets what had come when the reader stopped it.
 // - Parameters that are JSON are empty fields for text. Swagger UI would fill them with an invented value.

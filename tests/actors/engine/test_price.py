@@ -252,4 +252,4 @@ async def test_errors_in_a_thread_are_those_of_the_node() -> None:
     config = {"source": "data.t"}
     name, message = await failure("JsonDecodeNode", config, {"t": "[" + "1," * 50_000 + "]"})
     assert name == "ValidationError"
-    assert "is no JSON" in message
+    assert "is not valid JSON" in message

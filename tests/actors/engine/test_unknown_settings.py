@@ -40,7 +40,7 @@ def test_what_no_node_reads_is_told_of(type: str, config: dict[str, Any], told: 
     assert len(found) == bool(told)
     for part in told:
         assert part in found[0]
-    assert all(f"is no setting of {type}, so it is ignored" in each for each in found)
+    assert all(f"is not a setting of {type}, so it is ignored" in each for each in found)
 
 
 def test_few_of_many_are_told_of() -> None:
@@ -52,7 +52,7 @@ def test_a_workflow_names_what_it_ignores() -> None:
     definition = {"triggers": [], "nodes": [node("m", "MathNode", {**MATH, "resultPth": "data.x"})]}
     (problem,) = problems_of(definition)
     assert (problem["nodeId"], problem["nodeType"]) == ("m", "MathNode")
-    assert problem["message"].startswith("config.resultPth: is no setting of MathNode, so it is ignored")
+    assert problem["message"].startswith("config.resultPth: is not a setting of MathNode, so it is ignored")
 
 
 async def test_each_run_notes_it(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Failed log-ins are logged, but not more lines than an operator wants to have."""
+"""Failed logins are logged, but not more lines than an operator wants to have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trunkline.http.calls.login_failures import LoginFailures
 
 
 def note(failures: LoginFailures, now_s: float) -> list[dict[str, Any]]:
-    """The lines that a failed log-in writes."""
+    """The lines that a failed login writes."""
     with structlog.testing.capture_logs() as lines:
         failures.note("auth.authenticateUser", "192.0.2.7", "ab" * 12, Unauthorized("Wrong."), now_s)
     return [dict(line) for line in lines]
@@ -22,7 +22,7 @@ def test_so_many_lines_a_minute_and_the_others_are_counted() -> None:
     assert [len(note(failures, at_s)) for at_s in (0.0, 1.0, 2.0, 3.0)] == [1, 1, 0, 0]
     (line,) = note(failures, 60.5)
     assert line == {
-        "event": "log-in failed",
+        "event": "login failed",
         "log_level": "warning",
         "operation": "auth.authenticateUser",
         "client": "192.0.2.7",

@@ -182,7 +182,7 @@ COLUMNS = [3, 1, T, [0, 1], {"a": [1, 2]}]
         ([1, 1, None, {"a": 1}, {"device": DEVICE[:23] + " "}], "24 hexadecimal digits"),
         ([2, 1, ["a"], [[T, 1]], {"meta": 1}], "'meta' is not known"),
         ([2, 1, "a", [[T, 1]]], "names: must be an array"),
-        ([2, 1, ["a", "a"], [[T, 1, 2]]], "stands there twice"),
+        ([2, 1, ["a", "a"], [[T, 1, 2]]], "appears twice"),
         ([2, 1, ["a"], []], "at least one row"),
         ([2, 1, ["a"], [[T, 1], [T]]], "rows[1]"),
         ([2, 1, ["a"], [[T, 1], T]], "rows[1]"),
@@ -212,7 +212,7 @@ def test_a_wrong_frame_is_refused_with_what_is_wrong(frame: Any, told: str) -> N
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        (cbor2.CBORTag(84, b"1234"), "tag 84 is no typed array"),
+        (cbor2.CBORTag(84, b"1234"), "tag 84 is not a typed array"),
         (cbor2.CBORTag(86, b"1234567"), "has 8 bytes a number"),
         (cbor2.CBORTag(86, "12345678"), "has 8 bytes a number"),
         (tagged(86, "<f8", 1.0), "has 1 values for 2 states"),

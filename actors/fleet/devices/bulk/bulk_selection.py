@@ -46,7 +46,7 @@ def choose_devices(reading: Reading, message: ChooseDevices) -> list[bytes]:
             if len(chosen) > most:
                 break
     if len(chosen) > most:
-        raise ChangeTooLarge(f"More than {most} devices are selected, which is the bound of one change.")
+        raise ChangeTooLarge(f"More than {most} devices are selected, which is the limit of one change.")
     return list(chosen)
 
 

@@ -90,7 +90,9 @@ def _fields(query: PeriodPage) -> list[str]:
         names = [name.strip() for name in (text or "").split(",") if name.strip()]
         for name in names:
             if name not in _FIELDS:
-                raise Invalid(f"{parameter}: {name[:100]} is no count; give any of {listed(_FIELDS)}.")
+                raise Invalid(
+                    f"{parameter}: {name[:100]} is not a valid count; give any of {listed(_FIELDS)}."
+                )
         chosen[parameter] = frozenset(names) if names else None
     include, exclude = chosen["include"], chosen["exclude"] or frozenset()
     return [name for name in _FIELDS if (include is None or name in include) and name not in exclude]

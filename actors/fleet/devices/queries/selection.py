@@ -182,7 +182,7 @@ def select(
             if all(match(doc) for match in in_reach):
                 if len(selected) >= devices_max:
                     raise PayloadTooLarge(
-                        f"More than {devices_max} devices are selected, which is the bound of one call; "
+                        f"More than {devices_max} devices are selected, which is the limit of one call; "
                         "narrow the tags or the query, or page through the devices and name them by id."
                     )
                 selected[id] = open_device(snapshot, application, id)

@@ -155,7 +155,7 @@ class Attributes:
             raise Invalid(f"name: the device already declares an attribute {attribute.name}.")
         if len(self.docs) >= ATTRIBUTES_MAX:
             raise Invalid(
-                f"name: the device already declares {ATTRIBUTES_MAX} attributes, which is the bound."
+                f"name: the device already declares {ATTRIBUTES_MAX} attributes, which is the limit."
             )
         return Attributes([*self.docs, {"n": self.next_number, **_plain(attribute)}], self.next_number + 1)
 
@@ -166,7 +166,7 @@ class Attributes:
         fresh = self.next_number
         for position, attribute in enumerate(attributes):
             if attribute.name in seen:
-                raise Invalid(f"attributes[{position}].name: {attribute.name} stands in the list twice.")
+                raise Invalid(f"attributes[{position}].name: {attribute.name} appears twice in the list.")
             seen.add(attribute.name)
             number = self.number(attribute.name)
             if number is None:
@@ -176,7 +176,7 @@ class Attributes:
                 if old != attribute.data_type:
                     raise Invalid(
                         f"attributes[{position}].dataType: {attribute.name} is declared as {old} and stays so; "
-                        "delete the attribute first to declare it anew."
+                        "delete the attribute first to declare it again."
                     )
             docs.append({"n": number, **_plain(attribute)})
         return Attributes(docs, fresh)

@@ -64,4 +64,4 @@ def check_parent(own_id: bytes, parent_id: bytes, find: Find) -> None:
                 f"parentId: {above.hex()} is not a system device of this application; only those have children."
             )
         above = bytes.fromhex(doc["parentId"]) if doc.get("parentId") else None
-    raise Invalid(f"parentId: {parent_id.hex()} has {ANCESTORS_MAX} devices above it, which is the bound.")
+    raise Invalid(f"parentId: {parent_id.hex()} has {ANCESTORS_MAX} devices above it, which is the limit.")

@@ -1,4 +1,4 @@
-// How the user logs in: the password, the second factor, and the log-ins of now.
+// How the user logs in: the password, the second factor, and the logins of now.
 
 import { patch, request, serverTime } from "../../lib/api.js";
 import { changePassword, endSession } from "../../lib/session.js";
@@ -21,7 +21,7 @@ function Password({ me, reload }) {
         ...credentials(me),
         { name: "newPassword", label: "New password", type: "password", required: true, autocomplete: "new-password", hint: "12 characters or more, with a lower-case and an upper-case letter, a digit and a sign." },
         { name: "again", label: "New password, again", type: "password", required: true, autocomplete: "new-password" },
-        { name: "invalidateExistingTokens", label: "End all other log-ins, and all your API tokens", type: "checkbox" },
+        { name: "invalidateExistingTokens", label: "End all other logins, and all your API tokens", type: "checkbox" },
       ],
       button: "Change the password",
       submit: ({ again, ...body }) => {
@@ -61,8 +61,8 @@ function SecondFactor({ me, reload }) {
   };
   const on = me.twoFactorAuthEnabled;
   return html`<${Card} title="Two-factor authentication" actions=${on ? html`<button class="danger" onClick=${disable}>Disable</button>` : html`<button class="primary" onClick=${enable}>Enable</button>`}>
-    <p>${on ? html`<${Badge} tone="good">enabled</${Badge}> A log-in needs the password and a code of your app.`
-      : html`<${Badge}>not enabled</${Badge}> With it, a log-in also needs a code that an app on your telephone makes (TOTP).`}</p></${Card}>`;
+    <p>${on ? html`<${Badge} tone="good">enabled</${Badge}> A login needs the password and a code of your app.`
+      : html`<${Badge}>not enabled</${Badge}> With it, a login also needs a code that an app on your telephone makes (TOTP).`}</p></${Card}>`;
 }
 
 // The new key, for the camera of a telephone and as text.
@@ -73,14 +73,14 @@ const Key = ({ given }) => html`<div class="row key">
 
 function LogIns({ me }) {
   const end = async () => {
-    const answer = await openForm("End all log-ins", {
-      fields: credentials(me), button: "End all log-ins",
-      extra: html`<p>This ends every log-in of yours, this one included, and all your API tokens. Log in again afterwards.</p>`,
+    const answer = await openForm("End all logins", {
+      fields: credentials(me), button: "End all logins",
+      extra: html`<p>This ends every login of yours, this one included, and all your API tokens. Log in again afterwards.</p>`,
       submit: async (currentCredentials) => patch("/me", { tokenCutoff: await serverTime(), currentCredentials }, { proof: true }),
     });
-    if (answer) endSession("You have ended all log-ins.");
+    if (answer) endSession("You have ended all logins.");
   };
-  return html`<${Card} title="Log-ins" actions=${html`<button class="danger" onClick=${end}>End all log-ins</button>`}>
-    <p>Log out ends this log-in alone. If a token may be in wrong hands, end all of them.</p>
+  return html`<${Card} title="Logins" actions=${html`<button class="danger" onClick=${end}>End all logins</button>`}>
+    <p>Log out ends this login alone. If a token may be in wrong hands, end all of them.</p>
     <${Facts} rows=${[["All ended before", me.tokenCutoff && html`<${Time} at=${me.tokenCutoff} />`]]} /></${Card}>`;
 }

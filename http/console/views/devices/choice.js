@@ -20,7 +20,7 @@ const SILENT_MS = 300_000;
 const STEP_MS = 60_000;
 export const CLASSES = ["standalone", "gateway", "peripheral", "floating", "edgeCompute", "system", "embedded"];
 
-// The advanced query as an object, undefined for none; the text itself where it is no JSON object, so that the server
+// The advanced query as an object, undefined for none; the text itself where it is not valid JSON object, so that the server
 // says what is wrong.
 export function deviceQuery(address, { withName = false } = {}) {
   const { query: text = "", show = "", class: deviceClass = "", tag = "", filter = "" } = address;

@@ -135,7 +135,7 @@ const users = {
     { label: "E-mail", sort: "email", render: (row) => row.email },
     { label: "Name", sort: "lastName", render: (row) => [row.firstName, row.lastName].filter(Boolean).join(" ") },
     { label: "Groups", render: (row) => row.experienceGroups.map((each) => each.name).join(", ") },
-    { label: "Last log-in", sort: "lastLogin", render: (row) => html`<${Time} at=${row.lastLogin} age />` },
+    { label: "Last login", sort: "lastLogin", render: (row) => html`<${Time} at=${row.lastLogin} age />` },
   ],
   fields: (document, around, change) => fieldsOf(document, change ? "ExperienceUserPatch" : "ExperienceUserPost", {
     only: ["email", "password", "firstName", "lastName", "experienceGroupIds", "userTags"], change,
@@ -145,14 +145,14 @@ const users = {
   facts: (record, app) => [
     ["Name", [record.firstName, record.lastName].filter(Boolean).join(" ") || null],
     ["Groups", record.experienceGroups.length === 0 ? "none" : html`<span class="row">${record.experienceGroups.map((each) => html`<a href=${link("/applications", app, "experience", "groups", each.id)}>${each.name}</a>`)}</span>`],
-    ["Last log-in", html`<${Time} at=${record.lastLogin} age />`], ["Password changed", html`<${Time} at=${record.passwordLastUpdated} />`],
-    record.tokenCutoff && ["Log-ins ended", html`<${Time} at=${record.tokenCutoff} />`],
+    ["Last login", html`<${Time} at=${record.lastLogin} age />`], ["Password changed", html`<${Time} at=${record.passwordLastUpdated} />`],
+    record.tokenCutoff && ["Logins ended", html`<${Time} at=${record.tokenCutoff} />`],
     Object.keys(record.userTags).length > 0 && ["Tags", html`<${Tags} tags=${Object.entries(record.userTags).map(([key, value]) => ({ key, value }))} />`],
   ],
   actions: ({ record, reload, source }) => html`<button onClick=${async () => {
     const end = async () => patch(source, { tokenCutoff: await serverTime() });
-    if (await confirmed({ title: "End all log-ins?", text: html`<b>${record.email}</b> has to log in again everywhere.`, button: "End them", act: end })) reload();
-  }}>End all log-ins</button>`,
+    if (await confirmed({ title: "End all logins?", text: html`<b>${record.email}</b> has to log in again everywhere.`, button: "End them", act: end })) reload();
+  }}>End all logins</button>`,
 };
 
 // The first users of a group, and how many it has.

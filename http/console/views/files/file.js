@@ -23,7 +23,7 @@ export function FilePage({ app, tree, id }) {
   const other = tree === TREES.private ? TREES.public : TREES.private;
   const copy = () => confirmed({
     title: `Copy it to the ${other.name} files?`, button: "Copy",
-    text: other === TREES.public ? "Anybody can read a public file, without a log-in. The private file stays." : "The public file stays, with its address, until you delete it.",
+    text: other === TREES.public ? "Anybody can read a public file, without a login. The private file stays." : "The public file stays, with its address, until you delete it.",
     act: async () => {
       const content = await (await request("GET", ownPath((await readFile(app, tree, id)).url), { token: false })).blob();
       upload(app, other, file.parentDirectory, [new File([content], file.name, { type: file.contentType || "" })]);
@@ -85,7 +85,7 @@ export function remove(app, tree, file) {
 }
 
 async function makeLink(app, tree, file) {
-  const text = "Anybody who has this link can read the file, without a log-in.";
+  const text = "Anybody who has this link can read the file, without a login.";
   const show = (url) => openDialog("A link to this file", (close) => html`<div class="stack"><p>${text}</p><${Snippet} text=${url} label="Link" />
     <div class="buttons"><button onClick=${() => close()}>Close</button></div></div>`);
   if (tree === TREES.public) return show(file.url);

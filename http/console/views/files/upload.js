@@ -56,7 +56,7 @@ async function work() {
   busy = false;
 }
 
-// Whether an upload was stopped, or the log-in has ended, since it began.
+// Whether an upload was stopped, or the login has ended, since it began.
 const isLeftOut = (item) => !uploads.value.some((each) => each.id === item.id);
 
 async function send(item) {

@@ -1,5 +1,5 @@
 // The drafts of workflows while they are changed. Texts that are not saved outlive a change of the tab, not a reload, and
-// not the log-in: the next person at this browser gets nothing of the last one.
+// not the login: the next person at this browser gets nothing of the last one.
 
 import { exactJson, parseExact } from "../../lib/exact.js";
 import { session } from "../../lib/session.js";

@@ -86,7 +86,7 @@ async def test_at_the_bound_nobody_is_forgotten_who_counts(tmp_path: Path, autoj
         await shop.begin(1, 2, 3)
         await shop.ask(tally(1), AddThrottled(by=1))
         subscription = shop.system.subscribe(tally(2), TOPIC, Peek())
-        with pytest.raises(Overloaded, match="2 actors are active, which is the bound") as refusal:
+        with pytest.raises(Overloaded, match="2 actors are active, which is the limit") as refusal:
             await shop.ask(tally(3), Peek())
         assert refusal.value.retry_after_s == limits.actor_sweep_s
         assert {box.ref for box in shop.system.mailboxes()} == {tally(1), tally(2)}

@@ -208,7 +208,7 @@ async def test_a_full_mailbox_refuses_at_once(tmp_path: Path) -> None:
         gate = trio.Event()
         calls = [shop.start(ref, AddSlowly(by=1, gate=gate)) for _ in range(4)]
         await trio.testing.wait_all_tasks_blocked()
-        with pytest.raises(Overloaded, match="4 messages waiting, which is its bound") as refusal:
+        with pytest.raises(Overloaded, match="4 messages waiting, which is its limit") as refusal:
             await shop.ask(ref, Add(by=100))
         assert refusal.value.retry_after_s == 1.0
         statistics = shop.system.statistics(ref)

@@ -190,8 +190,8 @@ async def test_each_node_checks_what_grows_much() -> None:
 
 
 WRONG: list[tuple[Json, str]] = [
-    (rule("shuffle"), "config.rules: 'shuffle' is no operation; give one of compact, concat"),
-    ({}, "config.rules: '' is no operation"),
+    (rule("shuffle"), "config.rules: 'shuffle' is not a valid operation; give one of compact, concat"),
+    ({}, "config.rules: '' is not a valid operation"),
     (rule("length"), "config.outputPath: is not set"),
     (rule("lookupAt", output="data.o"), "config.indexTemplate: is not set"),
     (rule("lookupAt", index="x", output="data.o"), "config.indexTemplate: gives 'x', not a number"),

@@ -37,7 +37,7 @@ LARGE = Bounds(steps=10, loop_items=2_000, payload_bytes=5_000_000)
         (
             'a,b\n"1,2\n3,4',
             {},
-            "The text is no CSV at line 2: a quotation mark in the row that begins here is never closed.",
+            "The text is not valid CSV at line 2: a quotation mark in the row that begins here is never closed.",
         ),
         (",".join(["c"] * 1001), {}, "The text has 1001 columns; 1000 are accepted."),
     ],

@@ -170,7 +170,7 @@ async def test_without_a_source_it_is_the_time_of_the_run_and_without_a_result_n
         ),
         (
             {"operation": "format", "sourcePath": "data.x"},
-            "config.sourcePath: leads to nothing, which is no date.",
+            "config.sourcePath: leads to nothing, which is not a valid date.",
         ),
         (
             {"operation": "format", "resultFormatString": "Y" * 1025},
@@ -179,7 +179,7 @@ async def test_without_a_source_it_is_the_time_of_the_run_and_without_a_result_n
         ({"operation": "format", "sourcePath": "data"}, "config.sourcePath: leads to {"),
         (
             {"operation": "format", "sourcePath": "data.t", "sourceFormatString": "MM/DD/YYYY"},
-            "config.sourcePath: leads to 'soon', which is no date in the format 'MM/DD/YYYY'.",
+            "config.sourcePath: leads to 'soon', which is not a valid date in the format 'MM/DD/YYYY'.",
         ),
         (
             {"operation": "format", "sourcePath": "data.t", "sourceFormatString": "GGGG-[W]WW"},

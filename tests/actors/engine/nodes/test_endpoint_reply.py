@@ -33,9 +33,9 @@ DATA = {"replyId": "a.b", "text": "x", "list": [1]}
         ({"bodyTemplate": "{", "bodyTemplateType": "json"}, "config.bodyTemplate: The text of the template"),
         (
             {"headerInfo": [{"keyTemplate": "a b", "valueTemplate": "x"}]},
-            "config.headerInfo: 'a b' is no name",
+            "config.headerInfo: 'a b' is not a valid name",
         ),
-        ({"cookieInfo": [{"nameTemplate": "a=b"}]}, "config.cookieInfo: 'a=b' is no name"),
+        ({"cookieInfo": [{"nameTemplate": "a=b"}]}, "config.cookieInfo: 'a=b' is not a valid name"),
         (
             {"cookieInfo": [{"nameTemplate": "a", "maxAgeTemplate": "{{data.text}}"}]},
             "config.cookieInfo: maxAgeTemplate gives 'x', not milliseconds.",

@@ -58,7 +58,7 @@ async def test_long_texts_are_hashed_as_well() -> None:
     [
         ({"dataTemplate": ""}, "config.dataTemplate: is not set"),
         ({"destinationPath": ""}, "config.destinationPath: is not set"),
-        ({"algorithmTemplate": "CRC"}, "config.algorithmTemplate: 'CRC' is no hash that this server has."),
+        ({"algorithmTemplate": "CRC"}, "config.algorithmTemplate: 'CRC' is not a hash that this server has."),
         (
             {"secretTemplate": "{{data.gone}}"},
             "config.secretTemplate: gives nothing, and a hash without a secret",
@@ -85,6 +85,6 @@ async def test_what_openssl_may_lack_is_made_or_refused(algorithm: str, secret: 
     }
     shown = await run_node("HashNode", config)
     if "error" in shown:
-        assert shown["error"]["message"].endswith("is no hash that this server has.")
+        assert shown["error"]["message"].endswith("is not a hash that this server has.")
     else:
         assert len(shown["data"]["hash"]) in (40, 128)

@@ -173,7 +173,7 @@ def test_selectors_choose(selector: str, numbers: str) -> None:
     [
         ("a:hover", "has :hover, which is not served"),
         ("a:lang(en)", "has :lang(), which is not served"),
-        ("a::before", "has ::before, which is no element of a document"),
+        ("a::before", "has ::before, which is not an element of a document"),
         ("a" * 1_001, "has 1001 characters; give at most 1000"),
     ],
 )

@@ -75,7 +75,7 @@ WRONG: list[tuple[Any, Json, str, str]] = [
         {},
         {"type": "invert"},
         "ValidationError",
-        "config.operations: 'invert' is no operation; give one of assign",
+        "config.operations: 'invert' is not a valid operation; give one of assign",
     ),
     ({}, {"type": "pick"}, "ValidationError", "config.inputTemplate: is not set"),
     (
@@ -99,7 +99,7 @@ WRONG: list[tuple[Any, Json, str, str]] = [
         "ValidationError",
         "fromPairs needs an array; the source is of the type object",
     ),
-    ([["a"]], {"type": "fromPairs"}, "ValidationError", "item 0 of the source is no pair"),
+    ([["a"]], {"type": "fromPairs"}, "ValidationError", "item 0 of the source is not a pair"),
 ]
 
 

@@ -60,7 +60,7 @@ async def test_without_a_source_it_is_the_time_of_the_payload() -> None:
         ),
         ({"endTimeTemplate": "{{data.x}} h"}, "config.endTimeTemplate: gives 'h', not a time"),
         ({"timeZoneTemplate": "Mars"}, "config.timeZoneTemplate: There is no time zone 'Mars'"),
-        ({"sourcePath": "data.x"}, "config.sourcePath: leads to nothing, which is no date."),
+        ({"sourcePath": "data.x"}, "config.sourcePath: leads to nothing, which is not a valid date."),
         ({"days": [True]}, "config.days: give an array of seven booleans, Sunday first."),
         ({"daysType": "path"}, "config.daysPath: is not set"),
         ({"daysType": "path", "daysPath": "data.x"}, "config.daysPath: leads to nothing, not to an array"),

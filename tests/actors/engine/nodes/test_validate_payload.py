@@ -72,7 +72,7 @@ async def test_long_checks_and_large_schemas_have_the_same_result() -> None:
 
 WRONG: list[tuple[Json, str, str]] = [
     ({"schema": ""}, "ValidationError", "config.schema: is not set"),
-    ({"schema": "{"}, "ValidationError", "config.schema: is no JSON"),
+    ({"schema": "{"}, "ValidationError", "config.schema: is not valid JSON"),
     (
         {"schema": '{"$ref": "https://x/y"}'},
         "ValidationError",

@@ -108,7 +108,7 @@ def test_a_name_is_declared_once() -> None:
         attributes.added(attribute("temp"))
     with pytest.raises(Invalid, match=r"^name: the device already declares an attribute label\."):
         attributes.patched("temp", patch(name="label"))
-    with pytest.raises(Invalid, match=r"^attributes\[1\]\.name: temp stands in the list twice\."):
+    with pytest.raises(Invalid, match=r"^attributes\[1\]\.name: temp appears twice in the list\."):
         attributes.replaced([attribute("temp"), attribute("temp")])
     assert attributes.patched("temp", patch(name="temp"))[1] == "temp"
 

@@ -354,7 +354,7 @@ async def test_no_more_than_a_hundred_devices_stand_above_one(house: House) -> N
         parent = {} if above is None else {"parentId": above.hex()}
         above = await house.device({}, deviceClass="system", **parent)
     assert above is not None
-    with pytest.raises(Invalid, match="has 100 devices above it, which is the bound"):
+    with pytest.raises(Invalid, match="has 100 devices above it, which is the limit"):
         await house.device({}, parentId=above.hex())
 
 

@@ -1,4 +1,4 @@
-"""The record of ended log-ins: bounded, and no log-in in it is ever valid again."""
+"""The record of ended logins: bounded, and no login in it is ever valid again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NOW_MS = 1_800_000_000_000
 
 
 def session(number: int) -> Session:
-    """The log-in that began at this ms."""
+    """The login that began at this ms."""
     return Session(0, NOW_MS + number, f"login{number}")
 
 
@@ -23,7 +23,7 @@ def test_an_entry_is_forgotten_when_its_tokens_have_expired() -> None:
     much_later_ms = NOW_MS + 1000 * HOUR_S * 1000
     end(doc, EndLogin(session=session(3), ttl_s=HOUR_S), much_later_ms, 10)
     assert [is_ended(doc, session(number)) for number in (1, 2, 3)] == [False, True, True]
-    # A token of the first one has expired by now; forgetting it ends no other log-in.
+    # A token of the first one has expired by now; forgetting it ends no other login.
     assert not is_ended(doc, session(0))
 
 

@@ -225,7 +225,7 @@ async def test_who_fills_the_room_for_checks_takes_none_from_another_address(clo
         nursery.start_soon(wait, "emmy", "198.51.100.8")
         await trio.testing.wait_all_tasks_blocked()
         for address in (HERE, "198.51.100.7", "198.51.100.9"):
-            with pytest.raises(Overloaded, match="4 log-ins are being checked"):
+            with pytest.raises(Overloaded, match="4 logins are being checked"):
                 async with guard.attempt("lise", address, clock):
                     pass
         go.set()

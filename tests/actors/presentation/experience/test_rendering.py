@@ -81,7 +81,7 @@ def test_a_view_that_cannot_be_rendered_is_named() -> None:
     )
     assert refused("{{component 'c'}}", components={"c": "{{/if}}"}).startswith("The component c: ")
     assert refused("{{component 'c'}}", components={"c": "{{component 'c'}}"}) == (
-        "The component c: c lies in 5 components, which is the bound."
+        "The component c: c lies in 5 components, which is the limit."
     )
 
 

@@ -116,14 +116,14 @@ def test_versions_belong_to_their_workflows() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: [", "0.yaml: is no YAML at line 1: "),
+        ("a: [", "0.yaml: is not valid YAML at line 1: "),
         (
             "a: !!python/object/apply:os.system [x]",
-            "0.yaml: is no YAML at line 1: could not determine a constructor",
+            "0.yaml: is not valid YAML at line 1: could not determine a constructor",
         ),
-        ("[" * 5_000, "0.yaml: is no YAML"),
-        ("\xff", "0.yaml: is no YAML: "),
-        ("- 1", "0.yaml: is no export; it has resourceType"),
+        ("[" * 5_000, "0.yaml: is not valid YAML"),
+        ("\xff", "0.yaml: is not valid YAML: "),
+        ("- 1", "0.yaml: is not a valid export; it has resourceType"),
         (
             "{resourceType: Device, resources: [], version: 1}",
             "0.yaml: resourceType: is 'Device'; give Flow,",
@@ -131,7 +131,7 @@ def test_versions_belong_to_their_workflows() -> None:
         ("{resourceType: Flow, resources: [], version: 2}", "0.yaml: version: is 2;"),
         (
             "{resourceType: Flow, resources: [1], version: 1}",
-            "0.yaml: resources: has something that is no object.",
+            "0.yaml: resources: has something that is not an object.",
         ),
         ("{resourceType: Flow, resources: [{name: a}], version: 1}", "0.yaml: resources: 'a' has no id."),
         (
