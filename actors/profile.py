@@ -57,7 +57,7 @@ def get_me(reading: Reading, message: GetMe) -> Shown:
         raise NotFound("The user of this token does not exist any more.")
     doc, id = found.doc, found.id.hex()
     names = [doc[field] for field in ("firstName", "lastName") if doc.get(field)]
-    is_shown = chosen_counts(query.summary_include, query.summary_exclude)
+    is_shown = chosen_counts(COUNTED, query.summary_include, query.summary_exclude)
     shown = {
         "id": id,
         "userId": id,

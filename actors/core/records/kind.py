@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from trunkline.actors.core.records.summary import COUNTS
 from trunkline.store.object_store import Stored
 
 Doc = dict[str, Any]
@@ -107,10 +106,6 @@ class Kind:
     contents: Callable[[Doc], NamedContents] | None = None
 
     def __post_init__(self) -> None:
-        if self.counted_as is not None and self.counted_as not in COUNTS:
-            raise TypeError(
-                f"{self.name}: add {self.counted_as} to COUNTS (records/summary.py), for summaryInclude"
-            )
         if self.title not in self.indexes:
             object.__setattr__(self, "title", None)
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Query
 
-COUNTS: Final = frozenset({
-    "apiTokenCount", "appCount", "certificateAuthorityCount", "certificateCount", "credentialCount", "dashCount",
-    "dataTableCount", "deviceCount", "deviceRecipeCount", "eventCount", "experienceDomainCount",
-    "experienceEndpointCount", "experienceGroupCount", "experienceSlugCount", "experienceUserCount",
-    "experienceVersionCount", "experienceViewCount", "fileCount", "flowCount", "instanceCount", "integrationCount",
-    "keyCount", "memberCount", "notebookCount", "notebookStats", "orgCount", "payloadCount", "pendingInviteCount",
-    "privateFileCount", "resourceJobCount", "storageStats", "webhookCount",
+OTHER_COUNTS: Final = frozenset({
+    "appCount", "instanceCount", "memberCount", "notebookStats", "orgCount", "payloadCount", "pendingInviteCount",
+    "storageStats",
 })  # fmt: skip
-"""The names of all counts of the API, also of those that this server does not show."""
+"""The counts of the API that are not those of kinds of records, also those that this server does not show."""
 
 STORED_FILES: Final = "stored"
 STORED_BYTES: Final = "bytes"
@@ -30,21 +26,22 @@ class SummaryChoice(Query, frozen=True):
     summary_include: str | None = None
 
 
-def chosen_counts(include: str | None, exclude: str | None) -> Callable[[str], bool]:
-    """The test whether a summary shows a count. Both parameters are names that are separated by commas.
+def chosen_counts(counted: Iterable[str], include: str | None, exclude: str | None) -> Callable[[str], bool]:
+    """The test whether a summary shows a count: one of the `counted` kinds, or another one of the API.
 
-    Raises `Invalid` for a name that is no count.
+    Both parameters are names that are separated by commas. Raises `Invalid` for a name that is no count.
     """
-    included = COUNTS if include is None else _names("summaryInclude", include)
-    shown = included - (frozenset() if exclude is None else _names("summaryExclude", exclude))
+    known = OTHER_COUNTS.union(counted)
+    included = known if include is None else _names("summaryInclude", include, known)
+    shown = included - (frozenset() if exclude is None else _names("summaryExclude", exclude, known))
     return lambda name: name in shown
 
 
-def _names(parameter: str, text: str) -> frozenset[str]:
+def _names(parameter: str, text: str, known: frozenset[str]) -> frozenset[str]:
     names = frozenset(name for name in text.split(",") if name)
-    for name in sorted(names - COUNTS):
+    for name in sorted(names - known):
         raise Invalid(
-            f"{parameter}: {name[:100]!r} is not a valid count; give names such as {', '.join(sorted(COUNTS)[:4])}, "
+            f"{parameter}: {name[:100]!r} is not a valid count; give names such as {', '.join(sorted(known)[:4])}, "
             "separated by commas."
         )
     return names

@@ -49,7 +49,7 @@ def get_org(counted: Counted, reading: Reading, message: GetOrg) -> Shown:
     membership = find_membership(reading.snapshot, message.org, message.user)
     query = message.query
     reading.check_time(is_long=_work(reading.snapshot, message.org) > SCAN_INLINE_MAX)
-    is_shown = chosen_counts(query.summary_include, query.summary_exclude)
+    is_shown = chosen_counts(counted, query.summary_include, query.summary_exclude)
     return _show(counted, reading, found, membership, is_shown, reading.answer_size())
 
 
@@ -70,7 +70,7 @@ def list_orgs(counted: Counted, reading: Reading, message: ListOrgs) -> Shown:
     skip = query.page * query.per_page
     chosen = found[skip : skip + query.per_page]
     reading.check_time(is_long=sum(_work(snapshot, org.id) for org, _ in chosen) > SCAN_INLINE_MAX)
-    is_shown = chosen_counts(query.summary_include, query.summary_exclude)
+    is_shown = chosen_counts(counted, query.summary_include, query.summary_exclude)
     size = reading.answer_size()
     items = [_show(counted, reading, org, membership, is_shown, size) for org, membership in chosen]
     return envelope("orgs", items, len(found), query)

@@ -42,14 +42,14 @@ def get_application(counted: Counted, reading: Reading, message: GetApplication)
     if found is None:
         raise NotFound(f"There is no application {message.application.hex()}.")
     query = message.query
-    is_shown = chosen_counts(query.summary_include, query.summary_exclude)
+    is_shown = chosen_counts(counted, query.summary_include, query.summary_exclude)
     return _show(counted, reading.snapshot, found, is_shown, {})
 
 
 def list_applications(counted: Counted, reading: Reading, message: ListApplications) -> Shown:
     """A page of the applications that a user can read, or of those of one organization or of the user alone."""
     query = message.query
-    is_shown = chosen_counts(query.summary_include, query.summary_exclude)
+    is_shown = chosen_counts(counted, query.summary_include, query.summary_exclude)
     found, total = readable_applications(reading, message.user, query.org_id, query, query.filter_field)
     orgs: dict[str, Shown] = {}
     items = [_show(counted, reading.snapshot, each, is_shown, orgs) for each in found]
