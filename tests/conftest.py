@@ -27,6 +27,7 @@ import structlog
 
 from tests import costs, turns
 from tests.cut_runs import end_cut_runs
+from tests.patience import PAGE_TEST_S
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 TREE = CHECKOUT / ".tree"
@@ -90,7 +91,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest: at the end one process would work alone."""
+    """Begin with what takes longest: at the end one process would work alone. Pages of a browser have more time."""
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.timeout(PAGE_TEST_S))
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
 
 

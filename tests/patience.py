@@ -11,6 +11,11 @@ from typing import Final
 
 PATIENCE_S: Final = 150
 
+PAGE_S: Final = 500
+"""For all steps of a test in a page of a browser: there are many, and each is bounded by itself."""
+PAGE_TEST_S: Final = 600
+"""The time-out of such a test."""
+
 PATIENT: Final[dict[str, float]] = dict.fromkeys(
     (
         "dashboard_data_s",

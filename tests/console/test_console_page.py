@@ -94,6 +94,11 @@ async def test_a_fault_does_not_pass(name: str, page: ConsolePage) -> None:
         await page.run(script)
 
 
+async def test_a_fault_that_comes_late_is_waited_for(page: ConsolePage) -> None:
+    async with page.expecting("late"):
+        await page.run("void setTimeout(() => console.error('late'), 100)")
+
+
 async def test_a_request_to_somebody_else_does_not_pass(
     chromium: None, server: Server, tmp_path: Path
 ) -> None:

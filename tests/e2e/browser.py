@@ -20,7 +20,7 @@ from typing import Any, Final
 import trio
 from trio_websocket import ConnectionClosed, WebSocketConnection, open_websocket_url
 
-from tests.patience import PATIENCE_S
+from tests.patience import PAGE_S, PATIENCE_S
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 """None where there is none."""
@@ -29,6 +29,8 @@ _QUIET = ("quic", "gpu", "background-networking", "component-update", "sync", "e
 _MESSAGE_BYTES_MAX = 1 << 26
 _ANYWHERE: Final = ("data:", "blob:", "about:")
 """Requests of these kinds leave no page."""
+FAULT_S: Final = 60
+"""Seconds that a fault is waited for."""
 _REPORTER: Final = "policyViolated"
 _REPORT: Final = f"""document.addEventListener("securitypolicyviolation", (event) =>
     {_REPORTER}(`${{event.violatedDirective}} forbids ${{event.blockedURI}} ${{event.sample}}`));"""
@@ -83,10 +85,11 @@ class Page:
         if self._session is not None:
             call["sessionId"] = self._session
         await self._connection.send_message(json.dumps(call))
-        while id not in self._answers or not ended:
-            assert not self._closed, f"the browser ended during {method}"
-            self._check()  # a page with a fault may never come to what is awaited
-            await self._changed.wait()
+        with trio.fail_after(PATIENCE_S):
+            while id not in self._answers or not ended:
+                assert not self._closed, f"the browser ended during {method}"
+                self._check()  # a page with a fault may never come to what is awaited
+                await self._changed.wait()
         if ends_with:
             self._listeners[ends_with].remove(end)
         answer = self._answers.pop(id)
@@ -101,12 +104,17 @@ class Page:
 
     @asynccontextmanager
     async def expecting(self, *patterns: str) -> AsyncIterator[None]:
-        """Within it, faults that match are part of the test, such as the 401 of a wrong password. All must come."""
+        """Within it, faults that match are part of the test, such as the 401 of a wrong password. All must come.
+
+        The browser tells of them after the page may have shown what it made of them, so its end waits for them.
+        """
         self._expected += patterns
         yield
+        with trio.move_on_after(FAULT_S):
+            while self._missing(patterns) and not self._closed:
+                await self._changed.wait()
+        assert not self._missing(patterns), f"no fault matches {self._missing(patterns)}"
         await self.run("new Promise((done) => setTimeout(done, 0))")
-        for pattern in patterns:
-            assert any(re.search(pattern, fault) for fault in self.faults), f"no fault matches {pattern!r}"
         self.faults = [fault for fault in self.faults if not any(re.search(each, fault) for each in patterns)]
         for pattern in patterns:
             self._expected.remove(pattern)
@@ -169,6 +177,9 @@ class Page:
         except ConnectionClosed:
             self._closed = True
             self._wake()
+
+    def _missing(self, patterns: tuple[str, ...]) -> list[str]:
+        return [each for each in patterns if not any(re.search(each, fault) for fault in self.faults)]
 
     def _wake(self) -> None:
         changed, self._changed = self._changed, trio.Event()
@@ -255,7 +266,7 @@ async def _browser(profile: Path) -> AsyncIterator[Browser]:
 
 
 @asynccontextmanager
-async def shown(url: str, profile: Path, *, patience_s: float = PATIENCE_S) -> AsyncIterator[Page]:
+async def shown(url: str, profile: Path, *, patience_s: float = PAGE_S) -> AsyncIterator[Page]:
     """A page, loaded. All waiting in it is bounded."""
     async with opened(profile, patience_s=patience_s) as page:
         await page.command("Page.navigate", ends_with="Page.loadEventFired", url=url)
@@ -263,9 +274,7 @@ async def shown(url: str, profile: Path, *, patience_s: float = PATIENCE_S) -> A
 
 
 @asynccontextmanager
-async def opened(
-    profile: Path, kind: type[Any] = Page, *, patience_s: float = PATIENCE_S
-) -> AsyncIterator[Any]:
+async def opened(profile: Path, kind: type[Any] = Page, *, patience_s: float = PAGE_S) -> AsyncIterator[Any]:
     """An empty page of this kind with a new profile, which is in this directory if the browser is not shared."""
     with trio.fail_after(patience_s):
         async with (
