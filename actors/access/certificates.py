@@ -21,6 +21,7 @@ from trunkline.actors.core.values.certificates import (
     describe,
     read_certificates,
 )
+from trunkline.actors.core.values.changes import Fixed, changes_of
 from trunkline.actors.core.values.structs import Body, View
 from trunkline.actors.core.values.terms import (
     Description,
@@ -60,22 +61,16 @@ class CertificatePost(Body, frozen=True):
     certificate: _Pem
     status: _Status = "active"
     description: Description | UnsetType = UNSET
-    device_ids: Ids | UnsetType = UNSET
-    device_tags: TagFilters | UnsetType = UNSET
+    device_ids: Fixed[Ids] | UnsetType = UNSET
+    device_tags: Fixed[TagFilters] | UnsetType = UNSET
     filter_type: FilterType | UnsetType = UNSET
     pub_topics: _Topics | UnsetType = UNSET
     sub_topics: _Topics | UnsetType = UNSET
 
 
+@changes_of(CertificatePost)
 class CertificatePatch(Body, frozen=True):
     """Changes of a certificate; omitted fields stay as they are. `certificate` replaces it, as when it is renewed."""
-
-    certificate: _Pem | UnsetType = UNSET
-    status: _Status | UnsetType = UNSET
-    description: Description | UnsetType = UNSET
-    filter_type: FilterType | UnsetType = UNSET
-    pub_topics: _Topics | UnsetType = UNSET
-    sub_topics: _Topics | UnsetType = UNSET
 
 
 class CertificatePage(Page, frozen=True):
@@ -158,13 +153,9 @@ class AuthorityPost(Body, frozen=True):
     description: Description | UnsetType = UNSET
 
 
+@changes_of(AuthorityPost)
 class AuthorityPatch(Body, frozen=True):
     """Changes of a certificate authority; omitted fields stay as they are."""
-
-    name: Name | UnsetType = UNSET
-    ca_bundle: _Pem | UnsetType = UNSET
-    status: _Status | UnsetType = UNSET
-    description: Description | UnsetType = UNSET
 
 
 class AuthorityPage(Page, frozen=True):

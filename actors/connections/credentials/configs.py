@@ -1,6 +1,6 @@
 """The configurations of credentials, by the type of the service. Owns the fields and which of them are secret.
 
-Each type has a struct for changes, one for new credentials, which names what is required, and one for what is shown.
+Each type has a struct for new credentials, one for changes, which follows from it, and one for what is shown.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Annotated, Final, Literal
 from msgspec import UNSET, Meta, UnsetType, field
 
 from trunkline.actors.access.certificates import CertificateInfo
+from trunkline.actors.core.values.changes import Removable, changes_of
 from trunkline.actors.core.values.structs import Body, View
 
 _Text128 = Annotated[str, Meta(min_length=1, max_length=128)]
@@ -61,20 +62,17 @@ SECRETS: Final = frozenset(
 """The paths of the secrets. A configuration has exactly one."""
 
 
-class AwsPatch(Body, frozen=True):
-    """Changes of an account of Amazon Web Services."""
-
-    access_key_id: _AwsKeyId | UnsetType = UNSET
-    secret_access_key: _Secret128 | UnsetType = UNSET
-    region: _Text128 | UnsetType = UNSET
-
-
-class AwsPost(AwsPatch, frozen=True, kw_only=True):
+class AwsPost(Body, frozen=True):
     """An account of Amazon Web Services."""
 
     access_key_id: _AwsKeyId
     secret_access_key: _Secret128
     region: _Text128
+
+
+@changes_of(AwsPost)
+class AwsPatch(Body, frozen=True):
+    """Changes of an account of Amazon Web Services."""
 
 
 class AwsView(View, frozen=True):
@@ -84,18 +82,16 @@ class AwsView(View, frozen=True):
     region: str
 
 
-class AzurePatch(Body, frozen=True):
-    """Changes of an account of Azure; null removes a field."""
-
-    account: _Optional128 | UnsetType | None = UNSET
-    account_key: _Secret128 | UnsetType = UNSET
-
-
-class AzurePost(AzurePatch, frozen=True, kw_only=True):
+class AzurePost(Body, frozen=True, kw_only=True):
     """An account of Azure."""
 
-    account: _Optional128 | UnsetType = UNSET
+    account: Removable[_Optional128] | UnsetType = UNSET
     account_key: _Secret128
+
+
+@changes_of(AzurePost)
+class AzurePatch(Body, frozen=True):
+    """Changes of an account of Azure; null removes a field."""
 
 
 class AzureView(View, frozen=True):
@@ -104,16 +100,15 @@ class AzureView(View, frozen=True):
     account: str | None = None
 
 
-class GcpPatch(Body, frozen=True):
-    """Changes of a service account of Google Cloud."""
-
-    key_json: _KeyJson | UnsetType = UNSET
-
-
-class GcpPost(GcpPatch, frozen=True, kw_only=True):
+class GcpPost(Body, frozen=True):
     """A service account of Google Cloud."""
 
     key_json: _KeyJson
+
+
+@changes_of(GcpPost)
+class GcpPatch(Body, frozen=True):
+    """Changes of a service account of Google Cloud."""
 
 
 class GcpView(View, frozen=True):
@@ -122,21 +117,18 @@ class GcpView(View, frozen=True):
     key_meta_json: str
 
 
-class HttpPatch(Body, frozen=True):
-    """Changes of how HTTP calls authenticate."""
-
-    uri_match: _UriMatch | UnsetType = UNSET
-    auth_method: _AuthMethod | UnsetType = UNSET
-    public_value: _Pem | UnsetType = UNSET
-    secret_value: _Pem | UnsetType = UNSET
-
-
-class HttpPost(HttpPatch, frozen=True, kw_only=True):
+class HttpPost(Body, frozen=True, kw_only=True):
     """How HTTP calls authenticate."""
 
     uri_match: _UriMatch
     auth_method: _AuthMethod
+    public_value: _Pem | UnsetType = UNSET
     secret_value: _Pem
+
+
+@changes_of(HttpPost)
+class HttpPatch(Body, frozen=True):
+    """Changes of how HTTP calls authenticate."""
 
 
 class HttpView(View, frozen=True):
@@ -147,36 +139,32 @@ class HttpView(View, frozen=True):
     public_value: str
 
 
-class ApiKeyPatch(Body, frozen=True):
-    """Changes of an API key."""
-
-    api_key: _Secret128 | UnsetType = UNSET
-
-
-class ApiKeyPost(ApiKeyPatch, frozen=True, kw_only=True):
+class ApiKeyPost(Body, frozen=True):
     """An API key."""
 
     api_key: _Secret128
+
+
+@changes_of(ApiKeyPost)
+class ApiKeyPatch(Body, frozen=True):
+    """Changes of an API key."""
 
 
 class OnlySecretView(View, frozen=True):
     """A configuration that consists of a secret, so nothing of it is shown."""
 
 
-class TwilioPatch(Body, frozen=True):
-    """Changes of an account of Twilio."""
-
-    account_sid: _Secret128 | UnsetType = UNSET
-    api_key_sid: _Secret128 | UnsetType = UNSET
-    api_key_secret: _Secret128 | UnsetType = UNSET
-
-
-class TwilioPost(TwilioPatch, frozen=True, kw_only=True):
+class TwilioPost(Body, frozen=True):
     """An account of Twilio."""
 
     account_sid: _Secret128
     api_key_sid: _Secret128
     api_key_secret: _Secret128
+
+
+@changes_of(TwilioPost)
+class TwilioPatch(Body, frozen=True):
+    """Changes of an account of Twilio."""
 
 
 class TwilioView(View, frozen=True):
@@ -186,32 +174,28 @@ class TwilioView(View, frozen=True):
     api_key_sid: str
 
 
-class LogglyPatch(Body, frozen=True):
-    """Changes of an account of Loggly."""
-
-    customer_token: _Text128 | UnsetType = UNSET
-
-
-class LogglyPost(LogglyPatch, frozen=True, kw_only=True):
+class LogglyPost(Body, frozen=True):
     """An account of Loggly."""
 
     customer_token: _Text128
 
 
-class JwtPatch(Body, frozen=True):
-    """Changes of how JSON Web Tokens are signed; null removes the issuer."""
-
-    issuer: _Issuer | UnsetType | None = UNSET
-    algorithm: _Algorithm | UnsetType = UNSET
-    secret: _JwtSecret | UnsetType = UNSET
+@changes_of(LogglyPost)
+class LogglyPatch(Body, frozen=True):
+    """Changes of an account of Loggly."""
 
 
-class JwtPost(JwtPatch, frozen=True, kw_only=True):
+class JwtPost(Body, frozen=True, kw_only=True):
     """How JSON Web Tokens are signed."""
 
-    issuer: _Issuer | UnsetType = UNSET
+    issuer: Removable[_Issuer] | UnsetType = UNSET
     algorithm: _Algorithm
     secret: _JwtSecret
+
+
+@changes_of(JwtPost)
+class JwtPatch(Body, frozen=True):
+    """Changes of how JSON Web Tokens are signed; null removes the issuer."""
 
 
 class JwtView(View, frozen=True):
@@ -221,18 +205,16 @@ class JwtView(View, frozen=True):
     issuer: str | None = None
 
 
-class WhatsappPatch(Body, frozen=True):
-    """Changes of an account of WhatsApp."""
-
-    access_token: _Text1024 | UnsetType = UNSET
-    from_number_id: _Text128 | UnsetType = UNSET
-
-
-class WhatsappPost(WhatsappPatch, frozen=True, kw_only=True):
+class WhatsappPost(Body, frozen=True):
     """An account of WhatsApp."""
 
     access_token: _Text1024
     from_number_id: _Text128
+
+
+@changes_of(WhatsappPost)
+class WhatsappPatch(Body, frozen=True):
+    """Changes of an account of WhatsApp."""
 
 
 class WhatsappView(View, frozen=True):
@@ -241,27 +223,22 @@ class WhatsappView(View, frozen=True):
     from_number_id: str
 
 
-class SqlPatch(Body, frozen=True):
-    """Changes of a login to an SQL database; null removes a field."""
-
-    system: _SqlSystem | UnsetType = UNSET
-    host: _Text256 | UnsetType = UNSET
-    port: _Port | UnsetType | None = UNSET
-    username: _Text256 | UnsetType = UNSET
-    password: _Text256 | UnsetType = UNSET
-    secure_connection: bool | UnsetType = UNSET
-    ca_certificate: _Pem | UnsetType | None = UNSET
-    disable_ssl_verification: bool | UnsetType = field(default=UNSET, name="disableSSLVerification")
-
-
-class SqlPost(SqlPatch, frozen=True, kw_only=True):
+class SqlPost(Body, frozen=True, kw_only=True):
     """A login to an SQL database."""
 
     system: _SqlSystem
     host: _Text256
+    port: _Port | UnsetType | None = UNSET
     username: _Text256
     password: _Text256
-    ca_certificate: _Pem | UnsetType = UNSET
+    secure_connection: bool | UnsetType = UNSET
+    ca_certificate: Removable[_Pem] | UnsetType = UNSET
+    disable_ssl_verification: bool | UnsetType = field(default=UNSET, name="disableSSLVerification")
+
+
+@changes_of(SqlPost)
+class SqlPatch(Body, frozen=True):
+    """Changes of a login to an SQL database; null removes a field."""
 
 
 class SqlView(View, frozen=True):
@@ -276,32 +253,32 @@ class SqlView(View, frozen=True):
     disable_ssl_verification: bool | None = field(default=None, name="disableSSLVerification")
 
 
-class MongodbPatch(Body, frozen=True):
-    """Changes of a login to MongoDB."""
-
-    connection_uri: _MongoUri | UnsetType = UNSET
-
-
-class MongodbPost(MongodbPatch, frozen=True, kw_only=True):
+class MongodbPost(Body, frozen=True):
     """A login to MongoDB."""
 
     connection_uri: _MongoUri
 
 
-class SnowflakePatch(Body, frozen=True):
-    """Changes of a login to Snowflake."""
-
-    host: _Text128 | UnsetType = UNSET
-    username: _Text128 | UnsetType = UNSET
-    private_key: _Pem | UnsetType = UNSET
-    generate_private_key: bool | UnsetType = UNSET
+@changes_of(MongodbPost)
+class MongodbPatch(Body, frozen=True):
+    """Changes of a login to MongoDB."""
 
 
-class SnowflakePost(SnowflakePatch, frozen=True, kw_only=True):
+class SnowflakePost(Body, frozen=True):
     """A login to Snowflake; it needs `privateKey`, or `generatePrivateKey`."""
 
     host: _Text128
     username: _Text128
+    private_key: _Pem | UnsetType = UNSET
+    generate_private_key: bool | UnsetType = UNSET
+
+
+@changes_of(SnowflakePost)
+class SnowflakePatch(Body, frozen=True):
+    """Changes of a login to Snowflake."""
+
+    private_key: _Pem | UnsetType = UNSET
+    generate_private_key: bool | UnsetType = UNSET
 
 
 class SnowflakeView(View, frozen=True):
@@ -312,27 +289,24 @@ class SnowflakeView(View, frozen=True):
     public_key: str
 
 
-class GitPatch(Body, frozen=True):
-    """Changes of a login to a git repository; null removes a field."""
-
-    type: _GitType | UnsetType = UNSET
-    clone_url: _CloneUrl | UnsetType = UNSET
-    username: _Optional128 | UnsetType | None = UNSET
-    committer_name: _Optional128 | UnsetType | None = UNSET
-    committer_email: _Optional128 | UnsetType | None = UNSET
-    generate_private_key: bool | UnsetType = UNSET
-    secret_value: _Pem | UnsetType | None = UNSET
-
-
-class GitPost(GitPatch, frozen=True, kw_only=True):
+class GitPost(Body, frozen=True, kw_only=True):
     """A login to a git repository."""
 
     type: _GitType
     clone_url: _CloneUrl
-    username: _Optional128 | UnsetType = UNSET
-    committer_name: _Optional128 | UnsetType = UNSET
-    committer_email: _Optional128 | UnsetType = UNSET
-    secret_value: _Pem | UnsetType = UNSET
+    username: Removable[_Optional128] | UnsetType = UNSET
+    committer_name: Removable[_Optional128] | UnsetType = UNSET
+    committer_email: Removable[_Optional128] | UnsetType = UNSET
+    generate_private_key: bool | UnsetType = UNSET
+    secret_value: Removable[_Pem] | UnsetType = UNSET
+
+
+@changes_of(GitPost)
+class GitPatch(Body, frozen=True):
+    """Changes of a login to a git repository; null removes a field."""
+
+    generate_private_key: bool | UnsetType = UNSET
+    secret_value: _Pem | UnsetType | None = UNSET
 
 
 class GitView(View, frozen=True):
@@ -346,18 +320,16 @@ class GitView(View, frozen=True):
     committer_email: str | None = None
 
 
-class DatadogPatch(Body, frozen=True):
-    """Changes of an account of Datadog; null removes the site."""
-
-    secret_value: _DatadogKey | UnsetType = UNSET
-    site: _Text128 | UnsetType | None = UNSET
-
-
-class DatadogPost(DatadogPatch, frozen=True, kw_only=True):
+class DatadogPost(Body, frozen=True):
     """An account of Datadog."""
 
     secret_value: _DatadogKey
-    site: _Text128 | UnsetType = UNSET
+    site: Removable[_Text128] | UnsetType = UNSET
+
+
+@changes_of(DatadogPost)
+class DatadogPatch(Body, frozen=True):
+    """Changes of an account of Datadog; null removes the site."""
 
 
 class DatadogView(View, frozen=True):
@@ -366,18 +338,16 @@ class DatadogView(View, frozen=True):
     site: str | None = None
 
 
-class CertificateKeyPairPatch(Body, frozen=True):
-    """A certificate and its private key, which are changed together."""
-
-    certificate: _Certificate | UnsetType = UNSET
-    private_key: _Pem | UnsetType = UNSET
-
-
-class CertificateKeyPairPost(CertificateKeyPairPatch, frozen=True, kw_only=True):
+class CertificateKeyPairPost(Body, frozen=True):
     """A certificate and its private key."""
 
     certificate: _Certificate
     private_key: _Pem
+
+
+@changes_of(CertificateKeyPairPost)
+class CertificateKeyPairPatch(Body, frozen=True):
+    """A certificate and its private key, which are changed together."""
 
 
 class CertificateKeyPairView(View, frozen=True):

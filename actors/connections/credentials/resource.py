@@ -19,6 +19,7 @@ from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.runtime.threads import NEW_KEYS, at_low_priority, in_thread
 from trunkline.actors.core.values.certificates import describe, read_certificates
+from trunkline.actors.core.values.changes import Fixed, changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.private_keys import (
     new_rsa_key,
@@ -37,7 +38,7 @@ class CredentialPost(Body, frozen=True):
     """A new credential. It needs the configuration of its type and no other."""
 
     name: Name
-    type: CredentialType
+    type: Fixed[CredentialType]
     description: Description | UnsetType = UNSET
     enabled: bool = True
     aws_config: configs.AwsPost | UnsetType = UNSET
@@ -58,28 +59,12 @@ class CredentialPost(Body, frozen=True):
     certificate_key_pair_config: configs.CertificateKeyPairPost | UnsetType = UNSET
 
 
+@changes_of(CredentialPost)
 class CredentialPatch(Body, frozen=True):
     """Changes of a credential; omitted fields stay as they are, also within the configuration."""
 
-    name: Name | UnsetType = UNSET
-    description: Description | UnsetType = UNSET
-    enabled: bool | UnsetType = UNSET
-    aws_config: configs.AwsPatch | UnsetType = UNSET
-    azure_config: configs.AzurePatch | UnsetType = UNSET
-    gcp_config: configs.GcpPatch | UnsetType = UNSET
-    http_config: configs.HttpPatch | UnsetType = UNSET
-    sendgrid_config: configs.ApiKeyPatch | UnsetType = UNSET
-    twilio_config: configs.TwilioPatch | UnsetType = UNSET
-    loggly_config: configs.LogglyPatch | UnsetType = UNSET
-    jwt_config: configs.JwtPatch | UnsetType = UNSET
-    whatsapp_config: configs.WhatsappPatch | UnsetType = UNSET
-    sql_config: configs.SqlPatch | UnsetType = UNSET
-    mongodb_config: configs.MongodbPatch | UnsetType = UNSET
-    mailgun_config: configs.ApiKeyPatch | UnsetType = UNSET
     snowflake_config: configs.SnowflakePatch | UnsetType = UNSET
     git_config: configs.GitPatch | UnsetType = UNSET
-    datadog_config: configs.DatadogPatch | UnsetType = UNSET
-    certificate_key_pair_config: configs.CertificateKeyPairPatch | UnsetType = UNSET
 
 
 class CredentialPage(Page, frozen=True):

@@ -17,6 +17,7 @@ from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.reading import Reading
 from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.changes import Fixed, Removable, changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body, Query, View
 from trunkline.actors.core.values.terms import Id, Name, RecordView
@@ -37,9 +38,9 @@ class IntegrationPost(Body, frozen=True):
     """A new integration. It needs the configuration of its type and no other."""
 
     name: Name
-    integration_type: IntegrationType
+    integration_type: Fixed[IntegrationType]
     enabled: bool | UnsetType = UNSET
-    credential_name: Name | UnsetType = UNSET
+    credential_name: Removable[Name] | UnsetType = UNSET
     topics: _Topics | UnsetType = UNSET
     azure_event_hub_config: configs.AzureEventHubConfig | UnsetType = UNSET
     google_pub_sub_config: configs.GooglePubSubConfig | UnsetType = UNSET
@@ -49,19 +50,9 @@ class IntegrationPost(Body, frozen=True):
     websocket_config: configs.WebsocketConfig | UnsetType = UNSET
 
 
+@changes_of(IntegrationPost)
 class IntegrationPatch(Body, frozen=True):
     """Changes of an integration; omitted fields stay as they are, also within the configuration."""
-
-    name: Name | UnsetType = UNSET
-    enabled: bool | UnsetType = UNSET
-    credential_name: Name | UnsetType | None = UNSET
-    topics: _Topics | UnsetType = UNSET
-    azure_event_hub_config: configs.AzureEventHubConfig | UnsetType = UNSET
-    google_pub_sub_config: configs.GooglePubSubConfig | UnsetType = UNSET
-    mqtt_config: configs.MqttConfig | UnsetType = UNSET
-    particle_config: configs.ParticleConfig | UnsetType = UNSET
-    sqs_config: configs.SqsConfig | UnsetType = UNSET
-    websocket_config: configs.WebsocketConfig | UnsetType = UNSET
 
 
 class IntegrationPage(Page, frozen=True):

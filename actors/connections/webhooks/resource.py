@@ -13,6 +13,7 @@ from trunkline.actors.connections.webhooks.kind import WEBHOOK
 from trunkline.actors.core.contents.contents import Contents
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change, Resource
+from trunkline.actors.core.values.changes import Removable, changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body, Query
 from trunkline.actors.core.values.terms import Description, Id, Name, RecordView
@@ -41,34 +42,22 @@ class WebhookPost(Body, frozen=True):
     """A new webhook."""
 
     name: Name
-    description: Description | UnsetType = UNSET
+    description: Removable[Description] | UnsetType = UNSET
     response_code: _Code = 200
     verification_type: _Verification = "none"
-    verification_code: Description | UnsetType = UNSET
+    verification_code: Removable[Description] | UnsetType = UNSET
     wait_for_reply: bool = False
-    basic_auth_username: _Text | UnsetType = UNSET
-    basic_auth_password: _Text | UnsetType = UNSET
+    basic_auth_username: Removable[_Text] | UnsetType = UNSET
+    basic_auth_password: Removable[_Text] | UnsetType = UNSET
     is_websocket: bool = False
-    cast_buffers_as: _Buffers | UnsetType = UNSET
+    cast_buffers_as: Removable[_Buffers] | UnsetType = UNSET
     annotate_multipart: bool = False
     enabled: bool = True
 
 
+@changes_of(WebhookPost)
 class WebhookPatch(Body, frozen=True):
     """Changes of a webhook; omitted fields stay as they are, null removes a field."""
-
-    name: Name | UnsetType = UNSET
-    description: Description | UnsetType | None = UNSET
-    response_code: _Code | UnsetType = UNSET
-    verification_type: _Verification | UnsetType = UNSET
-    verification_code: Description | UnsetType | None = UNSET
-    wait_for_reply: bool | UnsetType = UNSET
-    basic_auth_username: _Text | UnsetType | None = UNSET
-    basic_auth_password: _Text | UnsetType | None = UNSET
-    is_websocket: bool | UnsetType = UNSET
-    cast_buffers_as: _Buffers | UnsetType | None = UNSET
-    annotate_multipart: bool | UnsetType = UNSET
-    enabled: bool | UnsetType = UNSET
 
 
 class WebhookPage(Page, frozen=True):

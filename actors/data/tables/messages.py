@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from trunkline.actors.core.query.fields import ID_AS_TEXT, TIME, Fields
 from trunkline.actors.core.query.schema import query_over
 from trunkline.actors.core.records.page import Page
+from trunkline.actors.core.values.changes import Fixed, changes_of
 from trunkline.actors.core.values.origin import Origin
 from trunkline.actors.core.values.structs import Body, Message, Query, View
 from trunkline.actors.core.values.terms import (
@@ -77,14 +78,12 @@ class TablePost(Body, frozen=True):
 
     name: Name
     description: Description | UnsetType = UNSET
-    columns: Annotated[list[Column], Meta(max_length=50)] | UnsetType = UNSET
+    columns: Fixed[Annotated[list[Column], Meta(max_length=50)]] | UnsetType = UNSET
 
 
+@changes_of(TablePost)
 class TablePatch(Body, frozen=True):
     """Changes of a data table; omitted fields stay as they are. Columns have their own operations."""
-
-    name: Name | UnsetType = UNSET
-    description: Description | UnsetType = UNSET
 
 
 class RowExportOptions(Body, frozen=True):

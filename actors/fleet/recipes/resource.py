@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from trunkline.actors.core.records.kind import Doc, Kind
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change, Ids, Resource
+from trunkline.actors.core.values.changes import Removable, changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body, Query
 from trunkline.actors.core.values.terms import Description, DeviceClass, Id, Name, RecordView, Tags
@@ -28,26 +29,15 @@ class RecipePost(Body, frozen=True):
     tags: Tags | UnsetType = UNSET
     attributes: Attributes | UnsetType = UNSET
     device_class: DeviceClass = "standalone"
-    gateway_id: Id | UnsetType = UNSET
+    gateway_id: Removable[Id] | UnsetType = UNSET
     parent_id: Id | UnsetType | None = UNSET
     system_interval: _Interval | UnsetType = UNSET
     keep_duplicates: bool | UnsetType = UNSET
 
 
+@changes_of(RecipePost)
 class RecipePatch(Body, frozen=True):
     """Changes of a device recipe; omitted fields stay as they are. `tags` and `attributes` replace the whole list."""
-
-    name: Name | UnsetType = UNSET
-    device_name: Name | UnsetType = UNSET
-    description: Description | UnsetType = UNSET
-    device_description: Description | UnsetType = UNSET
-    tags: Tags | UnsetType = UNSET
-    attributes: Attributes | UnsetType = UNSET
-    device_class: DeviceClass | UnsetType = UNSET
-    gateway_id: Id | UnsetType | None = UNSET
-    parent_id: Id | UnsetType | None = UNSET
-    system_interval: _Interval | UnsetType = UNSET
-    keep_duplicates: bool | UnsetType = UNSET
 
 
 class RecipeShape(Query, frozen=True):

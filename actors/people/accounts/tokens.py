@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 from trunkline.actors.core.records.kind import Doc, Kind
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change, Ids, Resource
+from trunkline.actors.core.values.changes import Fixed, changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body
 from trunkline.actors.core.values.terms import Description, Id, IsoText, IsoTime, Links, Name, RecordView
@@ -24,21 +25,16 @@ class TokenPost(Body, frozen=True):
 
     name: Name
     description: Description | UnsetType = UNSET
-    expiration_date: IsoText | UnsetType = UNSET
-    scope: Annotated[list[str], Meta(max_length=500)] | UnsetType = UNSET
+    expiration_date: Fixed[IsoText] | UnsetType = UNSET
+    scope: Fixed[Annotated[list[str], Meta(max_length=500)]] | UnsetType = UNSET
     status: Literal["active", "inactive"] = "active"
     default_role: Literal["admin", "edit", "collaborate", "view", "none"] | UnsetType = UNSET
     org_roles: Annotated[list[dict[str, Any]], Meta(max_length=25)] | UnsetType = UNSET
 
 
+@changes_of(TokenPost)
 class TokenPatch(Body, frozen=True):
     """Changes of an API token; `inactive` revokes it."""
-
-    name: Name | UnsetType = UNSET
-    description: Description | UnsetType = UNSET
-    status: Literal["active", "inactive"] | UnsetType = UNSET
-    default_role: Literal["admin", "edit", "collaborate", "view", "none"] | UnsetType = UNSET
-    org_roles: Annotated[list[dict[str, Any]], Meta(max_length=25)] | UnsetType = UNSET
 
 
 class TokenPage(Page, frozen=True):

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.summary import SummaryChoice
+from trunkline.actors.core.values.changes import changes_of
 from trunkline.actors.core.values.structs import Body, Message, Query, View
 from trunkline.actors.core.values.terms import Description, Id, Links, Name, RecordView
 from trunkline.actors.people.accounts.messages import Email
@@ -33,16 +34,9 @@ class OrgPost(Body, frozen=True):
     card_token: _Text | UnsetType = UNSET
 
 
+@changes_of(OrgPost)
 class OrgPatch(Body, frozen=True):
     """Changes of an organization; omitted fields stay as they are."""
-
-    name: Name | UnsetType = UNSET
-    description: Description | UnsetType = UNSET
-    billing_email: Email | UnsetType = UNSET
-    icon_color: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
-    mfa_mode: MfaMode | UnsetType = UNSET
-    plan_id: _Text | UnsetType = UNSET
-    card_token: _Text | UnsetType = UNSET
 
 
 class RoleIn(Body, frozen=True):

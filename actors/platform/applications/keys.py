@@ -21,6 +21,7 @@ from trunkline.actors.core.query.schema import query_over
 from trunkline.actors.core.records.kind import Doc, Kind
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change, Resource
+from trunkline.actors.core.values.changes import Fixed, Removable, changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.secret_texts import new_secret
 from trunkline.actors.core.values.structs import Body
@@ -63,10 +64,10 @@ class KeyPost(Body, frozen=True):
     """A new access key. `deviceIds` and `deviceTags` select its devices, by default all. `filterType` says how
     `pubTopics` and `subTopics` are meant, by default `whitelist` if the key selects devices, else `all`."""
 
-    name: Name | UnsetType = UNSET
+    name: Removable[Name] | UnsetType = UNSET
     description: Description | UnsetType = UNSET
-    device_ids: Ids | UnsetType = UNSET
-    device_tags: TagFilters | UnsetType = UNSET
+    device_ids: Fixed[Ids] | UnsetType = UNSET
+    device_tags: Fixed[TagFilters] | UnsetType = UNSET
     filter_type: FilterType | UnsetType = UNSET
     pub_topics: _Topics | UnsetType = UNSET
     sub_topics: _Topics | UnsetType = UNSET
@@ -74,17 +75,11 @@ class KeyPost(Body, frozen=True):
     addresses: _Addresses | UnsetType = UNSET
 
 
+@changes_of(KeyPost)
 class KeyPatch(Body, frozen=True):
     """Changes of an access key. `inactive` revokes the device tokens that were created with it."""
 
     status: Literal["active", "inactive"] | UnsetType = UNSET
-    name: Name | UnsetType | None = UNSET
-    description: Description | UnsetType = UNSET
-    filter_type: FilterType | UnsetType = UNSET
-    pub_topics: _Topics | UnsetType = UNSET
-    sub_topics: _Topics | UnsetType = UNSET
-    address_filter_type: _AddressFilter | UnsetType = UNSET
-    addresses: _Addresses | UnsetType = UNSET
 
 
 class KeyPage(Page, frozen=True):

@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from trunkline.actors.core.records.messages import Creator
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.summary import SummaryChoice
+from trunkline.actors.core.values.changes import Fixed, Removable, changes_of
 from trunkline.actors.core.values.structs import BLANK, FORM, Body, Message
 from trunkline.actors.core.values.terms import (
     Id,
@@ -76,24 +77,18 @@ class ApplicationPost(Body, frozen=True):
     endpoint_default_cors: bool | UnsetType = msgspec.field(default=UNSET, name="endpointDefaultCors")
     globals: _Globals | UnsetType = UNSET
     blob_url_ttl: BlobTtl | UnsetType = msgspec.field(default=UNSET, name="blobUrlTTL")
-    org_id: Id | UnsetType = UNSET
-    application_template_id: Id | UnsetType = UNSET
-    applied_template_ids: Ids | UnsetType = UNSET
-    archive_config: ArchiveConfig | UnsetType = UNSET
+    org_id: Fixed[Id] | UnsetType = UNSET
+    application_template_id: Fixed[Id] | UnsetType = UNSET
+    applied_template_ids: Fixed[Ids] | UnsetType = UNSET
+    archive_config: Removable[ArchiveConfig] | UnsetType = UNSET
 
 
+@changes_of(ApplicationPost)
 class ApplicationPatch(Body, frozen=True):
     """Changes of an application; omitted fields stay as they are."""
 
-    name: Name | UnsetType = UNSET
-    description: _ShortText | UnsetType = UNSET
-    endpoint_slug: Slug | UnsetType = UNSET
-    exp_user_token_cutoff: IsoText | UnsetType = UNSET
-    endpoint_default_cors: bool | UnsetType = msgspec.field(default=UNSET, name="endpointDefaultCors")
-    globals: _Globals | UnsetType = UNSET
-    blob_url_ttl: BlobTtl | UnsetType = msgspec.field(default=UNSET, name="blobUrlTTL")
-    ftue_tracking: Annotated[list[FtueStep], Meta(max_length=100)] | UnsetType = UNSET
     archive_config: ArchiveConfig | UnsetType | None = UNSET
+    ftue_tracking: Annotated[list[FtueStep], Meta(max_length=100)] | UnsetType = UNSET
 
 
 # Query strings.

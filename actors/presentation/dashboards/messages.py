@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.records.page import Page
+from trunkline.actors.core.values.changes import changes_of
 from trunkline.actors.core.values.structs import BLANK, FORM, Body, Message, Query, View
 from trunkline.actors.core.values.terms import (
     Description,
@@ -180,20 +181,11 @@ class DashboardPost(Body, frozen=True):
     context_configuration: _Parameters | UnsetType = UNSET
 
 
+@changes_of(DashboardPost)
 class DashboardPatch(Body, frozen=True):
     """Changes of a dashboard; omitted fields stay as they are. Lists are replaced, null removes the password."""
 
-    name: Name | UnsetType = UNSET
-    blocks: list[Block] | UnsetType = UNSET
-    description: Description | UnsetType = UNSET
-    refresh_rate: _Rate | UnsetType = UNSET
-    duration: _Milliseconds | UnsetType = UNSET
-    resolution: _Milliseconds | UnsetType = UNSET
-    default_theme: _Theme | UnsetType = UNSET
-    report_configs: _Reports | UnsetType = UNSET
-    public: bool | UnsetType = UNSET
     password: NewPassword | UnsetType | None = UNSET
-    context_configuration: _Parameters | UnsetType = UNSET
 
 
 class OwnedDashboardPost(DashboardPost, frozen=True):

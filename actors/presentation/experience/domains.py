@@ -15,6 +15,7 @@ from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change
 from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.values.certificates import check_not_expired, read_certificates
+from trunkline.actors.core.values.changes import Removable, changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body
 from trunkline.actors.core.values.terms import Id, Name, RecordView
@@ -35,20 +36,17 @@ class DomainPost(Body, frozen=True):
     """A new domain. `version` is `develop` if it is left out; with null, no version serves it."""
 
     domain_name: _DomainName
-    ssl_key: _Pem | UnsetType = UNSET
-    ssl_cert: _Pem | UnsetType = UNSET
-    ssl_bundle: _Pem | UnsetType = UNSET
+    ssl_key: Removable[_Pem] | UnsetType = UNSET
+    ssl_cert: Removable[_Pem] | UnsetType = UNSET
+    ssl_bundle: Removable[_Pem] | UnsetType = UNSET
     version: Name | UnsetType | None = UNSET
 
 
+@changes_of(DomainPost)
 class DomainPatch(Body, frozen=True):
     """Changes of a domain; omitted fields stay as they are. Null removes a certificate, a key or the version."""
 
-    domain_name: _DomainName | UnsetType = UNSET
     ssl_key: _Pem | UnsetType | None = UNSET
-    ssl_cert: _Pem | UnsetType | None = UNSET
-    ssl_bundle: _Pem | UnsetType | None = UNSET
-    version: Name | UnsetType | None = UNSET
 
 
 class DomainPage(Page, frozen=True):

@@ -13,6 +13,7 @@ from trunkline.actors.core.records.resource import Change
 from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
+from trunkline.actors.core.values.changes import changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import FORM, Body, Query, View
 from trunkline.actors.core.values.terms import Description, Id, Ids, Name, RecordView
@@ -45,19 +46,9 @@ class EndpointPost(Body, frozen=True):
     unauthorized_reply: Reply | UnsetType | None = UNSET
 
 
+@changes_of(EndpointPost)
 class EndpointPatch(Body, frozen=True):
     """Changes of an endpoint; omitted fields stay as they are. Lists and maps are replaced, null removes a reply."""
-
-    route: _Route | UnsetType = UNSET
-    method: Method | UnsetType = UNSET
-    description: Description | UnsetType = UNSET
-    enabled: bool | UnsetType = UNSET
-    access: Access | UnsetType = UNSET
-    device_id_template: _Template | UnsetType = UNSET
-    endpoint_tags: TagMap | UnsetType = UNSET
-    experience_group_ids: Ids | UnsetType = UNSET
-    static_reply: Reply | UnsetType | None = UNSET
-    unauthorized_reply: Reply | UnsetType | None = UNSET
 
 
 class EndpointPage(Page, frozen=True):

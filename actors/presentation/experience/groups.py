@@ -22,6 +22,7 @@ from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change
 from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
+from trunkline.actors.core.values.changes import changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body, Query
 from trunkline.actors.core.values.terms import Description, Id, Ids, Name, RecordView, TagFilters
@@ -74,18 +75,9 @@ class GroupPost(Body, frozen=True):
     parent_id: Id | UnsetType | None = UNSET
 
 
+@changes_of(GroupPost)
 class GroupPatch(Body, frozen=True):
     """Changes of a group; omitted fields stay as they are. Lists and maps are replaced, null removes the parent."""
-
-    name: Name | UnsetType = UNSET
-    description: Description | UnsetType = UNSET
-    experience_user_ids: Ids | UnsetType = UNSET
-    experience_endpoint_ids: Ids | UnsetType = UNSET
-    group_tags: TagMap | UnsetType = UNSET
-    device_ids: Ids | UnsetType = UNSET
-    device_tags: TagFilters | UnsetType = UNSET
-    device_query_json: _DeviceQueryText | UnsetType | None = UNSET
-    parent_id: Id | UnsetType | None = UNSET
 
 
 class GroupPage(Page, frozen=True):

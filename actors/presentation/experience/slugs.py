@@ -14,6 +14,7 @@ from trunkline.actors.core.records.owner import unique_key
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change
 from trunkline.actors.core.records.source import Staged
+from trunkline.actors.core.values.changes import changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body
 from trunkline.actors.core.values.terms import Id, Name, RecordView
@@ -31,11 +32,9 @@ class SlugPost(Body, frozen=True):
     version: Name | UnsetType | None = UNSET
 
 
+@changes_of(SlugPost)
 class SlugPatch(Body, frozen=True):
     """Changes of a slug; omitted fields stay as they are. Null removes the version."""
-
-    slug: Slug | UnsetType = UNSET
-    version: Name | UnsetType | None = UNSET
 
 
 class SlugPage(Page, frozen=True):

@@ -17,6 +17,7 @@ from trunkline.actors.core.records.resource import Change
 from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.records.source import Source, Staged
 from trunkline.actors.core.runtime.actor import Actor
+from trunkline.actors.core.values.changes import changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body, View
 from trunkline.actors.core.values.terms import Id, Ids, IsoText, IsoTime, RecordView
@@ -62,16 +63,11 @@ class ExperienceUserPost(Body, frozen=True):
     experience_group_ids: Ids | UnsetType = UNSET
 
 
+@changes_of(ExperienceUserPost)
 class ExperienceUserPatch(Body, frozen=True):
     """Changes of a user; omitted fields stay as they are. Lists and maps are replaced."""
 
-    email: Email | UnsetType = UNSET
     password: _Password | UnsetType = UNSET
-    first_name: _Text | UnsetType = UNSET
-    last_name: _Text | UnsetType = UNSET
-    token_cutoff: IsoText | UnsetType = UNSET
-    user_tags: TagMap | UnsetType = UNSET
-    experience_group_ids: Ids | UnsetType = UNSET
 
 
 class ExperienceUserPage(Page, frozen=True):

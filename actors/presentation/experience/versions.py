@@ -18,6 +18,7 @@ from trunkline.actors.core.records.resource import Change
 from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
+from trunkline.actors.core.values.changes import Fixed, changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.global_values import check_global
 from trunkline.actors.core.values.structs import FORM, Body, Message, View
@@ -76,10 +77,10 @@ _Globals = Annotated[list[VersionGlobal], Meta(max_length=100)]
 class VersionPost(Body, frozen=True):
     """A new version with copies of the endpoints and views of `develop`. Settings that are left out are its, too."""
 
-    version: Name
+    version: Fixed[Name]
     description: Description | UnsetType = UNSET
-    domain_ids: Ids | UnsetType = UNSET
-    slug_ids: Ids | UnsetType = UNSET
+    domain_ids: Fixed[Ids] | UnsetType = UNSET
+    slug_ids: Fixed[Ids] | UnsetType = UNSET
     endpoint_default_cors: bool | UnsetType = UNSET
     globals: _Globals | UnsetType = UNSET
     not_found_reply: Reply | UnsetType | None = UNSET
@@ -88,20 +89,15 @@ class VersionPost(Body, frozen=True):
     response_headers: _Headers | UnsetType = UNSET
 
 
+@changes_of(VersionPost)
 class VersionPatch(Body, frozen=True):
     """Changes of a version; omitted fields stay as they are. Lists and maps are replaced, null removes a reply.
 
     `sourceVersionIdOrName` replaces all endpoints and views by those of another version; settings stay.
     """
 
-    description: Description | UnsetType = UNSET
-    source_version_id_or_name: Name | UnsetType = UNSET
-    endpoint_default_cors: bool | UnsetType = UNSET
-    globals: _Globals | UnsetType = UNSET
     not_found_reply: Reply | UnsetType | None = UNSET
-    unauthorized_reply: Reply | UnsetType | None = UNSET
-    allowed_cors_origins: _Origins | UnsetType = UNSET
-    response_headers: _Headers | UnsetType = UNSET
+    source_version_id_or_name: Name | UnsetType = UNSET
 
 
 class VersionPage(Page, frozen=True):

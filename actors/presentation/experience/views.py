@@ -14,6 +14,7 @@ from trunkline.actors.core.records.page import Match, Page
 from trunkline.actors.core.records.resource import Change
 from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
+from trunkline.actors.core.values.changes import Fixed, changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body
 from trunkline.actors.core.values.terms import Description, Id, Name, RecordView
@@ -37,7 +38,7 @@ class ViewPost(Body, frozen=True):
     """A new view. Only a page has a layout."""
 
     name: Name
-    view_type: ViewType
+    view_type: Fixed[ViewType]
     description: Description | UnsetType = UNSET
     layout_id: Id | UnsetType | None = UNSET
     body: _Text | UnsetType = UNSET
@@ -45,15 +46,9 @@ class ViewPost(Body, frozen=True):
     headers: ViewHeaders | UnsetType = UNSET
 
 
+@changes_of(ViewPost)
 class ViewPatch(Body, frozen=True):
     """Changes of a view; omitted fields stay as they are. Null removes the layout. The type never changes."""
-
-    name: Name | UnsetType = UNSET
-    description: Description | UnsetType = UNSET
-    layout_id: Id | UnsetType | None = UNSET
-    body: _Text | UnsetType = UNSET
-    view_tags: TagMap | UnsetType = UNSET
-    headers: ViewHeaders | UnsetType = UNSET
 
 
 class ViewPage(Page, frozen=True):

@@ -14,6 +14,7 @@ from trunkline.actors.core.records.owner import check_reference
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change, Ids, Resource
 from trunkline.actors.core.runtime.actor import Actor
+from trunkline.actors.core.values.changes import Removable, changes_of
 from trunkline.actors.core.values.structs import Body, View
 from trunkline.actors.core.values.template import has_template
 from trunkline.actors.core.values.terms import Description, Id, RecordView
@@ -30,20 +31,15 @@ class NotebookPost(Body, frozen=True):
     """A new notebook."""
 
     name: LongName
-    description: Description | UnsetType = UNSET
-    image_version: _ImageVersion | UnsetType = UNSET
+    description: Removable[Description] | UnsetType = UNSET
+    image_version: Removable[_ImageVersion] | UnsetType = UNSET
     inputs: Inputs | UnsetType = UNSET
     outputs: Outputs | UnsetType = UNSET
 
 
+@changes_of(NotebookPost)
 class NotebookPatch(Body, frozen=True):
     """Changes of a notebook; omitted fields stay as they are. `inputs` and `outputs` replace the whole list."""
-
-    name: LongName | UnsetType = UNSET
-    description: Description | UnsetType | None = UNSET
-    image_version: _ImageVersion | UnsetType | None = UNSET
-    inputs: Inputs | UnsetType = UNSET
-    outputs: Outputs | UnsetType = UNSET
 
 
 class NotebookPage(Page, frozen=True):

@@ -12,6 +12,7 @@ from trunkline.actors.core.records.kind import Kind
 from trunkline.actors.core.records.owner import check_reference
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change, Resource
+from trunkline.actors.core.values.changes import Fixed, Removable, changes_of
 from trunkline.actors.core.values.structs import Body, Query
 from trunkline.actors.core.values.template import has_template
 from trunkline.actors.core.values.terms import Description, Id, Name, OptionalTemplateId, RecordView
@@ -32,35 +33,23 @@ class ResourceJobPost(Body, frozen=True):
     """A new resource job."""
 
     name: Name
-    resource_type: ResourceType
-    description: Description | UnsetType = UNSET
-    data_table_id: OptionalTemplateId | UnsetType = UNSET
-    query_json: QueryText | UnsetType = UNSET
-    max_iteration_concurrency: _Concurrency | UnsetType = UNSET
-    iteration_delay: _Delay | UnsetType = UNSET
-    iteration_timeout: _Timeout | UnsetType = UNSET
-    default_context: Context | UnsetType = UNSET
+    resource_type: Fixed[ResourceType]
+    description: Removable[Description] | UnsetType = UNSET
+    data_table_id: Removable[OptionalTemplateId] | UnsetType = UNSET
+    query_json: Removable[QueryText] | UnsetType = UNSET
+    max_iteration_concurrency: Removable[_Concurrency] | UnsetType = UNSET
+    iteration_delay: Removable[_Delay] | UnsetType = UNSET
+    iteration_timeout: Removable[_Timeout] | UnsetType = UNSET
+    default_context: Removable[Context] | UnsetType = UNSET
     retry_on_timeout: bool | UnsetType = UNSET
     retry_on_failure: bool | UnsetType = UNSET
-    max_iteration_retries: _Retries | UnsetType = UNSET
-    retry_delay: _RetryDelay | UnsetType = UNSET
+    max_iteration_retries: Removable[_Retries] | UnsetType = UNSET
+    retry_delay: Removable[_RetryDelay] | UnsetType = UNSET
 
 
+@changes_of(ResourceJobPost)
 class ResourceJobPatch(Body, frozen=True):
     """Changes of a resource job; omitted fields stay as they are, null removes a field."""
-
-    name: Name | UnsetType = UNSET
-    description: Description | UnsetType | None = UNSET
-    data_table_id: OptionalTemplateId | UnsetType | None = UNSET
-    query_json: QueryText | UnsetType | None = UNSET
-    max_iteration_concurrency: _Concurrency | UnsetType | None = UNSET
-    iteration_delay: _Delay | UnsetType | None = UNSET
-    iteration_timeout: _Timeout | UnsetType | None = UNSET
-    default_context: Context | UnsetType | None = UNSET
-    retry_on_timeout: bool | UnsetType = UNSET
-    retry_on_failure: bool | UnsetType = UNSET
-    max_iteration_retries: _Retries | UnsetType | None = UNSET
-    retry_delay: _RetryDelay | UnsetType | None = UNSET
 
 
 class ResourceJobPage(Page, frozen=True):

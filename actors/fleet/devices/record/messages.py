@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.records.page import Page
+from trunkline.actors.core.values.changes import changes_of
 from trunkline.actors.core.values.origin import Origin
 from trunkline.actors.core.values.structs import FORM, Body, Message, Query
 from trunkline.actors.core.values.terms import (
@@ -51,18 +52,14 @@ class DevicePost(Body, frozen=True):
     keep_duplicates: bool | UnsetType = UNSET
 
 
+@changes_of(DevicePost)
 class DevicePatch(Body, frozen=True):
     """Changes of a device; omitted fields stay as they are. `tags` and `attributes` replace the whole list."""
 
     name: Name | UnsetType = UNSET
-    description: Description | UnsetType = UNSET
     tags: Tags | UnsetType = UNSET
     attributes: Attributes | UnsetType = UNSET
-    device_class: DeviceClass | UnsetType = UNSET
-    gateway_id: Id | UnsetType = UNSET
     parent_id: Id | UnsetType | None = UNSET
-    system_interval: Annotated[int, Meta(ge=5, le=3600)] | UnsetType = UNSET
-    keep_duplicates: bool | UnsetType = UNSET
 
 
 Reported = Annotated[

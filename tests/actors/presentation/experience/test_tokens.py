@@ -47,7 +47,7 @@ class Case:
         return caught.value.message
 
     async def change(self, **fields: str) -> None:
-        body = ExperienceUserPatch(**fields)  # type: ignore[arg-type]
+        body = ExperienceUserPatch(**fields)
         message = PatchRecord(resource=EXPERIENCE_USERS.name, record=self.user, body=body, by=NOBODY)
         await self.house.system.ask(self.ref, message)
 
