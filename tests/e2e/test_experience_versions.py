@@ -146,7 +146,7 @@ async def test_develop_is_a_version_that_is_always_there(exp: Experience) -> Non
         ({"version": "w", "domainIds": [NO_ID]}, "domainIds: there is no experience domain"),
         ({"version": "w", "slugIds": [NO_ID]}, "slugIds: there is no experience slug"),
         ({"version": "w", "globals": [{"key": "a", "json": "{"}]}, "globals[0].json: is not JSON"),
-        ({"version": "w", "globals": [{"key": "a", "json": "1"}] * 2}, "globals: the key a stands"),
+        ({"version": "w", "globals": [{"key": "a", "json": "1"}] * 2}, "globals: the key a appears twice"),
         ({"version": "w", "responseHeaders": {"x y": "1"}}, "responseHeaders: 'x y'"),
         ({"version": "w", "responseHeaders": {"x": "1\r\nSet-Cookie: a=b"}}, "responseHeaders.x: "),
         ({"version": "w", "allowedCorsOrigins": ["https://a.example/path"]}, "allowedCorsOrigins: "),

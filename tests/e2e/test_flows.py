@@ -145,7 +145,7 @@ async def test_a_workflow_comes_back_as_it_was_sent_and_is_changed_and_deleted(s
         ({"triggers": [{"type": "tick"}]}, "triggers[0].type: "),
         ({"nodes": [{"id": "a"}]}, "nodes[0].type: "),
         ({"globals": [{"key": "a", "json": "{"}]}, "globals[0].json: is not JSON text"),
-        ({"globals": [{"key": "a", "json": "1"}, {"key": "a", "json": "2"}]}, "globals[1].key: a stands in the list"),
+        ({"globals": [{"key": "a", "json": "1"}, {"key": "a", "json": "2"}]}, "globals[1].key: a appears twice"),
         ({"nodes": [{"type": "X", "config": {"a": [] }, "id": "x" * 1025}]}, "nodes[0].id: "),
         ({"defaultVersionId": "a" * 24}, "defaultVersionId: "),
     ],

@@ -178,7 +178,7 @@ def test_an_unknown_database_is_refused_at_once() -> None:
         ("add", "nowhere", b"k", {}),
     ]
     for step in steps:
-        with pytest.raises(ValueError, match="no database"):
+        with pytest.raises(ValueError, match="not a database"):
             build([step])
 
 
@@ -186,5 +186,5 @@ def test_an_unknown_database_is_refused_at_once() -> None:
     "plain", [[1], [["records", b"k"]], [["records", "k", b"v"]], [["counts", b"k", {"n": "1"}]]]
 )
 def test_what_is_no_batch_is_not_taken_for_one(plain: list[Any]) -> None:
-    with pytest.raises(ValueError, match="no entry of a batch"):
+    with pytest.raises(ValueError, match="not an entry of a batch"):
         Batch.from_plain(plain)

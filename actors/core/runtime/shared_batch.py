@@ -9,7 +9,6 @@ is lost and the submission. Does not own admission (`core/runtime/system.py`) no
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import trio
@@ -36,7 +35,7 @@ Ask = tuple["Ref", "Message"]
 
 LOADED_AT_ONCE_MAX: Final = 8
 """Actors of a message to many that are loaded in one part: 2 ms for devices with 256 attributes."""
-PART_NS: Final = 1_500_000
+PART_S: Final = 0.0015
 """After so long the event loop goes on with others."""
 LOST_AT_ONCE_MAX: Final = 20
 """Lost turns that are taken once more right before the submission; more are taken in parts."""
@@ -58,15 +57,16 @@ class SharedBatch:
 
     A turn counts as waiting in its mailbox until the end of the context, so the commit is awaited inside. If the
     context ends before `submit`, the turns are undone: their actors forget what they did. `batch` has the writes of the
-    first turns, as far as they were put together in parts.
+    first turns, as far as they were put together in parts. `monotonic_s` is the clock that ends a part.
     """
 
     __slots__ = (
-        "_began_ns",
+        "_began_s",
         "_has_paused",
         "_held",
         "_loaded",
         "_merged",
+        "_monotonic_s",
         "_size_bytes",
         "_staged",
         "_submitted",
@@ -74,8 +74,9 @@ class SharedBatch:
         "batch",
     )
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: Turns, monotonic_s: Callable[[], float]) -> None:
         self._turns = turns
+        self._monotonic_s = monotonic_s
         self.batch = Batch()
         self._held: set[Mailbox] = set()
         self._staged: dict[Mailbox, _Staged] = {}
@@ -84,19 +85,19 @@ class SharedBatch:
         self._merged = 0
         self._size_bytes = 0
         self._loaded = turns.activations
-        self._began_ns = time.perf_counter_ns()
+        self._began_s = self._monotonic_s()
 
     async def pause_if_long(self) -> None:
         """Let the event loop go on with others, if this part took long."""
         loaded = self._turns.activations - self._loaded
-        if loaded >= LOADED_AT_ONCE_MAX or time.perf_counter_ns() - self._began_ns > PART_NS:
+        if loaded >= LOADED_AT_ONCE_MAX or self._monotonic_s() - self._began_s > PART_S:
             await self._pause()
 
     async def _pause(self) -> None:
         await trio.lowlevel.checkpoint()
         self._has_paused = True
         self._loaded = self._turns.activations
-        self._began_ns = time.perf_counter_ns()
+        self._began_s = self._monotonic_s()
 
     def hold(self, mailbox: Mailbox) -> None:
         """Keep a mailbox in memory while others are opened."""

@@ -229,7 +229,7 @@ class System:
         throttle with the fewest calls left, None if no throttle applied.
         """
         asks = [(ref, message) for ref in dict.fromkeys(refs)]
-        with SharedBatch(self._turns) as shared:
+        with SharedBatch(self._turns, self.clock.monotonic_s) as shared:
 
             def hold(ask: Ask) -> Mailbox:
                 try:
@@ -280,7 +280,7 @@ class System:
         asks = list(asks)
         answers: dict[Ref, Any] = {}
         opened: list[Mailbox] = []
-        with SharedBatch(self._turns) as shared:
+        with SharedBatch(self._turns, self.clock.monotonic_s) as shared:
 
             def take(ask: Ask) -> Any:
                 is_active = ask[0] in self._mailboxes

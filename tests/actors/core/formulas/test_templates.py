@@ -183,7 +183,7 @@ def test_json_of_a_template() -> None:
     template = compile_template('{"n": {{jsonEncode data.name}}, {{#if data.on}}"on": true{{/if}}}')
     assert template.json(PAYLOAD) == {"n": 'Pump "A" & B', "on": True}
     for wrong in ('{"n": {{data.name}} }', "", "NaN", "[" * 5000):
-        with pytest.raises(EvaluationError, match="no JSON"):
+        with pytest.raises(EvaluationError, match="not valid JSON"):
             compile_template(wrong).json(PAYLOAD)
 
 
@@ -234,11 +234,11 @@ def test_what_cannot_be_compiled_is_named_with_its_place(template: str, problem:
 @pytest.mark.parametrize(
     ("template", "problem"),
     [
-        ("{{#match data.name '('}}{{/match}}", "no regular expression"),
-        ("{{#match data.name '\\pL{1000}'}}{{/match}}", "no regular expression"),
+        ("{{#match data.name '('}}{{/match}}", "not a valid regular expression"),
+        ("{{#match data.name '\\pL{1000}'}}{{/match}}", "not a valid regular expression"),
         ("{{#match data.name data.long}}{{/match}}", "at most 1024 characters"),
         ("{{template data.long}}", "at most 32767 characters"),
-        ("{{#match data.name '(a)\\1'}}{{/match}}", "no regular expression"),
+        ("{{#match data.name '(a)\\1'}}{{/match}}", "not a valid regular expression"),
         ("{{formatDate time 'H' tz='Mars/Base'}}", "no time zone"),
         ("{{formatDate time 'LLL' locale='de'}}", "English only"),
         ("{{formatDate time 'H' locale='xx-YY'}}", "no language"),
@@ -247,9 +247,9 @@ def test_what_cannot_be_compiled_is_named_with_its_place(template: str, problem:
         ("{{template '{{template a}}'}}", "within a text that a helper evaluates"),
         ("{{evalExpression '{{template data.form}}'}}", "within a text that a helper evaluates"),
         ("{{template data.self}}", "within a text that a helper evaluates"),
-        ("{{template '{{#if'}}", "no template"),
-        ("{{evalExpression '1 +'}}", "no expression"),
-        ("{{evalExpression '{{a}}{{b}}'}}", "no expression"),
+        ("{{template '{{#if'}}", "not a valid template"),
+        ("{{evalExpression '1 +'}}", "not a valid expression"),
+        ("{{evalExpression '{{a}}{{b}}'}}", "not a valid expression"),
         ("{{decodeURIComponent '%E0%A4%A'}}", "not encoded"),
         ("{{indexByKey data.rows 1 '['}}", "not closed"),
     ],

@@ -191,7 +191,7 @@ async def test_a_call_that_ends_between_the_parts_holds_none(
             statistics = shop.system.statistics(refs[0])
             assert statistics is None or statistics.mailbox_depth == 0
             assert [await shop.ask(ref, Peek()) for ref in refs] == [0] * 40
-            monkeypatch.setattr(shared_batch, "PART_NS", 0)
+            monkeypatch.setattr(shared_batch, "PART_S", -1.0)
         assert [shop.stored(ref) for ref in refs] == [(0, [])] * 40
 
 
@@ -199,7 +199,7 @@ async def test_the_event_loop_has_its_turn_between_the_turns_of_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others may have turns meanwhile: nobody sees a turn before all are submitted, and each counts once."""
-    monkeypatch.setattr(shared_batch, "PART_NS", 0)
+    monkeypatch.setattr(shared_batch, "PART_S", -1.0)
     monkeypatch.setattr(shared_batch, "LOST_AT_ONCE_MAX", 2)
     async with workshop(tmp_path) as shop:
         refs = await shop.begin(*range(40))
@@ -230,7 +230,7 @@ async def test_the_event_loop_has_its_turn_between_the_turns_of_many(
 async def test_one_that_is_deleted_between_the_turns_of_many_ends_the_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_batch, "PART_NS", 0)
+    monkeypatch.setattr(shared_batch, "PART_S", -1.0)
     async with workshop(tmp_path) as shop:
         refs = await shop.begin(*range(40))
         async with trio.open_nursery() as nursery:
@@ -254,7 +254,7 @@ async def test_a_window_that_is_exhausted_meanwhile_spends_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
     """While the turns are taken, and while their writes are put together."""
-    monkeypatch.setattr(shared_batch, "PART_NS", 0)
+    monkeypatch.setattr(shared_batch, "PART_S", -1.0)
     async with workshop(tmp_path) as shop:
         refs = await shop.begin(*range(40))
         async with trio.open_nursery() as nursery:
