@@ -39,11 +39,10 @@ class Staged:
         self._actor = actor
 
     def get(self, db: str, key: bytes) -> bytes | None:
-        raw, batch = self._actor.system.journal.get(db, key), self._actor.batch
-        if batch is None:
-            return raw
-        raw = batch.writes.get(db, {}).get(key, raw)
-        counts = batch.increments.get(db, {}).get(key)
+        batch = self._actor.batch
+        writes = {} if batch is None else batch.writes.get(db, {})
+        raw = writes[key] if key in writes else self._actor.system.journal.get(db, key)
+        counts = None if batch is None else batch.increments.get(db, {}).get(key)
         return raw if counts is None else apply_increments(raw, counts)
 
     def range(self, db: str, lo: bytes, hi: bytes) -> list[tuple[bytes, bytes]]:

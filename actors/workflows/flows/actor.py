@@ -22,6 +22,7 @@ from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.mandate import stored_mandates
 from trunkline.actors.core.records.messages import Creator
 from trunkline.actors.core.records.revision import check_match
+from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.values.errors import Invalid, NotFound, PayloadTooLarge
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.structs import Created, Message
@@ -169,7 +170,7 @@ class Flow(FlowStorage):
         """Raise `Invalid` if the version that runs has triggers that would never fire. `develop` if it is known."""
         if not self.doc["enabled"] or self.doc["flowClass"] not in CLASSES:
             return
-        running = default_version(self._get, self.ref.parent, self.ref.id, self.doc)
+        running = default_version(Staged(self).get, self.ref.parent, self.ref.id, self.doc)
         if running.doc.get("enabled", True):
             at = "" if running.id == ROOT else f"The version {running.name!r}: "
             known = develop if running.id == ROOT else None
@@ -187,7 +188,7 @@ class Flow(FlowStorage):
 
     def _running_triggers(self, doc: Doc, develop: Doc | None = None) -> list[list[str]]:
         """The keys of the triggers of the version that runs. `develop` is its definition if that is known."""
-        running = default_version(self._get, self.ref.parent, self.ref.id, doc)
+        running = default_version(Staged(self).get, self.ref.parent, self.ref.id, doc)
         if running.id != ROOT:
             found: list[list[str]] = running.doc[TRIGGER_KEYS]
             return found

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.timestamps import HOUR_MS
 from trunkline.actors.workflows.flows.changes import FlowChanges
@@ -80,7 +81,7 @@ class StoredFlow(Actor):
         triggers: list[Doc] = []
         doc = self.doc
         if self.exists and doc["enabled"] and doc["flowClass"] in CLASSES:
-            version = default_version(self._get, self.ref.parent, self.ref.id, doc)
+            version = default_version(Staged(self).get, self.ref.parent, self.ref.id, doc)
             if version.doc.get("enabled", True) and is_timed(doc[TRIGGER_KEYS]):
                 triggers = self._definition(version.id).get("triggers", [])
         self._put_timed(before, aligned(triggers, before, self.system.clock.wall_ms()))
@@ -105,11 +106,6 @@ class StoredFlow(Actor):
 
     # Parts.
 
-    def _get(self, db: str, key: bytes) -> bytes | None:
-        """The value of a key after what this turn has staged."""
-        staged = {} if self.batch is None else self.batch.writes.get(db, {})
-        return staged[key] if key in staged else self.system.journal.get(db, key)
-
     @property
     def _head_key(self) -> bytes:
         return keys.flow_head_key(self.ref.parent, self.ref.id)
@@ -120,7 +116,7 @@ class StoredFlow(Actor):
         self.put(keys.FLOWS, self._head_key, encode(self.sums))
 
     def _definition(self, version: bytes) -> Doc:
-        raw = self._get(keys.FLOWS, keys.flow_definition_key(self.ref.parent, self.ref.id, version))
+        raw = Staged(self).get(keys.FLOWS, keys.flow_definition_key(self.ref.parent, self.ref.id, version))
         staged, definition = self._staged
         return {} if raw is None else definition if raw is staged else decode(raw)
 
