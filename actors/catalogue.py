@@ -7,15 +7,15 @@ schemas of queries are derived from these lists.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final, TypeVar
+from collections.abc import Mapping
+from typing import Final
 
 from trunkline.actors.access.feature import FEATURE as ACCESS
 from trunkline.actors.connections.features import FEATURES as CONNECTIONS
 from trunkline.actors.core.contents.uploads import UploadOwner
 from trunkline.actors.core.features import FEATURES as CORE
 from trunkline.actors.core.query.fields import Fields
-from trunkline.actors.core.records.feature import Feature
+from trunkline.actors.core.records.feature import Feature, by_name
 from trunkline.actors.core.records.resource import Resource, Resources
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.data.features import FEATURES as DATA
@@ -27,8 +27,6 @@ from trunkline.actors.platform.jobs.job import JobKind
 from trunkline.actors.portability.features import FEATURES as PORTABILITY
 from trunkline.actors.presentation.features import FEATURES as PRESENTATION
 from trunkline.actors.workflows.features import FEATURES as WORKFLOWS
-
-T = TypeVar("T")
 
 FEATURES: Final[tuple[Feature, ...]] = (
     *CORE,
@@ -44,15 +42,6 @@ FEATURES: Final[tuple[Feature, ...]] = (
     *PORTABILITY,
 )
 """What each package adds, in the order of the packages."""
-
-
-def by_name(named: Iterable[tuple[str, T]]) -> dict[str, T]:
-    """Things by their names. Raises TypeError where two have the same name."""
-    found: dict[str, T] = {}
-    for name, thing in named:
-        if found.setdefault(name, thing) is not thing:
-            raise TypeError(f"{name}: two features add this name; give one of them another name")
-    return found
 
 
 ACTORS: Final[tuple[type[Actor], ...]] = tuple(

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.core.records.kind import Kind
+from trunkline.actors.core.records.kind import GIVES_ACCESS, Kind
 from trunkline.actors.core.records.owner import check_unused
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change, Resource
@@ -109,6 +109,7 @@ CERTIFICATE: Final = Kind(
     counted_as="certificateCount",
     ends_access=frozenset({"status", "filterType", TOPIC_FILTER, "deviceIds", "deviceTags", "certificate"}),
     audited_as="ApplicationCertificate",
+    not_portable=GIVES_ACCESS,
 )
 
 

@@ -9,6 +9,7 @@ from trunkline.actors.access.author_rights import rights_of
 from trunkline.actors.access.certificate_login import AdmitCertificate, admit_certificate
 from trunkline.actors.access.certificates import AUTHORITIES, CERTIFICATES
 from trunkline.actors.core.records.feature import Feature, Start
+from trunkline.actors.core.records.portable import portable
 from trunkline.actors.people.organizations.mandates import Authors
 
 
@@ -20,4 +21,5 @@ FEATURE: Final = Feature(
     parts=_parts,
     resources=(CERTIFICATES, AUTHORITIES),
     readers={AdmitCertificate: admit_certificate},
+    portable=(portable("ApplicationCertificateAuthority", AUTHORITIES),),
 )

@@ -12,9 +12,8 @@ from typing import Any, Final, get_args
 import pytest
 
 from trunkline.actors import boot, catalogue
-from trunkline.actors.catalogue import by_name
 from trunkline.actors.core.query.fields import Fields
-from trunkline.actors.core.records.feature import Feature, Start
+from trunkline.actors.core.records.feature import Feature, Start, by_name
 from trunkline.actors.core.records.kind import AuditName, Kind
 from trunkline.actors.core.records.resource import Resource
 from trunkline.actors.core.records.summary import chosen_counts

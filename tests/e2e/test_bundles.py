@@ -15,13 +15,13 @@ import msgspec
 from tests.e2e.conftest import Server
 from tests.e2e.test_exports import ended, fetched, letters
 from tests.e2e.whole_application import SECRET, Whole, whole_application
+from trunkline.actors.core.records.export_lines import REMOVED
+from trunkline.actors.core.records.portable import Portable
 from trunkline.actors.portability.bundles.portable import (
     BY_NAME,
     MANIFEST,
-    REMOVED,
     Line,
     Manifest,
-    Portable,
     rows_path,
     version_path,
 )

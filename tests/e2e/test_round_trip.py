@@ -9,7 +9,7 @@ from tests.e2e.test_bundles import ALL, export
 from tests.e2e.test_imports import imported, send, without_ids
 from tests.e2e.whole_application import SECRET, Whole, whole_application
 from trunkline.actors.connections.integrations.resource import INTEGRATION
-from trunkline.actors.portability.bundles.portable import REMOVED
+from trunkline.actors.core.records.export_lines import REMOVED
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.keyring import Keyring, sealed_values

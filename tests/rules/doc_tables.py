@@ -22,7 +22,7 @@ from trunkline.actors.catalogue import KINDS, QUERY_FIELDS
 from trunkline.actors.core.values import errors
 from trunkline.actors.engine.nodes import NODE_TEXTS
 from trunkline.actors.people.organizations.roles import LEVELS, MEANINGS, ROLES, Level
-from trunkline.actors.portability.bundles.portable import NOT_PORTABLE, PORTABLE
+from trunkline.actors.portability.bundles.portable import PORTABLE
 from trunkline.actors.server_bounds import BOUNDS
 from trunkline.http.calls.errors import ENGINE_STATUS, STATUS, MethodNotAllowed, UnsupportedMediaType
 from trunkline.http.calls.query_string import query_fields
@@ -226,9 +226,10 @@ def _body_name(body: Any) -> str:
 def not_portable() -> str:
     """What no bundle has, and why."""
     reasons: dict[str, list[str]] = {}
-    for kind, reason in NOT_PORTABLE.items():
-        noun = "deleted device" if kind == "deletedDevice" else KINDS[kind].noun
-        reasons.setdefault(reason, []).append(noun)
+    for name, kind in KINDS.items():
+        if kind.not_portable is not None:
+            noun = "deleted device" if name == "deletedDevice" else kind.noun
+            reasons.setdefault(kind.not_portable, []).append(noun)
     rows = ((", ".join(dict.fromkeys(nouns)), reason) for reason, nouns in reasons.items())
     return table(("Records", "Why not"), rows)
 

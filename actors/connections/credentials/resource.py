@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from trunkline.actors.connections.credentials import configs
 from trunkline.actors.connections.credentials.configs import CredentialType
-from trunkline.actors.core.records.kind import Doc, Kind
+from trunkline.actors.core.records.kind import GIVES_ACCESS, Doc, Kind
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.runtime.threads import NEW_KEYS, at_low_priority, in_thread
@@ -113,6 +113,7 @@ CREDENTIAL: Final = Kind(
     unique=("name",),
     counted_as="credentialCount",
     audited_as="Credential",
+    not_portable=GIVES_ACCESS,
 )
 
 _CONFIGS: Final[dict[str, str]] = {each: f"{each}Config" for each in get_args(CredentialType)}

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from trunkline.actors.connections.credentials.resource import CREDENTIAL
 from trunkline.actors.connections.integrations.actor import Integration
 from trunkline.actors.connections.integrations.connections import Connections
 from trunkline.actors.connections.integrations.resource import INTEGRATIONS, IntegrationBoard
 from trunkline.actors.core.records.feature import Feature, Start
+from trunkline.actors.core.records.portable import WithSecrets, portable
 
 
 def _parts(start: Start) -> Iterator[object]:
@@ -20,4 +22,5 @@ FEATURE: Final = Feature(
     parts=_parts,
     resources=(INTEGRATIONS,),
     actors=(Integration,),
+    portable=(portable("Integration", INTEGRATIONS, more=WithSecrets, named={"credentialName": CREDENTIAL}),),
 )

@@ -12,6 +12,7 @@ from trunkline.actors.connections.webhooks.connections import WebhookConnections
 from trunkline.actors.connections.webhooks.resource import WEBHOOKS
 from trunkline.actors.core.outgoing.http_calls import get_public
 from trunkline.actors.core.records.feature import Feature, Start
+from trunkline.actors.core.records.portable import WithSecrets, portable
 
 
 def _parts(start: Start) -> Iterator[object]:
@@ -27,4 +28,8 @@ FEATURE: Final = Feature(
     parts=_parts,
     resources=(WEBHOOKS,),
     actors=(Webhook,),
+    portable=(
+        # The code that verifies calls may be the token of an account, such as that of Twilio.
+        portable("Webhook", WEBHOOKS, secrets=frozenset({"verificationCode"}), more=WithSecrets),
+    ),
 )

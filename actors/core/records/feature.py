@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trunkline.actors.core.records.expiry import Expiry
 from trunkline.actors.core.records.kind import Kind
+from trunkline.actors.core.records.portable import Portable
 from trunkline.actors.core.records.reading import Reading
 from trunkline.actors.core.records.resource import Resource
 from trunkline.actors.core.values.structs import Message
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from trunkline.actors.core.runtime.actor import Actor
     from trunkline.actors.core.runtime.system import System
     from trunkline.limits.settings import Settings
+
+T = TypeVar("T")
 
 Reader = Callable[[Reading, Any], Any]
 """Answers a read message."""
@@ -56,7 +59,8 @@ class Feature:
     the field of the summary; `kind_readers` all kinds, `resource_readers` all plain resources, each by name.
 
     `parts` makes its components of the system, one after the other: each is added before the next is made, and those of
-    packages before it in the order are there. `expiries` say what becomes too old and how it is found.
+    packages before it in the order are there. `expiries` say what becomes too old and how it is found. `portable` are
+    the resources that are exported and imported with their application; a kind that is in none of them says why not.
     """
 
     kinds: tuple[Kind, ...] = ()
@@ -71,3 +75,13 @@ class Feature:
     resource_readers: Mapping[type[Message], ResourceReader] = field(default_factory=dict)
     parts: Callable[[Start], Iterable[object]] = _no_parts
     expiries: tuple[Expiry, ...] = ()
+    portable: tuple[Portable, ...] = ()
+
+
+def by_name(named: Iterable[tuple[str, T]]) -> dict[str, T]:
+    """Things by their names. Raises TypeError where two have the same name."""
+    found: dict[str, T] = {}
+    for name, thing in named:
+        if found.setdefault(name, thing) is not thing:
+            raise TypeError(f"{name}: two features add this name; give one of them another name")
+    return found

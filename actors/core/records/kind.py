@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from trunkline.store.object_store import Stored
 
@@ -46,6 +46,12 @@ AuditName = Literal[
 ]
 """What entries of audit logs call a part of an application that a call was about."""
 
+OTHER_OWNER: Final = "It belongs to a user or an organization."
+GIVES_ACCESS: Final = "It gives access, or is a secret."
+HISTORY: Final = "It tells what has happened in this application."
+NAME_OF_SERVER: Final = "Its name is unique in the server, so a second application could not have it."
+RELEASE: Final = "It says what runs on devices of this application."
+
 Prefixes = tuple[tuple[str, bytes], ...]
 """Pairs of a database and a prefix of keys in it."""
 
@@ -73,6 +79,7 @@ class Kind:
     `name` is the kind on disk and in `_type`, `noun` its name in messages. `home` is the placement of its records.
     `counted_as` is the field of an application's summary that counts these records, `audited_as` what entries of audit
     logs call one. Each kind says both: None where they are not counted, and where no call changes one by its id.
+    `not_portable` says why no bundle has these records; None if one has them, or its manifest.
     `indexes` are the document fields by which lists are sorted without a scan (`id` needs none).
     `sort_key` returns the sort value of a document for a field; the default is the field itself.
     `title` is the field with what people call a record: the search of an application finds it by that, if it is one of
@@ -92,6 +99,7 @@ class Kind:
     noun: str
     counted_as: str | None
     audited_as: AuditName | None
+    not_portable: str | None = None
     home: Home = "application"
     indexes: tuple[str, ...] = ("name", "creationDate", "lastUpdated")
     sort_key: Callable[[Doc, str], Any] = value_at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from trunkline.actors.core.records.kind import Kind, Prefixes
+from trunkline.actors.core.records.kind import OTHER_OWNER, Kind, Prefixes
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.store import keys
 
@@ -18,6 +18,7 @@ USER: Final = Kind(
     ),
     counted_as=None,
     audited_as=None,
+    not_portable=OTHER_OWNER,
 )
 
 

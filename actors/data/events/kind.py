@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trunkline.actors.core.records.kind import Doc, Kind, Prefixes
+from trunkline.actors.core.records.kind import HISTORY, Doc, Kind, Prefixes
 from trunkline.store import keys
 
 LEVELS = ("info", "warning", "error", "critical")
@@ -44,4 +44,5 @@ EVENT: Final = Kind(
     counted_as="eventCount",
     owned_keys=_details,
     audited_as="Event",
+    not_portable=HISTORY,
 )

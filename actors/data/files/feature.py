@@ -9,6 +9,7 @@ from trunkline.actors.data.files import messages, reads
 from trunkline.actors.data.files.actor import FileTree
 from trunkline.actors.data.files.jobs import DELETE_DIRECTORY, DELETE_PRIVATE_DIRECTORY
 from trunkline.actors.data.files.kind import FILE, PRIVATE_FILE
+from trunkline.actors.data.files.portable import FILES
 
 FEATURE: Final = Feature(
     kinds=(FILE, PRIVATE_FILE),
@@ -20,4 +21,5 @@ FEATURE: Final = Feature(
         messages.ListFiles: reads.list_files,
         messages.FindFile: reads.find_file,
     },
+    portable=FILES,
 )

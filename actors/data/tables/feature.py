@@ -9,6 +9,7 @@ from trunkline.actors.data.tables import messages, pages, reads
 from trunkline.actors.data.tables.actor import DataTable
 from trunkline.actors.data.tables.export import ROW_EXPORT
 from trunkline.actors.data.tables.kind import DATA_TABLE
+from trunkline.actors.data.tables.portable import TABLES
 
 FEATURE: Final = Feature(
     kinds=(DATA_TABLE,),
@@ -22,4 +23,5 @@ FEATURE: Final = Feature(
         messages.ListRows: pages.list_rows,
         messages.SelectRows: pages.select_rows,
     },
+    portable=TABLES,
 )

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from trunkline.actors.core.records import records
-from trunkline.actors.core.records.kind import Doc, Kind
+from trunkline.actors.core.records.kind import RELEASE, Doc, Kind
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.workflows.flows.kind import FLOW
@@ -29,9 +29,15 @@ EDGE_DEPLOYMENT: Final = Kind(
     indexes=("deviceId", "flowId"),
     counted_as=None,
     audited_as=None,
+    not_portable=RELEASE,
 )
 EMBEDDED_DEPLOYMENT: Final = Kind(
-    name="embeddedDeployment", noun="embedded deployment", indexes=(), counted_as=None, audited_as=None
+    name="embeddedDeployment",
+    noun="embedded deployment",
+    indexes=(),
+    counted_as=None,
+    audited_as=None,
+    not_portable=RELEASE,
 )
 
 DEVICE_CLASS: Final = {EDGE_DEPLOYMENT.name: "edgeCompute", EMBEDDED_DEPLOYMENT.name: "embedded"}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from trunkline.actors.core.records.kind import Doc, Kind
+from trunkline.actors.core.records.kind import OTHER_OWNER, Doc, Kind
 from trunkline.actors.core.values.structs import Message
 from trunkline.actors.people.accounts.messages import Session
 
@@ -22,6 +22,7 @@ ENDED_LOGINS: Final = Kind(
     indexes=(),
     counted_as=None,
     audited_as=None,
+    not_portable=OTHER_OWNER,
 )
 """One record for each user who has logged out: its id and its parent are the id of the user.
 

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from msgspec import UNSET, UnsetType
 
-from trunkline.actors.core.records.kind import Kind
+from trunkline.actors.core.records.kind import OTHER_OWNER, Kind
 from trunkline.actors.core.values.structs import Body, Message, Query, View
 from trunkline.actors.core.values.terms import Id, Name
 from trunkline.limits.table import Limits
@@ -24,6 +24,7 @@ RECENT_ITEMS: Final = Kind(
     indexes=(),
     counted_as=None,
     audited_as=None,
+    not_portable=OTHER_OWNER,
 )
 """One record for each user: its id and its parent are the id of the user."""
 

@@ -13,7 +13,7 @@ from cryptography import x509
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.outgoing.http_calls import Undelivered, get_json
-from trunkline.actors.core.records.kind import Kind
+from trunkline.actors.core.records.kind import OTHER_OWNER, Kind
 from trunkline.actors.core.values.errors import Overloaded, Unauthorized
 from trunkline.actors.core.values.signed_claims import key_for
 from trunkline.actors.core.values.structs import FORM, Body, Message
@@ -32,6 +32,7 @@ SSO_LOGINS: Final = Kind(
     indexes=(),
     counted_as=None,
     audited_as=None,
+    not_portable=OTHER_OWNER,
 )
 """One record for each user who has logged in by SAML: its id and its parent are the id of the user."""
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.core.records.kind import Doc, Kind
+from trunkline.actors.core.records.kind import GIVES_ACCESS, Doc, Kind
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change, Ids, Resource
 from trunkline.actors.core.values.changes import Fixed, changes_of
@@ -95,6 +95,7 @@ API_TOKEN: Final = Kind(
     counted_as="apiTokenCount",
     ends_access=frozenset({"status", "name"}),
     audited_as="ApiToken",
+    not_portable=GIVES_ACCESS,
 )
 """The name of a token is stored in the records that it creates. It is in `ends_access`, so that a new name applies
 from the next call."""

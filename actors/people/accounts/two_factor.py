@@ -18,7 +18,7 @@ from typing import Annotated, Final
 import pyotp
 from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.core.records.kind import Doc, Kind
+from trunkline.actors.core.records.kind import OTHER_OWNER, Doc, Kind
 from trunkline.actors.core.values.errors import Invalid, Unauthorized
 from trunkline.actors.core.values.structs import Body, Message, View
 from trunkline.actors.people.accounts import single_use
@@ -27,7 +27,13 @@ from trunkline.store.errors import CannotOpen
 from trunkline.store.keyring import Keyring
 
 TWO_FACTOR: Final = Kind(
-    name="twoFactor", noun="second factor", home="owner", indexes=(), counted_as=None, audited_as=None
+    name="twoFactor",
+    noun="second factor",
+    home="owner",
+    indexes=(),
+    counted_as=None,
+    audited_as=None,
+    not_portable=OTHER_OWNER,
 )
 """One record for each user who has asked for a key: its id and its parent are the id of the user."""
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from trunkline.actors.core.query.fields import ID_AS_TEXT, TEXT, TIME, Field, Fields
-from trunkline.actors.core.records.kind import AuditName, Kind
+from trunkline.actors.core.records.kind import OTHER_OWNER, AuditName, Kind
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.values.structs import Body, Message, View
 from trunkline.actors.core.values.terms import Id, IsoTime, Links, QueryTime, SortDirection
@@ -21,6 +21,7 @@ AUDIT_ENTRY: Final = Kind(
     indexes=("creationDate", "responseStatus", "actorName"),
     counted_as=None,
     audited_as=None,
+    not_portable=OTHER_OWNER,
 )
 """The parent of an entry is its organization, or the user who owns the application that it is about."""
 

@@ -20,7 +20,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.outgoing.mail import MailMessage
 from trunkline.actors.core.records import records
-from trunkline.actors.core.records.kind import Doc, Kind
+from trunkline.actors.core.records.kind import OTHER_OWNER, Doc, Kind
 from trunkline.actors.core.records.kinds import USER
 from trunkline.actors.core.records.reading import Reading
 from trunkline.actors.core.records.revision import Found
@@ -39,12 +39,24 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 INVITE: Final = Kind(
-    name="orgInvite", noun="invitation", home="root", indexes=(), counted_as=None, audited_as=None
+    name="orgInvite",
+    noun="invitation",
+    home="root",
+    indexes=(),
+    counted_as=None,
+    audited_as=None,
+    not_portable=OTHER_OWNER,
 )
 """An invitation of an organization, its parent."""
 
 INVITED: Final = Kind(
-    name="orgInvited", noun="invitation", home="root", indexes=(), counted_as=None, audited_as=None
+    name="orgInvited",
+    noun="invitation",
+    home="root",
+    indexes=(),
+    counted_as=None,
+    audited_as=None,
+    not_portable=OTHER_OWNER,
 )
 """The same from the side of the address: the parent is made from it (`address_key`), the id is the same."""
 

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from trunkline.actors.core.records import records
-from trunkline.actors.core.records.kind import Doc, Kind
+from trunkline.actors.core.records.kind import OTHER_OWNER, Doc, Kind
 from trunkline.actors.core.records.kinds import APPLICATION, ORGANIZATION_NAME, USER
 from trunkline.actors.core.records.listing import ids_of_facet
 from trunkline.actors.core.values.errors import Invalid
@@ -41,6 +41,7 @@ ORGANIZATION: Final = Kind(
     ends_access=frozenset({"mfaMode"}),
     counted_as=None,
     audited_as=None,
+    not_portable=OTHER_OWNER,
 )
 MEMBER: Final = Kind(
     name="orgMember",
@@ -50,11 +51,18 @@ MEMBER: Final = Kind(
     ends_access=frozenset({"role", "applicationRoles", "dashboardRoles"}),
     counted_as=None,
     audited_as=None,
+    not_portable=OTHER_OWNER,
 )
 """A member of an organization, its parent. The id is that of the user."""
 
 MEMBERSHIP: Final = Kind(
-    name="orgMembership", noun="membership", home="root", indexes=(), counted_as=None, audited_as=None
+    name="orgMembership",
+    noun="membership",
+    home="root",
+    indexes=(),
+    counted_as=None,
+    audited_as=None,
+    not_portable=OTHER_OWNER,
 )
 """The same from the side of the user, its parent. The id is that of the organization."""
 

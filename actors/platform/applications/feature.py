@@ -10,6 +10,7 @@ from trunkline.actors.platform.applications import notebook_minutes, payload_cou
 from trunkline.actors.platform.applications.actor import Application
 from trunkline.actors.platform.applications.keys import KEYS
 from trunkline.actors.platform.applications.messages import ExpireCounts, GetApplication, ListApplications
+from trunkline.actors.platform.applications.portable import GLOBALS
 from trunkline.actors.platform.applications.readme import README, GetReadme, get_readme
 from trunkline.actors.platform.applications.retention import search_counts
 from trunkline.actors.platform.applications.search import Search, search
@@ -30,4 +31,5 @@ FEATURE: Final = Feature(
     },
     counted_readers={GetApplication: reads.get_application, ListApplications: reads.list_applications},
     kind_readers={Search: search},
+    portable=(GLOBALS,),
 )

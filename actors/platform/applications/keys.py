@@ -18,7 +18,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.query.fields import ID, IDS, TAGS, TEXT, TEXTS, TIME, Fields
 from trunkline.actors.core.query.schema import query_over
-from trunkline.actors.core.records.kind import Doc, Kind
+from trunkline.actors.core.records.kind import GIVES_ACCESS, Doc, Kind
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.values.changes import Fixed, Removable, changes_of
@@ -178,6 +178,7 @@ APPLICATION_KEY: Final = Kind(
         {"status", "filterType", TOPIC_FILTER, "deviceIds", "deviceTags", "addressFilterType", "addresses"}
     ),
     audited_as="ApplicationKey",
+    not_portable=GIVES_ACCESS,
 )
 
 KEYS: Final = Resource(

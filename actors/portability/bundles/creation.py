@@ -28,9 +28,8 @@ from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.data.tables.messages import InsertRows
 from trunkline.actors.people.accounts.passwords import hash_password
 from trunkline.actors.platform.applications.messages import TransferApplication
-from trunkline.actors.portability.bundles.incoming import WITH_CONTENT
 from trunkline.actors.portability.bundles.plan import Plan, Target, View
-from trunkline.actors.portability.bundles.steps import Content, Step, Steps
+from trunkline.actors.portability.bundles.steps import Content, Step, Steps, names_content
 
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.shared_batch import Ask
@@ -111,7 +110,7 @@ class _Creation:
             if step.refusal is not None:
                 raise _at(step, step.refusal)
             for ref, message in step.asks:
-                if step.content is not None and isinstance(message, WITH_CONTENT):
+                if step.content is not None and names_content(message):
                     message = await self._with_content(ref.parent, message, step.content)
                 asks.append((ref, await self._prepared(message)))
                 steps.append(step)

@@ -33,7 +33,6 @@ from trunkline.actors.portability.bundles.portable import (
     VERSION,
     BundleApplication,
     Manifest,
-    ResourceName,
     contents_path,
     rows_path,
     version_path,
@@ -49,6 +48,7 @@ from trunkline.actors.workflows.flows.yaml_documents import (
 
 if TYPE_CHECKING:
     from trunkline.actors.core.records.kind import Doc
+    from trunkline.actors.core.records.portable import ResourceName
     from trunkline.actors.platform.jobs.results import Write
     from trunkline.limits.table import Limits
 

@@ -8,10 +8,13 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from trunkline.actors.core.records.export_lines import REMOVED
 from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.core.records.portable import ResourceName
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.portability.bundles.folder_tree import folder_path
-from trunkline.actors.portability.bundles.portable import BY_NAME, REMOVED, ResourceName, VersionPart
+from trunkline.actors.portability.bundles.portable import BY_NAME
+from trunkline.actors.presentation.experience.portable import VersionPart
 from trunkline.actors.workflows.flows.kind import DEVELOP
 from trunkline.actors.workflows.flows.yaml_documents import made_id
 from trunkline.actors.workflows.flows.yaml_exports import develop_of

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, UnsetType
 
+from trunkline.actors.core.records.portable import ResourceName
 from trunkline.actors.core.values.structs import Body
 from trunkline.actors.core.values.terms import Id
 from trunkline.actors.platform.jobs.messages import CallbackUrl
 from trunkline.actors.portability.bundles.plan import Conflict
-from trunkline.actors.portability.bundles.portable import ResourceName
 
 _Url = Annotated[str, Meta(max_length=1024)]
 _Include = Annotated[list[ResourceName], Meta(max_length=100)]

@@ -22,9 +22,9 @@ from trunkline.actors.core.records.listing import index_range
 from trunkline.actors.core.values.errors import Invalid, PayloadTooLarge
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.secret_texts import new_secret
-from trunkline.actors.portability.bundles.incoming import INCOMING
-from trunkline.actors.portability.bundles.portable import PORTABLE, TOKEN_OF, Line, Portable, version_path
+from trunkline.actors.portability.bundles.portable import PORTABLE, TOKEN_OF, Line, version_path
 from trunkline.actors.portability.bundles.reader import walk_texts
+from trunkline.actors.presentation.experience.portable import VERSION_PARTS
 from trunkline.store import keys
 from trunkline.store.codec import decode
 
@@ -32,23 +32,18 @@ if TYPE_CHECKING:
     from trunkline.actors.core.contents.signatures import Signatures
     from trunkline.actors.core.records.kind import Doc, Kind
     from trunkline.actors.core.records.messages import Creator
-    from trunkline.actors.portability.bundles.portable import ResourceName
+    from trunkline.actors.core.records.portable import Portable, ResourceName
     from trunkline.actors.portability.bundles.reader import Numbered, Source
     from trunkline.limits.table import Limits
     from trunkline.store.scratch import Scratch
     from trunkline.store.snapshot import Snapshot
 
 Conflict = Literal["create", "error", "retain", "replace"]
-"""What happens with a resource of which the target has one that is the same (`Incoming.same`): it is created beside it,
+"""What happens with a resource of which the target has one that is the same (`Portable.same`): it is created beside it,
 the import is refused, the one of the target stays, or it gets the fields of the bundle."""
 
 _TOKEN: Final = re.compile(f"{TOKEN_OF}([0-9a-f]{{24}})~")
 _ID: Final = re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{24}(?![0-9A-Fa-f])")
-COPIES: Final[tuple[Literal["ExperienceEndpoint", "ExperienceView"], ...]] = (
-    "ExperienceView",
-    "ExperienceEndpoint",
-)
-"""What a named version of the experience has copies of."""
 ROWS: Final = "DataTableRow"
 """The name of rows, which have entries of their own."""
 
@@ -196,7 +191,7 @@ class Plan:
         except Invalid:
             return  # the step of the line says so
         name = portable.name
-        if INCOMING[name].kind is None:
+        if portable.kind is None:
             if name == "Global" and not self.target.is_new:
                 self._check_global(line)
             return
@@ -208,7 +203,7 @@ class Plan:
             self._refuse(name, label_of(name, line), old, "the id stands in the bundle twice.")
             return
         if name == "ExperienceVersion":
-            for part in COPIES:
+            for part in VERSION_PARTS:
                 for copy in self.source.lines(version_path(old, part)):
                     self._add_copy(copy)
         if not self.target.is_new:
@@ -256,20 +251,20 @@ class Plan:
 
     def _find_same(self, portable: Portable, line: Line, old: str) -> None:
         """Note the record of the target that is the same, or refuse the line because there is one."""
-        incoming, conflict = INCOMING[portable.name], self.target.conflict
-        is_directory = incoming.find is not None and line.body.get("type") == "directory"
+        kind, conflict = portable.kind, self.target.conflict
+        is_directory = portable.find is not None and line.body.get("type") == "directory"
         if conflict == "create" and not is_directory:
             return
-        assert incoming.kind is not None
+        assert kind is not None
         wanted = {**self.with_new_ids(line.more), **line.body}
         own = self.new_id(old)
-        if self.record(incoming.kind, own) is not None:
+        if self.record(kind, own) is not None:
             self._used.add(own)  # an earlier attempt of this job has made it
             return
-        if incoming.find is not None:
-            same = incoming.find(self.view.get, self.target.application, line.body)
+        if portable.find is not None:
+            same = portable.find(self.view.get, self.target.application, line.body)
         else:
-            same = self._same(incoming.kind, incoming.same, wanted)
+            same = self._same(kind, portable.same, wanted)
         if same is None:
             return
         if conflict == "error" and not is_directory:
@@ -277,7 +272,7 @@ class Plan:
                 portable.name,
                 label_of(portable.name, line),
                 old,
-                f"the application has a {incoming.kind.noun} that is the same: {same.hex()}.",
+                f"the application has a {kind.noun} that is the same: {same.hex()}.",
             )
         self.existing[old] = same
         self._used.add(same)

@@ -6,42 +6,40 @@ Owns the bodies with the new ids, and the messages of each line. Which id a reso
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import UNSET
 
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kinds import APPLICATION
+from trunkline.actors.core.records.portable import Item
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, Invalid
 from trunkline.actors.core.values.ids import ROOT, timestamp_bytes
 from trunkline.actors.data.tables.messages import InsertRows, TruncateRows
 from trunkline.actors.platform.applications.messages import ApplicationPost, CreateApplication
 from trunkline.actors.platform.applications.readme import PatchReadme, ReadmePatch
-from trunkline.actors.portability.bundles.incoming import (
-    INCOMING,
-    Item,
-    decode_body,
-    default_version,
-    drop_missing,
-    put_secrets,
-)
-from trunkline.actors.portability.bundles.plan import COPIES, ROWS, Plan, Problem, label_of
+from trunkline.actors.portability.bundles.line_bodies import decode_body, drop_missing, put_secrets
+from trunkline.actors.portability.bundles.plan import ROWS, Plan, Problem, label_of
 from trunkline.actors.portability.bundles.portable import (
     BY_NAME,
     Line,
-    Portable,
     contents_path,
     rows_path,
     version_path,
 )
 from trunkline.actors.presentation.experience.copies import Copied
 from trunkline.actors.presentation.experience.kind import DEVELOP
+from trunkline.actors.presentation.experience.portable import VERSION_PARTS
+from trunkline.actors.workflows.flows.portable import default_version
 
 if TYPE_CHECKING:
     from trunkline.actors.core.records.kind import Doc
+    from trunkline.actors.core.records.portable import Portable
     from trunkline.actors.core.runtime.shared_batch import Ask
+    from trunkline.actors.core.values.structs import Message
     from trunkline.actors.portability.bundles.reader import Numbered
+    from trunkline.actors.presentation.experience.portable import VersionPart
     from trunkline.limits.table import Limits
 
 _ROWS_PER_STEP: Final = 500
@@ -126,7 +124,7 @@ class Steps:
             label = label_of(name, line)
             old = line.id.lower() if isinstance(line.id, str) else ""
             asks = self._asks(portable, line, old)
-            content = self._content(portable, line, old) if asks and hasattr(asks[0][1], "content") else None
+            content = self._content(portable, line, old) if asks and names_content(asks[0][1]) else None
         except DomainError as refusal:
             return Step(name, label, old, [], refusal)
         return Step(name, label, old, asks, counts=1, content=content)
@@ -145,15 +143,15 @@ class Steps:
         return Content(entry, more.size, more.sha256)
 
     def _asks(self, portable: Portable, line: Line, old: str) -> list[Ask]:
-        incoming, target = INCOMING[portable.name], self.plan.target
-        if incoming.kind is None and target.conflict == "retain" and self._is_set(portable.name, line):
+        kind, target = portable.kind, self.plan.target
+        if kind is None and target.conflict == "retain" and self._is_set(portable.name, line):
             return []
         id = self.plan.new_id(old) if old else target.application
-        existing = None if incoming.kind is None else self.plan.record(incoming.kind, id)
+        existing = None if kind is None else self.plan.record(kind, id)
         if existing is not None and (old not in self.plan.existing or target.conflict == "retain"):
             return []  # an earlier attempt has made it, or it stays as it is
         item = self._item(portable, line, id, existing)
-        return list(incoming.make(item))
+        return list(portable.make(item))
 
     def _is_set(self, name: str, line: Line) -> bool:
         """Whether the target has this global, or settings of its version `develop`."""
@@ -166,7 +164,7 @@ class Steps:
         body, more = self._mapped_parts(portable, line, keep=existing is not None)
         item = Item(target.application, id, body, more, target.by, existing)
         if portable.name == "ExperienceVersion" and isinstance(line.id, str):
-            for part in COPIES:
+            for part in VERSION_PARTS:
                 item.copies[part] = [
                     self._copy(part, each)
                     for each in self.plan.source.lines(version_path(line.id.lower(), part))
@@ -182,7 +180,7 @@ class Steps:
             put_secrets(body, removed, self.plan.secret, keep=keep)
         return decode_body(portable, body, more)
 
-    def _copy(self, part: Literal["ExperienceEndpoint", "ExperienceView"], each: Numbered) -> Copied:
+    def _copy(self, part: VersionPart, each: Numbered) -> Copied:
         line = each.parse()
         if not isinstance(line.id, str):
             raise Invalid(f"{part}: line {each.number} has no id.")
@@ -252,6 +250,11 @@ class Steps:
         """The id of a row: the second of the job, then the place of its table and its own, so that the order stays."""
         seconds = int.from_bytes(self.plan.target.job[1][:4], "big")
         return timestamp_bytes(seconds * 1000) + table[-3:] + position.to_bytes(3, "big")
+
+
+def names_content(message: Message) -> bool:
+    """Whether a content is written before this message, which names it."""
+    return "content" in message.__struct_fields__
 
 
 def _checked_row(body: Doc) -> Doc:

@@ -14,23 +14,19 @@ import msgspec
 from trunkline.actors.core.contents.contents import Contents
 from trunkline.actors.core.contents.downloads import PIECE_BYTES
 from trunkline.actors.core.records import records
+from trunkline.actors.core.records.export_lines import content_of
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.kinds import APPLICATION
+from trunkline.actors.core.records.portable import Portable, ResourceName
 from trunkline.actors.core.values.errors import NotFound, PayloadTooLarge
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.data.tables.kind import DATA_TABLE
+from trunkline.actors.data.tables.portable import row_lines
 from trunkline.actors.data.tables.rows import find_table, read_counts
 from trunkline.actors.platform.applications.readme import README
 from trunkline.actors.platform.jobs.archive import Archive
 from trunkline.actors.platform.jobs.results import Pauses
-from trunkline.actors.portability.bundles.outgoing import (
-    READERS,
-    VERSION_CONTENT,
-    contents,
-    row_lines,
-    version_lines,
-)
 from trunkline.actors.portability.bundles.portable import (
     FORMAT,
     MANIFEST,
@@ -38,13 +34,12 @@ from trunkline.actors.portability.bundles.portable import (
     VERSION,
     BundleApplication,
     Manifest,
-    Portable,
-    ResourceName,
     contents_path,
     rows_path,
     version_path,
 )
 from trunkline.actors.presentation.experience.kind import VERSION as EXPERIENCE_VERSION
+from trunkline.actors.presentation.experience.portable import VERSION_PARTS, version_lines
 
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.system import System
@@ -145,9 +140,8 @@ class _Writer:
             if portable.name == "DataTableRow":
                 counts[portable.name] = self._rows()
                 continue
-            counts[portable.name] = self._entry(
-                portable.path, READERS[portable.name](self._snapshot, self._application)
-            )
+            lines = portable.read(self._snapshot, self._application)
+            counts[portable.name] = self._entry(portable.path, lines)
             if portable.name == "ExperienceVersion":
                 self._version_contents()
             elif portable.contents is not None:
@@ -162,14 +156,22 @@ class _Writer:
 
     def _version_contents(self) -> None:
         for id, _ in records.scan(self._snapshot, EXPERIENCE_VERSION, self._application):
-            for name in VERSION_CONTENT:
+            for name in VERSION_PARTS:
                 lines = version_lines(self._snapshot, self._application, id, name)
                 self._entry(version_path(id.hex(), name), lines)
 
     def _stored_contents(self, portable: Portable) -> None:
-        for each in contents(self._snapshot, self._application, portable.kinds[0]):
-            with self._contents.open(self._application, each.content, each.stored) as content:
-                path = contents_path(portable, each.id.hex())
+        kind = portable.kinds[0]
+        if portable.scan is None:
+            scanned = records.scan(self._snapshot, kind, self._application)
+        else:
+            scanned = portable.scan(self._snapshot, self._application)
+        for id, doc in scanned:
+            found = content_of(kind, doc)
+            if found is None:
+                continue
+            with self._contents.open(self._application, *found) as content:
+                path = contents_path(portable, id.hex())
                 # Most files are compressed already; and one that shrinks to nothing would look like a bomb.
                 self._add(path, self._pieces(content), compressed=False)
 

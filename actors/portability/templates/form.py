@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from trunkline.actors.core.records.portable import Portable, ResourceName
 from trunkline.actors.core.values.structs import Body
 from trunkline.actors.core.values.terms import IsoText, Key, Name
 from trunkline.actors.platform.applications.messages import Global
@@ -29,8 +30,6 @@ from trunkline.actors.portability.bundles.portable import (
     BundleApplication,
     Line,
     Manifest,
-    Portable,
-    ResourceName,
     rows_path,
 )
 from trunkline.actors.portability.bundles.reader import Memory

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from trunkline.actors.core.records.feature import Feature
+from trunkline.actors.core.records.portable import WithSecrets, portable
 from trunkline.actors.presentation.dashboards import messages, reads
 from trunkline.actors.presentation.dashboards.actor import UserJobs
 from trunkline.actors.presentation.dashboards.block_data import read_blocks
@@ -22,4 +23,5 @@ FEATURE: Final = Feature(
         ReadBlocks: read_blocks,
         messages.ListOwnedDashboards: reads.list_owned_dashboards,
     },
+    portable=(portable("Dashboard", DASHBOARDS, more=WithSecrets),),
 )

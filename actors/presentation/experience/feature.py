@@ -16,6 +16,7 @@ from trunkline.actors.presentation.experience.endpoints import ENDPOINTS
 from trunkline.actors.presentation.experience.groups import GROUPS
 from trunkline.actors.presentation.experience.kind import DEVELOP, ENDPOINT_COPY, VIEW_COPY
 from trunkline.actors.presentation.experience.linked import GetExperienceLinks, get_linked
+from trunkline.actors.presentation.experience.portable import EXPERIENCE
 from trunkline.actors.presentation.experience.requests import EndpointRequests
 from trunkline.actors.presentation.experience.sites import Sites
 from trunkline.actors.presentation.experience.slugs import SLUGS
@@ -49,4 +50,5 @@ FEATURE: Final = Feature(
         resource.ListExperienceRecords: resource.list_records,
         GetExperienceLinks: get_linked,
     },
+    portable=EXPERIENCE,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trunkline.actors.core.records.kind import Doc, Kind
+from trunkline.actors.core.records.kind import NAME_OF_SERVER, Doc, Kind
 from trunkline.actors.fleet.devices.record.kind import EXPERIENCE_GROUP
 from trunkline.actors.presentation.experience.routes import order_text
 
@@ -65,6 +65,7 @@ DOMAIN: Final = Kind(
     unique_in="server",
     counted_as="experienceDomainCount",
     audited_as="ExperienceDomain",
+    not_portable=NAME_OF_SERVER,
 )
 SLUG: Final = Kind(
     name="experienceSlug",
@@ -75,6 +76,7 @@ SLUG: Final = Kind(
     unique_in="server",
     counted_as="experienceSlugCount",
     audited_as="ExperienceSlug",
+    not_portable=NAME_OF_SERVER,
 )
 GROUP: Final = EXPERIENCE_GROUP
 USER: Final = Kind(

@@ -8,6 +8,7 @@ from trunkline.actors.core.records.feature import Feature
 from trunkline.actors.presentation.notebooks.actor import Notebook, Notebooks
 from trunkline.actors.presentation.notebooks.export import INPUT_EXPORT, prepare_inputs
 from trunkline.actors.presentation.notebooks.messages import PrepareInputs
+from trunkline.actors.presentation.notebooks.portable import NOTEBOOK_PARTS
 from trunkline.actors.presentation.notebooks.resource import NOTEBOOKS
 from trunkline.actors.presentation.notebooks.resource_jobs import RESOURCE_JOBS
 
@@ -16,4 +17,5 @@ FEATURE: Final = Feature(
     actors=(Notebook, Notebooks),
     jobs=(INPUT_EXPORT,),
     readers={PrepareInputs: prepare_inputs},
+    portable=NOTEBOOK_PARTS,
 )

@@ -12,6 +12,7 @@ from trunkline.actors.workflows.flows.changes import FlowChanges
 from trunkline.actors.workflows.flows.due_times import DueTimes, Watches
 from trunkline.actors.workflows.flows.jobs import DELETE_VERSIONS
 from trunkline.actors.workflows.flows.kind import FLOW, FLOW_VERSION
+from trunkline.actors.workflows.flows.portable import FLOWS
 from trunkline.actors.workflows.flows.selection import SelectOfClass, select_of_class
 
 
@@ -39,4 +40,5 @@ FEATURE: Final = Feature(
         messages.GetFlowStats: runs.get_flow_stats,
         messages.GetFlowLog: runs.get_flow_log,
     },
+    portable=FLOWS,
 )

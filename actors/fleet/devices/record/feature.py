@@ -7,6 +7,7 @@ from typing import Final
 from trunkline.actors.core.records.feature import Feature
 from trunkline.actors.fleet.devices.record import read_messages, reads
 from trunkline.actors.fleet.devices.record.kind import DELETED_DEVICE, DEVICE
+from trunkline.actors.fleet.devices.record.portable import DEVICES
 from trunkline.actors.fleet.devices.record.terms import DEVICE_FIELDS
 
 FEATURE: Final = Feature(
@@ -17,4 +18,5 @@ FEATURE: Final = Feature(
         read_messages.GetAttribute: reads.get_attribute,
         read_messages.ListAttributes: reads.list_attributes,
     },
+    portable=(DEVICES,),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trunkline.actors.core.records.kind import Doc, Kind, Prefixes
+from trunkline.actors.core.records.kind import HISTORY, Doc, Kind, Prefixes
 from trunkline.limits.table import DAY_MS, Limits
 from trunkline.store import keys
 
@@ -67,6 +67,7 @@ DELETED_DEVICE: Final = Kind(
     owned_keys=_reported,
     counted_as=None,
     audited_as=None,
+    not_portable=HISTORY,
 )
 
 EXPERIENCE_GROUP: Final = Kind(
