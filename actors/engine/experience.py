@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from trunkline.actors.core.formulas.values import to_number
-from trunkline.actors.core.records.messages import CreateRecord, DeleteRecord
+from trunkline.actors.core.records.messages import CreateRecord, DeleteRecord, GetRecord, ListRecords
 from trunkline.actors.core.records.page import Page
+from trunkline.actors.core.records.resource import Resource
 from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.engine.bodies import body_of, json_reader, plain
@@ -25,11 +26,6 @@ from trunkline.actors.engine.tools import (
 )
 from trunkline.actors.engine.visit import Visit, refused
 from trunkline.actors.presentation.experience.amend import AmendRecord
-from trunkline.actors.presentation.experience.resource import (
-    ExperienceResource,
-    ListExperienceRecords,
-    ShowExperienceRecord,
-)
 from trunkline.actors.presentation.experience.tokens import ExperienceTokens
 from trunkline.actors.presentation.experience.users import find_user
 
@@ -71,16 +67,16 @@ def user_of(visit: Visit, email_or_id: str) -> Found | None:
 # Reads and changes.
 
 
-async def shown(visit: Visit, resource: ExperienceResource, id: bytes) -> dict[str, Any]:
+async def shown(visit: Visit, resource: Resource, id: bytes) -> dict[str, Any]:
     """A record as the payload has it: as the API shows it, without what is only for its callers."""
     ids = {"application": visit.world.application, resource.kind.name: id}
-    return plain(await visit.read(ShowExperienceRecord(resource=resource.name, ids=ids)))
+    return plain(await visit.read(GetRecord(resource=resource.name, ids=ids)))
 
 
-async def listed(visit: Visit, resource: ExperienceResource, page: Page) -> dict[str, Any]:
+async def listed(visit: Visit, resource: Resource, page: Page) -> dict[str, Any]:
     """The answer of a list of records, in the same form."""
     world = visit.world
-    message = ListExperienceRecords(
+    message = ListRecords(
         resource=resource.name,
         ids={"application": world.application},
         query=page,
@@ -90,7 +86,7 @@ async def listed(visit: Visit, resource: ExperienceResource, page: Page) -> dict
     return {**found, "items": [plain(each) for each in found["items"]]}
 
 
-async def create(visit: Visit, resource: ExperienceResource, given: Given) -> dict[str, Any]:
+async def create(visit: Visit, resource: Resource, given: Given) -> dict[str, Any]:
     """Create a record; return it as it is shown."""
     fields = dict(given.fields)
     for name, entries in given.entries.items():
@@ -102,7 +98,7 @@ async def create(visit: Visit, resource: ExperienceResource, given: Given) -> di
     return await shown(visit, resource, made["id"])
 
 
-async def change(visit: Visit, resource: ExperienceResource, id: bytes, given: Given) -> dict[str, Any]:
+async def change(visit: Visit, resource: Resource, id: bytes, given: Given) -> dict[str, Any]:
     """Change a record; return it as it is shown."""
     body = await _prepared(resource, body_of(resource.patch, given.fields, given.source))
     message = AmendRecord(
@@ -112,12 +108,12 @@ async def change(visit: Visit, resource: ExperienceResource, id: bytes, given: G
     return await shown(visit, resource, id)
 
 
-async def remove(visit: Visit, resource: ExperienceResource, id: bytes) -> None:
+async def remove(visit: Visit, resource: Resource, id: bytes) -> None:
     """Delete a record."""
     await visit.ask(experience_of(visit), DeleteRecord(resource=resource.name, record=id))
 
 
-async def _prepared(resource: ExperienceResource, body: Any) -> Any:
+async def _prepared(resource: Resource, body: Any) -> Any:
     return body if resource.prepare is None else await resource.prepare(body)
 
 

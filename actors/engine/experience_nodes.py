@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from trunkline.actors.core.records.resource import Resource
 from trunkline.actors.engine.bodies import query_reader, with_error
 from trunkline.actors.engine.device_choice import QueryReader
 from trunkline.actors.engine.experience import GivenReader, create, listed
@@ -12,11 +13,10 @@ from trunkline.actors.engine.heavy_work import check_payload
 from trunkline.actors.engine.pages import page_reader
 from trunkline.actors.engine.tools import Config, choice_of, path_of
 from trunkline.actors.engine.visit import NodeStep, Prepare, Visit
-from trunkline.actors.presentation.experience.resource import ExperienceResource
 
 
 def finding(
-    resource: ExperienceResource,
+    resource: Resource,
     noun: str,
     methods: tuple[str, ...],
     sort_fields: tuple[str, ...],
@@ -49,7 +49,7 @@ def finding(
     return prepare
 
 
-def creating(resource: ExperienceResource, given: Callable[[Config], GivenReader]) -> Prepare:
+def creating(resource: Resource, given: Callable[[Config], GivenReader]) -> Prepare:
     """Prepares a node that creates a record of what it is given."""
 
     def prepare(config: Config) -> NodeStep:

@@ -39,6 +39,7 @@ def resource_routes(
     remove: type[msgspec.Struct] = NoQuery,
     remover: Handler | None = None,
     cli: Collection[str] = (),
+    changed: int = 200,
 ) -> tuple[Route, ...]:
     """The five routes of a resource whose records are at `path`.
 
@@ -47,22 +48,21 @@ def resource_routes(
 
     The operations are named `<resource>.get` and so on, and `<many>.get` and `<many>.post` (by default the name of the
     resource with an s). `create` replaces the ask that creates a record, `remover` the one that deletes it. `remove` is
-    the query type of the deletion. `cli` names the operations that accept the scopes of command line tools.
+    the query type of the deletion. `cli` names the operations that accept the scopes of command line tools, `changed`
+    is the status of a change.
     """
     kind, of_user = resource.kind, resource.parent == "user"
     many = many or f"{resource.name}s"
-    record_path = f"{path}/{{{kind.name}Id}}"
+    record_path = f"{path}/{{{resource.path_parameter}}}"
     noun, nouns = kind.noun, kind.nouns
     one = f"{'an' if noun[0] in 'aeioA' else 'a'} {noun}"
     to = to or (USER_ACTOR if of_user else APPLICATION_ACTOR)
     parents = {**(parents or {}), **({"me": ME_PATH} if of_user else {"application": APP_PATH})}
-    own = {"self": record_path, **parents}
+    own = {"self": f"{path}/{{{kind.name}Id}}", **parents}
     common: dict[str, Any] = {"resource": resource, "area": "user" if of_user else "application"}
-    shown: dict[str, Any] = {
-        "query": resource.choice or NoQuery,
-        "reply": resource.view,
-        "links": LinkTemplates(own),
-    }
+    choice = resource.choice or NoQuery
+    choice_of_changes = NoQuery if resource.only_get_chooses else choice
+    shown: dict[str, Any] = {"reply": resource.view, "links": LinkTemplates(own)}
 
     def of_cli(operation: str) -> dict[str, Any]:
         return {"operation": operation, "cli": operation in cli}
@@ -92,6 +92,7 @@ def resource_routes(
             body=resource.post,
             prepare=resource.prepare,
             handler=create,
+            query=choice_of_changes,
             ok=201,
             access="write",
             **shown,
@@ -103,6 +104,7 @@ def resource_routes(
             **of_cli(f"{resource.name}.get"),
             summary=f"Get {one}",
             message=GetRecord,
+            query=choice,
             **shown,
             **common,
         ),
@@ -116,6 +118,8 @@ def resource_routes(
             then=GetRecord,
             body=resource.patch,
             prepare=resource.prepare,
+            query=choice_of_changes,
+            ok=changed,
             access="write",
             **shown,
             **common,

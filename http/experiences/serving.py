@@ -16,6 +16,7 @@ import structlog
 from trunkline.actors import readers
 from trunkline.actors.core.contents.contents import Contents
 from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.core.records.messages import GetRecord
 from trunkline.actors.core.records.owners import Owners
 from trunkline.actors.core.records.resource import Resource
 from trunkline.actors.core.runtime.ref import Ref
@@ -29,7 +30,6 @@ from trunkline.actors.presentation.experience.endpoints import ENDPOINTS
 from trunkline.actors.presentation.experience.kind import NO_ENDPOINT
 from trunkline.actors.presentation.experience.replies import Reply, stored_reply
 from trunkline.actors.presentation.experience.requests import EndpointRequests, TakeRequest
-from trunkline.actors.presentation.experience.resource import GetExperienceRecord
 from trunkline.actors.presentation.experience.sites import Site, Sites
 from trunkline.actors.presentation.experience.terms import VersionChoice
 from trunkline.actors.presentation.experience.tokens import ExperienceTokens, LoggedIn
@@ -169,9 +169,7 @@ class Serving:
     async def _shown(self, site: Site, resource: Resource, id: bytes) -> Doc:
         """A record as the API shows it. Raises `NotFound`."""
         ids = {"application": site.application, resource.kind.name: id}
-        message = GetExperienceRecord(
-            resource=resource.name, ids=ids, query=VersionChoice(version=site.version)
-        )
+        message = GetRecord(resource=resource.name, ids=ids, query=VersionChoice(version=site.version))
         return _plain(await readers.read(self._system, message))
 
     # Access and replies.

@@ -12,8 +12,8 @@ from tests.e2e.experiences import NO_ID, Experience, Json, new_experience
 from trunkline.actors.catalogue import RESOURCES
 from trunkline.actors.core.records import records
 from trunkline.actors.maintenance.verify import verify
+from trunkline.actors.presentation.experience.feature import FEATURE
 from trunkline.actors.presentation.experience.kind import USER
-from trunkline.actors.presentation.experience.resource import ExperienceResource
 from trunkline.http.routes import TABLE
 
 PASSWORD = "planted-secret-7"
@@ -39,7 +39,7 @@ RESOURCE = pytest.mark.parametrize("name", sorted(BODIES))
 
 
 def test_every_resource_is_tested_and_has_its_rows() -> None:
-    found = {name for name, resource in RESOURCES.items() if isinstance(resource, ExperienceResource)}
+    found = {resource.name for resource in FEATURE.resources}
     assert set(BODIES) == found
     for name in found:
         rows = [

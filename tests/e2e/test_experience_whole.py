@@ -11,9 +11,9 @@ import pytest
 from tests.e2e.conftest import Server
 from tests.e2e.experience_browser import browser, token_of
 from tests.e2e.experiences import NO_ID, Experience, Json, new_experience
+from trunkline.actors.core.records import records
 from trunkline.actors.maintenance.verify import verify
 from trunkline.actors.people.accounts.passwords import verify_password
-from trunkline.actors.presentation.experience.content import all_of_kind
 from trunkline.actors.presentation.experience.kind import USER
 from trunkline.actors.presentation.experience.routes import RouteTree
 
@@ -53,7 +53,7 @@ async def test_a_first_experience_is_whole(exp: Experience) -> None:
     assert group["experienceUserIds"] == [user["id"]]
     application = bytes.fromhex(exp.application.split("/")[2])
     with exp.server.system.store.snapshot() as snapshot:
-        (stored,) = all_of_kind(snapshot, USER, application)
+        (stored,) = records.all_of_kind(snapshot, USER, application)
     assert await verify_password(stored.doc["passwordHash"], made["password"])
     routes = RouteTree((bytes.fromhex(each["id"]), each["method"], each["route"]) for each in endpoints)
     home = routes.find("get", "/")

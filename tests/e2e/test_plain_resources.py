@@ -17,7 +17,7 @@ from trunkline.actors import boot
 from trunkline.actors.catalogue import RESOURCES
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import value_at
-from trunkline.actors.presentation.experience.resource import ExperienceResource
+from trunkline.actors.presentation.experience.feature import FEATURE as EXPERIENCE
 from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
 
@@ -69,7 +69,7 @@ def label_of(name: str, record: dict[str, Any]) -> Any:
     return value_at(record, "certificateInfo.commonName" if name == "applicationCertificate" else "name")
 
 
-PLAIN = {name for name, resource in RESOURCES.items() if not isinstance(resource, ExperienceResource)}
+PLAIN = {name for name, resource in RESOURCES.items() if resource not in EXPERIENCE.resources}
 """Those of an experience refer to each other and have tests of their own."""
 
 RESOURCE = pytest.mark.parametrize("name", sorted(PLAIN))

@@ -14,7 +14,7 @@ from trunkline.actors.connections.integrations import configs
 from trunkline.actors.core.records.kind import Doc, Kind
 from trunkline.actors.core.records.owner import find_by_unique
 from trunkline.actors.core.records.page import Page
-from trunkline.actors.core.records.reading import Reading
+from trunkline.actors.core.records.read_context import ReadContext
 from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.changes import Fixed, Removable, changes_of
@@ -260,9 +260,10 @@ def _before_delete(owner: Actor, id: bytes, _doc: Doc) -> None:
     _tell_of(owner, id)
 
 
-def _live(reading: Reading, id: bytes) -> Doc:
+def _join(context: ReadContext, id: bytes, _doc: Doc, _query: object) -> Doc:
     """The state of the connection."""
-    state = None if reading.system is None else reading.system.component(IntegrationBoard).state_of(id)
+    system = context.reading.system
+    state = None if system is None else system.component(IntegrationBoard).state_of(id)
     return {} if state is None else {"status": state}
 
 
@@ -306,5 +307,5 @@ INTEGRATIONS: Final = Resource(
     ),
     check=_check,
     before_delete=_before_delete,
-    live=_live,
+    join=_join,
 )

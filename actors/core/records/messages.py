@@ -84,7 +84,8 @@ class GetRecord(Message, frozen=True):
 
     resource: str
     ids: dict[str, bytes]
-    query: Any
+    query: Any = None
+    now_ms: int = 0
 
 
 class ListRecords(Message, frozen=True):
@@ -93,3 +94,4 @@ class ListRecords(Message, frozen=True):
     resource: str
     ids: dict[str, bytes]
     query: Any
+    now_ms: int = 0

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from trunkline.actors.core.records.kind import Doc, Kind, facet_count, facet_index, value_at
 from trunkline.actors.core.records.revision import Found
-from trunkline.actors.core.records.source import Values
+from trunkline.actors.core.records.source import Source, Values
 from trunkline.actors.core.records.unreadable import UNREADABLE
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.ids import ROOT
@@ -207,6 +207,15 @@ def counted(source: Values, kind: Kind, parent: bytes, name: str) -> int:
     """A number that the owner of the records counts beside their total."""
     raw = source.get(keys.COUNTS, keys.total_key(kind.name, parent))
     return 0 if raw is None else int(decode(raw).get(name, 0))
+
+
+def all_of_kind(source: Source, kind: Kind, parent: bytes) -> Iterator[Found]:
+    """All records of a kind with this parent, in the order of ids."""
+    prefix = keys.record_prefix(kind.name, parent)
+    end = keys.prefix_end(prefix)
+    assert end is not None
+    for key, raw in source.range(keys.RECORDS, prefix, end):
+        yield Found(bytes(key[-keys.ID_BYTES :]), decode(raw), bytes(raw))
 
 
 def scan(snapshot: Snapshot, kind: Kind, parent: bytes) -> Iterator[tuple[bytes, Doc]]:

@@ -22,9 +22,9 @@ import msgspec
 from trunkline.actors.core.query.compile import compile_query
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc, Kind
-from trunkline.actors.core.records.listing import Listing, read_page
 from trunkline.actors.core.records.messages import Creator, GetRecord, ListRecords
-from trunkline.actors.core.records.page import all_of, envelope, glob_match
+from trunkline.actors.core.records.page import Match, envelope, glob_match
+from trunkline.actors.core.records.read_context import Ids, ReadContext
 from trunkline.actors.core.records.reading import Reading
 from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.records.shape import Shape
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from trunkline.actors.core.query.fields import Fields
     from trunkline.actors.core.records.page import Page
     from trunkline.actors.core.runtime.actor import Actor
-
-Ids = Mapping[str, bytes]
-"""The ids of a path by name: of the parent (`application`, `user`), and of the record under the name of its kind."""
 
 
 @dataclass(slots=True)
@@ -72,16 +69,25 @@ class Resource:
     Fields of the bodies are stored under their JSON names. A field that is null in a body is removed. Times (fields
     that the view shows as `IsoTime`) are given as ISO 8601 text and stored in milliseconds.
 
-    `choice` is the query string that controls how a record is shown; `derive` gets it, or the query of the page for a
-    list. `hidden` names fields that are stored and never shown; `shows_once`: a new record has a secret. `sealed`
-    names fields with secrets by their paths (`basicAuthPassword`, `mqttConfig.password`, `config.headers.value` for
-    each item of a list): they are encrypted in the record and never shown. An object with such a field is changed field
-    by field, so a secret that a change leaves out stays. `fields` are
-    those that an advanced query (`query` of the page) may name. `check` may refuse a change, or change what is stored.
-    `before_delete` may refuse a deletion, or change what refers to the record; it gets the owner, the id and the
-    record. `prepare` runs before the owner is asked and may wait (to hash a password). `derive` returns shown fields
-    that are computed, `live` those that are stored nowhere, of the record with an id. `owner` returns the fields of a
-    list and of its items that identify their owner.
+    `choice` is the query string that controls how a record is shown, after a creation and a change as well unless
+    `only_get_chooses`; the hooks of reads get it, or the query of the page for a list. `hidden` names fields that are
+    stored and never shown; `shows_once`: a new record has a secret. `sealed` names fields with secrets by their paths
+    (`basicAuthPassword`, `mqttConfig.password`, `config.headers.value` for each item of a list): they are encrypted in
+    the record and never shown. An object with such a field is changed field by field, so a secret that a change leaves
+    out stays. `fields` are those that an advanced query (`query` of the page) may name; it applies beside the `filter`,
+    or instead of it (`query_replaces_filter`). `path_parameter` is what stands for a record in paths, by default
+    `<kind>Id`.
+
+    `check` may refuse a change, or change what is stored. `before_delete` may refuse a deletion, or change what refers
+    to the record; it gets the owner, the id and the record. `prepare` runs before the owner is asked and may wait (to
+    hash a password).
+
+    What reads show: `derive` returns fields that are computed from the record, `join` those that come from elsewhere
+    (other records, a connection), of the record with an id. `around` returns the fields of a list beside its page.
+    Which records: `narrow` returns further conditions of a list. `derived` are fields that an advanced query may name
+    and that are not stored, each with the function that computes it. `sort` returns the value by which a list is
+    sorted where that is not stored, and None otherwise. These hooks get the `context` of the read, which also finds
+    the records.
     """
 
     name: str
@@ -94,6 +100,9 @@ class Resource:
     within: Kind | None = None
     fields: Fields | None = None
     choice: type[Query] | None = None
+    only_get_chooses: bool = False
+    query_replaces_filter: bool = False
+    path_parameter: str = ""
     hidden: frozenset[str] = frozenset()
     sealed: frozenset[str] = frozenset()
     shows_once: bool = False
@@ -101,8 +110,12 @@ class Resource:
     before_delete: Callable[[Actor, bytes, Doc], None] | None = None
     prepare: Callable[[Any], Awaitable[Any]] | None = None
     derive: Callable[[Ids, Doc, Any], Doc] | None = None
-    owner: Callable[[Ids], Doc] | None = None
-    live: Callable[[Reading, bytes], Doc] | None = None
+    context: type[ReadContext] = ReadContext
+    join: Callable[[Any, bytes, Doc, Any], Doc] | None = None
+    around: Callable[[Any, Any], Doc] | None = None
+    narrow: Callable[[Any, Any], list[Match]] | None = None
+    derived: Mapping[str, Callable[[Any, Mapping[str, Any]], Any]] = field(default_factory=dict)
+    sort: Callable[[Any, Any], Callable[[Found], Any] | None] | None = None
     shape: Shape = field(init=False)
     defaults: Mapping[str, Any] = field(init=False)
     """The fields of a new record that the body omits: the defaults of its struct."""
@@ -117,6 +130,7 @@ class Resource:
             for each in msgspec.structs.fields(self.post)
             if each.default not in (msgspec.UNSET, msgspec.NODEFAULT, None)
         }
+        object.__setattr__(self, "path_parameter", self.path_parameter or f"{self.kind.name}Id")
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "defaults", defaults)
 
@@ -152,8 +166,6 @@ class Resource:
         if "application" in ids:
             shown["applicationId"] = ids["application"].hex()
         shown |= self.shape.of(doc)
-        if self.owner is not None:
-            shown |= self.owner(ids)
         if self.derive is not None:
             shown |= self.derive(ids, doc, query)
         if self.sealed:
@@ -161,6 +173,11 @@ class Resource:
         shown["_etag"] = found.revision
         shown["_type"] = self.kind.name
         return shown
+
+    def shown(self, context: ReadContext, found: Found, query: Any) -> Doc:
+        """A record as it is shown to a caller, with what comes from elsewhere."""
+        shown = self.show(context.ids, found, query)
+        return shown if self.join is None else shown | self.join(context, found.id, found.doc, query)
 
 
 class Resources(dict[str, Resource]):
@@ -171,41 +188,58 @@ def get_record(resources: Mapping[str, Resource], reading: Reading, message: Get
     """One record."""
     resource = resources[message.resource]
     kind, id = resource.kind, message.ids[resource.kind.name]
-    _check_parent(resource, reading, message.ids)
-    found = records.find(reading.snapshot, kind, message.ids[resource.parent], id)
+    context = _context(resource, reading, message)
+    found = context.find(kind, id)
     if found is None:
         raise missing(kind, id)
-    return _shown(resource, reading, message.ids, found, message.query)
+    return resource.shown(context, found, message.query)
 
 
 def list_records(resources: Mapping[str, Resource], reading: Reading, message: ListRecords) -> Doc:
     """A page of records."""
     resource, query = resources[message.resource], message.query
-    parent = message.ids[resource.parent]
-    _check_parent(resource, reading, message.ids)
-    matches = glob_match(query, query.filter_field)
-    asked = getattr(query, "query", None)
-    if asked is not None:
-        assert resource.fields is not None
-        matches.append(compile_query(asked, resource.fields, at="query").matches)
-    found, total = read_page(reading, Listing.of(query, resource.kind, parent, match=all_of(matches)))
-    items = [_shown(resource, reading, message.ids, each, query) for each in found]
+    context = _context(resource, reading, message)
+    matches = _matches(resource, context, query)
+    value = None if resource.sort is None else resource.sort(context, query)
+    if value is None:
+        found, total = context.page(resource.kind, query, matches)
+    else:
+        found, total = context.sorted_page(resource.kind, query, matches, value)
+    items = [resource.shown(context, each, query) for each in found]
     shown = envelope(resource.plural, items, total, query)
     if "application" in message.ids:
         shown["applicationId"] = message.ids["application"].hex()
-    return shown if resource.owner is None else shown | resource.owner(message.ids)
+    return shown if resource.around is None else shown | resource.around(context, query)
 
 
-def _shown(resource: Resource, reading: Reading, ids: Ids, found: Found, query: Any) -> Doc:
-    shown = resource.show(ids, found, query)
-    return shown if resource.live is None else shown | resource.live(reading, found.id)
-
-
-def _check_parent(resource: Resource, reading: Reading, ids: Ids) -> None:
-    """Raise `NotFound` if the parent is not a record of the application."""
-    within, parent = resource.within, ids[resource.parent]
-    if within is not None and not records.exists(reading.snapshot, within, ids["application"], parent):
+def _context(resource: Resource, reading: Reading, message: GetRecord | ListRecords) -> ReadContext:
+    """The context of a read. Raises `NotFound` if the parent is not a record of the application."""
+    within, parent = resource.within, message.ids[resource.parent]
+    if within is not None and not records.exists(
+        reading.snapshot, within, message.ids["application"], parent
+    ):
         raise missing(within, parent)
+    return resource.context(reading, message.ids, parent, message.query, message.now_ms)
+
+
+def _matches(resource: Resource, context: ReadContext, query: Any) -> list[Match]:
+    """The conditions of a list."""
+    asked = getattr(query, "query", None)
+    replaces = asked is not None and resource.query_replaces_filter
+    matches = [] if replaces else glob_match(query, getattr(query, "filter_field", None))
+    if asked is not None:
+        matches.append(_query_match(resource, context, asked))
+    return matches if resource.narrow is None else matches + resource.narrow(context, query)
+
+
+def _query_match(resource: Resource, context: ReadContext, asked: object) -> Match:
+    """The advanced query of a list as a predicate."""
+    assert resource.fields is not None
+    compiled = compile_query(asked, resource.fields, at="query")
+    needed = [(name, make) for name, make in resource.derived.items() if name in compiled.fields]
+    if not needed:
+        return compiled.matches
+    return lambda doc: compiled.matches({**doc, **{name: make(context, doc) for name, make in needed}})
 
 
 def _seal(keyring: Keyring, kind: str, id: bytes, holder: Any, steps: list[str], path: str) -> None:

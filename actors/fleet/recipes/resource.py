@@ -8,7 +8,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.records.kind import Doc, Kind
 from trunkline.actors.core.records.page import Page
-from trunkline.actors.core.records.resource import Change, Ids, Resource
+from trunkline.actors.core.records.read_context import Ids
+from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.values.changes import Removable, changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body, Query

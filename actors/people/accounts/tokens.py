@@ -13,7 +13,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.records.kind import GIVES_ACCESS, Doc, Kind
 from trunkline.actors.core.records.page import Page
-from trunkline.actors.core.records.resource import Change, Ids, Resource
+from trunkline.actors.core.records.read_context import Ids
+from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.values.changes import Fixed, changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body
@@ -79,9 +80,10 @@ def _owner_fields(ids: Ids) -> Doc:
     return {"ownerId": ids[owner_type].hex(), "ownerType": owner_type}
 
 
-def _creator_fields(_ids: Ids, doc: Doc, _query: object) -> Doc:
-    """The fields for the creator of the token."""
+def _owner_and_creator(ids: Ids, doc: Doc, _query: object) -> Doc:
+    """The fields for the owner and the creator of the token."""
     return {
+        **_owner_fields(ids),
         "creatorId": doc["createdById"],
         "creatorType": doc["createdByType"],
         "creatorName": doc["createdByName"],
@@ -109,8 +111,8 @@ APPLICATION_TOKENS: Final = Resource(
     view=TokenView,
     shows_once=True,
     check=_check,
-    derive=_creator_fields,
-    owner=_owner_fields,
+    derive=_owner_and_creator,
+    around=lambda context, _query: _owner_fields(context.ids),
 )
 
 USER_TOKENS: Final = replace(APPLICATION_TOKENS, name="userApiToken", parent="user")

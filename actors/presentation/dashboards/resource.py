@@ -9,7 +9,8 @@ import msgspec
 
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.mandate import stored_mandates
-from trunkline.actors.core.records.resource import Change, Ids, Resource
+from trunkline.actors.core.records.read_context import Ids
+from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.people.accounts.passwords import hash_password
 from trunkline.actors.presentation.dashboards.checks import check_blocks, check_parameters

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.messages import CreateRecord, Creator, DeleteRecord, PatchRecord
 from trunkline.actors.core.records.owner import RecordParent
 from trunkline.actors.core.records.revision import Found
@@ -20,7 +21,7 @@ from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body, Message, View
 from trunkline.actors.platform.applications.messages import Slug
-from trunkline.actors.presentation.experience.content import all_of_kind, find_version
+from trunkline.actors.presentation.experience.content import find_version
 from trunkline.actors.presentation.experience.endpoints import ENDPOINTS, EndpointPost
 from trunkline.actors.presentation.experience.groups import GROUPS, GroupPatch, GroupPost
 from trunkline.actors.presentation.experience.kind import ENDPOINT, GROUP
@@ -190,7 +191,7 @@ def _free_names(owner: RecordParent, body: BootstrapBody) -> Names:
 
 
 def _routes(owner: RecordParent) -> RouteTree:
-    endpoints = all_of_kind(Staged(owner), ENDPOINT, owner.ref.id)
+    endpoints = records.all_of_kind(Staged(owner), ENDPOINT, owner.ref.id)
     return RouteTree((each.id, each.doc["method"], each.doc["route"]) for each in endpoints)
 
 
@@ -199,7 +200,7 @@ def _user_of(owner: RecordParent, names: Names) -> Found | None:
 
 
 def _group_of_name(owner: RecordParent, name: str) -> bytes | None:
-    groups = all_of_kind(Staged(owner), GROUP, owner.ref.id)
+    groups = records.all_of_kind(Staged(owner), GROUP, owner.ref.id)
     return next((each.id for each in groups if each.doc["name"] == name), None)
 
 

@@ -42,15 +42,6 @@ _CONTENT: Final = (ENDPOINT, VIEW)
 _ID: Final = re.compile(r"[0-9A-Fa-f]{24}")
 
 
-def all_of_kind(source: Source, kind: Kind, application: bytes) -> Iterator[Found]:
-    """All records of a kind in the application, in the order of ids."""
-    prefix = keys.record_prefix(kind.name, application)
-    end = keys.prefix_end(prefix)
-    assert end is not None
-    for key, raw in source.range(keys.RECORDS, prefix, end):
-        yield Found(bytes(key[-keys.ID_BYTES :]), decode(raw), bytes(raw))
-
-
 # Versions.
 
 
@@ -132,7 +123,7 @@ def find_in(source: Source, kind: Kind, application: bytes, version: bytes | Non
 def all_in(source: Source, kind: Kind, application: bytes, version: bytes | None) -> Iterator[Found]:
     """All endpoints or views of a version, in the order of ids."""
     if version is None:
-        yield from all_of_kind(source, kind, application)
+        yield from records.all_of_kind(source, kind, application)
         return
     for copy_id in _ids_in(source, copies_range(kind, application, version)):
         found = records.find(source, COPIES[kind.name], application, copy_id)

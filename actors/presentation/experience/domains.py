@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.records.page import Page
-from trunkline.actors.core.records.resource import Change
+from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.values.certificates import check_not_expired, read_certificates
 from trunkline.actors.core.values.changes import Removable, changes_of
@@ -22,7 +22,6 @@ from trunkline.actors.core.values.terms import Id, Name, RecordView
 from trunkline.actors.presentation.experience.content import DEVELOP_NAME, check_number, check_version
 from trunkline.actors.presentation.experience.domain_names import DomainNames
 from trunkline.actors.presentation.experience.kind import DOMAIN
-from trunkline.actors.presentation.experience.resource import ExperienceResource
 from trunkline.actors.presentation.experience.tls import check_certificate, check_key, key_fingerprint
 from trunkline.store import keys
 
@@ -114,7 +113,7 @@ def _check_tls(change: Change) -> None:
         check_certificate(new["sslCert"], new["sslKeyFingerprint"], new["domainName"], now_ms)
 
 
-DOMAINS: Final = ExperienceResource(
+DOMAINS: Final = Resource(
     name="experienceDomain",
     kind=DOMAIN,
     post=DomainPost,

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.page import Match, Page
-from trunkline.actors.core.records.resource import Change
+from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
@@ -17,10 +18,10 @@ from trunkline.actors.core.values.changes import changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import FORM, Body, Query, View
 from trunkline.actors.core.values.terms import Description, Id, Ids, Name, RecordView
-from trunkline.actors.presentation.experience.content import all_of_kind, check_reply
+from trunkline.actors.presentation.experience.content import check_reply
 from trunkline.actors.presentation.experience.kind import ENDPOINT, NO_ENDPOINT
+from trunkline.actors.presentation.experience.read_context import ExperienceContext
 from trunkline.actors.presentation.experience.relations import GROUPS_OF_ENDPOINT, relate, unrelate
-from trunkline.actors.presentation.experience.resource import ExperienceResource, Scene
 from trunkline.actors.presentation.experience.routes import RouteTree
 from trunkline.actors.presentation.experience.terms import REPLIES, By, Reply, TagMap, VersionChoice
 
@@ -102,7 +103,7 @@ def _check(change: Change) -> None:
     """Refuse a route that clashes with that of another endpoint, and too many endpoints."""
     owner, new, named = change.owner, change.new, change.named
     if change.old is None or "route" in named or "method" in named:
-        others = {each.id: each.doc for each in all_of_kind(Staged(owner), ENDPOINT, owner.ref.id)}
+        others = {each.id: each.doc for each in records.all_of_kind(Staged(owner), ENDPOINT, owner.ref.id)}
         most = owner.system.limits.experience_endpoints_max
         if change.old is None and len(others) >= most:
             raise Invalid(
@@ -126,41 +127,41 @@ def _before_delete(owner: Actor, id: bytes, doc: Doc) -> None:
     unrelate(owner, GROUPS_OF_ENDPOINT, id, doc)
 
 
-def _join(scene: Scene, id: bytes, doc: Doc, query: object) -> Doc:
+def _join(context: ExperienceContext, id: bytes, doc: Doc, query: object) -> Doc:
     shown: Doc = {
         "experienceGroups": [
-            {"id": each, "name": group["name"]} for each, group in scene.groups(doc["experienceGroupIds"])
+            {"id": each, "name": group["name"]} for each, group in context.groups(doc["experienceGroupIds"])
         ]
     }
     duration_ms = getattr(query, "request_count_duration", None)
     if duration_ms is not None:
-        shown["requestCount"] = scene.requests(duration_ms)[id.hex()]
+        shown["requestCount"] = context.requests(duration_ms)[id.hex()]
     return shown
 
 
-def _narrow(_scene: Scene, query: EndpointPage) -> list[Match]:
+def _narrow(_context: ExperienceContext, query: EndpointPage) -> list[Match]:
     group = query.experience_group_id
     return [] if group is None else [lambda doc: group.lower() in doc["experienceGroupIds"]]
 
 
-def _sort(scene: Scene, query: EndpointPage) -> Callable[[Found], int] | None:
+def _sort(context: ExperienceContext, query: EndpointPage) -> Callable[[Found], int] | None:
     """The requests of an endpoint, if a list is sorted by them."""
     if query.sort_field != "requestCount":
         return None
-    return lambda each: scene.requests(query.request_count_duration)[each.id.hex()]
+    return lambda each: context.requests(query.request_count_duration)[each.id.hex()]
 
 
-def _around(scene: Scene, query: EndpointPage) -> Doc:
+def _around(context: ExperienceContext, query: EndpointPage) -> Doc:
     """The group of a list, and the number of requests that no endpoint served."""
     shown: Doc = {}
     if query.experience_group_id is not None:
         shown["experienceGroupId"] = query.experience_group_id
     if query.request_count_duration is not None:
-        shown["notFoundRequestCount"] = scene.requests(query.request_count_duration)[NO_ENDPOINT.hex()]
+        shown["notFoundRequestCount"] = context.requests(query.request_count_duration)[NO_ENDPOINT.hex()]
     return shown
 
 
-ENDPOINTS: Final = ExperienceResource(
+ENDPOINTS: Final = Resource(
     name="experienceEndpoint",
     kind=ENDPOINT,
     post=EndpointPost,
@@ -168,8 +169,10 @@ ENDPOINTS: Final = ExperienceResource(
     page=EndpointPage,
     view=EndpointView,
     choice=VersionChoice,
+    only_get_chooses=True,
     check=_check,
     before_delete=_before_delete,
+    context=ExperienceContext,
     join=_join,
     narrow=_narrow,
     sort=_sort,

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from trunkline.actors.core.records.feature import Feature, Start
-from trunkline.actors.presentation.experience import resource, versions
 from trunkline.actors.presentation.experience.access import MayUseDevice, may_use_device
 from trunkline.actors.presentation.experience.actor import Experience
 from trunkline.actors.presentation.experience.counts import RequestCounts
@@ -23,6 +22,7 @@ from trunkline.actors.presentation.experience.slugs import SLUGS
 from trunkline.actors.presentation.experience.stats import GetEndpointStats, get_stats
 from trunkline.actors.presentation.experience.tokens import ExperienceTokens
 from trunkline.actors.presentation.experience.users import EXPERIENCE_USERS
+from trunkline.actors.presentation.experience.versions import VERSIONS
 from trunkline.actors.presentation.experience.views import VIEWS
 
 
@@ -36,19 +36,12 @@ def _parts(start: Start) -> Iterator[object]:
 FEATURE: Final = Feature(
     parts=_parts,
     kinds=(DEVELOP, ENDPOINT_COPY, VIEW_COPY),
-    resources=(ENDPOINTS, VIEWS, versions.VERSIONS, DOMAINS, SLUGS, GROUPS, EXPERIENCE_USERS),
+    resources=(ENDPOINTS, VIEWS, VERSIONS, DOMAINS, SLUGS, GROUPS, EXPERIENCE_USERS),
     actors=(Experience, EndpointRequests),
     readers={
         GetEndpointStats: get_stats,
         MayUseDevice: may_use_device,
-        versions.GetExperienceVersion: versions.get_version,
-        versions.ListExperienceVersions: versions.list_versions,
-    },
-    resource_readers={
-        resource.GetExperienceRecord: resource.get_record,
-        resource.ShowExperienceRecord: resource.show_record,
-        resource.ListExperienceRecords: resource.list_records,
-        GetExperienceLinks: get_linked,
     },
     portable=EXPERIENCE,
+    resource_readers={GetExperienceLinks: get_linked},
 )

@@ -19,7 +19,7 @@ from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.listing import index_range
 from trunkline.actors.core.records.page import Page
-from trunkline.actors.core.records.resource import Change
+from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.changes import changes_of
@@ -32,13 +32,13 @@ from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.record.terms import DEVICE_FIELDS
 from trunkline.actors.people.accounts.reach import has_tag
 from trunkline.actors.presentation.experience.kind import GROUP
+from trunkline.actors.presentation.experience.read_context import ExperienceContext
 from trunkline.actors.presentation.experience.relations import (
     ENDPOINTS_OF_GROUP,
     USERS_OF_GROUP,
     relate,
     unrelate,
 )
-from trunkline.actors.presentation.experience.resource import ExperienceResource, Scene
 from trunkline.actors.presentation.experience.terms import TagMap
 from trunkline.store import keys
 
@@ -178,58 +178,61 @@ def _before_delete(owner: Actor, id: bytes, doc: Doc) -> None:
     unrelate(owner, ENDPOINTS_OF_GROUP, id, doc)
 
 
-def _join(scene: Scene, id: bytes, doc: Doc, query: object) -> Doc:
-    shown: Doc = {"ancestorIds": scene.ancestors(doc)}
+def _join(context: ExperienceContext, id: bytes, doc: Doc, query: object) -> Doc:
+    shown: Doc = {"ancestorIds": context.ancestors(doc)}
     if getattr(query, "include_direct_device_count", False):
-        shown["directDeviceCount"] = _count_devices(scene, [doc])
+        shown["directDeviceCount"] = _count_devices(context, [doc])
     if getattr(query, "include_total_device_count", False):
-        shown["totalDeviceCount"] = _count_devices(scene, [doc, *_below(scene, id)])
+        shown["totalDeviceCount"] = _count_devices(context, [doc, *_below(context, id)])
     return shown
 
 
-def _below(scene: Scene, group: bytes) -> Iterator[Doc]:
+def _below(context: ExperienceContext, group: bytes) -> Iterator[Doc]:
     """All groups below a group. Parents form no circles, so each is found once."""
     left = [group]
     while left:
-        _, low, high = index_range(GROUP, scene.application, "parentId", keys.sortable(left.pop().hex()))
-        for key in scene.snapshot.keys(keys.INDEXES, low, high):
+        _, low, high = index_range(GROUP, context.parent, "parentId", keys.sortable(left.pop().hex()))
+        for key in context.snapshot.keys(keys.INDEXES, low, high):
             id = bytes(key[-keys.ID_BYTES :])
-            doc = scene.record(GROUP, id.hex())
+            doc = context.record(GROUP, id.hex())
             if doc is not None:
                 left.append(id)
                 yield doc
 
 
-def _count_devices(scene: Scene, groups: list[Doc]) -> int:
+def _count_devices(context: ExperienceContext, groups: list[Doc]) -> int:
     """The number of devices that belong to one of the groups, each counted once."""
-    scene.reading.check_time(is_long=scans_application(scene.snapshot, scene.application))
+    context.reading.check_time(is_long=scans_application(context.snapshot, context.parent))
     ids = {id for group in groups for id in group["deviceIds"]}
     tags = [tag for group in groups for tag in group["deviceTags"]]
     texts = [group["deviceQueryJson"] for group in groups if group.get("deviceQueryJson")]
     queries = [parse_query(text, "deviceQueryJson") for text in texts]
-    filters = [device_filter(scene.snapshot, scene.application, query).match for query in queries]
+    filters = [device_filter(context.snapshot, context.parent, query).match for query in queries]
     matches = [match or (lambda _doc: True) for match in filters]
     return sum(
         doc["id"] in ids or has_tag(doc["tags"], tags) or any(match(doc) for match in matches)
-        for _, doc in records.scan(scene.snapshot, DEVICE, scene.application)
+        for _, doc in records.scan(context.snapshot, DEVICE, context.parent)
     )
 
 
-GROUPS: Final = ExperienceResource(
+GROUPS: Final = Resource(
     name="experienceGroup",
     kind=GROUP,
     post=GroupPost,
     patch=GroupPatch,
     page=GroupPage,
     view=GroupView,
+    query_replaces_filter=True,
     fields=GROUP_FIELDS,
     choice=GroupChoice,
+    only_get_chooses=True,
     check=_check,
     before_delete=_before_delete,
+    context=ExperienceContext,
     join=_join,
     derived={
-        "ancestorId": lambda scene, doc: scene.ancestors(dict(doc)),
-        "experienceUserId": lambda _scene, doc: doc["experienceUserIds"],
-        "experienceEndpointId": lambda _scene, doc: doc["experienceEndpointIds"],
+        "ancestorId": lambda context, doc: context.ancestors(dict(doc)),
+        "experienceUserId": lambda _context, doc: doc["experienceUserIds"],
+        "experienceEndpointId": lambda _context, doc: doc["experienceEndpointIds"],
     },
 )

@@ -18,7 +18,7 @@ from trunkline.actors.core.values.terms import Id
 from trunkline.actors.presentation.experience.content import all_in, find_in, find_version
 from trunkline.actors.presentation.experience.endpoints import EndpointView
 from trunkline.actors.presentation.experience.kind import ENDPOINT, VIEW
-from trunkline.actors.presentation.experience.resource import ExperienceResource, Scene
+from trunkline.actors.presentation.experience.read_context import ExperienceContext
 from trunkline.actors.presentation.experience.terms import REPLIES, VersionChoice, page_of
 from trunkline.actors.presentation.experience.views import ViewView
 from trunkline.actors.workflows.flows.kind import DEVELOP, FLOW, FLOW_VERSION
@@ -90,29 +90,28 @@ class ExperienceLinks(View, frozen=True):
 def get_linked(resources: Mapping[str, Resource], reading: Reading, message: GetExperienceLinks) -> Doc:
     """What is linked with one record, in one version of the experience."""
     resource, application = resources[message.resource], message.ids["application"]
-    scene = Scene(reading, application, message.query.version)
-    found = scene.find(resource.kind, message.ids[resource.kind.name])
+    context = ExperienceContext(reading, message.ids, application, message.query)
+    found = context.find(resource.kind, message.ids[resource.kind.name])
     if found is None:
         raise missing(resource.kind, message.ids[resource.kind.name])
     kinds = (ENDPOINT, VIEW, FLOW, FLOW_VERSION)
     counts = (records.total(reading.snapshot, kind, application) for kind in kinds)
-    reading.check_time(is_long=scene.version is not None or sum(counts) > SCAN_INLINE_MAX)
+    reading.check_time(is_long=context.version is not None or sum(counts) > SCAN_INLINE_MAX)
     if resource.kind is ENDPOINT:
-        views, endpoints = list(_views_of(scene, found.doc)), []
+        views, endpoints = list(_views_of(context, found.doc)), []
     else:
-        views, endpoints = list(_views_with(scene, found)), list(_endpoints_with(scene, found))
+        views, endpoints = list(_views_with(context, found)), list(_endpoints_with(context, found))
     size = reading.answer_size()
     linked: Doc = {}
     for kind, each in ((VIEW, views), (ENDPOINT, endpoints)):
         each.sort(key=lambda found: (kind.sort_key(found.doc, kind.indexes[0]), found.id))
-        shower = resources[kind.name]
-        assert isinstance(shower, ExperienceResource)
         for item in each:
             size.add(len(item.raw))
-        linked[f"{kind.name}s"] = _page(application, [shower.shown(scene, item, None) for item in each])
+        shown = [resources[kind.name].shown(context, item, None) for item in each]
+        linked[f"{kind.name}s"] = _page(application, shown)
     presenter = FlowPresenter(reading, application, with_custom_nodes=message.query.include_custom_nodes)
     flows, versions = [], []
-    for flow, version in _flows_with(scene, resource.kind, found.id.hex()):
+    for flow, version in _flows_with(context, resource.kind, found.id.hex()):
         if version.id == ROOT:
             flows.append(presenter.flow(flow))
         else:
@@ -125,24 +124,28 @@ def _page(application: bytes, items: list[Doc]) -> Doc:
     return {"items": items, "count": count, "totalCount": count, "applicationId": application.hex()}
 
 
-def _flows_with(scene: Scene, kind: Kind, id: str) -> Iterator[tuple[Found, VersionFound]]:
+def _flows_with(context: ExperienceContext, kind: Kind, id: str) -> Iterator[tuple[Found, VersionFound]]:
     """The workflows and their versions that an endpoint triggers, or that answer with a page; by name.
 
     Of the workflows of the experience only those of its version (of the same name) count.
     """
-    snapshot, application = scene.snapshot, scene.application
+    snapshot, application = context.snapshot, context.parent
     flows = sorted(
-        (found for each, _ in records.scan(snapshot, FLOW, application) if (found := scene.find(FLOW, each))),
+        (
+            found
+            for each, _ in records.scan(snapshot, FLOW, application)
+            if (found := context.find(FLOW, each))
+        ),
         key=lambda flow: keys.sortable(flow.doc["name"]),
     )
     name = (
         DEVELOP
-        if scene.version is None
-        else find_version(snapshot, application, scene.version).doc["version"]
+        if context.version is None
+        else find_version(snapshot, application, context.version).doc["version"]
     )
     for flow in flows:
         stored = (
-            records.find(snapshot, FLOW_VERSION, application, each) for each in _versions_of(scene, flow)
+            records.find(snapshot, FLOW_VERSION, application, each) for each in _versions_of(context, flow)
         )
         named = (VersionFound(*each) for each in stored if each is not None)
         for each in (VersionFound(ROOT, {}, b""), *named):
@@ -160,8 +163,8 @@ def _flows_with(scene: Scene, kind: Kind, id: str) -> Iterator[tuple[Found, Vers
                 yield flow, each
 
 
-def _versions_of(scene: Scene, flow: Found) -> Iterator[bytes]:
-    return ids_of_facet(scene.snapshot, FLOW_VERSION, scene.application, flow.id.hex())
+def _versions_of(context: ExperienceContext, flow: Found) -> Iterator[bytes]:
+    return ids_of_facet(context.snapshot, FLOW_VERSION, context.parent, flow.id.hex())
 
 
 def _names(config: Any, id: str) -> bool:
@@ -172,25 +175,25 @@ def _names(config: Any, id: str) -> bool:
     return any(_names(each, id) for each in inner)
 
 
-def _views_of(scene: Scene, endpoint: Doc) -> Iterator[Found]:
+def _views_of(context: ExperienceContext, endpoint: Doc) -> Iterator[Found]:
     """The pages with which an endpoint answers, and their layouts."""
     wanted = {page_of(endpoint.get(field)) for field in REPLIES} - {None}
     for id in sorted(filter(None, wanted)):
-        page = find_in(scene.snapshot, VIEW, scene.application, scene.version, bytes.fromhex(id))
+        page = find_in(context.snapshot, VIEW, context.parent, context.version, bytes.fromhex(id))
         if page is not None:
             yield page
             wanted.add(page.doc.get("layoutId"))
     for id in sorted(filter(None, wanted)):
-        layout = find_in(scene.snapshot, VIEW, scene.application, scene.version, bytes.fromhex(id))
+        layout = find_in(context.snapshot, VIEW, context.parent, context.version, bytes.fromhex(id))
         if layout is not None and layout.doc["viewType"] == "layout":
             yield layout
 
 
-def _views_with(scene: Scene, view: Found) -> Iterator[Found]:
+def _views_with(context: ExperienceContext, view: Found) -> Iterator[Found]:
     """The pages with a layout, and the layout of a page; the views that a component stands in."""
     id, type, name = view.id.hex(), view.doc["viewType"], re.escape(view.doc["name"])
     used = re.compile(r"\{\{\{?~?#?\s*component\s+[\"']" + name + r"[\"']") if type == "component" else None
-    for other in all_in(scene.snapshot, VIEW, scene.application, scene.version):
+    for other in all_in(context.snapshot, VIEW, context.parent, context.version):
         if (
             other.doc.get("layoutId") == id
             or view.doc.get("layoutId") == other.id.hex()
@@ -199,8 +202,8 @@ def _views_with(scene: Scene, view: Found) -> Iterator[Found]:
             yield other
 
 
-def _endpoints_with(scene: Scene, view: Found) -> Iterator[Found]:
+def _endpoints_with(context: ExperienceContext, view: Found) -> Iterator[Found]:
     """The endpoints that answer with a page."""
-    for endpoint in all_in(scene.snapshot, ENDPOINT, scene.application, scene.version):
+    for endpoint in all_in(context.snapshot, ENDPOINT, context.parent, context.version):
         if any(page_of(endpoint.doc.get(field)) == view.id.hex() for field in REPLIES):
             yield endpoint

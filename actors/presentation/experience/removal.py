@@ -16,7 +16,7 @@ from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Message, Query
-from trunkline.actors.presentation.experience.content import all_of_kind, erase_copies
+from trunkline.actors.presentation.experience.content import erase_copies
 from trunkline.actors.presentation.experience.kind import (
     DEVELOP,
     DOMAIN,
@@ -113,7 +113,7 @@ def _check(owner: Actor, choice: RemovalChoice) -> None:
     """Raise `Invalid` if kept endpoints answer with pages, or kept domains or slugs name versions, that would go."""
     application = owner.ref.id
     if choice.keep_endpoints and not choice.keep_views:
-        for endpoint in all_of_kind(Staged(owner), ENDPOINT, application):
+        for endpoint in records.all_of_kind(Staged(owner), ENDPOINT, application):
             if any(page_of(endpoint.doc.get(field)) for field in REPLIES):
                 raise Invalid(
                     f"keepViews: the endpoint {endpoint.id.hex()} answers with a page; keep the views as well, or "
@@ -122,7 +122,7 @@ def _check(owner: Actor, choice: RemovalChoice) -> None:
     if choice.remove_versions:
         for kind, field, keep in _ADDRESSES:
             if getattr(choice, keep):
-                for each in all_of_kind(Staged(owner), kind, application):
+                for each in records.all_of_kind(Staged(owner), kind, application):
                     if each.doc.get("version") not in (None, "develop"):
                         raise Invalid(
                             f"removeVersions: the {kind.noun} {each.doc[field]} serves the version "

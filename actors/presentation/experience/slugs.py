@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.owner import unique_key
 from trunkline.actors.core.records.page import Page
-from trunkline.actors.core.records.resource import Change
+from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.values.changes import changes_of
 from trunkline.actors.core.values.errors import Invalid
@@ -21,7 +21,6 @@ from trunkline.actors.core.values.terms import Id, Name, RecordView
 from trunkline.actors.platform.applications.messages import Slug
 from trunkline.actors.presentation.experience.content import DEVELOP_NAME, check_number, check_version
 from trunkline.actors.presentation.experience.kind import SLUG
-from trunkline.actors.presentation.experience.resource import ExperienceResource
 from trunkline.store import keys
 
 
@@ -69,7 +68,7 @@ def _check(change: Change) -> None:
         check_version(Staged(owner), owner.ref.id, new["version"])
 
 
-SLUGS: Final = ExperienceResource(
+SLUGS: Final = Resource(
     name="experienceSlug",
     kind=SLUG,
     post=SlugPost,

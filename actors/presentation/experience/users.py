@@ -13,7 +13,7 @@ from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.listing import index_range
 from trunkline.actors.core.records.page import Match, Page
-from trunkline.actors.core.records.resource import Change
+from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.records.source import Source, Staged
 from trunkline.actors.core.runtime.actor import Actor
@@ -25,8 +25,8 @@ from trunkline.actors.people.accounts.messages import Email
 from trunkline.actors.people.accounts.passwords import hash_password
 from trunkline.actors.presentation.experience.content import looks_like_id
 from trunkline.actors.presentation.experience.kind import GROUP, USER
+from trunkline.actors.presentation.experience.read_context import ExperienceContext
 from trunkline.actors.presentation.experience.relations import GROUPS_OF_USER, relate, unrelate
-from trunkline.actors.presentation.experience.resource import ExperienceResource, Scene
 from trunkline.actors.presentation.experience.terms import TagMap
 from trunkline.store import keys
 
@@ -151,44 +151,46 @@ def _before_delete(owner: Actor, id: bytes, doc: Doc) -> None:
     unrelate(owner, GROUPS_OF_USER, id, doc)
 
 
-def _join(scene: Scene, _id: bytes, doc: Doc, _query: object) -> Doc:
+def _join(context: ExperienceContext, _id: bytes, doc: Doc, _query: object) -> Doc:
     groups = []
-    for id, group in scene.groups(doc["experienceGroupIds"]):
+    for id, group in context.groups(doc["experienceGroupIds"]):
         parent = group.get("parentId")
         groups.append({"id": id, "name": group["name"], **({} if parent is None else {"parentId": parent})})
     return {"experienceGroups": groups}
 
 
-def _narrow(scene: Scene, query: ExperienceUserPage) -> list[Match]:
+def _narrow(context: ExperienceContext, query: ExperienceUserPage) -> list[Match]:
     """The condition of being in a group, or also in one of the groups above it."""
     if query.experience_group_id is None:
         return []
     wanted = query.experience_group_id.lower()
-    group = scene.record(GROUP, wanted)
+    group = context.record(GROUP, wanted)
     groups = {wanted}
     if group is not None and query.include_ancestor_groups:
-        groups.update(scene.ancestors(group))
+        groups.update(context.ancestors(group))
     return [lambda doc: not groups.isdisjoint(doc["experienceGroupIds"])]
 
 
-def _around(_scene: Scene, query: ExperienceUserPage) -> Doc:
+def _around(_context: ExperienceContext, query: ExperienceUserPage) -> Doc:
     return {} if query.experience_group_id is None else {"experienceGroupId": query.experience_group_id}
 
 
-EXPERIENCE_USERS: Final = ExperienceResource(
+EXPERIENCE_USERS: Final = Resource(
     name="experienceUser",
     kind=USER,
     post=ExperienceUserPost,
     patch=ExperienceUserPatch,
     page=ExperienceUserPage,
     view=ExperienceUserView,
+    query_replaces_filter=True,
     fields=USER_FIELDS,
     hidden=frozenset({"passwordHash"}),
     check=_check,
     prepare=_hash,
     before_delete=_before_delete,
+    context=ExperienceContext,
     join=_join,
     narrow=_narrow,
-    derived={"experienceGroupId": lambda _scene, doc: doc["experienceGroupIds"]},
+    derived={"experienceGroupId": lambda _context, doc: doc["experienceGroupIds"]},
     around=_around,
 )

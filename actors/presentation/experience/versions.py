@@ -6,26 +6,26 @@ A named version keeps its content: only its settings change, or all of its conte
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc, Kind
-from trunkline.actors.core.records.page import Page, all_of, envelope, glob_match
-from trunkline.actors.core.records.reading import Reading
-from trunkline.actors.core.records.resource import Change
+from trunkline.actors.core.records.page import Match, Page, all_of
+from trunkline.actors.core.records.read_context import ReadContext
+from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.changes import Fixed, changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.global_values import check_global
-from trunkline.actors.core.values.structs import FORM, Body, Message, View
+from trunkline.actors.core.values.structs import FORM, Body, View
 from trunkline.actors.core.values.terms import Description, Id, Ids, Key, Name, RecordView
 from trunkline.actors.presentation.experience.content import (
     DEVELOP_NAME,
-    all_of_kind,
     check_number,
     check_reply,
     erase_copies,
@@ -36,10 +36,8 @@ from trunkline.actors.presentation.experience.content import (
     write_copies,
 )
 from trunkline.actors.presentation.experience.kind import DOMAIN, SLUG, VERSION
-from trunkline.actors.presentation.experience.resource import ExperienceResource
 from trunkline.actors.presentation.experience.terms import HEADER_NAME, REPLIES, By, Reply
 from trunkline.store import keys
-from trunkline.store.snapshot import Snapshot
 
 _SETTINGS: Final = (
     "description",
@@ -142,19 +140,6 @@ class VersionView(RecordView, frozen=True, kw_only=True):
     unauthorized_reply: dict[str, Any] | None = None
 
 
-class GetExperienceVersion(Message, frozen=True):
-    """Read one version. Its id in `ids` may be a name."""
-
-    ids: dict[str, Any]
-
-
-class ListExperienceVersions(Message, frozen=True):
-    """Read a page of versions."""
-
-    application: bytes
-    query: VersionPage
-
-
 def _check(change: Change) -> None:
     """Check the settings; give a new version its copies, and another content to one that takes that of a source."""
     owner, new = change.owner, change.new
@@ -230,7 +215,7 @@ def _before_delete(owner: Actor, id: bytes, doc: Doc) -> None:
     """Refuse the deletion of a version that domains or slugs name; remove its endpoints and views."""
     journal, application = Staged(owner), owner.ref.id
     for kind, field in ((DOMAIN, "domainName"), (SLUG, "slug")):
-        for each in all_of_kind(journal, kind, application):
+        for each in records.all_of_kind(journal, kind, application):
             if each.doc.get("version") == doc["version"]:
                 raise Invalid(
                     f"The {kind.noun} {each.doc[field]} serves the version {doc['version']}; let it name another one "
@@ -239,53 +224,63 @@ def _before_delete(owner: Actor, id: bytes, doc: Doc) -> None:
     erase_copies(owner, id)
 
 
-VERSIONS: Final = ExperienceResource(
+class _VersionContext(ReadContext):
+    """Versions are found by id or name, and `develop` is always there."""
+
+    def find(self, kind: Kind, id: bytes) -> Found:
+        """A version by its id, or by the name that the path has in its place. Raises `NotFound`."""
+        assert kind is VERSION
+        return _with_defaults(find_version(self.snapshot, self.parent, id))
+
+    def all(self, kind: Kind) -> Iterator[Found]:
+        """All versions, `develop` first."""
+        yield self.find(kind, self.parent)
+        yield from map(_with_defaults, super().all(kind))
+
+    def page(self, kind: Kind, query: VersionPage, matches: list[Match]) -> tuple[list[Found], int]:
+        """A page of versions. They are few, so all are read."""
+        match = all_of(matches)
+        matching = [each for each in self.all(kind) if match is None or match(each.doc)]
+
+        def rank(each: Found) -> tuple[bytes, bytes]:
+            field = query.sort_field
+            return b"" if field == "id" else keys.sortable(each.doc[field]), each.id
+
+        matching.sort(key=rank, reverse=query.sort_direction == "desc")
+        skip = query.page * query.per_page
+        return matching[skip : skip + query.per_page], len(matching)
+
+
+def _with_defaults(found: Found) -> Found:
+    doc: Doc = {"allowedCorsOrigins": [], "globals": [], "responseHeaders": {}, **found.doc}
+    return Found(found.id, doc, found.raw)
+
+
+def _join(context: ReadContext, _id: bytes, doc: Doc, _query: object) -> Doc:
+    """The domains and slugs that name the version."""
+    return {
+        name: [
+            {"id": each.id.hex(), field: each.doc[field]}
+            for each in records.all_of_kind(context.snapshot, kind, context.parent)
+            if each.doc.get("version") == doc["version"]
+        ]
+        for name, kind, field in (
+            ("attachedDomains", DOMAIN, "domainName"),
+            ("attachedSlugs", SLUG, "slug"),
+        )
+    }
+
+
+VERSIONS: Final = Resource(
     name="experienceVersion",
     kind=VERSION,
     post=VersionPost,
     patch=VersionPatch,
     page=VersionPage,
     view=VersionView,
+    path_parameter="experienceVersionIdOrName",
     check=_check,
     before_delete=_before_delete,
+    context=_VersionContext,
+    join=_join,
 )
-
-
-# Reads.
-
-
-def get_version(reading: Reading, message: GetExperienceVersion) -> Doc:
-    """One version."""
-    snapshot, application = reading.snapshot, message.ids["application"]
-    return _shown(
-        snapshot, application, find_version(snapshot, application, message.ids["experienceVersion"])
-    )
-
-
-def list_versions(reading: Reading, message: ListExperienceVersions) -> Doc:
-    """A page of versions. They are few, so all are read."""
-    snapshot, application, query = reading.snapshot, message.application, message.query
-    match = all_of(glob_match(query, query.filter_field))
-    found = [find_version(snapshot, application, DEVELOP_NAME), *all_of_kind(snapshot, VERSION, application)]
-    matching = [each for each in found if match is None or match(each.doc)]
-
-    def rank(each: Found) -> tuple[bytes, bytes]:
-        field = query.sort_field
-        return b"" if field == "id" else keys.sortable(each.doc[field]), each.id
-
-    matching.sort(key=rank, reverse=query.sort_direction == "desc")
-    skip = query.page * query.per_page
-    items = [_shown(snapshot, application, each) for each in matching[skip : skip + query.per_page]]
-    return envelope(VERSIONS.plural, items, len(matching), query) | {"applicationId": application.hex()}
-
-
-def _shown(snapshot: Snapshot, application: bytes, found: Found) -> Doc:
-    doc: Doc = {"allowedCorsOrigins": [], "globals": [], "responseHeaders": {}, **found.doc}
-    shown = VERSIONS.show({"application": application}, Found(found.id, doc, found.raw), None)
-    for name, kind, field in (("attachedDomains", DOMAIN, "domainName"), ("attachedSlugs", SLUG, "slug")):
-        shown[name] = [
-            {"id": each.id.hex(), field: each.doc[field]}
-            for each in all_of_kind(snapshot, kind, application)
-            if each.doc.get("version") == doc["version"]
-        ]
-    return shown

@@ -11,16 +11,16 @@ from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.listing import index_range
 from trunkline.actors.core.records.page import Match, Page
-from trunkline.actors.core.records.resource import Change
+from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.changes import Fixed, changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body
 from trunkline.actors.core.values.terms import Description, Id, Name, RecordView
-from trunkline.actors.presentation.experience.content import all_of_kind, check_number
+from trunkline.actors.presentation.experience.content import check_number
 from trunkline.actors.presentation.experience.kind import ENDPOINT, VIEW
-from trunkline.actors.presentation.experience.resource import ExperienceResource, Scene
+from trunkline.actors.presentation.experience.read_context import ExperienceContext
 from trunkline.actors.presentation.experience.terms import REPLIES, By, TagMap, VersionChoice, page_of
 from trunkline.store import keys
 
@@ -120,7 +120,7 @@ def _before_delete(owner: Actor, id: bytes, doc: Doc) -> None:
         if pages:
             raise Invalid(f"{len(pages)} pages have this layout; give them another one first.")
     if doc["viewType"] == "page":
-        for endpoint in all_of_kind(journal, ENDPOINT, application):
+        for endpoint in records.all_of_kind(journal, ENDPOINT, application):
             if any(page_of(endpoint.doc.get(field)) == id.hex() for field in REPLIES):
                 raise Invalid(
                     f"The endpoint {endpoint.id.hex()} ({endpoint.doc['method']} {endpoint.doc['route']}) answers with "
@@ -128,20 +128,20 @@ def _before_delete(owner: Actor, id: bytes, doc: Doc) -> None:
                 )
 
 
-def _join(scene: Scene, _id: bytes, doc: Doc, _query: object) -> Doc:
-    layout = None if doc.get("layoutId") is None else scene.record(VIEW, doc["layoutId"])
+def _join(context: ExperienceContext, _id: bytes, doc: Doc, _query: object) -> Doc:
+    layout = None if doc.get("layoutId") is None else context.record(VIEW, doc["layoutId"])
     return {} if layout is None else {"layoutName": layout["name"]}
 
 
-def _narrow(_scene: Scene, query: ViewPage) -> list[Match]:
+def _narrow(_context: ExperienceContext, query: ViewPage) -> list[Match]:
     return [] if query.view_type is None else [lambda doc: doc["viewType"] == query.view_type]
 
 
-def _around(_scene: Scene, query: ViewPage) -> Doc:
+def _around(_context: ExperienceContext, query: ViewPage) -> Doc:
     return {} if query.view_type is None else {"viewType": query.view_type}
 
 
-VIEWS: Final = ExperienceResource(
+VIEWS: Final = Resource(
     name="experienceView",
     kind=VIEW,
     post=ViewPost,
@@ -149,8 +149,10 @@ VIEWS: Final = ExperienceResource(
     page=ViewPage,
     view=ViewView,
     choice=VersionChoice,
+    only_get_chooses=True,
     check=_check,
     before_delete=_before_delete,
+    context=ExperienceContext,
     join=_join,
     narrow=_narrow,
     around=_around,

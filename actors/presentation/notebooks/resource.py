@@ -12,7 +12,8 @@ from trunkline.actors.core.contents.contents import Contents
 from trunkline.actors.core.records.kind import Doc, Kind, NamedContents
 from trunkline.actors.core.records.owner import check_reference
 from trunkline.actors.core.records.page import Page
-from trunkline.actors.core.records.resource import Change, Ids, Resource
+from trunkline.actors.core.records.read_context import Ids, ReadContext
+from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.changes import Removable, changes_of
 from trunkline.actors.core.values.structs import Body, View
@@ -103,6 +104,24 @@ def _stats(_ids: Ids, _doc: Doc, _query: Any) -> Doc:
     return {"stats": _STATS}
 
 
+def _join(context: ReadContext, _id: bytes, doc: Doc, _query: object) -> Doc:
+    """The link to the file. It stays the same for a while, so that the entity tag does, too."""
+    reading, contents = context.reading, _contents(doc)
+    if reading.system is None or not contents:
+        return {}
+    ((content, stored),) = contents
+    ttl_ms = reading.limits.url_ttl_default_s * 1000
+    url = reading.system.component(Contents).link(
+        context.parent,
+        content,
+        stored,
+        file_name=doc["jupyterFileName"],
+        content_type="application/x-ipynb+json",
+        expires_ms=(context.now_ms // ttl_ms + 2) * ttl_ms,
+    )
+    return {"jupyterFileUrl": url}
+
+
 def _contents(doc: Doc) -> NamedContents:
     """The content of the file, if there is one."""
     return ((doc["content"], Stored(doc["fileSize"], doc["sha256"])),) if "content" in doc else ()
@@ -133,4 +152,5 @@ NOTEBOOKS: Final = Resource(
     check=_check,
     before_delete=discard_file,
     derive=_stats,
+    join=_join,
 )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 
-from trunkline.actors.core.records.messages import GetRecord, ListRecords
+from trunkline.actors.core.records.resource import Resource
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.shared_batch import Ask
 from trunkline.actors.core.values.errors import DomainError, NotFound
@@ -31,20 +29,10 @@ from trunkline.actors.presentation.experience.linked import (
 )
 from trunkline.actors.presentation.experience.log_in_flow import log_in_flow
 from trunkline.actors.presentation.experience.removal import RemovalChoice, RemoveSome
-from trunkline.actors.presentation.experience.resource import (
-    ExperienceResource,
-    GetExperienceRecord,
-    ListExperienceRecords,
-    ShowExperienceRecord,
-)
 from trunkline.actors.presentation.experience.slugs import SLUGS
 from trunkline.actors.presentation.experience.stats import GetEndpointStats, StatPoint, StatsChoice
 from trunkline.actors.presentation.experience.users import EXPERIENCE_USERS
-from trunkline.actors.presentation.experience.versions import (
-    VERSIONS,
-    GetExperienceVersion,
-    ListExperienceVersions,
-)
+from trunkline.actors.presentation.experience.versions import VERSIONS
 from trunkline.actors.presentation.experience.views import VIEWS
 from trunkline.actors.workflows.flows.bodies import FlowPatch, FlowPost
 from trunkline.actors.workflows.flows.messages import CreateFlow, DeleteFlow, PatchFlow
@@ -54,7 +42,7 @@ from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.resource_routes import resource_routes
-from trunkline.http.calls.route import APP_PATH, EXPERIENCE_ACTOR, FLOW_ACTOR, NoQuery, Route
+from trunkline.http.calls.route import APP_PATH, EXPERIENCE_ACTOR, FLOW_ACTOR, Route
 from trunkline.http.resources.workflows.triggered_flows import remove_with_flows
 
 EXPERIENCE = APP_PATH + "/experience"
@@ -75,32 +63,6 @@ _CLI = (
     "experienceSlugs.get",
 )
 """The operations of generated routes that a command line client uses."""
-
-
-def _routes(path: str, resource: ExperienceResource, **removal: Any) -> tuple[Route, ...]:
-    """The five routes of a resource, with the reads of experiences. Only a GET chooses how a record is shown."""
-    routes = []
-    for route in resource_routes(EXPERIENCE + path, resource, to=EXPERIENCE_ACTOR, cli=_CLI, **removal):
-        if route.message is ListRecords:
-            route = replace(route, message=ListExperienceRecords)
-        elif route.message is GetRecord:
-            route = replace(route, message=GetExperienceRecord)
-        elif route.then is GetRecord:
-            route = replace(route, then=ShowExperienceRecord, query=NoQuery)
-        routes.append(route)
-    return tuple(routes)
-
-
-def _version_routes() -> Iterator[Route]:
-    """The five routes of versions: the path has an id or a name, and `develop` is always there."""
-    for route in resource_routes(EXPERIENCE + "/versions", VERSIONS, to=EXPERIENCE_ACTOR, cli=_CLI):
-        path = route.path.replace("{experienceVersionId}", "{experienceVersionIdOrName}")
-        if route.message is ListRecords:
-            yield replace(route, message=ListExperienceVersions)
-        elif route.message is GetRecord:
-            yield replace(route, path=path, message=GetExperienceVersion)
-        else:
-            yield replace(route, path=path, then=GetExperienceVersion if route.then is GetRecord else None)
 
 
 async def bootstrap(call: Call) -> Response:
@@ -157,7 +119,7 @@ async def delete_experience(call: Call) -> Response:
     return Response(200, [JSON], SUCCESS)
 
 
-def _linked_route(path: str, resource: ExperienceResource, noun: str, *, cli: bool = False) -> Route:
+def _linked_route(path: str, resource: Resource, noun: str, *, cli: bool = False) -> Route:
     return Route(
         method="GET",
         path=EXPERIENCE + path + "/linkedResources",
@@ -205,11 +167,17 @@ ROUTES = (
     ),
     _linked_route("/endpoints/{experienceEndpointId}", ENDPOINTS, "an experience endpoint"),
     _linked_route("/views/{experienceViewId}", VIEWS, "an experience view", cli=True),
-    *_routes("/endpoints", ENDPOINTS, remove=EndpointRemoval, remover=remove_with_flows),
-    *_routes("/views", VIEWS),
-    *_version_routes(),
-    *_routes("/domains", DOMAINS),
-    *_routes("/slugs", SLUGS),
-    *_routes("/groups", GROUPS),
-    *_routes("/users", EXPERIENCE_USERS),
+    *resource_routes(
+        EXPERIENCE + "/endpoints",
+        ENDPOINTS,
+        to=EXPERIENCE_ACTOR,
+        remove=EndpointRemoval,
+        remover=remove_with_flows,
+    ),
+    *resource_routes(EXPERIENCE + "/views", VIEWS, to=EXPERIENCE_ACTOR, cli=_CLI),
+    *resource_routes(EXPERIENCE + "/versions", VERSIONS, to=EXPERIENCE_ACTOR, cli=_CLI),
+    *resource_routes(EXPERIENCE + "/domains", DOMAINS, to=EXPERIENCE_ACTOR, cli=_CLI),
+    *resource_routes(EXPERIENCE + "/slugs", SLUGS, to=EXPERIENCE_ACTOR, cli=_CLI),
+    *resource_routes(EXPERIENCE + "/groups", GROUPS, to=EXPERIENCE_ACTOR),
+    *resource_routes(EXPERIENCE + "/users", EXPERIENCE_USERS, to=EXPERIENCE_ACTOR),
 )

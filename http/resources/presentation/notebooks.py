@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -11,8 +10,7 @@ from msgspec import UNSET, Meta
 from trunkline.actors.core.contents.contents import Contents
 from trunkline.actors.core.contents.uploads import Uploads
 from trunkline.actors.core.query.text import parse_query
-from trunkline.actors.core.records import records
-from trunkline.actors.core.records.messages import GetRecord, ListRecords, PatchRecord
+from trunkline.actors.core.records.messages import GetRecord
 from trunkline.actors.core.records.resource import Resource
 from trunkline.actors.core.values.errors import Invalid, NotFound
 from trunkline.actors.core.values.structs import View
@@ -172,49 +170,12 @@ async def upload(call: Call) -> Response:
                 if_match=call.if_match,
             )
             await system.ask(_NOTEBOOKS_ACTOR.ref(call.ids), message)
-    return await show_notebook(call)
-
-
-async def show_notebook(call: Call) -> Response:
-    """A notebook; its file has a link that expires."""
-    if call.route.method == "PATCH":
-        await call.service.system.ask(call.service.ref(call), call.service.message(call, PatchRecord))
-    shown = await call.service.read_message(GetRecord(resource=NOTEBOOKS.name, ids=call.ids, query=None))
-    _add_link(call, shown)
-    return json_response(call, 200, shown)
-
-
-async def list_notebooks(call: Call) -> Response:
-    """A page of notebooks; their files have links that expire."""
-    shown = await call.service.read(call, ListRecords)
-    for each in shown["items"]:
-        _add_link(call, each)
-    return json_response(call, 200, shown)
-
-
-def _add_link(call: Call, shown: dict[str, Any]) -> None:
-    """Add the link to the file of a notebook. It stays the same for a while, so that the entity tag does, too."""
-    if "jupyterFileName" not in shown:
-        return
-    system, id = call.service.system, bytes.fromhex(shown["id"])
-    with system.store.snapshot() as snapshot:
-        found = records.find(snapshot, NOTEBOOKS.kind, call.application, id)
-    if found is None or NOTEBOOKS.kind.contents is None:
-        return
-    ttl_ms = system.limits.url_ttl_default_s * 1000
-    for content, stored in NOTEBOOKS.kind.contents(found.doc):
-        shown["jupyterFileUrl"] = system.component(Contents).link(
-            call.application,
-            content,
-            stored,
-            file_name=found.doc["jupyterFileName"],
-            content_type="application/x-ipynb+json",
-            expires_ms=(call.now_ms // ttl_ms + 2) * ttl_ms,
-        )
+    read = GetRecord(resource=NOTEBOOKS.name, ids=call.ids, now_ms=call.now_ms)
+    return json_response(call, 200, await call.service.read_message(read))
 
 
 async def _check_exists(call: Call) -> None:
-    await call.service.read_message(GetRecord(resource=_resource(call).name, ids=call.ids, query=None))
+    await call.service.read_message(GetRecord(resource=_resource(call).name, ids=call.ids))
 
 
 def _nouns(call: Call) -> str:
@@ -258,30 +219,8 @@ def _executions(path: str, resource: Resource, execution: Any, log: Any, scope: 
     )
 
 
-def _resource_jobs() -> tuple[Route, ...]:
-    """A change is answered with 201, as the API has it for resource jobs."""
-    routes = resource_routes(
-        _RESOURCE_JOBS, RESOURCE_JOBS, remove=ResourceJobRemoval, remover=remove_with_flows
-    )
-    return tuple(dataclasses.replace(each, ok=201) if each.method == "PATCH" else each for each in routes)
-
-
-def _notebooks() -> tuple[Route, ...]:
-    """The routes of a plain resource, with links to files in the answers."""
-
-    def with_links(route: Route) -> Route:
-        if route.method not in ("GET", "PATCH"):
-            return route
-        is_list = isinstance(route.reply, tuple)
-        handler = list_notebooks if is_list else show_notebook
-        uses = (PatchRecord,) if route.method == "PATCH" else ()
-        return dataclasses.replace(route, handler=handler, uses=(*route.uses, *uses))
-
-    return tuple(map(with_links, resource_routes(_NOTEBOOKS, NOTEBOOKS, to=_NOTEBOOKS_ACTOR)))
-
-
 ROUTES = (
-    *_notebooks(),
+    *resource_routes(_NOTEBOOKS, NOTEBOOKS, to=_NOTEBOOKS_ACTOR),
     Route(
         method="POST",
         path=_NOTEBOOK + "/upload",
@@ -319,7 +258,10 @@ ROUTES = (
             507: "The disk is full; nothing was stored",
         },
     ),
-    *_resource_jobs(),
+    # A change of a resource job is answered with 201, as the API has it.
+    *resource_routes(
+        _RESOURCE_JOBS, RESOURCE_JOBS, remove=ResourceJobRemoval, remover=remove_with_flows, changed=201
+    ),
     *_executions(
         _RESOURCE_JOBS + "/{resourceJobId}",
         RESOURCE_JOBS,

@@ -8,16 +8,16 @@ import msgspec
 
 from tests.actors.engine.run_house import BY
 from tests.actors.house import House
-from trunkline.actors.core.records.messages import CreateRecord
+from trunkline.actors.core.records.messages import CreateRecord, GetRecord
+from trunkline.actors.core.records.resource import Resource
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.presentation.experience.groups import GROUPS
-from trunkline.actors.presentation.experience.resource import ExperienceResource, ShowExperienceRecord
 from trunkline.actors.presentation.experience.users import EXPERIENCE_USERS
 
 EMAIL, PASSWORD = "one@example.com", "correct horse"
 
 
-async def make(house: House, resource: ExperienceResource, fields: dict[str, Any]) -> str:
+async def make(house: House, resource: Resource, fields: dict[str, Any]) -> str:
     body = msgspec.convert(fields, resource.post)
     if resource.prepare is not None:
         body = await resource.prepare(body)
@@ -36,8 +36,8 @@ async def group(house: House, name: str, **more: Any) -> str:
     return await make(house, GROUPS, {"name": name, **more})
 
 
-async def read(house: House, resource: ExperienceResource, id: str) -> dict[str, Any]:
+async def read(house: House, resource: Resource, id: str) -> dict[str, Any]:
     """A record as the API shows it."""
     ids = {"application": house.application, resource.kind.name: bytes.fromhex(id)}
-    found: dict[str, Any] = await house.read(ShowExperienceRecord(resource=resource.name, ids=ids))
+    found: dict[str, Any] = await house.read(GetRecord(resource=resource.name, ids=ids))
     return found
