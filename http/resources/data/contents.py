@@ -22,7 +22,7 @@ from trunkline.http.calls.entity_tag import tag_matches
 from trunkline.http.calls.errors import JSON, protocol_error
 from trunkline.http.calls.form_data import FormData
 from trunkline.http.calls.request import Headers, Response
-from trunkline.http.calls.route import Route
+from trunkline.http.calls.verbs import get, post
 
 _INLINE: Final = re.compile(
     r"(image/(png|jpeg|gif|webp|avif|bmp)|text/plain|(audio|video)/[a-z0-9.+-]+)(;.*)?", re.ASCII
@@ -161,15 +161,14 @@ def _headers(link: Link, etag: str, caching: str) -> Headers:
 
 
 ROUTES = (
-    Route(
-        method="POST",
-        path=UPLOADS_PATH,
-        operation="uploads.post",
-        summary="Upload the contents of a file",
+    post(
+        UPLOADS_PATH,
+        "uploads.post",
+        "Upload the contents of a file",
+        upload,
         form=UploadFields,
         streams_body=True,
         body_limit="file_bytes_max",
-        handler=upload,
         access="none",
         area="public",
         also={
@@ -179,14 +178,13 @@ ROUTES = (
             507: "The disk is full, or a limit on the bytes of files is reached; nothing was stored",
         },
     ),
-    Route(
-        method="GET",
-        path=CONTENTS_PATH,
-        operation="contents.get",
-        summary="Download the contents of a file",
+    get(
+        CONTENTS_PATH,
+        "contents.get",
+        "Download the contents of a file",
+        download,
+        bytes,
         query=ContentLink,
-        handler=download,
-        reply=bytes,
         access="none",
         area="public",
         also={

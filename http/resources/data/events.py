@@ -32,7 +32,8 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP_PATH, EVENT_LOG_ACTOR, Route
+from trunkline.http.calls.route import APP_PATH, EVENT_LOG_ACTOR
+from trunkline.http.calls.verbs import Shown, delete, get, list_of, patch, post
 from trunkline.http.resources.platform.jobs import check_no_revision, queue_job
 
 EVENTS = APP_PATH + "/events"
@@ -78,97 +79,64 @@ async def _queue(call: Call, input: dict[str, Any]) -> Response:
     return await queue_job(call, call.application, input, email=email, callback_url=callback_url)
 
 
+_EVENT = Shown(GetEvent, EventView)
 ROUTES = (
-    Route(
-        method="GET",
-        path=EVENTS,
-        operation="events.get",
-        summary="List events",
-        message=ListEvents,
-        query=EventPage,
-        reply=("list", EventView),
-    ),
-    Route(
-        method="POST",
-        path=EVENTS,
-        operation="events.post",
+    list_of(EVENTS, "events.get", "List events", ListEvents, EventView, EventPage),
+    post(
+        EVENTS,
+        "events.post",
+        "Create an event",
+        CreateEvent,
+        _EVENT,
         takes_key=True,
-        summary="Create an event",
-        message=CreateEvent,
         body=EventPost,
         to=EVENT_LOG_ACTOR,
         new_id="event",
-        then=GetEvent,
-        reply=EventView,
         ok=201,
-        access="write",
         also=_LARGE | {429: "More than 15 calls in 15 seconds for this application"},
     ),
-    Route(
-        method="PATCH",
-        path=EVENTS,
-        operation="events.patch",
-        summary="Update many events",
+    patch(
+        EVENTS,
+        "events.patch",
+        "Update many events",
+        patch_events,
         query=EventChoice,
         body=EventPatch,
         to=EVENT_LOG_ACTOR,
-        access="write",
-        handler=patch_events,
         uses=(PatchEvents,),
         job=JobQueued,
         also=_LARGE,
     ),
-    Route(
-        method="POST",
-        path=EVENTS + "/delete",
-        operation="events.delete",
-        summary="Delete many events",
+    post(
+        EVENTS + "/delete",
+        "events.delete",
+        "Delete many events",
+        delete_events,
         query=EventReport,
         body=EventQuery,
         to=EVENT_LOG_ACTOR,
         reply=EventsDeleted,
-        access="write",
-        handler=delete_events,
         uses=(DeleteEvents,),
         job=JobQueued,
     ),
-    Route(
-        method="GET",
-        path=EVENTS + "/mostRecentBySeverity",
-        operation="events.mostRecentBySeverity",
-        summary="Get the newest of the most severe new events, and the number of new events",
-        message=GetMostRecentEvent,
+    get(
+        EVENTS + "/mostRecentBySeverity",
+        "events.mostRecentBySeverity",
+        "Get the newest of the most severe new events, and the number of new events",
+        GetMostRecentEvent,
+        RecentEvent,
         query=RecentChoice,
-        reply=RecentEvent,
     ),
-    Route(
-        method="GET",
-        path=EVENT,
-        operation="event.get",
-        summary="Get an event",
-        message=GetEvent,
-        reply=EventView,
-    ),
-    Route(
-        method="PATCH",
-        path=EVENT,
-        operation="event.patch",
-        summary="Update an event",
-        message=PatchEvent,
+    get(EVENT, "event.get", "Get an event", _EVENT),
+    patch(
+        EVENT,
+        "event.patch",
+        "Update an event",
+        PatchEvent,
+        _EVENT,
         body=EventPatch,
         to=EVENT_LOG_ACTOR,
-        then=GetEvent,
-        reply=EventView,
-        access="write",
         also=_LARGE,
     ),
-    Route(
-        method="DELETE",
-        path=EVENT,
-        operation="event.delete",
-        summary="Delete an event and its updates",
-        message=DeleteEvent,
-        to=EVENT_LOG_ACTOR,
-        access="write",
-    ),
+    delete(EVENT, "event.delete", "Delete an event and its updates", DeleteEvent, to=EVENT_LOG_ACTOR),
 )

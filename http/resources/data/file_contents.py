@@ -25,7 +25,8 @@ from trunkline.actors.data.files.messages import (
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.form_data import FormData
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import FILE_TREE_ACTOR, Route
+from trunkline.http.calls.route import FILE_TREE_ACTOR
+from trunkline.http.calls.verbs import get
 from trunkline.http.resources.data.contents import serve
 
 ADVICE: Final = " Send a larger file by a form: PATCH it with its fileSize, which gives one (upload)."
@@ -89,14 +90,13 @@ async def download_public(call: Call) -> Response:
     return answer
 
 
-PUBLIC_DOWNLOAD: Final = Route(
-    method="GET",
-    path=f"{PUBLIC_PATH}/{{applicationId}}/{{filePath}}",
-    operation="files.download",
-    summary="Download a public file",
-    handler=download_public,
+PUBLIC_DOWNLOAD: Final = get(
+    f"{PUBLIC_PATH}/{{applicationId}}/{{filePath}}",
+    "files.download",
+    "Download a public file",
+    download_public,
+    bytes,
     free_query=True,
-    reply=bytes,
     access="none",
     area="public",
     also={

@@ -9,7 +9,8 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON, rate_limit
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP_PATH, Route
+from trunkline.http.calls.route import APP_PATH
+from trunkline.http.calls.verbs import post, stream
 from trunkline.http.streams.sse import topic_stream
 
 
@@ -26,24 +27,21 @@ async def publish(call: Call) -> Response:
 
 
 ROUTES = (
-    Route(
-        method="POST",
-        path=APP_PATH + "/mqttPublishMessage",
-        operation="application.mqttPublishMessage",
-        summary="Publish a message to a topic of the application",
-        message=Publish,
+    post(
+        APP_PATH + "/mqttPublishMessage",
+        "application.mqttPublishMessage",
+        "Publish a message to a topic of the application",
+        Publish,
         handler=publish,
         body=PublishPost,
-        access="write",
         also={429: "More calls of this user or API token than RateLimit-Policy allows in its window"},
     ),
-    Route(
-        method="GET",
-        path=APP_PATH + "/mqttSubscriptionStream",
-        operation="application.mqttSubscriptionStream",
-        summary="Stream the messages of topics of the application",
+    stream(
+        APP_PATH + "/mqttSubscriptionStream",
+        "application.mqttSubscriptionStream",
+        "Stream the messages of topics of the application",
+        topic_stream,
+        ("mqttMessage", TopicMessage),
         query=TopicStream,
-        handler=topic_stream,
-        event=("mqttMessage", TopicMessage),
     ),
 )

@@ -35,7 +35,8 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.invalid_input import invalid
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP_PATH, DEVICE_PATH, Route
+from trunkline.http.calls.route import APP_PATH, DEVICE_PATH
+from trunkline.http.calls.verbs import job, patch, post
 from trunkline.http.resources.platform.jobs import check_no_revision, queue_job
 
 DEVICES = APP_PATH + "/devices"
@@ -192,63 +193,52 @@ def _check_operation(operation: Operation) -> None:
 
 
 ROUTES = (
-    Route(
-        method="PATCH",
-        path=DEVICES,
-        operation="devices.patch",
-        summary="Change many devices",
+    patch(
+        DEVICES,
+        "devices.patch",
+        "Change many devices",
+        patch_devices,
         body=DevicesPatch,
         reply=DevicesUpdated,
-        access="write",
-        handler=patch_devices,
         job=JobQueued,
     ),
-    Route(
-        method="POST",
-        path=DEVICES + "/delete",
-        operation="devices.delete",
-        summary="Delete many devices",
+    post(
+        DEVICES + "/delete",
+        "devices.delete",
+        "Delete many devices",
+        delete_devices,
         body=DevicesSelection,
         reply=DevicesRemoved,
-        access="write",
-        handler=delete_devices,
         job=JobQueued,
         also=_NO_REVISION,
     ),
-    Route(
-        method="POST",
-        path=DEVICES + "/restore",
-        operation="devices.restore",
-        summary="Restore many deleted devices",
+    post(
+        DEVICES + "/restore",
+        "devices.restore",
+        "Restore many deleted devices",
+        restore_devices,
         body=DevicesSelection,
         reply=DevicesRestored,
-        access="write",
-        handler=restore_devices,
         job=JobQueued,
         also=_NO_REVISION,
     ),
-    Route(
-        method="POST",
-        path=DEVICES + "/removeData",
-        operation="devices.removeData",
-        summary="Remove what many devices reported",
+    job(
+        DEVICES + "/removeData",
+        "devices.removeData",
+        "Remove what many devices reported",
+        remove_devices_data,
         body=DataRemoval,
-        reply=JobQueued,
-        ok=202,
         access="write",
-        handler=remove_devices_data,
         also=_NO_REVISION | {429: "The application has too many jobs"},
     ),
-    Route(
+    job(
+        DEVICE_PATH + "/data",
+        "device.removeData",
+        "Remove what a device reported",
+        remove_device_data,
         method="DELETE",
-        path=DEVICE_PATH + "/data",
-        operation="device.removeData",
-        summary="Remove what a device reported",
         query=DataRange,
-        reply=JobQueued,
-        ok=202,
         access="write",
-        handler=remove_device_data,
         also={429: "The application has too many jobs"},
     ),
 )

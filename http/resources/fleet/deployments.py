@@ -24,12 +24,12 @@ from trunkline.actors.fleet.deployments.messages import (
     SelectDevices,
     SetVersions,
 )
-from trunkline.actors.platform.jobs.messages import JobQueued
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON, rate_limit
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import APP_PATH, ActorAddress, LinkTemplates, Route
+from trunkline.http.calls.verbs import get, job, list_of, post
 from trunkline.http.resources.platform.jobs import queue_job
 
 DEPLOYMENTS_ACTOR = ActorAddress("deployments", "application")
@@ -127,57 +127,47 @@ async def export_deployment(call: Call) -> Response:
 
 
 def _routes(
-    name: str, path: str, page: Any, view: Any, get: Any, listing: Any, body: Any, of: str
+    name: str, path: str, page: Any, view: Any, read: Any, listing: Any, body: Any, of: str
 ) -> tuple[Route, ...]:
     """The operations that both kinds of deployments have."""
     one = f"{path}/{{{name}Id}}"
     own = {"self": one, "application": APP_PATH}
-    change: dict[str, Any] = {"method": "POST", "ok": 201, "access": "write"}
     return (
-        Route(
-            method="GET",
-            path=path,
-            operation=f"{name}s.get",
-            summary=f"List deployments of {of} devices",
-            message=listing,
-            query=page,
-            reply=("list", view),
+        list_of(
+            path,
+            f"{name}s.get",
+            f"List deployments of {of} devices",
+            listing,
+            view,
+            page,
             links=LinkTemplates({"self": path, "application": APP_PATH}, own),
         ),
-        Route(
-            path=path + "/release",
-            operation=f"{name}s.release",
-            summary=f"Set the version of a workflow that {of} devices are to run",
-            handler=release,
+        post(
+            path + "/release",
+            f"{name}s.release",
+            f"Set the version of a workflow that {of} devices are to run",
+            release,
             body=body,
+            ok=201,
             also={413: "More devices are selected than one call may change"},
-            **change,
         ),
-        Route(
-            path=path + "/replace",
-            operation=f"{name}s.replace",
-            summary=f"Replace a version of a workflow on all {of} devices",
-            handler=replace,
+        post(
+            path + "/replace",
+            f"{name}s.replace",
+            f"Replace a version of a workflow on all {of} devices",
+            replace,
             body=DeploymentReplace,
-            **change,
+            ok=201,
         ),
-        Route(
-            path=path + "/remove",
-            operation=f"{name}s.remove",
-            summary=f"Remove workflows from {of} devices",
-            handler=remove,
+        post(
+            path + "/remove",
+            f"{name}s.remove",
+            f"Remove workflows from {of} devices",
+            remove,
             body=DeploymentRemove,
-            **change,
+            ok=201,
         ),
-        Route(
-            method="GET",
-            path=one,
-            operation=f"{name}.get",
-            summary=f"Get a deployment of an {of} device",
-            message=get,
-            reply=view,
-            links=LinkTemplates(own),
-        ),
+        get(one, f"{name}.get", f"Get a deployment of an {of} device", read, view, links=LinkTemplates(own)),
     )
 
 
@@ -203,16 +193,13 @@ ROUTES = (
         EmbeddedDeploymentRelease,
         "embedded",
     ),
-    Route(
-        method="POST",
-        path=EMBEDDED + "/export",
-        operation="embeddedDeployments.export",
-        summary="Export the definitions of the workflows of an embedded device as a file",
-        handler=export_deployment,
+    job(
+        EMBEDDED + "/export",
+        "embeddedDeployments.export",
+        "Export the definitions of the workflows of an embedded device as a file",
+        export_deployment,
         body=EmbeddedDeploymentExport,
         optional_body=True,
-        reply=JobQueued,
-        ok=202,
         access="write",
         also={429: "More than one export in five minutes, or the application has too many jobs"},
     ),

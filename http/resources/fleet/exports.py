@@ -17,10 +17,11 @@ from trunkline.actors.fleet.devices.queries.export_messages import (
 )
 from trunkline.actors.fleet.devices.record.messages import PayloadRange
 from trunkline.actors.platform.applications.payload_counts import hour_span
-from trunkline.actors.platform.jobs.messages import JobQueued, NotifyQuery
+from trunkline.actors.platform.jobs.messages import NotifyQuery
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP_PATH, DATA_TABLE_PATH, DEVICE_PATH, Route
+from trunkline.http.calls.route import APP_PATH, DATA_TABLE_PATH, DEVICE_PATH
+from trunkline.http.calls.verbs import job
 from trunkline.http.resources.platform.jobs import queue_job
 
 _ALSO = {
@@ -152,76 +153,58 @@ async def export_events(call: Call) -> Response:
 
 
 ROUTES = (
-    Route(
-        method="POST",
-        path=DEVICE_PATH + "/export",
-        operation="device.export",
-        summary="Export the states of a device as CSV",
+    job(
+        DEVICE_PATH + "/export",
+        "device.export",
+        "Export the states of a device as CSV",
+        export_device,
         query=DeviceExportQuery,
         body=DeviceExport,
         optional_body=True,
-        handler=export_device,
-        reply=JobQueued,
-        ok=202,
         also=_ALSO,
     ),
-    Route(
-        method="POST",
-        path=APP_PATH + "/devices/export",
-        operation="devices.export",
-        summary="Export the records of devices as CSV or JSON",
+    job(
+        APP_PATH + "/devices/export",
+        "devices.export",
+        "Export the records of devices as CSV or JSON",
+        export_devices,
         query=NotifyQuery,
         body=DevicesExport,
         optional_body=True,
-        handler=export_devices,
-        reply=JobQueued,
-        ok=202,
         also=_ALSO,
     ),
-    Route(
-        method="POST",
-        path=APP_PATH + "/devices/payloadCounts",
-        operation="devices.payloadCounts",
-        summary="Count the payloads of many devices, as CSV",
+    job(
+        APP_PATH + "/devices/payloadCounts",
+        "devices.payloadCounts",
+        "Count the payloads of many devices, as CSV",
+        export_payload_counts,
         body=PayloadCountsExport,
         optional_body=True,
-        handler=export_payload_counts,
-        reply=JobQueued,
-        ok=202,
         also=_ALSO,
     ),
-    Route(
-        method="POST",
-        path=APP_PATH + "/data/export",
-        operation="data.export",
-        summary="Export the states of many devices as CSV",
+    job(
+        APP_PATH + "/data/export",
+        "data.export",
+        "Export the states of many devices as CSV",
+        export_data,
         body=DataExport,
-        handler=export_data,
-        reply=JobQueued,
-        ok=202,
         also=_ALSO,
     ),
-    Route(
-        method="POST",
-        path=DATA_TABLE_PATH + "/rows/export",
-        operation="dataTableRows.export",
-        summary="Export the rows of a data table as CSV",
+    job(
+        DATA_TABLE_PATH + "/rows/export",
+        "dataTableRows.export",
+        "Export the rows of a data table as CSV",
+        export_rows,
         body=RowExport,
-        handler=export_rows,
-        reply=JobQueued,
-        ok=202,
         also=_ALSO,
     ),
-    Route(
-        method="POST",
-        path=APP_PATH + "/events/export",
-        operation="events.export",
-        summary="Export the events of an application as CSV or JSON",
+    job(
+        APP_PATH + "/events/export",
+        "events.export",
+        "Export the events of an application as CSV or JSON",
+        export_events,
         body=EventExport,
         optional_body=True,
-        handler=export_events,
-        reply=JobQueued,
-        ok=202,
         also=_ALSO,
     ),
 )

@@ -11,28 +11,29 @@ from trunkline.actors.fleet.devices.queries.measurement_messages import (
     TimeSeries,
     TimeSeriesQuery,
 )
-from trunkline.http.calls.route import APP_PATH, Route
+from trunkline.http.calls.route import APP_PATH
+from trunkline.http.calls.verbs import post
 
 ROUTES = (
-    Route(
-        method="POST",
-        path=APP_PATH + "/data/time-series-query",
-        operation="data.timeSeriesQuery",
-        summary="Query the points of many devices, raw or aggregated",
-        message=QueryTimeSeries,
+    post(
+        APP_PATH + "/data/time-series-query",
+        "data.timeSeriesQuery",
+        "Query the points of many devices, raw or aggregated",
+        QueryTimeSeries,
         query=Downsampling,
         body=TimeSeriesQuery,
         reply=TimeSeries,
         device="read",
+        access="read",
     ),
-    Route(
-        method="POST",
-        path=APP_PATH + "/data/last-value-query",
-        operation="data.lastValueQuery",
-        summary="Query the newest values of many devices",
-        message=QueryLastValues,
+    post(
+        APP_PATH + "/data/last-value-query",
+        "data.lastValueQuery",
+        "Query the newest values of many devices",
+        QueryLastValues,
         body=LastValueQuery,
         reply=LastValues,
         device="read",
+        access="read",
     ),
 )

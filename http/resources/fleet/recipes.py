@@ -14,7 +14,8 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.resource_routes import resource_routes
-from trunkline.http.calls.route import APP_PATH, Route
+from trunkline.http.calls.route import APP_PATH
+from trunkline.http.calls.verbs import post
 from trunkline.http.resources.platform.jobs import queue_job
 
 _KEY_SCOPE = "applicationKeys.post"
@@ -55,17 +56,15 @@ async def bulk_create(call: Call) -> Response:
 
 ROUTES = (
     *resource_routes(APP_PATH + "/device-recipes", RECIPES),
-    Route(
-        method="POST",
-        path=APP_PATH + "/device-recipes/{deviceRecipeId}/bulkCreate",
-        operation="deviceRecipe.bulkCreate",
-        summary="Create many devices from a recipe",
+    post(
+        APP_PATH + "/device-recipes/{deviceRecipeId}/bulkCreate",
+        "deviceRecipe.bulkCreate",
+        "Create many devices from a recipe",
+        bulk_create,
         uses=(OpenRecipe,),
         body=BulkCreate,
         reply=BulkCreated,
         ok=201,
-        access="write",
-        handler=bulk_create,
         job=JobQueued,
     ),
 )

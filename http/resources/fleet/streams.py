@@ -10,7 +10,8 @@ from trunkline.actors.fleet.devices.record.views import (
     DeviceStateEntry,
     StateEntry,
 )
-from trunkline.http.calls.route import APP_PATH, DEVICE_PATH, Route
+from trunkline.http.calls.route import APP_PATH, DEVICE_PATH
+from trunkline.http.calls.verbs import stream
 from trunkline.http.streams.sse import (
     application_state_stream,
     command_stream,
@@ -20,54 +21,49 @@ from trunkline.http.streams.sse import (
 )
 
 ROUTES = (
-    Route(
-        method="GET",
-        path=DEVICE_PATH + "/commandStream",
-        operation="device.commandStream",
-        summary="Stream the commands of a device",
+    stream(
+        DEVICE_PATH + "/commandStream",
+        "device.commandStream",
+        "Stream the commands of a device",
+        command_stream,
+        ("deviceCommand", CommandEntry),
         query=KeepAlive,
         device="read",
-        handler=command_stream,
-        event=("deviceCommand", CommandEntry),
     ),
-    Route(
-        method="GET",
-        path=DEVICE_PATH + "/stateStream",
-        operation="device.stateStream",
-        summary="Stream the states of a device",
+    stream(
+        DEVICE_PATH + "/stateStream",
+        "device.stateStream",
+        "Stream the states of a device",
+        state_stream,
+        ("deviceState", StateEntry),
         query=KeepAlive,
         device="read",
-        handler=state_stream,
-        event=("deviceState", StateEntry),
         resets=True,
     ),
-    Route(
-        method="GET",
-        path=APP_PATH + "/stateStream",
-        operation="application.stateStream",
-        summary="Stream the states of the devices of an application",
+    stream(
+        APP_PATH + "/stateStream",
+        "application.stateStream",
+        "Stream the states of the devices of an application",
+        application_state_stream,
+        ("deviceState", DeviceStateEntry),
         query=StateStream,
-        handler=application_state_stream,
-        event=("deviceState", DeviceStateEntry),
         resets=True,
     ),
-    Route(
-        method="GET",
-        path=APP_PATH + "/eventStream",
-        operation="application.eventStream",
-        summary="Stream the changes of the events of an application",
+    stream(
+        APP_PATH + "/eventStream",
+        "application.eventStream",
+        "Stream the changes of the events of an application",
+        event_stream,
+        ("eventChange", EventChangeView),
         query=KeepAlive,
-        handler=event_stream,
-        event=("eventChange", EventChangeView),
         resets=True,
     ),
-    Route(
-        method="GET",
-        path=APP_PATH + "/connectionStream",
-        operation="application.connectionStream",
-        summary="Stream the connections of the devices of an application",
+    stream(
+        APP_PATH + "/connectionStream",
+        "application.connectionStream",
+        "Stream the connections of the devices of an application",
+        connection_stream,
+        ("deviceConnection", ConnectionChange),
         query=KeepAlive,
-        handler=connection_stream,
-        event=("deviceConnection", ConnectionChange),
     ),
 )

@@ -35,7 +35,8 @@ from trunkline.actors.platform.transfer import ResourceTransfer, transfer
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import ME_PATH, USER_ACTOR, Route
+from trunkline.http.calls.route import ME_PATH, USER_ACTOR
+from trunkline.http.calls.verbs import patch, post
 from trunkline.http.resources.people.auth import lifetime_s, user_token
 
 _WRONG_CREDENTIALS = {
@@ -117,85 +118,73 @@ async def _ask_checked(call: Call, message: type[Message]) -> Any:
 
 
 ROUTES = (
-    Route(
-        method="PATCH",
-        path=ME_PATH + "/changePassword",
-        operation="me.changePassword",
-        summary="Change the password",
-        message=ChangePassword,
+    patch(
+        ME_PATH + "/changePassword",
+        "me.changePassword",
+        "Change the password",
+        ChangePassword,
         body=PasswordChange,
         to=USER_ACTOR,
         reply=AuthedUser,
-        access="write",
         area="user",
         handler=change_password,
         also=_WRONG_CREDENTIALS,
     ),
-    Route(
-        method="POST",
-        path=ME_PATH + "/delete",
-        operation="me.delete",
-        summary="Delete the current user",
+    post(
+        ME_PATH + "/delete",
+        "me.delete",
+        "Delete the current user",
+        delete_me,
         body=UserCredentials,
         to=USER_ACTOR,
-        access="write",
         area="user",
-        handler=delete_me,
         also=_WRONG_CREDENTIALS,
     ),
-    Route(
-        method="PATCH",
-        path=ME_PATH + "/generateTwoFactorAuth",
-        operation="me.generateTwoFactorAuth",
-        summary="Make a key for two-factor authentication",
-        message=GenerateTwoFactor,
+    patch(
+        ME_PATH + "/generateTwoFactorAuth",
+        "me.generateTwoFactorAuth",
+        "Make a key for two-factor authentication",
+        GenerateTwoFactor,
         to=USER_ACTOR,
         reply=TwoFactorKey,
         answer_is_reply=True,
-        access="write",
         area="user",
     ),
-    Route(
-        method="PATCH",
-        path=ME_PATH + "/enableTwoFactorAuth",
-        operation="me.enableTwoFactorAuth",
-        summary="Enable two-factor authentication",
-        message=EnableTwoFactor,
+    patch(
+        ME_PATH + "/enableTwoFactorAuth",
+        "me.enableTwoFactorAuth",
+        "Enable two-factor authentication",
+        EnableTwoFactor,
         body=TwoFactorEnabling,
         query=MeChoice,
         to=USER_ACTOR,
         reply=MeView,
-        access="write",
         area="user",
         handler=enable_two_factor,
         uses=(GetMe,),
         also=_WRONG_CREDENTIALS,
     ),
-    Route(
-        method="PATCH",
-        path=ME_PATH + "/disableTwoFactorAuth",
-        operation="me.disableTwoFactorAuth",
-        summary="Disable two-factor authentication",
-        message=DisableTwoFactor,
+    patch(
+        ME_PATH + "/disableTwoFactorAuth",
+        "me.disableTwoFactorAuth",
+        "Disable two-factor authentication",
+        DisableTwoFactor,
         body=TwoFactorDisabling,
         query=MeChoice,
         to=USER_ACTOR,
         reply=MeView,
-        access="write",
         area="user",
         handler=disable_two_factor,
         uses=(GetMe,),
         also=_WRONG_CREDENTIALS,
     ),
-    Route(
-        method="PATCH",
-        path=ME_PATH + "/transferResources",
-        operation="me.transferResources",
-        summary="Give applications and dashboards to another owner",
+    patch(
+        ME_PATH + "/transferResources",
+        "me.transferResources",
+        "Give applications and dashboards to another owner",
+        transfer_resources,
         body=ResourceTransfer,
         to=USER_ACTOR,
-        access="write",
         area="user",
-        handler=transfer_resources,
     ),
 )

@@ -10,7 +10,8 @@ from trunkline.actors.people.audit.messages import (
     ListAuditLogs,
     ListOwnAuditLogs,
 )
-from trunkline.http.calls.route import ME_PATH, ORG_PATH, LinkTemplates, Route
+from trunkline.http.calls.route import ME_PATH, ORG_PATH, LinkTemplates
+from trunkline.http.calls.verbs import get, list_of
 
 _PATH = ORG_PATH + "/audit-logs"
 _OWN_PATH = ME_PATH + "/audit-logs"
@@ -18,45 +19,41 @@ _OWN_LINKS = {"self": f"{_OWN_PATH}/{{auditLogId}}"}
 _LINKS = {"self": f"{_PATH}/{{auditLogId}}", "org": ORG_PATH}
 
 ROUTES = (
-    Route(
-        method="GET",
-        path=_PATH,
-        operation="auditLogs.get",
-        summary="List who changed what in an organization",
-        message=ListAuditLogs,
-        query=AuditPage,
-        reply=("list", AuditLogView),
+    list_of(
+        _PATH,
+        "auditLogs.get",
+        "List who changed what in an organization",
+        ListAuditLogs,
+        AuditLogView,
+        AuditPage,
         area="organization",
         links=LinkTemplates({"self": _PATH, "org": ORG_PATH}, _LINKS),
     ),
-    Route(
-        method="GET",
-        path=_PATH + "/{auditLogId}",
-        operation="auditLog.get",
-        summary="Get one entry of the audit log of an organization",
-        message=GetAuditLog,
-        reply=AuditLogView,
+    get(
+        _PATH + "/{auditLogId}",
+        "auditLog.get",
+        "Get one entry of the audit log of an organization",
+        GetAuditLog,
+        AuditLogView,
         area="organization",
         links=LinkTemplates(_LINKS),
     ),
-    Route(
-        method="GET",
-        path=_OWN_PATH,
-        operation="userAuditLogs.get",
-        summary="List who changed what in the applications of the user",
-        message=ListOwnAuditLogs,
-        query=AuditPage,
-        reply=("list", AuditLogView),
+    list_of(
+        _OWN_PATH,
+        "userAuditLogs.get",
+        "List who changed what in the applications of the user",
+        ListOwnAuditLogs,
+        AuditLogView,
+        AuditPage,
         area="user",
         links=LinkTemplates({"self": _OWN_PATH}, _OWN_LINKS),
     ),
-    Route(
-        method="GET",
-        path=_OWN_PATH + "/{auditLogId}",
-        operation="userAuditLog.get",
-        summary="Get one entry of the audit log of the user's applications",
-        message=GetOwnAuditLog,
-        reply=AuditLogView,
+    get(
+        _OWN_PATH + "/{auditLogId}",
+        "userAuditLog.get",
+        "Get one entry of the audit log of the user's applications",
+        GetOwnAuditLog,
+        AuditLogView,
         area="user",
         links=LinkTemplates(_OWN_LINKS),
     ),

@@ -29,7 +29,8 @@ from trunkline.actors.people.accounts.sessions import session_claims
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import ME_PATH, USER_ACTOR, Handler, Route
+from trunkline.http.calls.route import ME_PATH, USER_ACTOR, Handler
+from trunkline.http.calls.verbs import get, post
 
 _TTL_S_MAX = 10 * 366 * 86_400
 
@@ -204,48 +205,44 @@ def lifetime_s(asked: int | UnsetType, default_s: int | None) -> int | None:
 
 
 ROUTES = (
-    Route(
-        method="POST",
-        path="/auth/user",
-        operation="auth.authenticateUser",
-        summary="Log in a user",
+    post(
+        "/auth/user",
+        "auth.authenticateUser",
+        "Log in a user",
+        noted(authenticate_user),
         body=UserCredentials,
         reply=AuthedUser,
         access="none",
         area="public",
-        handler=noted(authenticate_user),
         also={401: "The e-mail address or the password is wrong", 429: "Too many failed logins"},
     ),
-    Route(
-        method="POST",
-        path="/auth/device",
-        operation="auth.authenticateDevice",
-        summary="Log in a device",
+    post(
+        "/auth/device",
+        "auth.authenticateDevice",
+        "Log in a device",
+        noted(authenticate_device),
         body=DeviceCredentials,
         reply=AuthedDevice,
         access="none",
         area="public",
-        handler=noted(authenticate_device),
         also={401: "The device, the key or the secret is wrong", 429: "Too many failed logins"},
     ),
-    Route(
-        method="GET",
-        path=ME_PATH + "/refreshToken",
-        operation="me.refreshToken",
-        summary="Renew the token",
-        reply=AuthedUser,
+    get(
+        ME_PATH + "/refreshToken",
+        "me.refreshToken",
+        "Renew the token",
+        refresh_token,
+        AuthedUser,
         access="read",
         area="user",
-        handler=refresh_token,
     ),
-    Route(
-        method="POST",
-        path=ME_PATH + "/logout",
-        operation="me.logout",
-        summary="Log out: end the login of the token",
+    post(
+        ME_PATH + "/logout",
+        "me.logout",
+        "Log out: end the login of the token",
+        log_out,
         to=USER_ACTOR,
         access="read",
         area="user",
-        handler=log_out,
     ),
 )

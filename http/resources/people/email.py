@@ -20,7 +20,8 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.errors import JSON, rate_limit
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import ME_PATH, USER_ACTOR, Route
+from trunkline.http.calls.route import ME_PATH, USER_ACTOR
+from trunkline.http.calls.verbs import get, post
 from trunkline.http.site.site import PAGE_POLICY, STATIC
 
 _ASKING: Final = (STATIC / "verify-email.html").read_bytes()
@@ -75,37 +76,33 @@ def _links(call: Call) -> EmailLinks:
 
 
 ROUTES = (
-    Route(
-        method="POST",
-        path=ME_PATH + "/verify-email",
-        operation="me.verifyEmail",
-        summary="Send a mail that verifies the e-mail address",
-        message=RequestVerification,
+    post(
+        ME_PATH + "/verify-email",
+        "me.verifyEmail",
+        "Send a mail that verifies the e-mail address",
+        RequestVerification,
         to=USER_ACTOR,
-        access="write",
         area="user",
         handler=request_verification,
         also={429: "Too many mails were requested", 503: "The mail was not sent"},
     ),
-    Route(
-        method="GET",
-        path=PATH,
-        operation="auth.verifyEmailPage",
-        summary="Show the page of a link that verifies an e-mail address",
+    get(
+        PATH,
+        "auth.verifyEmailPage",
+        "Show the page of a link that verifies an e-mail address",
+        show_verification,
+        bytes,
         query=EmailLink,
-        handler=show_verification,
-        reply=bytes,
         access="none",
         area="public",
         also=_BAD_LINK,
     ),
-    Route(
-        method="POST",
-        path=PATH,
-        operation="auth.verifyEmail",
-        summary="Verify an e-mail address",
+    post(
+        PATH,
+        "auth.verifyEmail",
+        "Verify an e-mail address",
+        verify_email,
         query=EmailLink,
-        handler=verify_email,
         access="none",
         area="public",
         also=_BAD_LINK,

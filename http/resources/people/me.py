@@ -30,7 +30,8 @@ from trunkline.actors.platform.applications.payload_counts import (
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import ME_PATH, USER_ACTOR, Route
+from trunkline.http.calls.route import ME_PATH, USER_ACTOR
+from trunkline.http.calls.verbs import get, patch, post
 
 
 async def patch_me(call: Call) -> Response:
@@ -60,27 +61,16 @@ async def add_recent_item(call: Call) -> Response:
 
 
 ROUTES = (
-    Route(
-        method="GET",
-        path=ME_PATH,
-        operation="me.get",
-        summary="Get the current user",
-        message=GetMe,
-        query=MeChoice,
-        reply=MeView,
-        area="user",
-    ),
-    Route(
-        method="PATCH",
-        path=ME_PATH,
-        operation="me.patch",
-        summary="Change the current user",
-        message=PatchMe,
+    get(ME_PATH, "me.get", "Get the current user", GetMe, MeView, query=MeChoice, area="user"),
+    patch(
+        ME_PATH,
+        "me.patch",
+        "Change the current user",
+        PatchMe,
         body=MePatch,
         query=MeChoice,
         to=USER_ACTOR,
         reply=MeView,
-        access="write",
         area="user",
         handler=patch_me,
         uses=(GetMe,),
@@ -89,67 +79,60 @@ ROUTES = (
             429: "Too many wrong passwords",
         },
     ),
-    Route(
-        method="GET",
-        path=ME_PATH + "/deviceCounts",
-        operation="me.deviceCounts",
-        summary="Count devices per day in all applications of the user",
-        message=CountMyDevices,
+    get(
+        ME_PATH + "/deviceCounts",
+        "me.deviceCounts",
+        "Count devices per day in all applications of the user",
+        CountMyDevices,
+        DeviceCounts,
         query=CountRange,
-        reply=DeviceCounts,
         area="user",
     ),
-    Route(
-        method="GET",
-        path=ME_PATH + "/payloadCounts",
-        operation="me.payloadCounts",
-        summary="Count payloads in all applications of the user",
-        message=CountMyPayloads,
+    get(
+        ME_PATH + "/payloadCounts",
+        "me.payloadCounts",
+        "Count payloads in all applications of the user",
+        CountMyPayloads,
+        PayloadStats,
         query=PayloadCountRange,
-        reply=PayloadStats,
         area="user",
     ),
-    Route(
-        method="GET",
-        path=ME_PATH + "/payloadCountsBreakdown",
-        operation="me.payloadCountsBreakdown",
-        summary="Count payloads per hour or day in all applications of the user",
-        message=BreakDownMyPayloads,
+    get(
+        ME_PATH + "/payloadCountsBreakdown",
+        "me.payloadCountsBreakdown",
+        "Count payloads per hour or day in all applications of the user",
+        BreakDownMyPayloads,
+        PayloadBreakdown,
         query=PayloadPeriods,
-        reply=PayloadBreakdown,
         area="user",
     ),
-    Route(
-        method="GET",
-        path=ME_PATH + "/notebookMinuteCounts",
-        operation="me.notebookMinuteCounts",
-        summary="Count minutes of notebooks per day in all applications of the user",
-        message=CountMyNotebookMinutes,
+    get(
+        ME_PATH + "/notebookMinuteCounts",
+        "me.notebookMinuteCounts",
+        "Count minutes of notebooks per day in all applications of the user",
+        CountMyNotebookMinutes,
+        NotebookMinuteCounts,
         query=MinuteRange,
-        reply=NotebookMinuteCounts,
         area="user",
     ),
-    Route(
-        method="GET",
-        path=ME_PATH + "/recentItems",
-        operation="me.fetchRecentItems",
-        summary="List what the user opened last",
-        message=ListRecentItems,
+    get(
+        ME_PATH + "/recentItems",
+        "me.fetchRecentItems",
+        "List what the user opened last",
+        ListRecentItems,
+        RecentItemList,
         query=RecentItemChoice,
-        reply=RecentItemList,
         area="user",
     ),
-    Route(
-        method="POST",
-        path=ME_PATH + "/recentItems",
-        operation="me.addRecentItem",
-        summary="Note that the user opened an item",
+    post(
+        ME_PATH + "/recentItems",
+        "me.addRecentItem",
+        "Note that the user opened an item",
+        add_recent_item,
         body=RecentItemPost,
         to=USER_ACTOR,
         reply=RecentItemList,
-        access="write",
         area="user",
-        handler=add_recent_item,
         uses=(CheckRecentItem,),
     ),
 )

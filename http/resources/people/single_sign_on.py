@@ -32,7 +32,8 @@ from trunkline.actors.platform.jobs.results import Results
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import ME_PATH, USER_ACTOR, Route
+from trunkline.http.calls.route import ME_PATH, USER_ACTOR
+from trunkline.http.calls.verbs import get, patch, post
 from trunkline.http.resources.people.auth import noted, user_token, wanted_token
 
 
@@ -113,68 +114,61 @@ _REFUSED = {401: "The login at the other place is not accepted", 429: "Too many 
 _UNREACHED = {503: "The code host cannot be asked"}
 
 ROUTES = (
-    Route(
-        method="GET",
-        path="/auth/ssoDomain",
-        operation="auth.ssoDomain",
-        summary="Ask whether an e-mail domain has single sign-on",
+    get(
+        "/auth/ssoDomain",
+        "auth.ssoDomain",
+        "Ask whether an e-mail domain has single sign-on",
+        sso_domain,
+        SsoRequest,
         query=SsoQuery,
-        reply=SsoRequest,
         access="none",
         area="public",
-        handler=sso_domain,
         also={204: "The domain has no single sign-on: log in with the password"},
     ),
-    Route(
-        method="POST",
-        path="/auth/user/saml",
-        operation="auth.authenticateUserSaml",
-        summary="Log in a user by single sign-on",
+    post(
+        "/auth/user/saml",
+        "auth.authenticateUserSaml",
+        "Log in a user by single sign-on",
+        noted(authenticate_user_saml),
         body=SamlLogin,
         reply=AuthedUser,
         access="none",
         area="public",
-        handler=noted(authenticate_user_saml),
         also=_REFUSED,
     ),
-    Route(
-        method="POST",
-        path="/auth/user/codehost",
-        operation="auth.authenticateUserCodehost",
-        summary="Log in a user by the code host",
+    post(
+        "/auth/user/codehost",
+        "auth.authenticateUserCodehost",
+        "Log in a user by the code host",
+        noted(authenticate_user_codehost),
         body=CodehostLogin,
         reply=AuthedUser,
         access="none",
         area="public",
-        handler=noted(authenticate_user_codehost),
         also=_REFUSED | _UNREACHED,
     ),
-    Route(
-        method="PATCH",
-        path=ME_PATH + "/connectCodehost",
-        operation="me.connectCodehost",
-        summary="Permit logins by the code host",
+    patch(
+        ME_PATH + "/connectCodehost",
+        "me.connectCodehost",
+        "Permit logins by the code host",
+        connect_codehost,
         body=CodehostToken,
         query=MeChoice,
         to=USER_ACTOR,
         reply=MeView,
-        access="write",
         area="user",
-        handler=connect_codehost,
         uses=(GetMe,),
         also=_REFUSED | _UNREACHED,
     ),
-    Route(
-        method="PATCH",
-        path=ME_PATH + "/disconnectCodehost",
-        operation="me.disconnectCodehost",
-        summary="Refuse logins by the code host",
-        message=DisconnectCodehost,
+    patch(
+        ME_PATH + "/disconnectCodehost",
+        "me.disconnectCodehost",
+        "Refuse logins by the code host",
+        DisconnectCodehost,
         query=MeChoice,
         to=USER_ACTOR,
         then=GetMe,
         reply=MeView,
-        access="write",
         area="user",
     ),
 )

@@ -16,68 +16,59 @@ from trunkline.actors.platform.applications.messages import (
 from trunkline.actors.platform.applications.readme import GetReadme, PatchReadme, ReadmePatch, ReadmeView
 from trunkline.actors.platform.applications.search import Search, SearchChoice, SearchResult
 from trunkline.actors.portability.bundles.import_logs import ImportLog, ImportLogRange, ListImportLogs
-from trunkline.http.calls.route import APP_PATH, APPLICATION_ACTOR, LinkTemplates, Route
+from trunkline.http.calls.route import APP_PATH, APPLICATION_ACTOR, LinkTemplates
+from trunkline.http.calls.verbs import Shown, get, patch
 
 _README_LINKS = LinkTemplates({"self": APP_PATH + "/readme", "application": APP_PATH})
 
+_README = Shown(GetReadme, ReadmeView, links=_README_LINKS)
 ROUTES = (
-    Route(
-        method="PATCH",
-        path=APP_PATH + "/globals",
-        operation="application.globals",
+    patch(
+        APP_PATH + "/globals",
+        "application.globals",
+        "Change some globals of an application",
+        PatchGlobals,
         scope="application.patch",
-        summary="Change some globals of an application",
-        message=PatchGlobals,
         body=Annotated[list[GlobalPatch], Meta(max_length=100)],
         query=SummaryChoice,
         to=APPLICATION_ACTOR,
         then=GetApplication,
         reply=ApplicationView,
-        access="write",
         cli=True,
     ),
-    Route(
-        method="GET",
-        path=APP_PATH + "/readme",
-        operation="application.readme",
+    get(
+        APP_PATH + "/readme",
+        "application.readme",
+        "Get the readme of an application",
+        _README,
         scope="application.get",
-        summary="Get the readme of an application",
-        message=GetReadme,
-        reply=ReadmeView,
-        links=_README_LINKS,
         cli=True,
     ),
-    Route(
-        method="PATCH",
-        path=APP_PATH + "/readme",
-        operation="application.readmePatch",
+    patch(
+        APP_PATH + "/readme",
+        "application.readmePatch",
+        "Change the readme of an application",
+        PatchReadme,
+        _README,
         scope="application.patch",
-        summary="Change the readme of an application",
-        message=PatchReadme,
         body=ReadmePatch,
         to=APPLICATION_ACTOR,
-        then=GetReadme,
-        reply=ReadmeView,
-        links=_README_LINKS,
-        access="write",
         cli=True,
     ),
-    Route(
-        method="GET",
-        path=APP_PATH + "/search",
-        operation="application.search",
-        summary="Search the records of an application by name",
-        message=Search,
+    get(
+        APP_PATH + "/search",
+        "application.search",
+        "Search the records of an application by name",
+        Search,
+        list[SearchResult],
         query=SearchChoice,
-        reply=list[SearchResult],
     ),
-    Route(
-        method="GET",
-        path=APP_PATH + "/importLogs",
-        operation="application.importLogs",
-        summary="List the newest imports into an application",
-        message=ListImportLogs,
+    get(
+        APP_PATH + "/importLogs",
+        "application.importLogs",
+        "List the newest imports into an application",
+        ListImportLogs,
+        list[ImportLog],
         query=ImportLogRange,
-        reply=list[ImportLog],
     ),
 )

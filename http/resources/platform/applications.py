@@ -56,7 +56,8 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.resource_routes import resource_routes
-from trunkline.http.calls.route import APP_PATH, APPLICATION_ACTOR, ME_PATH, Route
+from trunkline.http.calls.route import APP_PATH, APPLICATION_ACTOR, ME_PATH
+from trunkline.http.calls.verbs import Shown, delete, get, list_of, patch, post
 from trunkline.http.resources.platform.clones import template_id
 from trunkline.http.resources.platform.jobs import do_small_job, queued
 
@@ -126,24 +127,23 @@ async def create_token(call: Call) -> Response:
     return json_response(call, 201, {**await service.read(call, GetRecord), "token": token})
 
 
+_APPLICATION = Shown(GetApplication, ApplicationView, SummaryChoice)
 ROUTES = (
-    Route(
-        method="GET",
-        path="/applications",
-        operation="applications.get",
-        summary="List the applications that the user can read",
-        message=ListApplications,
-        query=ApplicationPage,
-        reply=("list", ApplicationView),
+    list_of(
+        "/applications",
+        "applications.get",
+        "List the applications that the user can read",
+        ListApplications,
+        ApplicationView,
+        ApplicationPage,
         area="organization",
         cli=True,
     ),
-    Route(
-        method="POST",
-        path="/applications",
-        operation="applications.post",
-        summary="Create an application",
-        handler=create_application,
+    post(
+        "/applications",
+        "applications.post",
+        "Create an application",
+        create_application,
         uses=(GetApplication,),
         body=ApplicationPost,
         query=SummaryChoice,
@@ -152,87 +152,66 @@ ROUTES = (
         ok=201,
         job=JobQueued,
         problems=PartProblems,
-        access="write",
         area="organization",
     ),
-    Route(
-        method="GET",
-        path="/applications/periodSummaries",
-        operation="applications.periodSummaries",
-        summary="List the applications of the user with their counts per day",
-        message=ListPeriodSummaries,
-        query=PeriodPage,
-        reply=("list", PeriodSummary),
+    list_of(
+        "/applications/periodSummaries",
+        "applications.periodSummaries",
+        "List the applications of the user with their counts per day",
+        ListPeriodSummaries,
+        PeriodSummary,
+        PeriodPage,
         area="organization",
     ),
-    Route(
-        method="GET",
-        path=APP_PATH,
-        operation="application.get",
-        summary="Get an application",
-        message=GetApplication,
-        query=SummaryChoice,
-        reply=ApplicationView,
-        cli=True,
-    ),
-    Route(
-        method="PATCH",
-        path=APP_PATH,
-        operation="application.patch",
-        summary="Change an application",
-        message=PatchApplication,
+    get(APP_PATH, "application.get", "Get an application", _APPLICATION, cli=True),
+    patch(
+        APP_PATH,
+        "application.patch",
+        "Change an application",
+        PatchApplication,
+        _APPLICATION,
         body=ApplicationPatch,
-        query=SummaryChoice,
         to=APPLICATION_ACTOR,
-        then=GetApplication,
-        reply=ApplicationView,
-        access="write",
         cli=True,
     ),
-    Route(
-        method="DELETE",
-        path=APP_PATH,
-        operation="application.delete",
-        summary="Delete an application and everything in it",
-        message=DeleteApplication,
+    delete(
+        APP_PATH,
+        "application.delete",
+        "Delete an application and everything in it",
+        DeleteApplication,
         to=APPLICATION_ACTOR,
-        access="write",
     ),
-    Route(
-        method="GET",
-        path=APP_PATH + "/deviceCounts",
-        operation="application.deviceCounts",
-        summary="Count devices per day",
-        message=CountDevices,
+    get(
+        APP_PATH + "/deviceCounts",
+        "application.deviceCounts",
+        "Count devices per day",
+        CountDevices,
+        DeviceCounts,
         query=CountRange,
-        reply=DeviceCounts,
     ),
-    Route(
-        method="GET",
-        path=APP_PATH + "/payloadCounts",
-        operation="application.payloadCounts",
-        summary="Count payloads by kind",
-        message=CountPayloads,
+    get(
+        APP_PATH + "/payloadCounts",
+        "application.payloadCounts",
+        "Count payloads by kind",
+        CountPayloads,
+        PayloadStats,
         query=PayloadCountRange,
-        reply=PayloadStats,
     ),
-    Route(
-        method="GET",
-        path=APP_PATH + "/payloadCountsBreakdown",
-        operation="application.payloadCountsBreakdown",
-        summary="Count payloads per hour or day",
-        message=BreakDownPayloads,
+    get(
+        APP_PATH + "/payloadCountsBreakdown",
+        "application.payloadCountsBreakdown",
+        "Count payloads per hour or day",
+        BreakDownPayloads,
+        PayloadBreakdown,
         query=PayloadPeriods,
-        reply=PayloadBreakdown,
     ),
-    Route(
-        method="GET",
-        path=APP_PATH + "/notebookMinuteCounts",
-        operation="application.notebookMinuteCounts",
-        summary="Count minutes of notebooks per day",
-        message=CountNotebookMinutes,
+    get(
+        APP_PATH + "/notebookMinuteCounts",
+        "application.notebookMinuteCounts",
+        "Count minutes of notebooks per day",
+        CountNotebookMinutes,
+        NotebookMinuteCounts,
         query=MinuteRange,
-        reply=NotebookMinuteCounts,
     ),
     *resource_routes(APP_PATH + "/keys", KEYS),
     *resource_routes(APP_PATH + "/tokens", APPLICATION_TOKENS, create=create_token),

@@ -27,7 +27,8 @@ from trunkline.http.calls.access import check_access
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP_PATH, Route
+from trunkline.http.calls.route import APP_PATH
+from trunkline.http.calls.verbs import patch, post
 from trunkline.http.resources.platform.jobs import do_small_job, queue_job, queued
 
 
@@ -123,18 +124,16 @@ def template_id(call: Call, text: str, field: str) -> str:
 
 
 ROUTES = (
-    Route(
-        method="POST",
-        path=APP_PATH + "/clone",
-        operation="application.clone",
-        summary="Clone an application",
+    post(
+        APP_PATH + "/clone",
+        "application.clone",
+        "Clone an application",
+        clone_application,
         body=ApplicationClone,
         optional_body=True,
-        handler=clone_application,
         reply=NewApplication,
         ok=201,
         job=JobQueued,
-        access="write",
         checked=CloneCheck,
         problems=PartProblems,
         also={
@@ -142,18 +141,16 @@ ROUTES = (
             507: "The disk is full; nothing was stored",
         },
     ),
-    Route(
-        method="PATCH",
-        path=APP_PATH + "/applyTemplate",
-        operation="application.applyTemplate",
-        summary="Apply an application template",
+    patch(
+        APP_PATH + "/applyTemplate",
+        "application.applyTemplate",
+        "Apply an application template",
+        apply_template,
         body=TemplateApplication,
         query=SummaryChoice,
-        handler=apply_template,
         uses=(GetApplication,),
         reply=ApplicationView,
         job=JobQueued,
-        access="write",
         problems=PartProblems,
         also={
             429: "A template or a bundle is being applied to the application already",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
 from msgspec import UnsetType
 
 from trunkline.actors.core.records import records
@@ -37,7 +38,8 @@ from trunkline.actors.presentation.dashboards.report_job import USER_REPORT
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP_PATH, Route
+from trunkline.http.calls.route import APP_PATH
+from trunkline.http.calls.verbs import get, list_of
 
 _REFUSALS: Final[dict[str, type[DomainError]]] = {
     each.type: each for each in (Invalid, Forbidden, NotFound, PayloadTooLarge)
@@ -64,7 +66,22 @@ async def queue_job(
     operation, and the application of the path.
     """
     operation, ref = owner or _own_job(call)
-    message = QueueJob(
+    message = _message(call, operation, ref, resource, input, email, callback_url)
+    message = msgspec.structs.replace(message, data=data, result_to=result_to)
+    return queued(call, (await call.service.system.ask(ref, message)).value)
+
+
+def _message(
+    call: Call,
+    operation: str,
+    ref: Ref,
+    resource: bytes,
+    input: dict[str, Any],
+    email: str | UnsetType | None,
+    callback_url: str | UnsetType | None,
+) -> QueueJob:
+    """The message that queues a job in the name of the caller."""
+    return QueueJob(
         operation=operation,
         resource=resource,
         input=input,
@@ -73,11 +90,7 @@ async def queue_job(
         user=call.principal.user_id,
         email=email or None,
         callback_url=callback_url or None,
-        data=data,
-        result_to=result_to,
     )
-    answer = await call.service.system.ask(ref, message)
-    return queued(call, answer.value)
 
 
 def job_level(call: Call, owner: Ref) -> Level:
@@ -108,17 +121,8 @@ async def do_small_job(
     """
     operation, ref = owner or _own_job(call)
     system = call.service.system
-    message = QueueJob(
-        operation=operation,
-        resource=resource,
-        input=input,
-        by=call.principal.creator,
-        level=job_level(call, ref),
-        user=call.principal.user_id,
-        email=email or None,
-        callback_url=callback_url or None,
-        result_to=None if email else [],
-    )
+    message = _message(call, operation, ref, resource, input, email, callback_url)
+    message = msgspec.structs.replace(message, result_to=None if email else [])
     id: bytes = (await system.ask(ref, message)).value
     await system.component(JobQueue).wait_end(id, system.limits.job_wait_s)
     return id, job_output(call, ref.id, id)
@@ -203,33 +207,30 @@ async def download(call: Call) -> Response:
 
 
 ROUTES = (
-    Route(
-        method="GET",
-        path=APP_PATH + "/jobLogs",
-        operation="applicationJobLogs.get",
-        summary="List the jobs of an application",
-        handler=list_job_logs,
+    list_of(
+        APP_PATH + "/jobLogs",
+        "applicationJobLogs.get",
+        "List the jobs of an application",
+        list_job_logs,
+        JobLogView,
+        JobLogPage,
         uses=(ListJobLogs,),
-        query=JobLogPage,
-        reply=("list", JobLogView),
     ),
-    Route(
-        method="GET",
-        path=APP_PATH + "/jobLogs/{jobId}",
-        operation="applicationJobLog.get",
-        summary="Get a job with its progress and its result",
-        handler=get_job_log,
+    get(
+        APP_PATH + "/jobLogs/{jobId}",
+        "applicationJobLog.get",
+        "Get a job with its progress and its result",
+        get_job_log,
+        JobLogView,
         uses=(GetJobLog,),
-        reply=JobLogView,
     ),
-    Route(
-        method="GET",
-        path="/downloads",
-        operation="downloads.get",
-        summary="Download the file of a job",
+    get(
+        "/downloads",
+        "downloads.get",
+        "Download the file of a job",
+        download,
+        bytes,
         query=DownloadLink,
-        handler=download,
-        reply=bytes,
         access="none",
         area="public",
         also={

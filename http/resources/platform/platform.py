@@ -12,7 +12,7 @@ from trunkline.actors.presentation.experience.sites import Sites
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import Route
+from trunkline.http.calls.verbs import get
 
 
 class PlatformView(View, frozen=True):
@@ -42,13 +42,12 @@ async def get_platform(call: Call) -> Response:
 
 
 ROUTES = (
-    Route(
-        method="GET",
-        path="/whitelabels/domain",
-        operation="whitelabels.domain",
-        summary="Get the addresses of this platform",
-        handler=get_platform,
-        reply=PlatformView,
+    get(
+        "/whitelabels/domain",
+        "whitelabels.domain",
+        "Get the addresses of this platform",
+        get_platform,
+        PlatformView,
         access="none",
         area="public",
     ),

@@ -12,7 +12,7 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.operators import check_operator
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import Route
+from trunkline.http.calls.verbs import get
 
 
 class LongTurnView(View, frozen=True, kw_only=True, omit_defaults=True):
@@ -74,13 +74,12 @@ def _view(turn: LongTurn) -> LongTurnView:
 
 
 ROUTES = (
-    Route(
-        method="GET",
-        path="/server/longTurns",
-        operation="server.longTurns",
-        summary="List the longest turns of the event loop, with what they were for",
-        handler=get_long_turns,
-        reply=LongTurns,
+    get(
+        "/server/longTurns",
+        "server.longTurns",
+        "List the longest turns of the event loop, with what they were for",
+        get_long_turns,
+        LongTurns,
         area="user",
     ),
 )

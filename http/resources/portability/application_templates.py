@@ -13,7 +13,8 @@ from trunkline.actors.portability.templates.messages import (
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import LinkTemplates, Route
+from trunkline.http.calls.route import LinkTemplates
+from trunkline.http.calls.verbs import get, list_of
 
 TEMPLATES = "/applicationTemplates"
 _SELF = {"self": TEMPLATES + "/{templateId}"}
@@ -44,44 +45,40 @@ async def list_keywords(call: Call) -> Response:
 
 
 ROUTES = (
-    Route(
-        method="GET",
-        path=TEMPLATES,
-        operation="applicationTemplates.get",
-        summary="List the application templates",
-        query=TemplatePage,
-        reply=("list", TemplateView),
+    list_of(
+        TEMPLATES,
+        "applicationTemplates.get",
+        "List the application templates",
+        list_templates,
+        TemplateView,
+        TemplatePage,
         links=LinkTemplates({"self": TEMPLATES}, _SELF),
         area="user",
-        handler=list_templates,
     ),
-    Route(
-        method="GET",
-        path=TEMPLATES + "/categories",
-        operation="applicationTemplates.getCategories",
-        summary="List the categories of application templates",
+    get(
+        TEMPLATES + "/categories",
+        "applicationTemplates.getCategories",
+        "List the categories of application templates",
+        list_categories,
+        Categories,
         query=CategoryChoice,
-        reply=Categories,
         area="user",
-        handler=list_categories,
     ),
-    Route(
-        method="GET",
-        path=TEMPLATES + "/keywords",
-        operation="applicationTemplates.getUniqueKeywords",
-        summary="List the keywords of all application templates",
-        reply=Keywords,
+    get(
+        TEMPLATES + "/keywords",
+        "applicationTemplates.getUniqueKeywords",
+        "List the keywords of all application templates",
+        list_keywords,
+        Keywords,
         area="user",
-        handler=list_keywords,
     ),
-    Route(
-        method="GET",
-        path=TEMPLATES + "/{templateId}",
-        operation="applicationTemplate.get",
-        summary="Get an application template",
-        reply=TemplateView,
+    get(
+        TEMPLATES + "/{templateId}",
+        "applicationTemplate.get",
+        "Get an application template",
+        get_template,
+        TemplateView,
         links=LinkTemplates(_SELF),
         area="user",
-        handler=get_template,
     ),
 )

@@ -6,11 +6,11 @@ from trunkline.actors.core.records.expiry import kept_since_ms
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.timestamps import iso, resolve_timestamp
 from trunkline.actors.platform.applications.archive_days import day_text, last_due_day
-from trunkline.actors.platform.jobs.messages import JobQueued
 from trunkline.actors.portability.archives.messages import ArchiveDate
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP_PATH, Route
+from trunkline.http.calls.route import APP_PATH
+from trunkline.http.calls.verbs import job
 from trunkline.http.resources.platform.jobs import queue_job
 from trunkline.limits.table import DAY_MS
 
@@ -65,45 +65,37 @@ async def archive_events(call: Call) -> Response:
 
 
 ROUTES = (
-    Route(
+    job(
+        APP_PATH + "/archiveData",
+        "application.archiveData",
+        "Archive the data of a day",
+        archive_data,
         method="GET",
-        path=APP_PATH + "/archiveData",
-        operation="application.archiveData",
-        summary="Archive the data of a day",
         query=ArchiveDate,
-        handler=archive_data,
-        reply=JobQueued,
-        ok=202,
         also=_ALSO,
     ),
-    Route(
+    job(
+        APP_PATH + "/backfillArchiveData",
+        "application.backfillArchiveData",
+        "Archive all days that are not archived yet",
+        backfill,
         method="GET",
-        path=APP_PATH + "/backfillArchiveData",
-        operation="application.backfillArchiveData",
-        summary="Archive all days that are not archived yet",
-        handler=backfill,
-        reply=JobQueued,
-        ok=202,
         also=_ALSO,
     ),
-    Route(
+    job(
+        APP_PATH + "/fullDataTablesArchive",
+        "application.fullDataTablesArchive",
+        "Archive all rows of the data tables",
+        archive_tables,
         method="GET",
-        path=APP_PATH + "/fullDataTablesArchive",
-        operation="application.fullDataTablesArchive",
-        summary="Archive all rows of the data tables",
-        handler=archive_tables,
-        reply=JobQueued,
-        ok=202,
         also=_ALSO,
     ),
-    Route(
+    job(
+        APP_PATH + "/fullEventsArchive",
+        "application.fullEventsArchive",
+        "Archive all events",
+        archive_events,
         method="GET",
-        path=APP_PATH + "/fullEventsArchive",
-        operation="application.fullEventsArchive",
-        summary="Archive all events",
-        handler=archive_events,
-        reply=JobQueued,
-        ok=202,
         also=_ALSO,
     ),
 )

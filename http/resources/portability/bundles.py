@@ -12,7 +12,8 @@ from trunkline.actors.portability.bundles.writer import count_resources
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP_PATH, Route
+from trunkline.http.calls.route import APP_PATH
+from trunkline.http.calls.verbs import post
 from trunkline.http.resources.platform.jobs import do_small_job, queue_job, queued
 
 
@@ -50,13 +51,12 @@ async def export_application(call: Call) -> Response:
 
 
 ROUTES = (
-    Route(
-        method="POST",
-        path=APP_PATH + "/export",
-        operation="application.export",
-        summary="Export an application as one file",
+    post(
+        APP_PATH + "/export",
+        "application.export",
+        "Export an application as one file",
+        export_application,
         body=ApplicationExport,
-        handler=export_application,
         reply=ApplicationExportResult,
         job=JobQueued,
         also={
@@ -64,5 +64,6 @@ ROUTES = (
             429: "The application is being exported already, or has too many jobs",
             507: "The disk is full; nothing was stored",
         },
+        access="read",
     ),
 )

@@ -42,7 +42,8 @@ from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.form_data import FormData
 from trunkline.http.calls.invalid_input import invalid
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP_PATH, Route
+from trunkline.http.calls.route import APP_PATH
+from trunkline.http.calls.verbs import post
 from trunkline.http.resources.platform.jobs import job_level, job_output, queued
 
 T = TypeVar("T", bound=NewApplicationOptions)
@@ -274,12 +275,11 @@ _ALSO = {
 }
 
 ROUTES = (
-    Route(
-        method="POST",
-        path="/applications/import",
-        operation="applications.import",
-        summary="Import a bundle as a new application",
-        handler=import_application,
+    post(
+        "/applications/import",
+        "applications.import",
+        "Import a bundle as a new application",
+        import_application,
         uses=(GetApplication,),
         new_id="application",
         streams_body=True,
@@ -290,16 +290,14 @@ ROUTES = (
         ok=201,
         job=JobQueued,
         problems=PartProblems,
-        access="write",
         area="organization",
         also=_ALSO,
     ),
-    Route(
-        method="POST",
-        path=APP_PATH + "/import",
-        operation="application.import",
-        summary="Import a bundle into an application",
-        handler=import_into_application,
+    post(
+        APP_PATH + "/import",
+        "application.import",
+        "Import a bundle into an application",
+        import_into_application,
         uses=(GetApplication,),
         streams_body=True,
         body_limit="bundle_bytes_max",
@@ -308,7 +306,6 @@ ROUTES = (
         reply=ApplicationView,
         job=JobQueued,
         problems=PartProblems,
-        access="write",
         also=_ALSO,
     ),
 )

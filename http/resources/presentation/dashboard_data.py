@@ -21,7 +21,8 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.public_answers import Answer
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP_PATH, Route
+from trunkline.http.calls.route import APP_PATH
+from trunkline.http.calls.verbs import post
 from trunkline.http.resources.presentation.dashboard_rights import refusals
 from trunkline.http.resources.presentation.dashboards import (
     DASHBOARD_PATH,
@@ -119,12 +120,11 @@ async def _public_answer(call: Call, held: Held, body: BlockQuery, positions: tu
 
 
 ROUTES = (
-    Route(
-        method="POST",
-        path=_PATH,
-        operation="dashboard.data",
-        summary="Read what the blocks of a dashboard show; without a token if it is public",
-        handler=read_data,
+    post(
+        _PATH,
+        "dashboard.data",
+        "Read what the blocks of a dashboard show; without a token if it is public",
+        read_data,
         query=DashboardPassword,
         body=BlockQuery,
         optional_body=True,
@@ -132,15 +132,16 @@ ROUTES = (
         area="organization",
         anonymous=True,
         also=_DATA_ERRORS,
+        access="read",
     ),
-    Route(
-        method="POST",
-        path=APP_PATH + _PATH,
-        operation="applicationDashboard.data",
-        summary="Read what the blocks of a dashboard show",
-        handler=read_data,
+    post(
+        APP_PATH + _PATH,
+        "applicationDashboard.data",
+        "Read what the blocks of a dashboard show",
+        read_data,
         body=BlockQuery,
         optional_body=True,
         reply=DashboardData,
+        access="read",
     ),
 )

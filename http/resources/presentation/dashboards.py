@@ -19,7 +19,6 @@ from trunkline.actors.core.values.terms import Success
 from trunkline.actors.core.values.timestamps import resolve_range
 from trunkline.actors.people.accounts.passwords import verify_password
 from trunkline.actors.people.organizations.roles import Level
-from trunkline.actors.platform.jobs.messages import JobQueued
 from trunkline.actors.presentation.dashboards.context import resolve_context
 from trunkline.actors.presentation.dashboards.holder import Holder
 from trunkline.actors.presentation.dashboards.messages import (
@@ -48,7 +47,8 @@ from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.errors import protocol_error
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.resource_routes import resource_routes
-from trunkline.http.calls.route import APP_PATH, LinkTemplates, Route
+from trunkline.http.calls.route import APP_PATH, LinkTemplates
+from trunkline.http.calls.verbs import delete, get, job, list_of, patch, post
 from trunkline.http.resources.platform.jobs import queue_job
 from trunkline.http.resources.presentation.dashboard_rights import check_writer, refusals
 from trunkline.limits.extras import how_to_install, lacks, library_missing
@@ -239,53 +239,48 @@ async def _check_password(call: Call, held: Held) -> None:
 
 ROUTES = (
     *resource_routes(APP_PATH + "/dashboards", DASHBOARDS),
-    Route(
-        method="GET",
-        path=DASHBOARDS_PATH,
-        operation="dashboards.get",
-        summary="List the dashboards that the user reaches",
-        message=ListOwnedDashboards,
-        query=OwnedDashboardPage,
-        reply=("list", OwnedDashboardView),
+    list_of(
+        DASHBOARDS_PATH,
+        "dashboards.get",
+        "List the dashboards that the user reaches",
+        ListOwnedDashboards,
+        OwnedDashboardView,
+        OwnedDashboardPage,
         links=LinkTemplates({"self": DASHBOARDS_PATH}, _OWN_LINKS),
         resource=USER_DASHBOARDS,
         area="organization",
     ),
-    Route(
-        method="POST",
-        path=DASHBOARDS_PATH,
-        operation="dashboards.post",
-        summary="Create a dashboard of the user or of an application",
-        handler=create_dashboard,
+    post(
+        DASHBOARDS_PATH,
+        "dashboards.post",
+        "Create a dashboard of the user or of an application",
+        create_dashboard,
         body=OwnedDashboardPost,
         prepare=USER_DASHBOARDS.prepare,
         reply=OwnedDashboardView,
         ok=201,
         links=LinkTemplates(_OWN_LINKS),
         resource=USER_DASHBOARDS,
-        access="write",
         area="organization",
     ),
-    Route(
-        method="GET",
-        path=DASHBOARD_PATH,
-        operation="dashboard.get",
-        summary="Get a dashboard; without a token if it is public",
-        handler=get_dashboard,
+    get(
+        DASHBOARD_PATH,
+        "dashboard.get",
+        "Get a dashboard; without a token if it is public",
+        get_dashboard,
+        OwnedDashboardView,
         query=DashboardPassword,
-        reply=OwnedDashboardView,
         links=LinkTemplates(_OWN_LINKS),
         resource=USER_DASHBOARDS,
         area="organization",
         anonymous=True,
         also=PASSWORD_ERRORS,
     ),
-    Route(
-        method="POST",
-        path=DASHBOARD_PATH + "/validateContext",
-        operation="dashboard.validateContext",
-        summary="Check values for the parameters of a dashboard",
-        handler=validate_context,
+    post(
+        DASHBOARD_PATH + "/validateContext",
+        "dashboard.validateContext",
+        "Check values for the parameters of a dashboard",
+        validate_context,
         query=ContextQuery,
         body=ContextValues,
         reply=ContextView,
@@ -293,55 +288,46 @@ ROUTES = (
         area="organization",
         anonymous=True,
         also=PASSWORD_ERRORS,
+        access="read",
     ),
-    Route(
-        method="POST",
-        path=DASHBOARD_PATH,
-        operation="dashboard.sendReport",
-        summary="Send a report of a dashboard by mail",
-        handler=send_report,
+    job(
+        DASHBOARD_PATH,
+        "dashboard.sendReport",
+        "Send a report of a dashboard by mail",
+        send_report,
         body=SendReport,
-        reply=JobQueued,
-        ok=202,
         access="write",
         area="organization",
         also=_REPORT_ERRORS,
     ),
-    Route(
-        method="POST",
-        path=APP_PATH + DASHBOARD_PATH,
-        operation="applicationDashboard.sendReport",
-        summary="Send a report of a dashboard by mail",
-        handler=send_report,
+    job(
+        APP_PATH + DASHBOARD_PATH,
+        "applicationDashboard.sendReport",
+        "Send a report of a dashboard by mail",
+        send_report,
         body=SendReport,
-        reply=JobQueued,
-        ok=202,
         access="write",
         also=_REPORT_ERRORS,
     ),
-    Route(
-        method="PATCH",
-        path=DASHBOARD_PATH,
-        operation="dashboard.patch",
-        summary="Change a dashboard",
-        handler=patch_dashboard,
+    patch(
+        DASHBOARD_PATH,
+        "dashboard.patch",
+        "Change a dashboard",
+        patch_dashboard,
         body=DashboardPatch,
         prepare=USER_DASHBOARDS.prepare,
         reply=OwnedDashboardView,
         links=LinkTemplates(_OWN_LINKS),
         resource=USER_DASHBOARDS,
-        access="write",
         area="organization",
     ),
-    Route(
-        method="DELETE",
-        path=DASHBOARD_PATH,
-        operation="dashboard.delete",
-        summary="Delete a dashboard",
-        handler=delete_dashboard,
+    delete(
+        DASHBOARD_PATH,
+        "dashboard.delete",
+        "Delete a dashboard",
+        delete_dashboard,
         reply=Success,
         resource=USER_DASHBOARDS,
-        access="write",
         area="organization",
     ),
 )

@@ -43,6 +43,7 @@ from trunkline.http.calls.errors import JSON
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.resource_routes import resource_routes
 from trunkline.http.calls.route import APP_PATH, EXPERIENCE_ACTOR, FLOW_ACTOR, Route
+from trunkline.http.calls.verbs import delete, get, patch
 from trunkline.http.resources.workflows.triggered_flows import remove_with_flows
 
 EXPERIENCE = APP_PATH + "/experience"
@@ -120,50 +121,44 @@ async def delete_experience(call: Call) -> Response:
 
 
 def _linked_route(path: str, resource: Resource, noun: str, *, cli: bool = False) -> Route:
-    return Route(
-        method="GET",
-        path=EXPERIENCE + path + "/linkedResources",
-        operation=f"{resource.name}.linkedResources",
-        summary=f"List what is linked with {noun}",
-        message=GetExperienceLinks,
+    return get(
+        EXPERIENCE + path + "/linkedResources",
+        f"{resource.name}.linkedResources",
+        f"List what is linked with {noun}",
+        GetExperienceLinks,
+        ExperienceLinks,
         resource=resource,
         query=ExperienceLinksChoice,
-        reply=ExperienceLinks,
         cli=cli,
     )
 
 
 ROUTES = (
-    Route(
-        method="PATCH",
-        path=EXPERIENCE + "/bootstrap",
-        operation="experience.bootstrap",
-        summary="Create a first experience",
+    patch(
+        EXPERIENCE + "/bootstrap",
+        "experience.bootstrap",
+        "Create a first experience",
+        bootstrap,
         to=EXPERIENCE_ACTOR,
-        handler=bootstrap,
         body=BootstrapBody,
         reply=BootstrapResult,
-        access="write",
         cli=True,
     ),
-    Route(
-        method="DELETE",
-        path=EXPERIENCE,
-        operation="experience.delete",
-        summary="Delete an experience",
+    delete(
+        EXPERIENCE,
+        "experience.delete",
+        "Delete an experience",
+        delete_experience,
         to=EXPERIENCE_ACTOR,
-        handler=delete_experience,
         query=RemovalChoice,
-        access="write",
     ),
-    Route(
-        method="GET",
-        path=EXPERIENCE + "/endpoints/stats",
-        operation="experienceEndpoints.stats",
-        summary="Count the requests to endpoints",
-        message=GetEndpointStats,
+    get(
+        EXPERIENCE + "/endpoints/stats",
+        "experienceEndpoints.stats",
+        "Count the requests to endpoints",
+        GetEndpointStats,
+        dict[str, list[StatPoint]],
         query=StatsChoice,
-        reply=dict[str, list[StatPoint]],
     ),
     _linked_route("/endpoints/{experienceEndpointId}", ENDPOINTS, "an experience endpoint"),
     _linked_route("/views/{experienceViewId}", VIEWS, "an experience view", cli=True),

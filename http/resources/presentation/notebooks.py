@@ -21,7 +21,6 @@ from trunkline.actors.platform.applications.notebook_minutes import (
     MinuteRange,
     NotebookMinuteCounts,
 )
-from trunkline.actors.platform.jobs.messages import JobQueued
 from trunkline.actors.platform.jobs.queue import JobQueue
 from trunkline.actors.platform.jobs.results import Results
 from trunkline.actors.presentation.notebooks.export import data_of
@@ -46,6 +45,7 @@ from trunkline.http.calls.form_data import FormData
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.resource_routes import resource_routes
 from trunkline.http.calls.route import APP_PATH, ActorAddress, LinkTemplates, Route
+from trunkline.http.calls.verbs import get, job, post
 from trunkline.http.resources.platform.jobs import queue_job
 from trunkline.http.resources.workflows.triggered_flows import remove_with_flows
 
@@ -186,73 +186,62 @@ def _executions(path: str, resource: Resource, execution: Any, log: Any, scope: 
     """The operations on executions. `scope` is the operation whose scope cancels one."""
     noun = resource.kind.noun
     return (
-        Route(
-            method="POST",
-            path=path + "/execute",
-            operation=f"{resource.name}.execute",
-            summary=f"Execute a {noun}; this server does not",
+        post(
+            path + "/execute",
+            f"{resource.name}.execute",
+            f"Execute a {noun}; this server does not",
+            execute,
             body=execution,
-            handler=execute,
             reply=ExecutionStarted,
-            access="write",
             also={501: "This server executes nothing"},
         ),
-        Route(
-            method="POST",
-            path=path + "/cancelExecution",
-            operation=f"{resource.name}.cancelExecution",
+        post(
+            path + "/cancelExecution",
+            f"{resource.name}.cancelExecution",
+            f"Cancel an execution of a {noun}; there is none",
+            cancel_execution,
             scope=scope,
-            summary=f"Cancel an execution of a {noun}; there is none",
             query=ExecutionChoice,
-            handler=cancel_execution,
-            access="write",
         ),
-        Route(
-            method="GET",
-            path=path + "/logs",
-            operation=f"{resource.name}.logs",
-            summary=f"List the newest executions of a {noun}",
+        get(
+            path + "/logs",
+            f"{resource.name}.logs",
+            f"List the newest executions of a {noun}",
+            list_executions,
+            Annotated[list[log], Meta(max_length=1000)],
             query=ExecutionRange,
-            handler=list_executions,
-            reply=Annotated[list[log], Meta(max_length=1000)],
         ),
     )
 
 
 ROUTES = (
     *resource_routes(_NOTEBOOKS, NOTEBOOKS, to=_NOTEBOOKS_ACTOR),
-    Route(
-        method="POST",
-        path=_NOTEBOOK + "/upload",
-        operation="notebook.upload",
-        summary="Upload the file of a notebook",
-        handler=upload,
+    post(
+        _NOTEBOOK + "/upload",
+        "notebook.upload",
+        "Upload the file of a notebook",
+        upload,
         streams_body=True,
         form=NotebookForm,
         reply=NOTEBOOKS.view,
         links=LinkTemplates({"self": _NOTEBOOK, "application": APP_PATH}),
-        access="write",
     ),
     *_executions(_NOTEBOOK, NOTEBOOKS, NotebookExecution, NotebookExecutionLog, "notebook.execute"),
-    Route(
-        method="GET",
-        path=_NOTEBOOK + "/notebookMinuteCounts",
-        operation="notebook.notebookMinuteCounts",
-        summary="Count minutes of a notebook per day",
+    get(
+        _NOTEBOOK + "/notebookMinuteCounts",
+        "notebook.notebookMinuteCounts",
+        "Count minutes of a notebook per day",
+        count_minutes,
+        NotebookMinuteCounts,
         query=MinuteRange,
-        handler=count_minutes,
         uses=(CountNotebookMinutes,),
-        reply=NotebookMinuteCounts,
     ),
-    Route(
-        method="POST",
-        path=_NOTEBOOK + "/requestInputDataExport",
-        operation="notebook.requestInputDataExport",
-        summary="Export the inputs of a notebook as a zip archive",
+    job(
+        _NOTEBOOK + "/requestInputDataExport",
+        "notebook.requestInputDataExport",
+        "Export the inputs of a notebook as a zip archive",
+        export_inputs,
         body=InputDataExport,
-        handler=export_inputs,
-        reply=JobQueued,
-        ok=202,
         also={
             429: "The notebook was exported less than 15 minutes ago, or the application has too many jobs",
             507: "The disk is full; nothing was stored",

@@ -20,7 +20,8 @@ from trunkline.actors.presentation.overview.messages import (
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
-from trunkline.http.calls.route import APP_PATH, DEVICE_PATH, Route
+from trunkline.http.calls.route import APP_PATH, DEVICE_PATH
+from trunkline.http.calls.verbs import get
 
 
 async def get_overview(call: Call) -> Response:
@@ -47,41 +48,37 @@ async def get_device_actor(call: Call) -> Response:
 
 
 ROUTES = (
-    Route(
-        method="GET",
-        path=APP_PATH + "/overview",
-        operation="application.overview",
-        summary="Show whether the devices report, what was refused, and what happened last",
-        message=GetOverview,
+    get(
+        APP_PATH + "/overview",
+        "application.overview",
+        "Show whether the devices report, what was refused, and what happened last",
+        GetOverview,
+        Overview,
         query=OverviewChoice,
         handler=get_overview,
-        reply=Overview,
     ),
-    Route(
-        method="GET",
-        path=APP_PATH + "/silentDevices",
-        operation="application.silentDevices",
-        summary="List the devices that are silent, or were never seen",
-        message=ListSilentDevices,
+    get(
+        APP_PATH + "/silentDevices",
+        "application.silentDevices",
+        "List the devices that are silent, or were never seen",
+        ListSilentDevices,
+        SilentDevices,
         query=SilentPage,
         handler=list_silent_devices,
-        reply=SilentDevices,
     ),
-    Route(
-        method="GET",
-        path=APP_PATH + "/actors",
-        operation="application.actors",
-        summary="List the actors of the application that are in memory, the busiest first",
+    get(
+        APP_PATH + "/actors",
+        "application.actors",
+        "List the actors of the application that are in memory, the busiest first",
+        get_actors,
+        ActorList,
         query=ActorPage,
-        handler=get_actors,
-        reply=ActorList,
     ),
-    Route(
-        method="GET",
-        path=DEVICE_PATH + "/actor",
-        operation="device.actor",
-        summary="Show the actor of a device, and what is left of its throttles",
-        handler=get_device_actor,
-        reply=DeviceActorView,
+    get(
+        DEVICE_PATH + "/actor",
+        "device.actor",
+        "Show the actor of a device, and what is left of its throttles",
+        get_device_actor,
+        DeviceActorView,
     ),
 )

@@ -30,6 +30,7 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import FLOW_PATH, Route
+from trunkline.http.calls.verbs import get, post, stream
 from trunkline.http.streams.sse import run_stream
 
 RUNS = FLOW_PATH + "/runs"
@@ -83,53 +84,40 @@ async def _replay(call: Call, chosen: Chosen, *, skips: bool) -> ReplayedRuns:
 
 
 ROUTES: tuple[Route, ...] = (
-    Route(
-        method="GET",
-        path=RUNS,
-        operation="flowRuns.get",
-        summary="List the runs of a workflow, the newest first",
+    get(
+        RUNS,
+        "flowRuns.get",
+        "List the runs of a workflow, the newest first",
+        list_runs,
+        RunList,
         uses=(ListRuns,),
-        handler=list_runs,
         query=RunPage,
-        reply=RunList,
     ),
-    Route(
-        method="POST",
-        path=RUNS + "/replay",
-        operation="flowRuns.replay",
-        summary="Repeat the failed runs of a workflow",
+    post(
+        RUNS + "/replay",
+        "flowRuns.replay",
+        "Repeat the failed runs of a workflow",
+        replay_runs,
         uses=(ChooseRuns,),
-        handler=replay_runs,
         body=ReplaysPost,
         reply=ReplayedRuns,
-        access="write",
     ),
-    Route(
-        method="GET",
-        path=RUN,
-        operation="flowRun.get",
-        summary="Get a run of a workflow with its path",
-        message=GetRun,
-        reply=RunView,
-    ),
-    Route(
-        method="POST",
-        path=RUN + "/replay",
-        operation="flowRun.replay",
-        summary="Repeat a run of a workflow",
+    get(RUN, "flowRun.get", "Get a run of a workflow with its path", GetRun, RunView),
+    post(
+        RUN + "/replay",
+        "flowRun.replay",
+        "Repeat a run of a workflow",
+        replay_run,
         uses=(ChooseRun,),
-        handler=replay_run,
         body=ReplayPost,
         reply=Replayed,
-        access="write",
     ),
-    Route(
-        method="GET",
-        path=FLOW_PATH + "/runStream",
-        operation="flow.runStream",
-        summary="Stream the runs of a workflow that end",
+    stream(
+        FLOW_PATH + "/runStream",
+        "flow.runStream",
+        "Stream the runs of a workflow that end",
+        run_stream,
+        ("flowRun", RunView),
         query=KeepAlive,
-        handler=run_stream,
-        event=("flowRun", RunView),
     ),
 )

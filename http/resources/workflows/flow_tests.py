@@ -8,6 +8,7 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import FLOW_PATH, Route
+from trunkline.http.calls.verbs import post
 
 
 async def test_flow(call: Call) -> Response:
@@ -25,15 +26,13 @@ async def test_flow(call: Call) -> Response:
 
 
 ROUTES: tuple[Route, ...] = (
-    Route(
-        method="POST",
-        path=FLOW_PATH + "/test",
-        operation="flow.test",
-        summary="Run a version of a workflow with a given payload, without any effect",
-        message=TestFlow,
+    post(
+        FLOW_PATH + "/test",
+        "flow.test",
+        "Run a version of a workflow with a given payload, without any effect",
+        TestFlow,
         handler=test_flow,
         body=DraftTest,
         reply=TestResult,
-        access="write",
     ),
 )
