@@ -1,9 +1,9 @@
 """Bearer tokens: signing, verifying and caching them, and the scopes that they may have.
 
-A token is a JWT signed with the data directory's secret (HS256). Verifying one and reading its records costs about
-20 us, so the result is cached by the text of the token until one of those records changes in a way that may end access
-(`core/runtime/revocations.py`). A revoked key therefore ends access with the next request, a valid token costs a
-dictionary look-up, and a change does not affect other tokens.
+A token is claims that are signed with the secret of the data directory (`core/values/signed_claims.py`). Verifying one
+and reading its records costs about 20 us, so the result is cached by the text of the token until one of those records
+changes in a way that may end access (`core/runtime/revocations.py`). A revoked key therefore ends access with the next
+request, a valid token costs a dictionary look-up, and a change does not affect other tokens.
 """
 
 from __future__ import annotations
@@ -11,17 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import jwt
-
 from trunkline.actors.access import authority
 from trunkline.actors.access.authority import Principal
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.errors import Forbidden, Invalid, Unauthorized
+from trunkline.actors.core.values.signed_claims import NotSigned, SignedClaims
 from trunkline.actors.people.accounts.reach import filters_by_tags
 from trunkline.actors.people.accounts.scopes import USER_AREAS
 from trunkline.http.calls.route import Route
 
-ALGORITHM = "HS256"
 TOKEN_CHARS_MAX = 8192
 SCOPES_CHARS_MAX = TOKEN_CHARS_MAX * 3 // 4 - 1024
 """A token is sent in a header of each call. It holds its scopes in base64, and 1 KiB of other data."""
@@ -63,7 +61,7 @@ class Tokens:
 
     def __init__(self, system: System, secret: bytes, routes: Iterable[Route]) -> None:
         self._system = system
-        self._secret = secret
+        self._signed = SignedClaims(secret)
         self._cache: dict[bytes, Principal] = {}
         self._routes_by_scope: dict[str, list[Route]] = {}
         for route in routes:
@@ -85,7 +83,7 @@ class Tokens:
         payload = {**claims, "scope": sorted(scopes), "iat": now_ms / 1000}
         if ttl_s is not None:
             payload["exp"] = now_ms / 1000 + ttl_s
-        return jwt.encode(payload, self._secret, algorithm=ALGORITHM)
+        return self._signed.sign(payload)
 
     def checked_scopes(self, wanted: list[str], *, kind: str, field: str) -> frozenset[str]:
         """Return `wanted` as the scopes of a token of this kind (user, device, application).
@@ -164,14 +162,8 @@ class Tokens:
             raise Unauthorized("The token is not one of this server.")
         self.verified += 1
         try:
-            # Times are checked against the system's clock, not against the clock of the library.
-            claims = jwt.decode(
-                token,
-                self._secret,
-                algorithms=[ALGORITHM],
-                options={"verify_exp": False, "verify_iat": False, "require": ["sub", "iat", "scope", "typ"]},
-            )
-        except jwt.InvalidTokenError:
+            claims = self._signed.read(token, "sub", "iat", "scope", "typ")
+        except NotSigned:
             raise Unauthorized("The token is not one of this server; log in to get one.") from None
         with self._system.store.snapshot() as snapshot:
             return authority.resolve(snapshot, claims, frozenset(claims["scope"]))

@@ -18,6 +18,7 @@ from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.presentation.experience.replies import Cookie, redirect_status
 from trunkline.actors.presentation.experience.terms import HEADER_NAME
 from trunkline.http.calls.request import Headers
+from trunkline.http.wire.cors import ANY_ORIGIN, METHODS, AllowedOrigins, preflight_headers
 from trunkline.http.wire.exchange import BODILESS
 
 _FRAMING: Final = frozenset(
@@ -74,8 +75,7 @@ NO_REPLY: Final = (
 )
 """The sentence of a 500."""
 
-_ALLOWED_METHODS: Final = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
-_PREFLIGHT_AGE_S: Final = 7200
+_ALL_HEADERS: Final = b"*"
 _NO_AGE: Final = "Thu, 01 Jan 1970 00:00:00 GMT"
 
 
@@ -187,27 +187,17 @@ def cross_origin(around: Surroundings) -> Iterator[tuple[str, str]]:
     A version that names origins also lets their pages send cookies; one that names none lets pages of all origins call,
     without cookies.
     """
-    settings, origin = around.settings, around.origin
-    if not settings.get("endpointDefaultCors"):
+    if not around.settings.get("endpointDefaultCors"):
         return
-    allowed = settings.get("allowedCorsOrigins")
-    if not allowed:
-        yield "access-control-allow-origin", "*"
-    else:
-        yield "vary", "Origin"
-        if origin not in allowed or origin is None:
-            return
-        yield "access-control-allow-origin", origin
-        yield "access-control-allow-credentials", "true"
-    yield "access-control-expose-headers", "*"
+    named = around.settings.get("allowedCorsOrigins")
+    allowed = AllowedOrigins(named or [ANY_ORIGIN], _ALL_HEADERS, credentials=bool(named))
+    origin = None if around.origin is None else around.origin.encode("latin1")
+    for name, value in allowed.headers_for(origin):
+        yield name.decode(), value.decode("latin1")
 
 
 def preflight(around: Surroundings) -> Answer:
     """The answer to an `OPTIONS` request that no endpoint serves."""
-    headers = [
-        ("access-control-allow-methods", _ALLOWED_METHODS),
-        ("access-control-max-age", str(_PREFLIGHT_AGE_S)),
-    ]
-    if around.requested_headers:
-        headers.append(("access-control-allow-headers", around.requested_headers))
-    return answer_of(around, 204, headers)
+    requested = around.requested_headers
+    headers = preflight_headers(METHODS + b", OPTIONS", requested.encode("latin1") if requested else None)
+    return answer_of(around, 204, [(name.decode(), value.decode("latin1")) for name, value in headers])

@@ -1,11 +1,13 @@
-"""Downloads of contents by a signed link, whole or in ranges.
+"""Downloads: of contents by a signed link, whole or in ranges, and of the results of jobs.
 
-Owns how many there are at a time, and reading in pieces. Does not own links (`signatures.py`), nor how a range is asked
-for (`http/resources/data/contents.py`).
+Owns how many downloads of contents there are at a time, and reading in pieces. Does not own links (`signatures.py`,
+`platform/jobs/results.py`), nor how a range is asked for (`http/resources/data/contents.py`).
 """
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 from trunkline.actors.core.contents.contents import CHANGED, Contents
@@ -52,19 +54,22 @@ class Downloads:
         if content is None:
             slot.free()
             raise Gone(CHANGED)
-        return Download(self, link.application, content, slot)
+        contents, application = self.contents, link.application
+        return Download(content, slot, lambda read: contents.in_thread(read, application))
 
 
 class Download:
     """A download: `next` returns a piece, or None at the end; `close` releases the content.
 
-    A whole one is compared with its hash before its last piece is returned.
+    A whole one is compared with its hash before its last piece is returned: a client that got the announced number of
+    bytes has the correct file.
     """
 
-    def __init__(self, downloads: Downloads, application: bytes, content: Content, slot: Slot) -> None:
-        self._downloads = downloads
-        self._application = application
+    def __init__(
+        self, content: Content, slot: Slot, in_thread: Callable[[Callable[[], bytes]], Awaitable[bytes]]
+    ) -> None:
         self._slot = slot
+        self._in_thread = in_thread
         self._content: Content | None = content
         self._left_bytes = content.size_bytes
 
@@ -79,7 +84,7 @@ class Download:
         content, size = self._content, min(PIECE_BYTES, self._left_bytes)
         if content is None or not size:
             return None
-        piece = await self._downloads.contents.in_thread(lambda: content.read(size), self._application)
+        piece = await self._in_thread(lambda: content.read(size))
         self._left_bytes -= len(piece)
         return piece
 
@@ -89,3 +94,8 @@ class Download:
             self._content.close()
             self._content = None
             self._slot.free()
+
+
+def repr_digest(sha256: str) -> bytes:
+    """The hash of a file in the format of a `Repr-Digest` field (RFC 9530)."""
+    return b"sha-256=:%s:" % base64.b64encode(bytes.fromhex(sha256))

@@ -11,7 +11,6 @@ so it is shown only to callers who may queue such a job.
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
@@ -19,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 import structlog
 import trio
 
-from trunkline.actors.core.contents.downloads import PIECE_BYTES
-from trunkline.actors.core.contents.slots import Slot, Slots
+from trunkline.actors.core.contents.downloads import PIECE_BYTES, Download
+from trunkline.actors.core.contents.slots import Slots
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.owners import payer_in
@@ -39,7 +38,7 @@ from trunkline.actors.platform.jobs.messages import ENDED
 from trunkline.store.blobs import Blobs
 from trunkline.store.errors import StoreError
 from trunkline.store.keys import ID_BYTES
-from trunkline.store.object_store import Content, Draft, Stored
+from trunkline.store.object_store import Draft, Stored
 
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.system import System
@@ -148,8 +147,8 @@ class Results:
         """The number of open downloads."""
         return self._slots.taken
 
-    def open(self, token: str, address: str) -> Download:
-        """Open the result for the token of a link, for a client with this network address.
+    def open(self, token: str, address: str) -> tuple[Doc, Download]:
+        """Open the result for the token of a link, for a client with this network address; its description comes first.
 
         Raises Forbidden for a link that this server did not sign, NotFound for one that has expired or whose result
         was removed, Overloaded at the limit of open downloads.
@@ -178,7 +177,7 @@ class Results:
         except BaseException:
             content.close()
             raise
-        return Download(slot, file, content)
+        return file, Download(content, slot, lambda read: in_thread(RESULTS, read))
 
     def _links(self) -> SignedClaims:
         if self._signed is None:
@@ -203,46 +202,6 @@ class Results:
             return len(doomed)
 
         return await self._system.read(remove)
-
-
-class Download:
-    """A download: `next` returns a piece, or None at the end; `close` releases the file.
-
-    The last piece is returned only if the hash of all pieces is that of the written file. So a client that got the
-    announced number of bytes has the correct file.
-    """
-
-    def __init__(self, slot: Slot, file: Doc, content: Content) -> None:
-        self.file_name: str = file["name"]
-        self.content_type: str = file["contentType"]
-        self.size_bytes: int = file["size"]
-        self.sha256: str = file["sha256"]
-        self._slot = slot
-        self._content: Content | None = content
-        self._left = self.size_bytes
-
-    @property
-    def digest(self) -> str:
-        """The hash in the format of a `Repr-Digest` field (RFC 9530)."""
-        return f"sha-256=:{base64.b64encode(bytes.fromhex(self.sha256)).decode()}:"
-
-    async def next(self) -> bytes | None:
-        """Read the next piece in a worker thread."""
-        if self._content is None or not self._left:
-            return None
-        return await in_thread(RESULTS, self._piece, self._content)
-
-    def _piece(self, content: Content) -> bytes:
-        piece = content.read(min(PIECE_BYTES, self._left))
-        self._left -= len(piece)
-        return piece
-
-    def close(self) -> None:
-        """Release the file. Idempotent."""
-        if self._content is not None:
-            self._content.close()
-            self._content = None
-            self._slot.free()
 
 
 def name_of(application: bytes, id: bytes) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from typing import Annotated, Final, NamedTuple
 from urllib.parse import quote
@@ -18,6 +17,7 @@ from trunkline.actors.core.runtime import work
 from trunkline.actors.core.values.structs import Query
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import SUCCESS
+from trunkline.http.calls.download_headers import download_headers
 from trunkline.http.calls.entity_tag import tag_matches
 from trunkline.http.calls.errors import JSON, protocol_error
 from trunkline.http.calls.form_data import FormData
@@ -145,17 +145,11 @@ def _headers(link: Link, etag: str, caching: str) -> Headers:
     shown = "inline" if _INLINE.fullmatch(type.lower()) else "attachment"
     plain = re.sub(r"[^ !#-\[\]-~]", "_", link.name)
     disposition = f"{shown}; filename=\"{plain}\"; filename*=UTF-8''{quote(link.name, safe='')}"
-    digest = base64.b64encode(bytes.fromhex(link.stored.sha256)).decode()
     return [
-        (b"content-type", type.encode()),
-        (b"content-disposition", disposition.encode()),
+        *download_headers(type, disposition, link.stored.sha256, caching),
         (b"accept-ranges", b"bytes"),
         (b"etag", etag.encode()),
-        (b"repr-digest", f"sha-256=:{digest}:".encode()),
-        (b"cache-control", caching.encode()),
         (b"content-security-policy", b"sandbox; default-src 'none'"),
-        (b"x-content-type-options", b"nosniff"),
-        (b"referrer-policy", b"no-referrer"),
         (b"cross-origin-resource-policy", b"cross-origin"),
     ]
 

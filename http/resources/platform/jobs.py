@@ -37,6 +37,7 @@ from trunkline.actors.platform.jobs.results import Results
 from trunkline.actors.presentation.dashboards.report_job import USER_REPORT
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
+from trunkline.http.calls.download_headers import download_headers
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import APP_PATH
 from trunkline.http.calls.verbs import get, list_of
@@ -193,17 +194,10 @@ async def download(call: Call) -> Response:
 
     The last bytes are sent only if the hash of the whole file is correct, so a complete download is correct.
     """
-    found = call.service.system.component(Results).open(call.query.token, call.request.address)
-    headers = [
-        (b"content-type", found.content_type.encode()),
-        (b"content-length", b"%d" % found.size_bytes),
-        (b"content-disposition", f'attachment; filename="{found.file_name}"'.encode()),
-        (b"repr-digest", found.digest.encode()),
-        (b"cache-control", b"private, no-store"),
-        (b"x-content-type-options", b"nosniff"),
-        (b"referrer-policy", b"no-referrer"),
-    ]
-    return Response(200, headers, stream=found)
+    file, found = call.service.system.component(Results).open(call.query.token, call.request.address)
+    disposition = f'attachment; filename="{file["name"]}"'
+    headers = download_headers(file["contentType"], disposition, file["sha256"], "private, no-store")
+    return Response(200, [*headers, (b"content-length", b"%d" % file["size"])], stream=found)
 
 
 ROUTES = (

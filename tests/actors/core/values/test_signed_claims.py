@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+from tests.rules.import_graph import ROOMS
 from trunkline.actors.core.values.signed_claims import NotSigned, SignedClaims, key_for
 
 SECRET = b"s" * 32
@@ -41,3 +45,14 @@ def test_what_is_no_token_is_refused(token: str) -> None:
 def test_a_token_without_a_required_claim_is_refused() -> None:
     with pytest.raises(NotSigned):
         LINKS.read(LINKS.sign({"sub": "ab"}), "sub", "exp")
+
+
+def test_only_one_module_knows_the_form_of_our_tokens(checkout: Path) -> None:
+    """Nodes of workflows sign and read the JSON web tokens of others."""
+    users = {
+        file.relative_to(checkout).as_posix()
+        for room in ROOMS
+        for file in (checkout / room).rglob("*.py")
+        if re.search(r"^\s*(import jwt|from jwt)\b", file.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert users == {"actors/core/values/signed_claims.py", "actors/engine/nodes/jwt_nodes.py"}
