@@ -77,6 +77,7 @@ def resource_routes(
             message=ListRecords,
             query=resource.page,
             reply=("list", resource.view),
+            beside=resource.beside,
             links=LinkTemplates({"self": path, **parents}, own),
             **common,
         ),

@@ -131,6 +131,9 @@ class Route:
     form: type[msgspec.Struct] | None = None
     """The fields of such a body, if it is a form (`form_data.py`). The type of a file is bytes."""
     reply: Any = Success
+    """The type of the response; for a list `("list", <type of an item>)`."""
+    beside: Mapping[str, Any] = field(default_factory=dict)
+    """For lists: the fields of the answer that not every list has, with their types. Ids of the path follow from it."""
     answer_is_reply: bool = False
     """The response is the actor's answer; otherwise it is that of `then`, or else only success."""
     ok: int = 200

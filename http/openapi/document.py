@@ -429,13 +429,15 @@ def _success(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
         return {"description": "The file", "content": {"*/*": {"schema": binary}}}
     schema = by_type[repr(_item(route))]
     if isinstance(route.reply, tuple):
-        schema = _envelope(schema)
+        schema = _envelope(route, schema)
     return {"description": "Done", "content": {"application/json": {"schema": schema}}}
 
 
-def _envelope(item: dict[str, Any]) -> dict[str, Any]:
-    whole = {"type": "integer", "minimum": 0}
-    text = {"type": "string"}
+def _envelope(route: Route, item: dict[str, Any]) -> dict[str, Any]:
+    """The answer of a list: its page, what was asked for, and what the path and the row say beside that."""
+    whole, text = {"type": "integer", "minimum": 0}, {"type": "string"}
+    asked = {each.encode_name for each in msgspec.structs.fields(route.query)}
+    ids = sorted(f"{name}Id" for name in route.id_names if name != "user")
     return {
         "type": "object",
         "required": ["items", "count", "totalCount", "_type"],
@@ -443,31 +445,12 @@ def _envelope(item: dict[str, Any]) -> dict[str, Any]:
             "items": {"type": "array", "items": item},
             "count": whole,
             "totalCount": whole,
-            "page": whole,
-            "perPage": whole,
-            "sortField": text,
-            "sortDirection": {"enum": ["asc", "desc"]},
-            "filterField": text,
-            "filter": text,
-            "query": {"type": "object"},
-            "state": text,
-            "deviceClass": text,
-            "tagFilter": {"type": "array", "items": {"type": "object"}},
-            "keywords": {"type": "array", "items": text},
-            "categoryId": text,
-            "parentId": {"type": ["string", "null"]},
-            "applicationId": text,
-            "deviceId": text,
-            "ownerId": text,
-            "ownerType": text,
-            "experienceGroupId": text,
-            "viewType": text,
-            "notFoundRequestCount": whole,
-            "flowClass": text,
-            "flowId": text,
-            "orgId": text,
-            "parentExists": {"type": "boolean"},
-            "version": text,
+            **{name: whole for name in ("page", "perPage") if name in asked},
+            **{name: text for name in ("sortField", "filterField", "filter") if name in asked},
+            **({"sortDirection": {"enum": ["asc", "desc"]}} if "sortDirection" in asked else {}),
+            **({"query": {"type": "object"}} if "query" in asked else {}),
+            **{name: msgspec.json.schema(type) for name, type in route.beside.items()},
+            **dict.fromkeys(ids, text),
             "_type": text,
             "_links": {"type": "object"},
         },

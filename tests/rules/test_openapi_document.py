@@ -70,3 +70,30 @@ def test_every_operation_has_a_group_that_is_described(api: dict[str, Any]) -> N
     used = {tag for item in api["paths"].values() for operation in item.values() for tag in operation["tags"]}
     assert used == described.keys()
     assert next(iter(described)) == "Log in"
+
+
+def test_a_list_shows_the_fields_that_it_has_and_no_others(api: dict[str, Any]) -> None:
+    """Its page and what was asked for, the ids of its path, and what its row or its resource says beside that."""
+    found: dict[str, set[str]] = {}
+    for route in TABLE.routes:
+        if isinstance(route.reply, tuple):
+            operation = api["paths"][route.path]["get"]
+            schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+            assert schema["additionalProperties"] is False
+            common = {
+                "items",
+                "count",
+                "totalCount",
+                "page",
+                "perPage",
+                "sortField",
+                "sortDirection",
+                "filter",
+            }
+            found[route.operation] = set(schema["properties"]) - common - {"filterField", "_type", "_links"}
+    assert found["experienceEndpoints.get"] == {"applicationId", "experienceGroupId", "notFoundRequestCount"}
+    assert found["devices.get"] == {"applicationId", "query", "deviceClass", "tagFilter", "parentId"}
+    assert found["flowVersions.get"] == {"applicationId", "flowId", "query"}
+    assert found["userApiTokens.get"] == {"ownerId", "ownerType"}
+    assert found["dataTables.get"] == {"applicationId"}
+    assert found["orgs.get"] == set()

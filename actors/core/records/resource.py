@@ -83,11 +83,11 @@ class Resource:
     hash a password).
 
     What reads show: `derive` returns fields that are computed from the record, `join` those that come from elsewhere
-    (other records, a connection), of the record with an id. `around` returns the fields of a list beside its page.
-    Which records: `narrow` returns further conditions of a list. `derived` are fields that an advanced query may name
-    and that are not stored, each with the function that computes it. `sort` returns the value by which a list is
-    sorted where that is not stored, and None otherwise. These hooks get the `context` of the read, which also finds
-    the records.
+    (other records, a connection), of the record with an id. `around` returns the fields of a list beside its page;
+    their types are in `beside`. Which records: `narrow` returns further conditions of a list. `derived` are fields that
+    an advanced query may name and that are not stored, each with the function that computes it. `sort` returns the
+    value by which a list is sorted where that is not stored, and None otherwise. These hooks get the `context` of the
+    read, which also finds the records.
     """
 
     name: str
@@ -113,6 +113,7 @@ class Resource:
     context: type[ReadContext] = ReadContext
     join: Callable[[Any, bytes, Doc, Any], Doc] | None = None
     around: Callable[[Any, Any], Doc] | None = None
+    beside: Mapping[str, Any] = field(default_factory=dict)
     narrow: Callable[[Any, Any], list[Match]] | None = None
     derived: Mapping[str, Callable[[Any, Mapping[str, Any]], Any]] = field(default_factory=dict)
     sort: Callable[[Any, Any], Callable[[Found], Any] | None] | None = None

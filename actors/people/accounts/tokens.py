@@ -113,6 +113,7 @@ APPLICATION_TOKENS: Final = Resource(
     check=_check,
     derive=_owner_and_creator,
     around=lambda context, _query: _owner_fields(context.ids),
+    beside={"ownerId": str, "ownerType": str},
 )
 
 USER_TOKENS: Final = replace(APPLICATION_TOKENS, name="userApiToken", parent="user")

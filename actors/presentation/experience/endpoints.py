@@ -177,4 +177,5 @@ ENDPOINTS: Final = Resource(
     narrow=_narrow,
     sort=_sort,
     around=_around,
+    beside={"experienceGroupId": str, "notFoundRequestCount": int},
 )

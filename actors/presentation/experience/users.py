@@ -193,4 +193,5 @@ EXPERIENCE_USERS: Final = Resource(
     narrow=_narrow,
     derived={"experienceGroupId": lambda _context, doc: doc["experienceGroupIds"]},
     around=_around,
+    beside={"experienceGroupId": str},
 )

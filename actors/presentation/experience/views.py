@@ -156,4 +156,5 @@ VIEWS: Final = Resource(
     join=_join,
     narrow=_narrow,
     around=_around,
+    beside={"viewType": str},
 )

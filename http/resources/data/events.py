@@ -81,7 +81,7 @@ async def _queue(call: Call, input: dict[str, Any]) -> Response:
 
 _EVENT = Shown(GetEvent, EventView)
 ROUTES = (
-    list_of(EVENTS, "events.get", "List events", ListEvents, EventView, EventPage),
+    list_of(EVENTS, "events.get", "List events", ListEvents, EventView, EventPage, beside={"state": str}),
     post(
         EVENTS,
         "events.post",

@@ -249,6 +249,7 @@ def _routes(tree: TreeName) -> tuple[Route, ...]:
             PrivateFilePage if private else FilePage,
             links=LinkTemplates({"self": many_path, "application": APP_PATH}, links.own),
             cli=True,
+            beside={"parentExists": bool},
         ),
         post(
             many_path,

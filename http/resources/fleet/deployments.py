@@ -141,6 +141,7 @@ def _routes(
             view,
             page,
             links=LinkTemplates({"self": path, "application": APP_PATH}, own),
+            beside={"deviceId": str, "flowId": str, "version": str},
         ),
         post(
             path + "/release",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.fleet.devices.actor.commands import command_for_many
 from trunkline.actors.fleet.devices.queries.counts import (
@@ -104,7 +106,16 @@ async def send_command_to_many(call: Call) -> Response:
 _DEVICE = Shown(GetDevice, DeviceView, DeviceShape)
 _ATTRIBUTE = Shown(GetAttribute, AttributeView)
 ROUTES = (
-    list_of(DEVICES, "devices.get", "List devices", ListDevices, DeviceView, DevicePage, device="read"),
+    list_of(
+        DEVICES,
+        "devices.get",
+        "List devices",
+        ListDevices,
+        DeviceView,
+        DevicePage,
+        device="read",
+        beside={"deviceClass": str, "tagFilter": list[dict[str, Any]], "parentId": str | None},
+    ),
     post(
         DEVICES,
         "devices.post",

@@ -54,6 +54,7 @@ ROUTES = (
         TemplatePage,
         links=LinkTemplates({"self": TEMPLATES}, _SELF),
         area="user",
+        beside={"keywords": list[str], "categoryId": str},
     ),
     get(
         TEMPLATES + "/categories",

@@ -249,6 +249,7 @@ ROUTES = (
         links=LinkTemplates({"self": DASHBOARDS_PATH}, _OWN_LINKS),
         resource=USER_DASHBOARDS,
         area="organization",
+        beside={"applicationId": str, "orgId": str},
     ),
     post(
         DASHBOARDS_PATH,

@@ -184,6 +184,7 @@ ROUTES = (
         FlowView,
         FlowPage,
         links=LinkTemplates({"self": FLOWS, **_APPLICATION}, _OF_FLOW.own),
+        beside={"flowClass": str},
     ),
     post(
         FLOWS,
@@ -204,6 +205,7 @@ ROUTES = (
         FlowVersionView,
         FlowByVersionPage,
         links=LinkTemplates({"self": FLOWS + "/version", **_APPLICATION}, _OF_VERSION.own),
+        beside={"version": str},
     ),
     post(
         FLOWS + "/import",
