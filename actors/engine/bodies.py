@@ -27,8 +27,8 @@ from trunkline.actors.core.values.ids import is_id
 from trunkline.actors.engine.copies import size_of
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import INLINE_BYTES_MAX
+from trunkline.actors.engine.settings import ChoiceSetting, Config, LongMixedSetting, Setting, TemplateSetting
 from trunkline.actors.engine.tools import (
-    Config,
     Unusable,
     choice_of,
     needed_path,
@@ -50,7 +50,7 @@ BULK_VALUES_MAX: Final = 100_000
 """The same of a body that may be a list of records, which are stored one by one."""
 
 
-def body_of(type: Any, value: Any, field: str, values_max: int = BODY_VALUES_MAX) -> Any:
+def body_of(type: Any, value: Any, field: Setting | str, values_max: int = BODY_VALUES_MAX) -> Any:
     """A value as a body of this type, as if it came as JSON. Raises `NodeError` that names the field."""
     try:
         if size_of(value, INLINE_BYTES_MAX) <= INLINE_BYTES_MAX:
@@ -80,33 +80,33 @@ def _body(type: Any, value: Any, values_max: int) -> Any:
     return msgspec.json.decode(text, type=type)
 
 
-def json_reader(config: Config, name: str) -> Callable[[Visit], Any]:
+def json_reader(config: Config, setting: TemplateSetting) -> Callable[[Visit], Any]:
     """Reads a field whose template gives JSON. `Unusable` if it is not set."""
-    template = template_of(config, name)
+    template = template_of(config, setting)
     if template is None:
-        raise Unusable(f"config.{name}: is not set; give a template that gives JSON.")
+        raise Unusable(f"config.{setting}: is not set; give a template that gives JSON.")
 
     def read(visit: Visit) -> Any:
         try:
             return template.json(visit.payload, visit.run.now_ms)
         except EvaluationError as error:
-            raise NodeError("InvalidJsonTemplate", f"config.{name}: {error}") from None
+            raise NodeError("InvalidJsonTemplate", f"config.{setting}: {error}") from None
 
     return read
 
 
 def query_reader(
-    config: Config, name: str, *, empty_is_all: bool = True
+    config: Config, setting: TemplateSetting, *, empty_is_all: bool = True
 ) -> Callable[[Visit], dict[str, Any]]:
     """Reads a field whose template gives an advanced query."""
-    json = json_reader(config, name)
+    json = json_reader(config, setting)
 
     def read(visit: Visit) -> dict[str, Any]:
         query = json(visit)
         if not isinstance(query, dict):
-            raise refused(f"config.{name}: gives {shortened(query)}, not a query, which is an object.")
+            raise refused(f"config.{setting}: gives {shortened(query)}, not a query, which is an object.")
         if size_of(query, QUERY_BYTES_MAX) > QUERY_BYTES_MAX:
-            raise refused(f"config.{name}: gives a query of more than {QUERY_BYTES_MAX} bytes as JSON.")
+            raise refused(f"config.{setting}: gives a query of more than {QUERY_BYTES_MAX} bytes as JSON.")
         if not empty_is_all:
             return query
         edited: dict[str, Any] = as_edited(query)
@@ -115,32 +115,32 @@ def query_reader(
     return read
 
 
-def id_of(text: Any, field: str) -> bytes:
+def id_of(text: Any, field: Setting | str) -> bytes:
     """An id that a field gives. Raises `NodeError` that names the field."""
     if not isinstance(text, str) or not is_id(text):
         raise refused(f"config.{field}: gives {shortened(text)}, not an id of 24 hexadecimal digits.")
     return bytes.fromhex(text)
 
 
-def id_reader(config: Config, name: str) -> Callable[[Visit], bytes]:
+def id_reader(config: Config, setting: TemplateSetting) -> Callable[[Visit], bytes]:
     """Reads a field whose template gives an id. `Unusable` if it is not set."""
-    text = needed_text_reader(config, name)
-    return lambda visit: id_of(text(visit).strip(), name)
+    text = needed_text_reader(config, setting)
+    return lambda visit: id_of(text(visit).strip(), setting)
 
 
-def value_reader(config: Config, name: str, kind_name: str) -> Callable[[Visit], Any]:
+def value_reader(config: Config, setting: LongMixedSetting, type: ChoiceSetting) -> Callable[[Visit], Any]:
     """Reads a field as the other one says: as JSON, as the text of a template (string), or as a path (path).
 
     UNDEFINED if the field is not set.
     """
-    kind = choice_of(config, kind_name, ("json", "string", "path"))
-    if not text_of(config, name).strip():
+    kind = choice_of(config, type)
+    if not text_of(config, setting).strip():
         return lambda _visit: UNDEFINED
     if kind == "json":
-        return json_reader(config, name)
+        return json_reader(config, setting)
     if kind == "string":
-        return text_reader(config, name)
-    path = needed_path(config, name)
+        return text_reader(config, setting)
+    path = needed_path(config, setting)
     return lambda visit: path.get(visit.payload)
 
 

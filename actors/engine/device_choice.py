@@ -7,12 +7,21 @@ from typing import Any, Final
 
 from trunkline.actors.engine.bodies import id_of
 from trunkline.actors.engine.experience import user_of
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.settings import (
+    KEY,
+    TAG,
+    VALUE,
     Config,
+    PathSetting,
+    RowsSetting,
+    TemplateSetting,
+    TextsSetting,
+)
+from trunkline.actors.engine.tools import (
     Unusable,
     list_of,
+    needed_item_reader,
     needed_path,
-    needed_text_reader,
     text_of,
     text_reader,
 )
@@ -25,31 +34,31 @@ NO_DEVICE: Final[Query] = {"id": {"$in": []}}
 """Matches no device."""
 
 
-def by_parent(config: Config, *names: str) -> QueryReader:
+def by_parent(config: Config, *settings: TemplateSetting) -> QueryReader:
     """The children of a device, whose id the first of these fields that is set gives; without one: those of none."""
-    name = next((each for each in names if text_of(config, each)), None)
-    read = text_reader(config, name or "")
+    given = next((each for each in settings if text_of(config, each)), None)
+    read = None if given is None else text_reader(config, given)
 
     async def query(visit: Visit) -> Query:
-        text = read(visit).strip()
-        return {"parentId": None if name is None or text == "null" else id_of(text, name).hex()}
+        text = "" if read is None else read(visit).strip()
+        return {"parentId": None if given is None or text == "null" else id_of(text, given).hex()}
 
     return query
 
 
-def by_group(config: Config, name: str) -> QueryReader:
+def by_group(config: Config, setting: TemplateSetting) -> QueryReader:
     """The devices of a group of the experience and of those below it."""
-    read = text_reader(config, name)
+    read = text_reader(config, setting)
 
     async def query(visit: Visit) -> Query:
-        return {"experienceGroupId": id_of(read(visit).strip(), name).hex()}
+        return {"experienceGroupId": id_of(read(visit).strip(), setting).hex()}
 
     return query
 
 
-def by_user(config: Config, name: str) -> QueryReader:
+def by_user(config: Config, setting: TemplateSetting) -> QueryReader:
     """The devices of the groups of a user of the experience, by its id or its e-mail address."""
-    read = text_reader(config, name)
+    read = text_reader(config, setting)
 
     async def query(visit: Visit) -> Query:
         user = user_of(visit, read(visit))
@@ -58,18 +67,15 @@ def by_user(config: Config, name: str) -> QueryReader:
     return query
 
 
-def by_tags(config: Config, name: str, *, join: str, field: str = "tags") -> QueryReader:
+def by_tags(config: Config, setting: RowsSetting, *, join: str, field: str = "tags") -> QueryReader:
     """The devices with one of the tags (`$or`) or with all (`$and`), each by key, by value, or by both.
 
     `field` is the field with the tags, for other records than devices. A tag of which nothing is left when its
     templates are filled in is one that no device has.
     """
-    tags = [
-        (text_reader(each, "keyTemplate"), text_reader(each, "valueTemplate"))
-        for each in list_of(config, name)
-    ]
+    tags = [(text_reader(each, KEY), text_reader(each, VALUE)) for each in list_of(config, setting)]
     if not tags:
-        raise Unusable(f"config.{name}: is empty; give at least one tag.")
+        raise Unusable(f"config.{setting}: is empty; give at least one tag.")
 
     async def query(visit: Visit) -> Query:
         return {join: [_with_tag(field, key(visit), value(visit)) for key, value in tags]}
@@ -88,34 +94,37 @@ Choice = dict[str, list[Any]]
 """`deviceIds` and `deviceTags`, as bodies of the API have them."""
 
 
-def ids_at_path(config: Config, name: str) -> Callable[[Visit], Choice]:
+def ids_at_path(config: Config, setting: PathSetting) -> Callable[[Visit], Choice]:
     """Reads the ids at the path of a field: one, or an array."""
-    path = needed_path(config, name)
+    path = needed_path(config, setting)
 
     def read(visit: Visit) -> Choice:
         given = path.get(visit.payload)
         ids = given if isinstance(given, list) else [given]
         most = visit.world.system.limits.selected_devices_max
         if len(ids) > most:
-            raise refused(f"config.{name}: leads to {len(ids)} ids; give at most {most}.")
-        return {"deviceIds": list(dict.fromkeys(id_of(id, name).hex() for id in ids))}
+            raise refused(f"config.{setting}: leads to {len(ids)} ids; give at most {most}.")
+        return {"deviceIds": list(dict.fromkeys(id_of(id, setting).hex() for id in ids))}
 
     return read
 
 
-def ids_and_tags(config: Config, ids_name: str, tags_name: str) -> Callable[[Visit], Choice]:
+def ids_and_tags(
+    config: Config, ids_setting: TextsSetting, tags_setting: RowsSetting
+) -> Callable[[Visit], Choice]:
     """Reads a list of ids and a list of tags, each with a key, a value or both. All are templates."""
-    given = config.get(ids_name) or []
+    given = config[ids_setting] or []
     if not isinstance(given, list):
-        raise Unusable(f"config.{ids_name}: give a list of ids.")
-    ids = [needed_text_reader({ids_name: id}, ids_name) for id in given]
-    tags = [(text_reader(tag, "key"), text_reader(tag, "value")) for tag in list_of(config, tags_name)]
+        raise Unusable(f"config.{ids_setting}: give a list of ids.")
+    ids = [needed_item_reader(ids_setting, id) for id in given]
+    key, value = TAG
+    tags = [(text_reader(tag, key), text_reader(tag, value)) for tag in list_of(config, tags_setting)]
 
     def read(visit: Visit) -> Choice:
         filled = [{"key": key(visit), "value": value(visit)} for key, value in tags]
         filters = [{part: text for part, text in tag.items() if text} for tag in filled]
         return {
-            "deviceIds": [id_of(id(visit).strip(), ids_name).hex() for id in ids],
+            "deviceIds": [id_of(id(visit).strip(), ids_setting).hex() for id in ids],
             "deviceTags": [tag for tag in filters if tag],
         }
 

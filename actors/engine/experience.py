@@ -13,10 +13,21 @@ from trunkline.actors.core.records.resource import Resource
 from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.engine.bodies import body_of, json_reader, plain
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.settings import (
+    DATA_METHOD,
+    NEEDED_KEY,
+    VALUE,
     Config,
+    LongTemplateSetting,
+    PathSetting,
+    RowsSetting,
+    TemplateSetting,
+    TextsSetting,
+)
+from trunkline.actors.engine.tools import (
     Unusable,
     choice_of,
+    item_reader,
     list_of,
     needed_path,
     needed_text_reader,
@@ -120,18 +131,23 @@ async def _prepared(resource: Resource, body: Any) -> Any:
 # Fields of the configuration.
 
 
-def given_reader(config: Config, noun: str, single: Callable[[Config], GivenReader]) -> GivenReader:
-    """Reads what a record is given, as `dataMethod` says: from single templates, from `<noun>JsonTemplate`, or from
-    `<noun>PayloadPath`."""
-    method = choice_of(config, "dataMethod", ("individualFields", "jsonTemplate", "payloadPath"))
+def given_reader(
+    config: Config,
+    noun: str,
+    json: LongTemplateSetting,
+    payload_path: PathSetting,
+    single: Callable[[Config], GivenReader],
+) -> GivenReader:
+    """Reads what a record is given, as `dataMethod` says: from single templates, from one of JSON, or from a path."""
+    method = choice_of(config, DATA_METHOD)
     if method == "individualFields":
         return single(config)
     if method == "jsonTemplate":
-        source = f"{noun}JsonTemplate"
-        value = json_reader(config, source)
+        source = json.name
+        value = json_reader(config, json)
     else:
-        source = f"{noun}PayloadPath"
-        path = needed_path(config, source)
+        source = payload_path.name
+        path = needed_path(config, payload_path)
 
         def value(visit: Visit) -> Any:
             return path.get(visit.payload)
@@ -147,42 +163,45 @@ def given_reader(config: Config, noun: str, single: Callable[[Config], GivenRead
     return read
 
 
-def texts_reader(config: Config, name: str) -> Callable[[Visit], list[str]] | None:
+def texts_reader(config: Config, setting: TextsSetting) -> Callable[[Visit], list[str]] | None:
     """Reads a list of templates of ids or e-mail addresses, without those that are blank; None if it is not set."""
-    texts = config.get(name)
+    texts = config[setting]
     if texts is None or texts == "":
         return None
     if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
-        raise Unusable(f"config.{name}: give a list of templates.")
-    readers = [text_reader({name: each}, name) for each in texts]
+        raise Unusable(f"config.{setting}: give a list of templates.")
+    readers = [item_reader(setting, each) for each in texts]
 
     def read(visit: Visit) -> list[str]:
         given = [reader(visit) for reader in readers]
         longest = max(map(len, given), default=0)
         if longest > NAME_CHARS_MAX:
             raise refused(
-                f"config.{name}: gives a text of {longest} characters, which is not a valid id or e-mail address."
+                f"config.{setting}: gives a text of {longest} characters, which is not a valid id or e-mail address."
             )
         return [stripped for text in given if (stripped := text.strip())]
 
     return read
 
 
-def tags_reader(config: Config, name: str) -> Callable[[Visit], dict[str, str | None]] | None:
+def tags_reader(config: Config, setting: RowsSetting) -> Callable[[Visit], dict[str, str | None]] | None:
     """Reads tags, None for a tag without a value; None if no tags are set."""
     tags = [
-        (needed_text_reader(each, "keyTemplate"), text_reader(each, "valueTemplate"))
-        for each in list_of(config, name)
+        (needed_text_reader(each, NEEDED_KEY), text_reader(each, VALUE)) for each in list_of(config, setting)
     ]
     return (lambda visit: {key(visit).strip(): value(visit) or None for key, value in tags}) if tags else None
+
+
+TOKEN_TTL: Final = TemplateSetting("ttlTemplate")
+TOKEN_DATA: Final = LongTemplateSetting("extraDataJsonTemplate")
 
 
 def token_reader(config: Config) -> Callable[[Visit], MakeToken]:
     """Reads what tokens are to have: the life of `ttlTemplate` (milliseconds; without end if it is not set), and the
     JSON of `extraDataJsonTemplate`."""
-    ttl = text_reader(config, "ttlTemplate")
-    is_set = template_of(config, "extraDataJsonTemplate") is not None
-    data = json_reader(config, "extraDataJsonTemplate") if is_set else lambda _visit: None
+    ttl = text_reader(config, TOKEN_TTL)
+    is_set = template_of(config, TOKEN_DATA) is not None
+    data = json_reader(config, TOKEN_DATA) if is_set else lambda _visit: None
 
     def read(visit: Visit) -> MakeToken:
         text, more = ttl(visit).strip(), data(visit)

@@ -10,24 +10,26 @@ from trunkline.actors.engine.bodies import query_reader, with_error
 from trunkline.actors.engine.device_choice import QueryReader
 from trunkline.actors.engine.experience import GivenReader, create, listed
 from trunkline.actors.engine.heavy_work import check_payload
+from trunkline.actors.engine.node_type import Prepare
 from trunkline.actors.engine.pages import page_reader
-from trunkline.actors.engine.tools import Config, choice_of, path_of
-from trunkline.actors.engine.visit import NodeStep, Prepare, Visit
+from trunkline.actors.engine.settings import RESULT, ChoiceSetting, Config, TemplateSetting
+from trunkline.actors.engine.tools import choice_of, path_of
+from trunkline.actors.engine.visit import NodeStep, Visit
 
 
 def finding(
     resource: Resource,
     noun: str,
-    methods: tuple[str, ...],
-    sort_fields: tuple[str, ...],
+    find_method: ChoiceSetting,
+    sort_field: ChoiceSetting,
     one: Callable[[Config], Callable[[Visit], Any]],
     query: Callable[[Config, str], QueryReader],
 ) -> Prepare:
     """Prepares a node that finds records by `findMethod`: `one` with the first of the methods, `query` otherwise."""
 
     def prepare(config: Config) -> NodeStep:
-        result, method = path_of(config, "resultPath"), choice_of(config, "findMethod", methods)
-        find = one(config) if method == methods[0] else page(config, method)
+        result, method = path_of(config, RESULT), choice_of(config, find_method)
+        find = one(config) if method == find_method.options[0] else page(config, method)
 
         async def step(visit: Visit) -> int:
             visit.put(result, await find(visit))
@@ -37,7 +39,7 @@ def finding(
         return step
 
     def page(config: Config, method: str) -> Callable[[Visit], Any]:
-        wanted, paging = query(config, method), page_reader(config, noun, sort_fields)
+        wanted, paging = query(config, method), page_reader(config, noun, sort_field)
 
         async def find(visit: Visit) -> Any:
             asked = paging(visit)
@@ -53,7 +55,7 @@ def creating(resource: Resource, given: Callable[[Config], GivenReader]) -> Prep
     """Prepares a node that creates a record of what it is given."""
 
     def prepare(config: Config) -> NodeStep:
-        result, read = path_of(config, "resultPath"), given(config)
+        result, read = path_of(config, RESULT), given(config)
 
         async def work(visit: Visit) -> Any:
             return await create(visit, resource, read(visit))
@@ -63,9 +65,9 @@ def creating(resource: Resource, given: Callable[[Config], GivenReader]) -> Prep
     return prepare
 
 
-def text_query(config: Config, name: str) -> QueryReader:
+def text_query(config: Config, setting: TemplateSetting) -> QueryReader:
     """Reads a query from a template."""
-    read = query_reader(config, name)
+    read = query_reader(config, setting)
 
     async def query(visit: Visit) -> dict[str, Any]:
         return read(visit)

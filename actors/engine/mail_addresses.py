@@ -7,7 +7,8 @@ from typing import Final
 
 from trunkline.actors.core.outgoing.mail_head import check_address
 from trunkline.actors.core.values.errors import Invalid
-from trunkline.actors.engine.tools import Config, Unusable, text_reader
+from trunkline.actors.engine.settings import Config, Setting, TextsSetting
+from trunkline.actors.engine.tools import Unusable, item_reader
 from trunkline.actors.engine.visit import Visit, refused
 
 ADDRESSES_CHARS_MAX: Final = 16_384
@@ -15,39 +16,39 @@ ADDRESSES_CHARS_MAX: Final = 16_384
 
 
 def addresses_reader(
-    config: Config, name: str, most: Callable[[Visit], int], *, is_needed: bool = False
+    config: Config, setting: TextsSetting, most: Callable[[Visit], int]
 ) -> Callable[[Visit], list[str]]:
-    """Reads each address once, at most as many as `most` says; with `is_needed` at least one."""
-    given = config.get(name) or []
+    """Reads each address once, at most as many as `most` says; if they are needed, at least one."""
+    given = config[setting] or []
     if isinstance(given, str):
         given = [given]
-    if not isinstance(given, list) or (is_needed and not given):
-        raise Unusable(f"config.{name}: give a list of addresses, or of templates of them.")
-    readers = [text_reader({name: each}, name) for each in given]
-    least = 1 if is_needed else 0
+    if not isinstance(given, list) or (setting.is_needed and not given):
+        raise Unusable(f"config.{setting}: give a list of addresses, or of templates of them.")
+    readers = [item_reader(setting, each) for each in given]
+    least = 1 if setting.is_needed else 0
 
     def read(visit: Visit) -> list[str]:
-        found = list(dict.fromkeys(each for reader in readers for each in _split(name, reader(visit))))
+        found = list(dict.fromkeys(each for reader in readers for each in _split(setting, reader(visit))))
         if not least <= len(found) <= most(visit):
-            raise refused(f"config.{name}: gives {len(found)} addresses; give {least} to {most(visit)}.")
+            raise refused(f"config.{setting}: gives {len(found)} addresses; give {least} to {most(visit)}.")
         for each in found:
-            checked(each, name)
+            checked(each, setting)
         return found
 
     return read
 
 
-def checked(address: str, name: str) -> str:
+def checked(address: str, setting: Setting) -> str:
     """The address if it is one, without a name. Raises `NodeError`."""
     try:
-        check_address(address, f"config.{name}")
+        check_address(address, f"config.{setting}")
     except Invalid as error:
         raise refused(str(error)) from None
     return address
 
 
-def _split(name: str, text: str) -> list[str]:
+def _split(setting: Setting, text: str) -> list[str]:
     if len(text) > ADDRESSES_CHARS_MAX:
         given = f"gives {len(text)} characters"
-        raise refused(f"config.{name}: {given}; addresses have at most {ADDRESSES_CHARS_MAX} in all.")
+        raise refused(f"config.{setting}: {given}; addresses have at most {ADDRESSES_CHARS_MAX} in all.")
     return [each.strip() for each in text.split(",") if each.strip()]

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from trunkline.actors.core.formulas.values import to_number
-from trunkline.actors.engine.tools import Config, choice_of, shortened, text_reader
+from trunkline.actors.engine.settings import ChoiceSetting, Config, FlagSetting, Setting, TemplateSetting
+from trunkline.actors.engine.tools import choice_of, is_on, shortened, text_reader
 from trunkline.actors.engine.visit import Visit, refused
+
+FIND_MULTIPLE: Final = FlagSetting("findMultiple")
+FIND_METADATA: Final = FlagSetting("findMetadata")
+SORT_DIRECTION: Final = ChoiceSetting("sortDirection", "asc", "desc")
+PAGE: Final = TemplateSetting("resultsPage")
+PER_PAGE: Final = TemplateSetting("resultsPerPage")
+
+
+def page_settings(sort_field: ChoiceSetting) -> tuple[Setting, ...]:
+    """The settings of a node that finds a page of records, which may be sorted by some fields."""
+    return (FIND_MULTIPLE, FIND_METADATA, sort_field, SORT_DIRECTION, PAGE, PER_PAGE)
 
 
 class Asked(NamedTuple):
@@ -18,17 +30,17 @@ class Asked(NamedTuple):
     pick: Callable[[dict[str, Any]], Any]
 
 
-def page_reader(config: Config, noun: str, sort_fields: tuple[str, ...]) -> Callable[[Visit], Asked]:
+def page_reader(config: Config, noun: str, sort_field: ChoiceSetting) -> Callable[[Visit], Asked]:
     """Reads `resultsPerPage`, `resultsPage`, `sortField` and `sortDirection`.
 
     The result is the first record, None if there is none; with `findMultiple` the records of the page, with
     `findMetadata` the whole answer. A page of 0 records is for the count of all.
     """
-    is_list, has_metadata = config.get("findMultiple") is True, config.get("findMetadata") is True
-    size, number = _whole(config, "resultsPerPage", 100), _whole(config, "resultsPage", 0)
+    is_list, has_metadata = is_on(config, FIND_MULTIPLE), is_on(config, FIND_METADATA)
+    size, number = _whole(config, PER_PAGE, 100), _whole(config, PAGE, 0)
     order = {
-        "sort_field": choice_of(config, "sortField", sort_fields),
-        "sort_direction": choice_of(config, "sortDirection", ("asc", "desc")),
+        "sort_field": choice_of(config, sort_field),
+        "sort_direction": choice_of(config, SORT_DIRECTION),
     }
 
     def read(visit: Visit) -> Asked:
@@ -52,15 +64,15 @@ def page_reader(config: Config, noun: str, sort_fields: tuple[str, ...]) -> Call
     return read
 
 
-def _whole(config: Config, name: str, default: int) -> Callable[[Visit], int]:
+def _whole(config: Config, setting: TemplateSetting, default: int) -> Callable[[Visit], int]:
     """Reads a field whose template gives a whole number; blank is the default."""
-    read = text_reader(config, name)
+    read = text_reader(config, setting)
 
     def whole(visit: Visit) -> int:
         text = read(visit).strip()
         number = to_number(text) if text else default
         if not math.isfinite(number) or number != int(number):
-            raise refused(f"config.{name}: gives {shortened(text)}, not a whole number.")
+            raise refused(f"config.{setting}: gives {shortened(text)}, not a whole number.")
         return int(number)
 
     return whole

@@ -86,13 +86,13 @@ class _Compiled(NamedTuple):
 
 def _compiled(part: dict[str, Any]) -> _Compiled:
     type, config = part["type"], part.get("config") or {}
-    prepare = NODE_TYPES.get(type)
-    if prepare is None:
+    known = NODE_TYPES.get(type)
+    if known is None:
         message = f"Nodes of the type {type} do not run on this server."
         return _Compiled(_failing("UnsupportedNode", message), message, [])
     try:
         price.spend(NODE_STEPS)
-        step = guarded(type, config, prepare(config))
+        step = guarded(type, config, known.step(config))
         return _Compiled(step, None, unknown_settings(type, config))
     except Unusable as unusable:
         return _Compiled(_failing("ValidationError", str(unusable)), str(unusable), [])

@@ -10,8 +10,18 @@ from trunkline.actors.core.formulas.errors import EvaluationError
 from trunkline.actors.core.formulas.json_values import json_encoded
 from trunkline.actors.core.formulas.price import computed
 from trunkline.actors.core.formulas.values import UNDEFINED, to_number
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.settings import (
+    KEY,
+    VALUE,
+    ChoiceSetting,
     Config,
+    LongMixedSetting,
+    NumberSetting,
+    RowsSetting,
+    Setting,
+    TemplateSetting,
+)
+from trunkline.actors.engine.tools import (
     Reader,
     choice_of,
     list_of,
@@ -28,22 +38,32 @@ from trunkline.actors.presentation.experience.terms import HEADER_NAME
 
 HEADERS_MAX: Final = 100
 """Values of one header of a reply."""
-BODY_TYPES: Final = ("string", "path", "json", "payload", "none")
+BODY_TYPE: Final = ChoiceSetting("bodyTemplateType", "string", "path", "json", "payload", "none")
+BODY: Final = LongMixedSetting("bodyTemplate")
+_STATUS: Final = TemplateSetting("responseCodeTemplate")
+_HEADERS: Final = RowsSetting("headerInfo", KEY, VALUE)
+REPLY: Final[tuple[Setting, ...]] = (BODY_TYPE, BODY, _STATUS, _HEADERS)
+"""The settings of a node that replies."""
+_NAME: Final = TemplateSetting("nameTemplate")
+_AGE: Final = NumberSetting("maxAgeTemplate")
+_PATH: Final = TemplateSetting("pathTemplate")
+COOKIES: Final = RowsSetting("cookieInfo", _NAME, VALUE, _AGE, _PATH)
+SAME_SITE: Final = TemplateSetting("sameSiteTemplate")
 
 
 def value_of(config: Config) -> Reader:
     """What the body is, before it is bytes; UNDEFINED for none."""
-    kind = choice_of(config, "bodyTemplateType", BODY_TYPES)
+    kind = choice_of(config, BODY_TYPE)
     if kind == "none":
         return lambda _visit: UNDEFINED
     if kind == "payload":
         return lambda visit: visit.payload
     if kind == "path":
-        path = path_of(config, "bodyTemplate")
+        path = path_of(config, BODY)
         return lambda visit: UNDEFINED if path is None else path.get(visit.payload)
     if kind == "string":
-        return text_reader(config, "bodyTemplate")
-    template = template_of(config, "bodyTemplate")
+        return text_reader(config, BODY)
+    template = template_of(config, BODY)
 
     def read(visit: Visit) -> Any:
         if template is None:
@@ -65,7 +85,7 @@ def bytes_of(value: Any) -> bytes:
 
 def status_of(config: Config) -> Callable[[Visit], int]:
     """The status; 0 if it is none."""
-    code = text_reader(config, "responseCodeTemplate")
+    code = text_reader(config, _STATUS)
 
     def read(visit: Visit) -> int:
         number = to_number(code(visit))
@@ -77,9 +97,9 @@ def status_of(config: Config) -> Callable[[Visit], int]:
 def headers_of(config: Config) -> Callable[[Visit], tuple[tuple[str, str], ...]]:
     """The headers; those without a name are left out."""
     pairs = [
-        (text_reader(each, "keyTemplate"), template_of(each, "valueTemplate"))
-        for each in list_of(config, "headerInfo")
-        if text_of(each, "keyTemplate")
+        (text_reader(each, KEY), template_of(each, VALUE))
+        for each in list_of(config, _HEADERS)
+        if text_of(each, KEY)
     ]
 
     def read(visit: Visit) -> tuple[tuple[str, str], ...]:
@@ -104,15 +124,15 @@ def cookies_of(config: Config) -> Callable[[Visit], tuple[Cookie, ...]]:
     """The cookies; those without a name are left out."""
     infos = [
         (
-            text_reader(each, "nameTemplate"),
-            text_reader(each, "valueTemplate"),
-            text_reader(each, "maxAgeTemplate"),
-            text_reader(each, "pathTemplate"),
+            text_reader(each, _NAME),
+            text_reader(each, VALUE),
+            text_reader(each, _AGE),
+            text_reader(each, _PATH),
         )
-        for each in list_of(config, "cookieInfo")
-        if text_of(each, "nameTemplate")
+        for each in list_of(config, COOKIES)
+        if text_of(each, _NAME)
     ]
-    same_site = text_reader(config, "sameSiteTemplate")
+    same_site = text_reader(config, SAME_SITE)
 
     def read(visit: Visit) -> tuple[Cookie, ...]:
         found = []

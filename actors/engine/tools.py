@@ -1,4 +1,6 @@
-"""What node types use to read their configuration: templates, paths and expressions, compiled once.
+"""What node types use to read their settings: templates, paths and expressions, compiled once.
+
+A reader gets the declaration of the setting (`settings.py`), of the kind that it reads.
 
 An empty text means "not set" everywhere, as in exported workflows. A text that cannot be compiled does not prevent the
 other nodes from running: it fails the run that reaches the node, with a sentence that names the field.
@@ -17,9 +19,22 @@ from trunkline.actors.core.formulas.expressions import compile_expression
 from trunkline.actors.core.formulas.paths import Path, compile_path
 from trunkline.actors.core.formulas.templates import Template, compile_template, compile_variable
 from trunkline.actors.core.formulas.values import UNDEFINED, to_number, to_text
+from trunkline.actors.engine.settings import (
+    ERROR_BEHAVIOR,
+    ERROR_PATH,
+    ChoiceSetting,
+    Config,
+    ExpressionSetting,
+    FlagSetting,
+    MixedSetting,
+    NumberSetting,
+    PathSetting,
+    RowsSetting,
+    Setting,
+    TemplateSetting,
+)
 from trunkline.actors.engine.visit import Visit, refused
 
-Config = dict[str, Any]
 T = TypeVar("T")
 Reader = Callable[[Visit], Any]
 """Reads a value for a visit."""
@@ -29,55 +44,71 @@ class Unusable(Exception):
     """A configuration cannot be used. The sentence names the field."""
 
 
-def text_of(config: Config, name: str) -> str:
+def text_of(config: Config, setting: Setting) -> str:
     """A field as text; "" if it is not set. Exports have numbers where texts are expected."""
-    value = config.get(name)
+    return _text(setting, config[setting])
+
+
+def _text(setting: Setting, value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return str(value)
-    raise Unusable(f"config.{name}: is {type(value).__name__}, not a text.")
+    raise Unusable(f"config.{setting}: is {type(value).__name__}, not a text.")
 
 
-def _compiled(name: str, text: str, compile: Callable[[str], T]) -> T | None:
+def _compiled(setting: Setting, text: str, compile: Callable[[str], T]) -> T | None:
     """A text of a field, compiled; None if it is empty."""
     try:
         return compile(text) if text else None
     except FormulaError as error:
-        raise Unusable(f"config.{name}: {error}") from None
+        raise Unusable(f"config.{setting}: {error}") from None
 
 
-def path_of(config: Config, name: str) -> Path | None:
+def path_of(config: Config, setting: PathSetting | MixedSetting) -> Path | None:
     """A field with a payload path; None if it is not set."""
-    return _compiled(name, text_of(config, name).strip(), compile_path)
+    return _compiled(setting, text_of(config, setting).strip(), compile_path)
 
 
-def needed_path(config: Config, name: str) -> Path:
+def needed_path(config: Config, setting: PathSetting | MixedSetting) -> Path:
     """The same for a field that a node cannot do without."""
-    path = path_of(config, name)
+    path = path_of(config, setting)
     if path is None:
-        raise Unusable(f"config.{name}: is not set; give a payload path such as data.temperature.")
+        raise Unusable(f"config.{setting}: is not set; give a payload path such as data.temperature.")
     return path
 
 
-def template_of(config: Config, name: str) -> Template | None:
+def template_of(config: Config, setting: TemplateSetting) -> Template | None:
     """A field with a template; None if it is not set."""
-    return _compiled(name, text_of(config, name), compile_template)
+    return item_template(setting, config[setting])
 
 
-def needed_template(config: Config, name: str) -> Template:
+def item_template(setting: Setting, item: Any) -> Template | None:
+    """The same for an item of a list of templates, or for what stands for a field."""
+    return _compiled(setting, _text(setting, item), compile_template)
+
+
+def needed_template(config: Config, setting: TemplateSetting) -> Template:
     """The same for a field that a node cannot do without."""
-    template = template_of(config, name)
+    return _needed(setting, template_of(config, setting))
+
+
+def _needed(setting: Setting, template: Template | None) -> Template:
     if template is None:
-        raise Unusable(f"config.{name}: is not set; give a text or a template.")
+        raise Unusable(f"config.{setting}: is not set; give a text or a template.")
     return template
 
 
-def text_reader(config: Config, name: str) -> Callable[[Visit], str]:
+def text_reader(config: Config, setting: TemplateSetting) -> Callable[[Visit], str]:
     """Reads a field with a template as text; "" if it is not set. A bare path is not escaped, as no HTML is made."""
-    template = template_of(config, name)
+    return item_reader(setting, config[setting])
+
+
+def item_reader(setting: Setting, item: Any) -> Callable[[Visit], str]:
+    """The same for an item of a list of templates, or for what stands for a field."""
+    template = item_template(setting, item)
     return (lambda _visit: "") if template is None else _text_reader(template)
 
 
@@ -96,9 +127,14 @@ def text_of_value(value: Any) -> str:
     return "" if value is UNDEFINED or value is None else to_text(value)
 
 
-def needed_text_reader(config: Config, name: str) -> Callable[[Visit], str]:
+def needed_text_reader(config: Config, setting: TemplateSetting) -> Callable[[Visit], str]:
     """The same for a field that a node cannot do without."""
-    return _text_reader(needed_template(config, name))
+    return _text_reader(needed_template(config, setting))
+
+
+def needed_item_reader(setting: Setting, item: Any) -> Callable[[Visit], str]:
+    """The same for an item of a list, none of which may be blank."""
+    return _text_reader(_needed(setting, item_template(setting, item)))
 
 
 def remaining(visit: Visit, parts: Sequence[T]) -> Iterator[T]:
@@ -111,22 +147,22 @@ def remaining(visit: Visit, parts: Sequence[T]) -> Iterator[T]:
             budget.keep()
 
 
-def expression_of(config: Config, name: str) -> Callable[[Any], Any]:
+def expression_of(config: Config, setting: ExpressionSetting | MixedSetting) -> Callable[[Any], Any]:
     """A field with an expression."""
-    text = text_of(config, name)
+    text = text_of(config, setting)
     if not text.strip():
         raise Unusable(
-            f"config.{name}: is not set; give an expression such as {{{{data.temperature}}}} > 30."
+            f"config.{setting}: is not set; give an expression such as {{{{data.temperature}}}} > 30."
         )
     try:
         return compile_expression(text, compile_variable)
     except FormulaError as error:
-        raise Unusable(f"config.{name}: {error}") from None
+        raise Unusable(f"config.{setting}: {error}") from None
 
 
-def number_reader(config: Config, name: str) -> Reader | None:
+def number_reader(config: Config, setting: NumberSetting | MixedSetting) -> Reader | None:
     """Reads a field whose template gives a number; None if it is not set."""
-    template = template_of(config, name)
+    template = template_of(config, setting)
     if template is None:
         return None
 
@@ -134,26 +170,46 @@ def number_reader(config: Config, name: str) -> Reader | None:
         value = template.value(visit.payload, visit.run.now_ms)
         number = to_number(value)
         if math.isnan(number):
-            raise refused(f"config.{name}: gives {shortened(value)}, not a number.")
+            raise refused(f"config.{setting}: gives {shortened(value)}, not a number.")
         return number
 
     return read
 
 
-def choice_of(config: Config, name: str, choices: tuple[str, ...]) -> str:
+def is_on(config: Config, setting: FlagSetting) -> bool:
+    """A field with a boolean."""
+    given = config[setting]
+    return given is not False if setting.is_on else given is True
+
+
+def choice_of(config: Config, setting: ChoiceSetting) -> str:
     """A field with one of some words; the first one if it is not set."""
-    word = text_of(config, name) or choices[0]
-    if word not in choices:
-        raise Unusable(f"config.{name}: is {word!r}; give one of {', '.join(choices)}.")
-    return word
+    return chosen(setting, text_of(config, setting))
 
 
-def list_of(config: Config, name: str) -> list[Config]:
+def chosen(setting: ChoiceSetting, word: str) -> str:
+    """The option that a word names; the first one if it is ""."""
+    if word and word not in setting.options:
+        raise Unusable(f"config.{setting}: is {word!r}; give one of {', '.join(setting.options)}.")
+    return word or setting.options[0]
+
+
+def list_of(config: Config, setting: RowsSetting) -> list[Config]:
     """A field with a list of objects; empty if it is not set."""
-    value = config.get(name) or []
+    return objects_of(setting, config[setting], setting.rows)
+
+
+def objects_of(setting: Setting, value: Any, rows: tuple[Setting, ...]) -> list[Config]:
+    """The same for a list whose objects no editor describes."""
+    value = value or []
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-        raise Unusable(f"config.{name}: give a list of objects.")
-    return value
+        raise Unusable(f"config.{setting}: give a list of objects.")
+    return [Config(each, rows) for each in value]
+
+
+def error_path(config: Config) -> Path | None:
+    """Where an error is put; None if it ends the run."""
+    return None if choice_of(config, ERROR_BEHAVIOR) == "throw" else needed_path(config, ERROR_PATH)
 
 
 def shortened(value: Any) -> str:

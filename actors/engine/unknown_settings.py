@@ -1,4 +1,4 @@
-"""Settings of nodes that nothing here reads: a misspelt field, or one of a newer editor. The node runs without them.
+"""Fields of nodes that are no settings of their types: a misspelt one, or one of a newer editor. The node runs without.
 
 What is blank is not told of, since editors write what is not set as well. Nothing is refused: a workflow that was made
 elsewhere runs as far as it can, and its `problems` and the records of its runs say what was ignored.
@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from trunkline.actors.core.formulas.price import spend
 from trunkline.actors.core.values.names import similar_names
-from trunkline.actors.engine.node_settings import FORMS, Setting
+from trunkline.actors.engine.nodes import NODE_TYPES
+from trunkline.actors.engine.settings import Setting
 
 SIMILAR_STEPS: Final = 100
 """What it costs to look for the setting that was meant."""
@@ -21,26 +22,13 @@ TOLD_MAX: Final = 10
 _ROWS_MAX: Final = 100
 _BLANK: Final[tuple[Any, ...]] = (None, "", False, [], {})
 
-_UNSHOWN: Final[dict[str, frozenset[str]]] = {
-    "CreateExperienceGroupNode": frozenset({"membersReplacement"}),
-    "GaugeNode": frozenset({"key"}),
-    "GetExperienceUserNode": frozenset({"tags"}),
-    "TimeSeriesNode": frozenset({"key"}),
-    "DeviceDeleteWorkflowNode": frozenset({"idTemplate"}),
-    "LoopCapNode": frozenset({"loopNodeId"}),
-    "SwitchNode": frozenset({"caseLabel"}),
-    "UpdateDeviceNode": frozenset({"idTemplate"}),
-    "WebhookReplyNode": frozenset({"cookieInfo"}),
-}
-"""Fields that editors do not offer, by type: other names that are read, and what only an editor needs."""
-
 
 def unknown_settings(type: str, config: dict[str, Any]) -> list[str]:
     """A sentence for each of the first settings that nodes of a type do not have."""
-    form = FORMS.get(type)
-    if form is None or type == "AnnotationNode":
+    known = NODE_TYPES.get(type)
+    if known is None or type == "AnnotationNode":
         return []
-    return list(islice(_unknown(type, form.settings, config, "config"), TOLD_MAX))
+    return list(islice(_unknown(type, known.form.settings, config, "config"), TOLD_MAX))
 
 
 def _unknown(type: str, settings: tuple[Setting, ...], given: dict[str, Any], at: str) -> Iterator[str]:
@@ -50,9 +38,9 @@ def _unknown(type: str, settings: tuple[Setting, ...], given: dict[str, Any], at
         if setting is not None:
             if setting.rows and isinstance(value, list):
                 yield from _in_rows(type, setting, value, at)
-        elif value not in _BLANK and name not in _UNSHOWN.get(type, ()):
+        elif value not in _BLANK:
             spend(SIMILAR_STEPS)
-            meant = similar_names(name, sorted(known))
+            meant = similar_names(name, sorted(each for each in known if known[each].is_shown))
             advice = f" (did you mean {meant[0]}?)" if meant else ""
             yield f"{at}.{name[:100]}: is not a setting of {type}, so it is ignored{advice}."
 

@@ -328,9 +328,6 @@ class CallProgram(Protocol):
 NodeStep = Callable[[Visit], Any]
 """Does the work of a node: returns the index of the output to follow, or an awaitable of it."""
 
-Prepare = Callable[[dict[str, Any]], NodeStep]
-"""Makes the step of a node from its config."""
-
 END: Final = -1
 """The path ends here."""
 

@@ -16,7 +16,9 @@ from tests.e2e.loop_meter import LoopMeter
 from tests.e2e.silent_socket import silent_socket
 from tests.e2e.worst_flows import LIMIT_MS, SETTINGS, Bench, resting_collector
 from tests.e2e.worst_nodes import cases
-from trunkline.actors.engine.node_settings import FORMS, Category, Form, Setting
+from trunkline.actors.engine.node_type import Category, Form, NodeType
+from trunkline.actors.engine.nodes import NODE_TYPES
+from trunkline.actors.engine.settings import TextSetting
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +35,7 @@ def batches() -> list[tuple[str, ...]]:
     """The types of nodes in parts of the same category."""
     found: list[tuple[str, ...]] = []
     for category in get_args(Category):
-        types = [each for each, form in FORMS.items() if form.category == category]
+        types = [each for each, type in NODE_TYPES.items() if type.form.category == category]
         found += [tuple(types[at : at + TYPES]) for at in range(0, len(types), TYPES)]
     return found
 
@@ -58,7 +60,9 @@ async def test_the_worst_inputs_of_each_node_do_not_hold_the_loop(
 
 
 def test_a_new_kind_of_settings_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    setting = Setting("colour", "rainbow", is_needed=True)  # type: ignore[arg-type]
-    monkeypatch.setitem(FORMS, "NewNode", Form("logic", (setting,)))
+    setting = TextSetting("colour", is_needed=True)
+    monkeypatch.setattr(setting, "kind", "rainbow")
+    new = NodeType(lambda _config: lambda _visit: 0, Form("logic", (setting,)))
+    monkeypatch.setitem(NODE_TYPES, "NewNode", new)
     with pytest.raises(AssertionError, match="there is a new kind of settings, rainbow"):
         list(cases("NewNode"))

@@ -9,7 +9,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from trunkline.actors.engine.node_settings import FORMS, Setting
+from trunkline.actors.engine.nodes import NODE_TYPES
+from trunkline.actors.engine.settings import Setting
 
 Json = dict[str, Any]
 
@@ -144,21 +145,22 @@ class Case(NamedTuple):
 
 def cases(only: str = "") -> Iterator[Case]:
     """All of them: with each option of each choice everything at its worst, and each setting alone."""
-    for type, form in FORMS.items():
+    for type, known in NODE_TYPES.items():
         if only not in type:
             continue
-        usual = [each for each in form.settings if each.is_needed or _is_usual(type, each)]
+        settings = tuple(each for each in known.form.settings if each.is_shown)
+        usual = [each for each in settings if each.is_needed or _is_usual(type, each)]
         plain = {each.name: _plain(type, each) for each in usual}
         yield Case(type, "plain", plain)
-        for label, changed in _options(type, form.settings):
+        for label, changed in _options(type, settings):
             config = {**plain, **changed}
-            paths = {each.name: WORST for each in form.settings if each.kind == "path"}
+            paths = {each.name: WORST for each in settings if each.kind == "path"}
             yield Case(type, f"{label}, paths", {**config, **paths})
             worst = {
-                each.name: _worst(type, each) for each in form.settings if each.kind not in ("choice", "flag")
+                each.name: _worst(type, each) for each in settings if each.kind not in ("choice", "flag")
             }
             yield Case(type, f"{label}, all", {**config, **worst, **changed})
-        for each in form.settings:
+        for each in settings:
             yield Case(type, each.name, {**plain, each.name: _worst(type, each)})
         yield Case(type, "long texts", {each.name: _long(type, each) for each in usual})
 

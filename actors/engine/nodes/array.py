@@ -37,9 +37,17 @@ from trunkline.actors.core.formulas.values import (
 from trunkline.actors.core.runtime.computing import give_up_if_cancelled, in_thread
 from trunkline.actors.engine.heavy_work import INLINE_ITEMS_MAX, check_items, check_payload, copy_of, is_large
 from trunkline.actors.engine.json_equality import equality_key
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import (
+    ChoiceSetting,
+    Config,
+    MixedSetting,
+    NumberSetting,
+    PathSetting,
+    RowsSetting,
+)
 from trunkline.actors.engine.sorting import sort_by
 from trunkline.actors.engine.tools import (
-    Config,
     Unusable,
     choice_of,
     expression_of,
@@ -54,6 +62,14 @@ from trunkline.actors.engine.tools import (
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 
 TYPE: Final = "ArrayNode"
+
+_SOURCE_ARRAY_PATH: Final = PathSetting("sourceArrayPath", is_needed=True)
+_INPUT: Final = MixedSetting("inputTemplate")
+_INDEX: Final = NumberSetting("indexTemplate")
+_ORDER: Final = ChoiceSetting("order", "ascending", "descending")
+_OUTPUT_PATH: Final = PathSetting("outputPath")
+_DEST_ARRAY_PATH: Final = PathSetting("destArrayPath")
+
 RULES_MAX: Final = 15
 
 Items = list[Any]
@@ -62,9 +78,9 @@ Operation = Callable[[Items, Any, Any], tuple[Items | None, Any]]
 """From the items, the input and the index (whether a sort descends): the changed array, or None, and the result."""
 
 
-def prepare(config: dict[str, Any]) -> NodeStep:
-    source, destination = needed_path(config, "sourceArrayPath"), path_of(config, "destArrayPath")
-    listed = list_of(config, "rules")
+def prepare(config: Config) -> NodeStep:
+    source, destination = needed_path(config, _SOURCE_ARRAY_PATH), path_of(config, _DEST_ARRAY_PATH)
+    listed = list_of(config, _RULES)
     if len(listed) > RULES_MAX:
         raise Unusable(f"config.rules: {len(listed)} rules; a node has at most {RULES_MAX}.")
     rules = [_rule(each) for each in listed]
@@ -152,7 +168,7 @@ class _Kind(NamedTuple):
 
 
 def _rule(config: Config) -> _Rule:
-    name = text_of(config, "type")
+    name = text_of(config, _TYPE)
     kind = _OPERATIONS.get(name)
     if kind is None:
         raise Unusable(
@@ -160,8 +176,8 @@ def _rule(config: Config) -> _Rule:
         )
     output = None
     if kind.output:
-        output = (needed_path if kind.output == "needed" else path_of)(config, "outputPath")
-    text = text_of(config, "inputTemplate")
+        output = (needed_path if kind.output == "needed" else path_of)(config, _OUTPUT_PATH)
+    text = text_of(config, _INPUT)
     return _Rule(
         kind.operation,
         _nothing if kind.input is None else kind.input(config),
@@ -179,42 +195,42 @@ def _nothing(_visit: Visit, _items: Items) -> None:
     return None
 
 
-def _whole(config: Config, name: str) -> Read:
+def _whole(config: Config, setting: NumberSetting | MixedSetting) -> Read:
     """Reads a field whose template gives an index: a number, without its fraction; None if it is not set."""
-    number = number_reader(config, name)
+    number = number_reader(config, setting)
     if number is None:
         return _nothing
 
     def read(visit: Visit, _items: Items) -> int:
         found = number(visit)
         if not math.isfinite(found):
-            raise refused(f"config.{name}: gives {found}, not the index of an item.")
+            raise refused(f"config.{setting}: gives {found}, not the index of an item.")
         return int(found)
 
     return read
 
 
 def _start(config: Config) -> Read:
-    return _whole(config, "inputTemplate")
+    return _whole(config, _INPUT)
 
 
 def _end(config: Config) -> Read:
-    return _whole(config, "indexTemplate")
+    return _whole(config, _INDEX)
 
 
 def _place(config: Config) -> Read:
-    needed_template(config, "indexTemplate")
-    return _whole(config, "indexTemplate")
+    needed_template(config, _INDEX)
+    return _whole(config, _INDEX)
 
 
 def _order(config: Config) -> Read:
-    descends = choice_of(config, "order", ("ascending", "descending")) == "descending"
+    descends = choice_of(config, _ORDER) == "descending"
     return lambda _visit, _items: descends
 
 
 def _value(config: Config) -> Read:
-    text = text_of(config, "inputTemplate")
-    template = template_of(config, "inputTemplate")
+    text = text_of(config, _INPUT)
+    template = template_of(config, _INPUT)
     if template is None or "{{" not in text:
         constant = _decoded(text)
         return lambda _visit, _items: copy_of(constant)
@@ -229,7 +245,7 @@ def _value(config: Config) -> Read:
 
 
 def _array(config: Config) -> Read:
-    needed_template(config, "inputTemplate")
+    needed_template(config, _INPUT)
     read = _value(config)
 
     def read_array(visit: Visit, items: Items) -> Items:
@@ -253,13 +269,13 @@ def _decoded(text: str) -> Any:
 
 def _within(config: Config) -> Read:
     """The values at a path within each item."""
-    path = needed_path(config, "inputTemplate")
+    path = needed_path(config, _INPUT)
     return lambda _visit, items: [path.get(each) for each in items]
 
 
 def _condition(config: Config) -> Read:
     """Whether an expression is true, for each item."""
-    expression = expression_of(config, "inputTemplate")
+    expression = expression_of(config, _INPUT)
 
     def read(visit: Visit, items: Items) -> list[bool]:
         scope = {"array": items, "payload": visit.payload}
@@ -392,3 +408,7 @@ _OPERATIONS: Final[dict[str, _Kind]] = {
     "sum": _Kind(_sum, output="needed"),
     "unshift": _Kind(lambda items, value, _: _insert_at(items, value, 0), _value),
 }
+
+_TYPE: Final = ChoiceSetting("type", *_OPERATIONS, is_needed=True)
+_RULES: Final = RowsSetting("rules", _TYPE, _INPUT, _INDEX, _ORDER, _OUTPUT_PATH)
+FORM: Final = Form("logic", (_SOURCE_ARRAY_PATH, _RULES, _DEST_ARRAY_PATH))

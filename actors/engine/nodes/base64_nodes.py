@@ -11,12 +11,18 @@ from typing import Any, Final
 
 from trunkline.actors.core.formulas.byte_texts import from_base64
 from trunkline.actors.core.formulas.paths import ARRAY_ITEMS_MAX
-from trunkline.actors.engine.tools import Config, needed_path, shortened
-from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
+from trunkline.actors.engine.node_type import Form, NodeType
+from trunkline.actors.engine.settings import Config, FlagSetting, PathSetting
+from trunkline.actors.engine.tools import is_on, needed_path, shortened
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
+
+_SOURCE: Final = PathSetting("source", is_needed=True)
+_DESTINATION: Final = PathSetting("destination", is_needed=True)
+_STRING_OUTPUT: Final = FlagSetting("stringOutput")
 
 
 def _encode(config: Config) -> NodeStep:
-    source, destination = needed_path(config, "source"), needed_path(config, "destination")
+    source, destination = needed_path(config, _SOURCE), needed_path(config, _DESTINATION)
 
     def step(visit: Visit) -> int:
         visit.put(destination, b64encode(_bytes_of(source.get(visit.payload))).decode())
@@ -37,8 +43,8 @@ def _bytes_of(value: Any) -> bytes:
 
 
 def _decode(config: Config) -> NodeStep:
-    source, destination = needed_path(config, "source"), needed_path(config, "destination")
-    is_text = config.get("stringOutput") is True
+    source, destination = needed_path(config, _SOURCE), needed_path(config, _DESTINATION)
+    is_text = is_on(config, _STRING_OUTPUT)
 
     def step(visit: Visit) -> int:
         written = source.get(visit.payload)
@@ -56,4 +62,7 @@ def _decode(config: Config) -> NodeStep:
     return step
 
 
-TYPES: Final[dict[str, Prepare]] = {"Base64EncodeNode": _encode, "Base64DecodeNode": _decode}
+TYPES: Final[dict[str, NodeType]] = {
+    "Base64EncodeNode": NodeType(_encode, Form("data", (_SOURCE, _DESTINATION))),
+    "Base64DecodeNode": NodeType(_decode, Form("data", (_SOURCE, _DESTINATION, _STRING_OUTPUT))),
+}

@@ -16,8 +16,15 @@ from typing import Any, Final
 from trunkline.actors.core.formulas.values import UNDEFINED, to_number, type_of
 from trunkline.actors.engine.bodies import body_of, check_kept
 from trunkline.actors.engine.json_equality import equality_key
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import (
+    ChoiceSetting,
     Config,
+    NumberSetting,
+    PathSetting,
+    TemplateSetting,
+)
+from trunkline.actors.engine.tools import (
     Unusable,
     choice_of,
     needed_path,
@@ -29,16 +36,24 @@ from trunkline.actors.engine.visit import NodeStep, Visit
 from trunkline.actors.workflows.flows.storage_messages import ReplaceNodeState
 
 TYPE: Final = "BranchOnChangeNode"
-CHANGES: Final = ("any", "percent", "percentInc", "percentDec", "value", "valueInc", "valueDec")
+
+_VALUE_PATH: Final = PathSetting("valuePath", is_needed=True)
+_CHANGE_TYPE: Final = ChoiceSetting(
+    "changeType", "any", "percent", "percentInc", "percentDec", "value", "valueInc", "valueDec"
+)
+_CHANGE_THRESHOLD: Final = NumberSetting("changeThreshold")
+_ON_CHANGE_ID: Final = TemplateSetting("onChangeIdTemplate")
+_PREV_VALUE_PATH: Final = PathSetting("prevValuePath")
+FORM: Final = Form("logic", (_VALUE_PATH, _CHANGE_TYPE, _CHANGE_THRESHOLD, _ON_CHANGE_ID, _PREV_VALUE_PATH))
 
 
 def prepare(config: Config) -> NodeStep:
-    source, previous = needed_path(config, "valuePath"), path_of(config, "prevValuePath")
-    kind = choice_of(config, "changeType", CHANGES)
-    threshold = number_reader(config, "changeThreshold")
+    source, previous = needed_path(config, _VALUE_PATH), path_of(config, _PREV_VALUE_PATH)
+    kind = choice_of(config, _CHANGE_TYPE)
+    threshold = number_reader(config, _CHANGE_THRESHOLD)
     if threshold is None and kind != "any":
         raise Unusable("config.changeThreshold: is not set; give the number that a change has at least.")
-    id = text_reader(config, "onChangeIdTemplate")
+    id = text_reader(config, _ON_CHANGE_ID)
 
     async def step(visit: Visit) -> int:
         value = source.get(visit.payload)

@@ -29,15 +29,34 @@ from trunkline.actors.core.runtime.computing import give_up_if_cancelled, in_thr
 from trunkline.actors.core.values.csv_text import fault
 from trunkline.actors.engine.copies import size_of
 from trunkline.actors.engine.heavy_work import check_items, check_payload
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form, NodeType
+from trunkline.actors.engine.settings import (
+    ChoiceSetting,
     Config,
+    FlagSetting,
+    JsonSetting,
+    PathSetting,
+    TemplateSetting,
+)
+from trunkline.actors.engine.tools import (
     Unusable,
     choice_of,
+    is_on,
     needed_path,
     shortened,
     text_reader,
 )
-from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
+
+_SOURCE: Final = PathSetting("source", is_needed=True)
+_DESTINATION: Final = PathSetting("destination", is_needed=True)
+_DELIMITER: Final = TemplateSetting("delimiterTemplate")
+_QUOTE_CHAR: Final = TemplateSetting("quoteCharTemplate")
+_ESCAPE_CHAR: Final = TemplateSetting("escapeCharTemplate")
+_RECORD_DELIMITER: Final = TemplateSetting("recordDelimiterTemplate")
+_STRIP_BOM: Final = FlagSetting("stripBom")
+_HEADER_TYPE: Final = ChoiceSetting("headerTemplateType", "objectKeys", "stringTemplates", "payloadPath")
+_HEADER: Final = JsonSetting("headerTemplate")
 
 INLINE_CHARS_MAX: Final = 8_192
 """Longer texts are read and written in a thread: they take more than some milliseconds."""
@@ -66,9 +85,9 @@ class _Form(TypedDict):
 
 
 def _decode(config: Config) -> NodeStep:
-    source, destination = needed_path(config, "source"), needed_path(config, "destination")
-    form, record_end = _form(config), text_reader(config, "recordDelimiterTemplate")
-    has_mark = config.get("stripBom") is True
+    source, destination = needed_path(config, _SOURCE), needed_path(config, _DESTINATION)
+    form, record_end = _form(config), text_reader(config, _RECORD_DELIMITER)
+    has_mark = is_on(config, _STRIP_BOM)
 
     def step(visit: Visit) -> Any:
         text = source.get(visit.payload)
@@ -121,8 +140,8 @@ def _rows(text: str, form: _Form) -> list[dict[str, str]]:
 
 
 def _encode(config: Config) -> NodeStep:
-    source, destination = needed_path(config, "source"), needed_path(config, "destination")
-    form, record_end = _form(config), text_reader(config, "recordDelimiterTemplate")
+    source, destination = needed_path(config, _SOURCE), needed_path(config, _DESTINATION)
+    form, record_end = _form(config), text_reader(config, _RECORD_DELIMITER)
     columns = _columns(config)
 
     def step(visit: Visit) -> Any:
@@ -190,11 +209,11 @@ def _cell(value: Any) -> str:
 
 def _columns(config: Config) -> Callable[[Visit], list[str] | None]:
     """Reads the names of the columns; None for those of the objects."""
-    kind = choice_of(config, "headerTemplateType", ("objectKeys", "stringTemplates", "payloadPath"))
+    kind = choice_of(config, _HEADER_TYPE)
     if kind == "objectKeys":
         return lambda _visit: None
     if kind == "stringTemplates":
-        written = config.get("headerTemplate") or []
+        written = config[_HEADER] or []
         if not isinstance(written, list) or not all(isinstance(each, str) for each in written):
             raise Unusable("config.headerTemplate: give a list of texts, the names of the columns.")
         try:
@@ -204,7 +223,7 @@ def _columns(config: Config) -> Callable[[Visit], list[str] | None]:
         return lambda visit: [
             computed(to_text, template.value(visit.payload, visit.run.now_ms)) for template in templates
         ]
-    path = needed_path(config, "headerTemplate")
+    path = needed_path(config, _HEADER)
 
     def read(visit: Visit) -> list[str]:
         names = path.get(visit.payload)
@@ -226,8 +245,8 @@ def _names(given: list[Any]) -> list[str]:
 
 def _form(config: Config) -> Callable[[Visit], _Form]:
     """Reads how rows are written."""
-    delimiter = _character(config, "delimiterTemplate", ",")
-    quote, escape = _character(config, "quoteCharTemplate", '"'), _character(config, "escapeCharTemplate", "")
+    delimiter = _character(config, _DELIMITER, ",")
+    quote, escape = _character(config, _QUOTE_CHAR, '"'), _character(config, _ESCAPE_CHAR, "")
 
     def read(visit: Visit) -> _Form:
         quoted, escaped = quote(visit), escape(visit)
@@ -244,13 +263,13 @@ def _form(config: Config) -> Callable[[Visit], _Form]:
     return read
 
 
-def _character(config: Config, name: str, default: str) -> Callable[[Visit], str]:
-    written = text_reader(config, name)
+def _character(config: Config, setting: TemplateSetting, default: str) -> Callable[[Visit], str]:
+    written = text_reader(config, setting)
 
     def read(visit: Visit) -> str:
         text = written(visit) or default
         if len(text) > 1 or text in ("\n", "\r", " "):
-            raise refused(f"config.{name}: gives {shortened(text)}, not one character that can be used.")
+            raise refused(f"config.{setting}: gives {shortened(text)}, not one character that can be used.")
         return text
 
     return read
@@ -277,4 +296,28 @@ def _converted(visit: Visit, destination: Any, is_long: bool, convert: Callable[
     return in_its_thread()
 
 
-TYPES: Final[dict[str, Prepare]] = {"CSVDecodeNode": _decode, "CSVEncodeNode": _encode}
+TYPES: Final[dict[str, NodeType]] = {
+    "CSVDecodeNode": NodeType(
+        _decode,
+        Form(
+            "data",
+            (_SOURCE, _DESTINATION, _DELIMITER, _QUOTE_CHAR, _ESCAPE_CHAR, _RECORD_DELIMITER, _STRIP_BOM),
+        ),
+    ),
+    "CSVEncodeNode": NodeType(
+        _encode,
+        Form(
+            "data",
+            (
+                _SOURCE,
+                _DESTINATION,
+                _HEADER_TYPE,
+                _HEADER,
+                _DELIMITER,
+                _QUOTE_CHAR,
+                _ESCAPE_CHAR,
+                _RECORD_DELIMITER,
+            ),
+        ),
+    ),
+}

@@ -12,30 +12,53 @@ from trunkline.actors.core.formulas import price
 from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import copied_value, copy_of
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form, NodeType
+from trunkline.actors.engine.settings import (
+    RESULT,
     Config,
+    FlagSetting,
+    JsonSetting,
+    MixedSetting,
+    NumberSetting,
+    PathSetting,
+    TextSetting,
+)
+from trunkline.actors.engine.tools import (
     Reader,
     Unusable,
-    list_of,
+    is_on,
     number_reader,
+    objects_of,
     path_of,
     template_of,
     text_of,
     text_reader,
 )
-from trunkline.actors.engine.visit import END, Capped, CustomNode, NodeStep, Prepare, Visit, refused
+from trunkline.actors.engine.visit import END, Capped, CustomNode, NodeStep, Visit, refused
 from trunkline.actors.workflows.flows.versions import id_bytes
+
+_CUSTOM_NODE_ID: Final = TextSetting("customNodeId", is_needed=True)
+_CUSTOM_NODE_VERSION: Final = TextSetting("customNodeVersion")
+_FIELDS: Final = JsonSetting("fields")
+_ID: Final = TextSetting("id")
+_VALUE: Final = MixedSetting("value")
+_FIELD: Final = (_ID, _VALUE)
+"""What is given to a field that a custom node declares itself."""
+_IS_INSTANCE: Final = FlagSetting("isInstance")
+_RESULT_SOURCE_PATH: Final = PathSetting("resultSourcePath")
+_BRANCH_INDEX: Final = NumberSetting("branchIndexTemplate")
 
 
 def _execute(config: Config) -> NodeStep:
-    if config.get("isInstance") is True:
+    if is_on(config, _IS_INSTANCE):
         raise Unusable("config.isInstance: this server has no custom nodes that all applications share.")
-    id = id_bytes(text_of(config, "customNodeId"))
+    id = id_bytes(text_of(config, _CUSTOM_NODE_ID))
     if id is None:
         raise Unusable("config.customNodeId: give the id of a workflow of the class customNode.")
-    named = text_of(config, "customNodeVersion") or None
-    result_path = path_of(config, "resultPath")
-    given = {text_of(field, "id"): field for field in list_of(config, "fields")}
+    named = text_of(config, _CUSTOM_NODE_VERSION) or None
+    result_path = path_of(config, RESULT)
+    fields = objects_of(_FIELDS, config[_FIELDS], _FIELD)
+    given = {text_of(field, _ID): field for field in fields}
     readers: dict[tuple[str, str], Reader] = {}
 
     def reader_of(field: dict[str, Any]) -> Reader:
@@ -43,7 +66,7 @@ def _execute(config: Config) -> NodeStep:
         reader = readers.get((name, type))
         if reader is None:
             try:
-                own = {"value": field.get("defaultValue")}
+                own = Config({"value": field.get("defaultValue")}, _FIELD)
                 reader = readers[name, type] = _reader(given.get(name, own), type)
             except Unusable as unusable:
                 raise refused(f"config.fields, {name}: {unusable}") from None
@@ -87,21 +110,21 @@ def _execute(config: Config) -> NodeStep:
 def _reader(field: Config, type: str) -> Reader:
     """Reads the value that a field of a custom node is given."""
     if type == "payloadPath":
-        path = path_of(field, "value")
+        path = path_of(field, _VALUE)
         return lambda visit: None if path is None else path.get(visit.payload)
     if type == "numberTemplate":
-        return number_reader(field, "value") or (lambda _visit: None)
+        return number_reader(field, _VALUE) or (lambda _visit: None)
     if type == "jsonTemplate":
-        template = template_of(field, "value")
+        template = template_of(field, _VALUE)
         return lambda visit: None if template is None else template.json(visit.payload, visit.run.now_ms)
     if type == "stringTemplate":
-        return text_reader(field, "value")
-    value = field.get("value")  # of a checkbox, or a choice
+        return text_reader(field, _VALUE)
+    value = field[_VALUE]  # of a checkbox, or a choice
     return lambda _visit: value
 
 
 def _cap(config: Config) -> NodeStep:
-    source, branch = path_of(config, "resultSourcePath"), number_reader(config, "branchIndexTemplate")
+    source, branch = path_of(config, _RESULT_SOURCE_PATH), number_reader(config, _BRANCH_INDEX)
 
     def step(visit: Visit) -> int:
         value = UNDEFINED if source is None else source.get(visit.payload)
@@ -111,4 +134,9 @@ def _cap(config: Config) -> NodeStep:
     return step
 
 
-TYPES: Final[dict[str, Prepare]] = {"CustomNodeExecuteNode": _execute, "CustomNodeCapNode": _cap}
+TYPES: Final[dict[str, NodeType]] = {
+    "CustomNodeExecuteNode": NodeType(
+        _execute, Form("logic", (_CUSTOM_NODE_ID, _CUSTOM_NODE_VERSION, _FIELDS, _IS_INSTANCE, RESULT))
+    ),
+    "CustomNodeCapNode": NodeType(_cap, Form("logic", (_RESULT_SOURCE_PATH, _BRANCH_INDEX))),
+}

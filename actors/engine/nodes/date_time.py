@@ -20,8 +20,17 @@ from trunkline.actors.core.formulas.date_parsing import parse_in_format
 from trunkline.actors.core.formulas.dates import DEFAULT_FORMAT, parse_date, written_date, zone_of
 from trunkline.actors.core.formulas.errors import EvaluationError
 from trunkline.actors.core.formulas.values import to_text
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import (
+    RESULT,
+    ChoiceSetting,
     Config,
+    NumberSetting,
+    PathSetting,
+    TemplateSetting,
+    TextSetting,
+)
+from trunkline.actors.engine.tools import (
     Unusable,
     choice_of,
     needed_path,
@@ -35,6 +44,15 @@ from trunkline.actors.engine.visit import NodeStep, Visit, refused
 
 TYPE: Final = "DateTimeNode"
 
+_SOURCE_PATH: Final = PathSetting("sourcePath")
+_SOURCE_FORMAT_STRING: Final = TemplateSetting("sourceFormatString")
+_NUMBER_VALUE: Final = NumberSetting("numberValue")
+_UNIT: Final = TextSetting("unit")
+_DIFF_DATA_PATH: Final = PathSetting("diffDataPath")
+_DIFF_DATA_FORMAT_STRING: Final = TemplateSetting("diffDataFormatString")
+_TIMEZONE: Final = TemplateSetting("timezone")
+_RESULT_FORMAT_STRING: Final = TemplateSetting("resultFormatString")
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _Operation = Callable[[Visit, datetime], Any]
@@ -42,10 +60,10 @@ _ReadDate = Callable[[Visit], datetime]
 
 
 def prepare(config: Config) -> NodeStep:
-    operation = _OPERATIONS[choice_of(config, "operation", tuple(_OPERATIONS))](config)
-    source = _date(config, "sourcePath", "sourceFormatString")
-    zone, form = text_reader(config, "timezone"), text_reader(config, "resultFormatString")
-    result = path_of(config, "resultPath")
+    operation = _OPERATIONS[choice_of(config, _OPERATION)](config)
+    source = _date(config, _SOURCE_PATH, _SOURCE_FORMAT_STRING)
+    zone, form = text_reader(config, _TIMEZONE), text_reader(config, _RESULT_FORMAT_STRING)
+    result = path_of(config, RESULT)
 
     def step(visit: Visit) -> int:
         try:
@@ -67,9 +85,9 @@ def prepare(config: Config) -> NodeStep:
     return step
 
 
-def _date(config: Config, path_name: str, format_name: str) -> _ReadDate:
+def _date(config: Config, path_setting: PathSetting, format_setting: TemplateSetting) -> _ReadDate:
     """Reads the date at a path: without a path, the time of the run."""
-    path, form = path_of(config, path_name), text_reader(config, format_name)
+    path, form = path_of(config, path_setting), text_reader(config, format_setting)
 
     def read(visit: Visit) -> datetime:
         now = _EPOCH + timedelta(milliseconds=visit.run.now_ms)
@@ -85,17 +103,17 @@ def _date(config: Config, path_name: str, format_name: str) -> _ReadDate:
             try:
                 date = parse_in_format(to_text(value), written, now)
             except EvaluationError as error:
-                raise refused(f"config.{format_name}: {error}") from None
+                raise refused(f"config.{format_setting}: {error}") from None
         if date is None:
             what = f"not a valid date in the format {shortened(written)}" if written else "not a valid date"
-            raise refused(f"config.{path_name}: leads to {shortened(value)}, which is {what}.")
+            raise refused(f"config.{path_setting}: leads to {shortened(value)}, which is {what}.")
         return date
 
     return read
 
 
 def _unit(config: Config) -> Unit:
-    word = text_of(config, "unit") or "year"
+    word = text_of(config, _UNIT) or "year"
     unit = UNITS.get(word) or UNITS.get(word.removesuffix("s"))
     if unit is None:
         raise Unusable(f"config.unit: is {shortened(word)}; give one of {', '.join(UNITS)}.")
@@ -103,7 +121,7 @@ def _unit(config: Config) -> Unit:
 
 
 def _amount(config: Config) -> Callable[[Visit], float]:
-    read = number_reader(config, "numberValue")
+    read = number_reader(config, _NUMBER_VALUE)
     if read is None:
         raise Unusable("config.numberValue: is not set; give a number or a template.")
     return read
@@ -133,8 +151,8 @@ def _start(config: Config) -> _Operation:
 
 
 def _difference(config: Config) -> _Operation:
-    needed_path(config, "diffDataPath")
-    other = _date(config, "diffDataPath", "diffDataFormatString")
+    needed_path(config, _DIFF_DATA_PATH)
+    other = _date(config, _DIFF_DATA_PATH, _DIFF_DATA_FORMAT_STRING)
     return lambda visit, at: (at - other(visit)) // _MILLISECOND
 
 
@@ -163,3 +181,20 @@ _OPERATIONS: Final[dict[str, Callable[[Config], _Operation]]] = {
     "unixTimestampSeconds": _plain(lambda at: (at - _EPOCH) // timedelta(seconds=1)),
     "unixTimestampMilliseconds": _plain(lambda at: (at - _EPOCH) // _MILLISECOND),
 }
+
+_OPERATION: Final = ChoiceSetting("operation", *_OPERATIONS)
+FORM: Final = Form(
+    "logic",
+    (
+        _OPERATION,
+        _SOURCE_PATH,
+        _SOURCE_FORMAT_STRING,
+        _NUMBER_VALUE,
+        _UNIT,
+        _DIFF_DATA_PATH,
+        _DIFF_DATA_FORMAT_STRING,
+        _TIMEZONE,
+        _RESULT_FORMAT_STRING,
+        RESULT,
+    ),
+)

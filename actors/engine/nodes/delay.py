@@ -9,16 +9,22 @@ from typing import Final
 
 import trio
 
-from trunkline.actors.engine.tools import Config, Unusable, number_reader
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import Config, NumberSetting
+from trunkline.actors.engine.tools import Unusable, number_reader
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 
 TYPE: Final = "DelayNode"
+
+_DELAY: Final = NumberSetting("delay", is_needed=True)
+FORM: Final = Form("logic", (_DELAY,))
+
 DELAY_MAX_S: Final = 59
 """The format's limit."""
 
 
 def prepare(config: Config) -> NodeStep:
-    delay = number_reader(config, "delay")
+    delay = number_reader(config, _DELAY)
     if delay is None:
         raise Unusable(f"config.delay: is not set; give 0 to {DELAY_MAX_S} seconds.")
 

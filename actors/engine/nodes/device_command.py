@@ -18,8 +18,20 @@ from trunkline.actors.core.values.errors import DomainError
 from trunkline.actors.engine.bodies import body_of, query_reader, value_reader
 from trunkline.actors.engine.device_choice import ids_and_tags, ids_at_path
 from trunkline.actors.engine.many import ask_many
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import (
+    TAG,
+    ChoiceSetting,
     Config,
+    LongMixedSetting,
+    LongTemplateSetting,
+    NumberSetting,
+    PathSetting,
+    RowsSetting,
+    TemplateSetting,
+    TextsSetting,
+)
+from trunkline.actors.engine.tools import (
     Unusable,
     needed_text_reader,
     number_reader,
@@ -32,15 +44,38 @@ from trunkline.actors.fleet.devices.record.read_messages import SelectDevices
 
 TYPE: Final = "DeviceSendCommandNode"
 
+_NAME: Final = TemplateSetting("nameTemplate", is_needed=True)
+_PAYLOAD: Final = LongMixedSetting("payloadTemplate")
+_PAYLOAD_TYPE: Final = ChoiceSetting("payloadTemplateType", "json", "string", "path")
+_SEND_TO_DEVICE_IDS: Final = TextsSetting("sendToDeviceIds")
+_SEND_TO_DEVICE_TAGS: Final = RowsSetting("sendToDeviceTags", *TAG)
+_DEVICE_IDS_PATH: Final = PathSetting("deviceIdsPath")
+_DEVICE_QUERY_JSON: Final = LongTemplateSetting("deviceQueryJsonTemplate")
+_TTL_SECONDS: Final = NumberSetting("ttlSecondsTemplate")
+FORM: Final = Form(
+    "output",
+    (
+        _NAME,
+        _PAYLOAD,
+        _PAYLOAD_TYPE,
+        _SEND_TO_DEVICE_IDS,
+        _SEND_TO_DEVICE_TAGS,
+        _DEVICE_IDS_PATH,
+        _DEVICE_QUERY_JSON,
+        _TTL_SECONDS,
+    ),
+)
+
+
 _Choice = Callable[[Visit], Awaitable[list[bytes]]]
 
 
 def prepare(config: Config) -> NodeStep:
     choose, name, payload, ttl = (
         _choice(config),
-        needed_text_reader(config, "nameTemplate"),
-        value_reader(config, "payloadTemplate", "payloadTemplateType"),
-        number_reader(config, "ttlSecondsTemplate"),
+        needed_text_reader(config, _NAME),
+        value_reader(config, _PAYLOAD, _PAYLOAD_TYPE),
+        number_reader(config, _TTL_SECONDS),
     )
 
     async def step(visit: Visit) -> int:
@@ -63,22 +98,22 @@ def prepare(config: Config) -> NodeStep:
 
 
 def _choice(config: Config) -> _Choice:
-    if text_of(config, "deviceIdsPath"):
-        ids = ids_at_path(config, "deviceIdsPath")
+    if text_of(config, _DEVICE_IDS_PATH):
+        ids = ids_at_path(config, _DEVICE_IDS_PATH)
 
         async def choose(visit: Visit) -> list[bytes]:
             return [bytes.fromhex(id) for id in ids(visit)["deviceIds"]]
 
         return choose
-    if config.get("sendToDeviceIds") or config.get("sendToDeviceTags"):
-        named = ids_and_tags(config, "sendToDeviceIds", "sendToDeviceTags")
+    if config[_SEND_TO_DEVICE_IDS] or config[_SEND_TO_DEVICE_TAGS]:
+        named = ids_and_tags(config, _SEND_TO_DEVICE_IDS, _SEND_TO_DEVICE_TAGS)
         return lambda visit: _selected(visit, named(visit), "sendToDeviceTags")
-    if not text_of(config, "deviceQueryJsonTemplate"):
+    if not text_of(config, _DEVICE_QUERY_JSON):
         raise Unusable(
             "config.deviceIdsPath, sendToDeviceIds, sendToDeviceTags or deviceQueryJsonTemplate: "
             "name the devices by one of them."
         )
-    query = query_reader(config, "deviceQueryJsonTemplate", empty_is_all=False)
+    query = query_reader(config, _DEVICE_QUERY_JSON, empty_is_all=False)
     return lambda visit: _selected(visit, {"deviceQuery": query(visit)}, "deviceQueryJsonTemplate")
 
 

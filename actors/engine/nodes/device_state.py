@@ -21,8 +21,20 @@ from trunkline.actors.core.formulas.price import computed, spend
 from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.engine.bodies import BULK_VALUES_MAX, body_of, id_of, json_reader, with_error
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import (
+    RESULT,
+    VALUE,
+    ChoiceSetting,
     Config,
+    LongTemplateSetting,
+    MixedSetting,
+    PathSetting,
+    RowsSetting,
+    Setting,
+    TemplateSetting,
+)
+from trunkline.actors.engine.tools import (
     choice_of,
     list_of,
     needed_path,
@@ -37,6 +49,42 @@ from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.fleet.devices.record.messages import SendKnownState, StateOrStates
 
 TYPE: Final = "DeviceChangeStateNode"
+
+_DEVICE_ID: Final = MixedSetting("deviceId", is_needed=True)
+_DEVICE_ID_TYPE: Final = ChoiceSetting("deviceIdTemplateType", "stringTemplate", "jsonPath")
+_KEY: Final = TemplateSetting("key", is_needed=True)
+_ATTR_INFOS: Final = RowsSetting("attrInfos", _KEY, VALUE)
+_ATTR_JSON: Final = LongTemplateSetting("attrJsonTemplate")
+_ATTR_PAYLOAD_PATH: Final = PathSetting("attrPayloadPath")
+_FIELDS: Final = {
+    "individualFields": _ATTR_INFOS,
+    "jsonTemplate": _ATTR_JSON,
+    "payloadPath": _ATTR_PAYLOAD_PATH,
+}
+_ATTR_DATA_METHOD: Final = ChoiceSetting("attrDataMethod", *_FIELDS)
+_TIME_SOURCE_TYPE: Final = ChoiceSetting("timeSourceType", "payloadTime", "now", "payloadPath")
+_TIME_SOURCE_PATH: Final = PathSetting("timeSourcePath")
+_META: Final = MixedSetting("metaTemplate")
+_META_TYPE: Final = ChoiceSetting("metaTemplateType", "stringTemplate", "jsonTemplate", "jsonPath")
+_FLOW_VERSION: Final = TemplateSetting("flowVersionTemplate")
+FORM: Final = Form(
+    "output",
+    (
+        _DEVICE_ID,
+        _DEVICE_ID_TYPE,
+        _ATTR_DATA_METHOD,
+        _ATTR_INFOS,
+        _ATTR_JSON,
+        _ATTR_PAYLOAD_PATH,
+        _TIME_SOURCE_TYPE,
+        _TIME_SOURCE_PATH,
+        _META,
+        _META_TYPE,
+        _FLOW_VERSION,
+        RESULT,
+    ),
+)
+
 VALUES_OF_STATE_MAX: Final = 4_096
 """Values of one state, with those that the device does not declare."""
 NAMES_NOTED_MAX: Final = 20
@@ -48,22 +96,22 @@ _PAYLOAD_TIME: Final = compile_path("time")
 
 def prepare(config: Config) -> NodeStep:
     device, values, more = _device(config), _values(config), _more(config)
-    result = path_of(config, "resultPath")
+    result = path_of(config, RESULT)
 
     async def send(visit: Visit) -> Any:
         id = id_of(device(visit), "deviceId")
         given, shared = values(visit), more(visit)
         states = computed(_states, given, shared) if isinstance(given, list) else _state(given, shared)
-        body = body_of(StateOrStates, states, _FIELDS[_method(config)], BULK_VALUES_MAX)
+        body = body_of(StateOrStates, states, _field(config), BULK_VALUES_MAX)
         for each in body if isinstance(body, list) else [body]:
             if len(each.data) > VALUES_OF_STATE_MAX:
                 raise refused(
-                    f"config.{_FIELDS[_method(config)]}: gives a state of {len(each.data)} values; at most "
+                    f"config.{_field(config)}: gives a state of {len(each.data)} values; at most "
                     f"{VALUES_OF_STATE_MAX} are looked at. Give those of attributes that the device declares."
                 )
         ref = Ref("device", visit.world.application, id)
         if not any(each.data for each in (body if isinstance(body, list) else [body])):
-            visit.note(f"config.{_FIELDS[_method(config)]}: gives no values, so nothing is reported.")
+            visit.note(f"config.{_field(config)}: gives no values, so nothing is reported.")
             return {"success": True}
         undeclared, empty = await visit.ask(ref, SendKnownState(body=body, origin=visit.world.origin))
         for name in undeclared[:NAMES_NOTED_MAX]:
@@ -75,36 +123,34 @@ def prepare(config: Config) -> NodeStep:
     return lambda visit: with_error(visit, result, send(visit))
 
 
-_FIELDS: Final = {
-    "individualFields": "attrInfos",
-    "jsonTemplate": "attrJsonTemplate",
-    "payloadPath": "attrPayloadPath",
-}
+def _field(config: Config) -> Setting:
+    """The field with the values."""
+    return _FIELDS[_method(config)]
 
 
 def _method(config: Config) -> str:
-    return choice_of(config, "attrDataMethod", tuple(_FIELDS))
+    return choice_of(config, _ATTR_DATA_METHOD)
 
 
 def _device(config: Config) -> _Read:
-    if choice_of(config, "deviceIdTemplateType", ("stringTemplate", "jsonPath")) == "jsonPath":
-        path = needed_path(config, "deviceId")
+    if choice_of(config, _DEVICE_ID_TYPE) == "jsonPath":
+        path = needed_path(config, _DEVICE_ID)
         return lambda visit: path.get(visit.payload)
-    return needed_text_reader(config, "deviceId")
+    return needed_text_reader(config, _DEVICE_ID)
 
 
 def _values(config: Config) -> _Read:
     """Reads the values by attribute, whole states, or an array of these."""
     method = _method(config)
     if method == "jsonTemplate":
-        return json_reader(config, "attrJsonTemplate")
+        return json_reader(config, _ATTR_JSON)
     if method == "payloadPath":
-        path = needed_path(config, "attrPayloadPath")
+        path = needed_path(config, _ATTR_PAYLOAD_PATH)
         return lambda visit: path.get(visit.payload)
     fields = [
-        (needed_text_reader(each, "key"), needed_template(each, "valueTemplate"))
-        for each in list_of(config, "attrInfos")
-        if each.get("valueTemplate") not in (None, "")
+        (needed_text_reader(each, _KEY), needed_template(each, VALUE))
+        for each in list_of(config, _ATTR_INFOS)
+        if each[VALUE] not in (None, "")
     ]
 
     def read(visit: Visit) -> dict[str, Any]:
@@ -141,7 +187,7 @@ def _state(given: Any, more: dict[str, Any]) -> dict[str, Any]:
 
 def _more(config: Config) -> Callable[[Visit], dict[str, Any]]:
     """Reads the fields of states that have none of their own: `time`, `meta` and `flowVersion`."""
-    time, meta, version = _time(config), _meta(config), text_reader(config, "flowVersionTemplate")
+    time, meta, version = _time(config), _meta(config), text_reader(config, _FLOW_VERSION)
 
     def read(visit: Visit) -> dict[str, Any]:
         fields = {"time": time(visit), "meta": meta(visit), "flowVersion": version(visit) or UNDEFINED}
@@ -151,12 +197,12 @@ def _more(config: Config) -> Callable[[Visit], dict[str, Any]]:
 
 
 def _time(config: Config) -> _Read:
-    kind = choice_of(config, "timeSourceType", ("payloadTime", "now", "payloadPath"))
+    kind = choice_of(config, _TIME_SOURCE_TYPE)
     if kind == "now":
         return lambda _visit: UNDEFINED
     if kind == "payloadTime":
         return lambda visit: _PAYLOAD_TIME.get(visit.payload)
-    path = needed_path(config, "timeSourcePath")
+    path = needed_path(config, _TIME_SOURCE_PATH)
 
     def read(visit: Visit) -> Any:
         time = path.get(visit.payload)
@@ -168,13 +214,13 @@ def _time(config: Config) -> _Read:
 
 
 def _meta(config: Config) -> _Read:
-    kind = choice_of(config, "metaTemplateType", ("stringTemplate", "jsonTemplate", "jsonPath"))
-    template = template_of(config, "metaTemplate")
+    kind = choice_of(config, _META_TYPE)
+    template = template_of(config, _META)
     if template is None:
         return lambda _visit: UNDEFINED
     if kind == "jsonPath":
-        path = needed_path(config, "metaTemplate")
+        path = needed_path(config, _META)
         return lambda visit: path.get(visit.payload)
     if kind == "jsonTemplate":
-        return json_reader(config, "metaTemplate")
+        return json_reader(config, _META)
     return lambda visit: template.value(visit.payload, visit.run.now_ms)

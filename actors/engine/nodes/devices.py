@@ -24,9 +24,24 @@ from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.engine.bodies import body_of, id_reader, json_reader, plain, query_reader, with_error
 from trunkline.actors.engine.large_changes import change_or_queue
 from trunkline.actors.engine.many import ask_many
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form, NodeType
+from trunkline.actors.engine.settings import (
+    DATA_METHOD,
+    KEY,
+    RESULT,
+    VALUE,
+    ChoiceSetting,
     Config,
+    FlagSetting,
+    LongTemplateSetting,
+    NumberSetting,
+    PathSetting,
+    RowsSetting,
+    TemplateSetting,
+)
+from trunkline.actors.engine.tools import (
     choice_of,
+    is_on,
     list_of,
     needed_path,
     number_reader,
@@ -35,7 +50,7 @@ from trunkline.actors.engine.tools import (
     text_of,
     text_reader,
 )
-from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.fleet.devices.bulk.bulk_jobs import DELETE_DEVICES, shown_tally, tallied
 from trunkline.actors.fleet.devices.bulk.bulk_messages import (
     ChangeDevice,
@@ -56,15 +71,61 @@ from trunkline.actors.fleet.devices.record.read_messages import GetDevice
 from trunkline.actors.fleet.recipes.messages import OpenRecipe
 from trunkline.actors.fleet.recipes.rows import device_fields
 
+_RECIPE_ID: Final = TemplateSetting("recipeIdTemplate")
+_NAME: Final = TemplateSetting("nameTemplate")
+_DESCRIPTION: Final = TemplateSetting("descriptionTemplate")
+_DEVICE_CLASS: Final = TemplateSetting("deviceClassTemplate")
+_GATEWAY_ID: Final = TemplateSetting("gatewayIdTemplate")
+_PARENT_ID: Final = TemplateSetting("parentIdTemplate")
+_DEVICE_TAGS: Final = RowsSetting("deviceTags", KEY, VALUE)
+_DATA_TYPE: Final = TemplateSetting("dataTypeTemplate")
+_CONTENT_TYPE: Final = TemplateSetting("contentTypeTemplate")
+_DEVICE_ATTRIBUTES: Final = RowsSetting("deviceAttributes", _NAME, _DATA_TYPE, _CONTENT_TYPE, _DESCRIPTION)
+_SYSTEM_INTERVAL: Final = NumberSetting("systemIntervalTemplate")
+_KEEP_DUPLICATES: Final = TemplateSetting("keepDuplicatesTemplate")
+_DEVICE_JSON: Final = LongTemplateSetting("deviceJsonTemplate")
+_DEVICE_PAYLOAD_PATH: Final = PathSetting("devicePayloadPath")
+_TAGS_AS_OBJECT: Final = FlagSetting("tagsAsObject")
+_ATTRIBUTES_AS_OBJECT: Final = FlagSetting("attributesAsObject")
+_DEVICE_ID: Final = TemplateSetting("deviceIdTemplate", is_needed=True)
+_ID: Final = TemplateSetting("idTemplate", is_shown=False)
+_CHOSEN_BY: Final = ChoiceSetting("dataMethod", "id", "query")
+_CHOSEN_ID: Final = TemplateSetting("deviceIdTemplate")
+_DEVICE_QUERY_JSON: Final = LongTemplateSetting("deviceQueryJsonTemplate")
+
+_DEVICE: Final = (
+    DATA_METHOD,
+    _NAME,
+    _DESCRIPTION,
+    _DEVICE_CLASS,
+    _GATEWAY_ID,
+    _PARENT_ID,
+    _DEVICE_TAGS,
+    _DEVICE_ATTRIBUTES,
+    _SYSTEM_INTERVAL,
+    _KEEP_DUPLICATES,
+    _DEVICE_JSON,
+    _DEVICE_PAYLOAD_PATH,
+    _TAGS_AS_OBJECT,
+    _ATTRIBUTES_AS_OBJECT,
+    RESULT,
+)
+"""What a device is given, and how it is shown."""
+
 _Fields = dict[str, Any]
-_METHODS: Final = ("individualFields", "jsonTemplate", "payloadPath")
-_TEXTS: Final = ("name", "description", "deviceClass", "gatewayId", "parentId")
-"""The fields with templates of their own, such as `nameTemplate`."""
+_TEXTS: Final = {
+    "name": _NAME,
+    "description": _DESCRIPTION,
+    "deviceClass": _DEVICE_CLASS,
+    "gatewayId": _GATEWAY_ID,
+    "parentId": _PARENT_ID,
+}
+"""The fields with templates of their own."""
 
 
 def _create(config: Config) -> NodeStep:
-    read, show, result = _fields(config), _shown(config), path_of(config, "resultPath")
-    recipe = id_reader(config, "recipeIdTemplate") if text_of(config, "recipeIdTemplate") else None
+    read, show, result = _fields(config), _shown(config), path_of(config, RESULT)
+    recipe = id_reader(config, _RECIPE_ID) if text_of(config, _RECIPE_ID) else None
     lists = (_tags(config), _attributes(config))
 
     async def create(visit: Visit) -> Any:
@@ -96,8 +157,8 @@ def _over_recipe(recipe: _Fields, given: _Fields) -> _Fields:
 
 
 def _update(config: Config) -> NodeStep:
-    id = _id_of_device(config)
-    read, show, result = _fields(config), _shown(config), path_of(config, "resultPath")
+    id = _id_of_device(config, _DEVICE_ID)
+    read, show, result = _fields(config), _shown(config), path_of(config, RESULT)
     change = _change(config) if _is_individual(config) else None
 
     async def update(visit: Visit) -> Any:
@@ -110,8 +171,8 @@ def _update(config: Config) -> NodeStep:
     return lambda visit: with_error(visit, result, update(visit))
 
 
-def _id_of_device(config: Config) -> Callable[[Visit], bytes]:
-    return id_reader(config, "idTemplate" if text_of(config, "idTemplate") else "deviceIdTemplate")
+def _id_of_device(config: Config, setting: TemplateSetting) -> Callable[[Visit], bytes]:
+    return id_reader(config, _ID if text_of(config, _ID) else setting)
 
 
 def _ref(visit: Visit, id: bytes) -> Ref:
@@ -122,24 +183,24 @@ def _ref(visit: Visit, id: bytes) -> Ref:
 
 
 def _is_individual(config: Config) -> bool:
-    return choice_of(config, "dataMethod", _METHODS) == "individualFields"
+    return choice_of(config, DATA_METHOD) == "individualFields"
 
 
 def _field(config: Config) -> str:
     """The field that a sentence about the device names."""
     fields = ("dataMethod", "deviceJsonTemplate", "devicePayloadPath")
-    return fields[_METHODS.index(choice_of(config, "dataMethod", _METHODS))]
+    return fields[DATA_METHOD.options.index(choice_of(config, DATA_METHOD))]
 
 
 def _fields(config: Config) -> Callable[[Visit], _Fields]:
     """Reads the fields; from templates without tags and attributes."""
-    method = choice_of(config, "dataMethod", _METHODS)
+    method = choice_of(config, DATA_METHOD)
     if method == "individualFields":
         return _texts(config)
     if method == "jsonTemplate":
-        value = json_reader(config, "deviceJsonTemplate")
+        value = json_reader(config, _DEVICE_JSON)
     else:
-        path = needed_path(config, "devicePayloadPath")
+        path = needed_path(config, _DEVICE_PAYLOAD_PATH)
         value = lambda visit: path.get(visit.payload)  # noqa: E731
 
     def read(visit: Visit) -> _Fields:
@@ -152,9 +213,9 @@ def _fields(config: Config) -> Callable[[Visit], _Fields]:
 
 
 def _texts(config: Config) -> Callable[[Visit], _Fields]:
-    texts = {name: text_reader(config, f"{name}Template") for name in _TEXTS}
-    interval = number_reader(config, "systemIntervalTemplate")
-    keeps = text_reader(config, "keepDuplicatesTemplate")
+    texts = {name: text_reader(config, setting) for name, setting in _TEXTS.items()}
+    interval = number_reader(config, _SYSTEM_INTERVAL)
+    keeps = text_reader(config, _KEEP_DUPLICATES)
 
     def read(visit: Visit) -> _Fields:
         fields: _Fields = {name: text for name, read in texts.items() if (text := read(visit))}
@@ -171,11 +232,11 @@ _Entries = Callable[[Visit], list[dict[str, str]]]
 """Reads a list of objects of texts: those whose templates are set."""
 
 
-def _entries(config: Config, name: str, parts: dict[str, str]) -> _Entries:
-    """Reads the objects of a field; `parts` has the names of their templates by those of what they give."""
+def _entries(config: Config, setting: RowsSetting, parts: dict[str, TemplateSetting]) -> _Entries:
+    """Reads the objects of a field; `parts` has their templates by the names of what they give."""
     entries = [
         {part: text_reader(each, template) for part, template in parts.items() if text_of(each, template)}
-        for each in list_of(config, name)
+        for each in list_of(config, setting)
     ]
 
     def read(visit: Visit) -> list[dict[str, str]]:
@@ -185,17 +246,17 @@ def _entries(config: Config, name: str, parts: dict[str, str]) -> _Entries:
 
 
 def _tags(config: Config) -> _Entries:
-    return _entries(config, "deviceTags", {"key": "keyTemplate", "value": "valueTemplate"})
+    return _entries(config, _DEVICE_TAGS, {"key": KEY, "value": VALUE})
 
 
 def _attributes(config: Config) -> _Entries:
     parts = {
-        "name": "nameTemplate",
-        "dataType": "dataTypeTemplate",
-        "contentType": "contentTypeTemplate",
-        "description": "descriptionTemplate",
+        "name": _NAME,
+        "dataType": _DATA_TYPE,
+        "contentType": _CONTENT_TYPE,
+        "description": _DESCRIPTION,
     }
-    return _entries(config, "deviceAttributes", parts)
+    return _entries(config, _DEVICE_ATTRIBUTES, parts)
 
 
 def _change(config: Config) -> Callable[[Visit, bytes, DevicePatch], Awaitable[ChangeDevice]]:
@@ -237,10 +298,10 @@ def _declarations(wanted: list[dict[str, str]], declared: dict[str, str]) -> Ite
 def _shown(config: Config) -> Callable[[Visit, bytes], Awaitable[Any]]:
     """Reads a device for the result."""
     shape = DeviceShape(
-        tags_as_object=config.get("tagsAsObject") is True,
-        attributes_as_object=config.get("attributesAsObject") is True,
+        tags_as_object=is_on(config, _TAGS_AS_OBJECT),
+        attributes_as_object=is_on(config, _ATTRIBUTES_AS_OBJECT),
     )
-    is_wanted = path_of(config, "resultPath") is not None
+    is_wanted = path_of(config, RESULT) is not None
 
     async def show(visit: Visit, id: bytes) -> Any:
         return plain(await visit.read(_read_of(visit, id, shape))) if is_wanted else None
@@ -256,11 +317,11 @@ def _read_of(visit: Visit, id: bytes, shape: DeviceShape) -> GetDevice:
 
 
 def _delete(config: Config) -> NodeStep:
-    result = path_of(config, "resultPath")
-    if choice_of(config, "dataMethod", ("id", "query")) == "query":
-        query = query_reader(config, "deviceQueryJsonTemplate", empty_is_all=False)
+    result = path_of(config, RESULT)
+    if choice_of(config, _CHOSEN_BY) == "query":
+        query = query_reader(config, _DEVICE_QUERY_JSON, empty_is_all=False)
         return lambda visit: with_error(visit, result, _delete_matching(visit, query(visit)))
-    id = _id_of_device(config)
+    id = _id_of_device(config, _CHOSEN_ID)
 
     async def delete(visit: Visit) -> bool:
         await visit.ask(_ref(visit, id(visit)), DeleteDevice())
@@ -282,8 +343,10 @@ async def _delete_matching(visit: Visit, query: _Fields) -> Any:
     return shown_tally(tallied(world.system.limits, "removed", ids, answers))
 
 
-TYPES: Final[dict[str, Prepare]] = {
-    "CreateDeviceNode": _create,
-    "UpdateDeviceNode": _update,
-    "DeviceDeleteWorkflowNode": _delete,
+TYPES: Final[dict[str, NodeType]] = {
+    "CreateDeviceNode": NodeType(_create, Form("data", (_RECIPE_ID, *_DEVICE))),
+    "UpdateDeviceNode": NodeType(_update, Form("data", (_DEVICE_ID, *_DEVICE, _ID))),
+    "DeviceDeleteWorkflowNode": NodeType(
+        _delete, Form("data", (_CHOSEN_BY, _CHOSEN_ID, _DEVICE_QUERY_JSON, RESULT, _ID))
+    ),
 }

@@ -24,10 +24,25 @@ from trunkline.actors.core.values.errors import Invalid, Overloaded
 from trunkline.actors.engine.bodies import with_error
 from trunkline.actors.engine.flow_mails import FlowMails
 from trunkline.actors.engine.mail_addresses import addresses_reader, checked
-from trunkline.actors.engine.tools import Config, needed_text_reader, path_of, text_reader
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import (
+    RESULT,
+    Config,
+    LongTemplateSetting,
+    TemplateSetting,
+    TextsSetting,
+)
+from trunkline.actors.engine.tools import needed_text_reader, path_of, text_reader
 from trunkline.actors.engine.visit import NodeStep, Visit
 
 TYPE: Final = "StructureEmailNode"
+
+_TO_ADDRESSES: Final = TextsSetting("toAddresses", is_needed=True)
+_SUBJECT: Final = TemplateSetting("subjectTemplate", is_needed=True)
+_BODY: Final = LongTemplateSetting("bodyTemplate", is_needed=True)
+_FROM: Final = TemplateSetting("fromTemplate")
+FORM: Final = Form("output", (_TO_ADDRESSES, _SUBJECT, _BODY, _FROM, RESULT))
+
 INLINE_CHARS_MAX: Final = 4_096
 """Characters of a mail that is put together in the event loop."""
 
@@ -35,12 +50,11 @@ INLINE_CHARS_MAX: Final = 4_096
 def prepare(config: Config) -> NodeStep:
     recipients = addresses_reader(
         config,
-        "toAddresses",
+        _TO_ADDRESSES,
         lambda visit: visit.world.system.limits.flow_mail_addresses_max,
-        is_needed=True,
     )
-    subject, body = needed_text_reader(config, "subjectTemplate"), needed_text_reader(config, "bodyTemplate")
-    answers_to, result = text_reader(config, "fromTemplate"), path_of(config, "resultPath")
+    subject, body = needed_text_reader(config, _SUBJECT), needed_text_reader(config, _BODY)
+    answers_to, result = text_reader(config, _FROM), path_of(config, RESULT)
 
     def step(visit: Visit) -> Any:
         return with_error(visit, result, _sent(visit))
@@ -49,7 +63,7 @@ def prepare(config: Config) -> NodeStep:
         world, limits = visit.world, visit.world.system.limits
         addresses = recipients(visit)
         if answers_at := answers_to(visit).strip():
-            checked(answers_at, "fromTemplate")
+            checked(answers_at, _FROM)
         whole = await _made(subject(visit), body(visit), answers_at)
         world.effect("sends a mail")
         wait_s = world.system.component(FlowMails).take(world.flow, world.system.clock.monotonic_s())

@@ -22,16 +22,21 @@ from trunkline.actors.core.formulas.paths import compile_path
 from trunkline.actors.core.formulas.price import computed
 from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.engine.heavy_work import copy_of
+from trunkline.actors.engine.node_type import Form
 from trunkline.actors.engine.reply_parts import (
-    BODY_TYPES,
+    BODY,
+    BODY_TYPE,
+    COOKIES,
+    REPLY,
+    SAME_SITE,
     bytes_of,
     cookies_of,
     headers_of,
     status_of,
     value_of,
 )
+from trunkline.actors.engine.settings import ChoiceSetting, Config, PathSetting, TemplateSetting, TextSetting
 from trunkline.actors.engine.tools import (
-    Config,
     Unusable,
     choice_of,
     needed_template,
@@ -47,19 +52,28 @@ from trunkline.actors.workflows.triggers.replies import Replies
 
 TYPE: Final = "EndpointReplyNode"
 
-_REPLY_TYPES: Final = ("custom", "page", "redirect", "mqtt")
+_REPLY_TYPE: Final = ChoiceSetting("replyType", "custom", "page", "redirect", "mqtt")
+_PAGE_ID: Final = TemplateSetting("pageIdTemplate")
+_LAYOUT_ID: Final = TemplateSetting("layoutIdTemplate")
+_EXPERIENCE_VERSION: Final = TextSetting("experienceVersion")
+_REPLY_ID_PATH: Final = PathSetting("replyIdPath")
+FORM: Final = Form(
+    "output",
+    (_REPLY_TYPE, *REPLY, _PAGE_ID, _LAYOUT_ID, _EXPERIENCE_VERSION, COOKIES, SAME_SITE, _REPLY_ID_PATH),
+)
+
 
 Make = Callable[[Visit, int, tuple[tuple[str, str], ...], tuple[Cookie, ...]], Reply]
 
 
 def prepare(config: Config) -> NodeStep:
-    kind = choice_of(config, "replyType", _REPLY_TYPES)
+    kind = choice_of(config, _REPLY_TYPE)
     if kind == "mqtt":
         raise Unusable(
             "config.replyType: this server does not answer requests with a stream of MQTT messages; "
             "give custom, page or redirect."
         )
-    id_path = path_of(config, "replyIdPath") or compile_path("data.replyId")
+    id_path = path_of(config, _REPLY_ID_PATH) or compile_path("data.replyId")
     status, headers, cookies = status_of(config), headers_of(config), cookies_of(config)
     make = {"custom": _custom, "page": _page, "redirect": _redirect}[kind](config)
 
@@ -91,9 +105,9 @@ def _custom(config: Config) -> Make:
 
 
 def _page(config: Config) -> Make:
-    id, layout = needed_text_reader(config, "pageIdTemplate"), text_reader(config, "layoutIdTemplate")
-    version, value = text_of(config, "experienceVersion"), value_of(config)
-    may_be_json = choice_of(config, "bodyTemplateType", BODY_TYPES) == "string"
+    id, layout = needed_text_reader(config, _PAGE_ID), text_reader(config, _LAYOUT_ID)
+    version, value = text_of(config, _EXPERIENCE_VERSION), value_of(config)
+    may_be_json = choice_of(config, BODY_TYPE) == "string"
 
     def make(
         visit: Visit, status: int, headers: tuple[tuple[str, str], ...], cookies: tuple[Cookie, ...]
@@ -120,7 +134,7 @@ def _page(config: Config) -> Make:
 
 
 def _redirect(config: Config) -> Make:
-    needed_template(config, "bodyTemplate")
+    needed_template(config, BODY)
     value = value_of(config)
 
     def make(

@@ -44,10 +44,26 @@ from trunkline.actors.data.events.messages import (
 from trunkline.actors.engine.bodies import body_of, id_of, json_reader, plain, query_reader, with_error
 from trunkline.actors.engine.heavy_work import check_payload
 from trunkline.actors.engine.large_changes import change_or_queue
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form, NodeType
+from trunkline.actors.engine.settings import (
+    DATA_METHOD,
+    KEY,
+    NEEDED_RESULT,
+    RESULT,
+    VALUE,
+    ChoiceSetting,
     Config,
+    FlagSetting,
+    LongTemplateSetting,
+    PathSetting,
+    RowsSetting,
+    TemplateSetting,
+    TextSetting,
+)
+from trunkline.actors.engine.tools import (
     Reader,
     choice_of,
+    is_on,
     list_of,
     needed_path,
     needed_text_reader,
@@ -56,8 +72,50 @@ from trunkline.actors.engine.tools import (
     text_of,
     text_reader,
 )
-from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.platform.jobs.job import JobKind
+
+_MESSAGE: Final = TemplateSetting("messageTemplate")
+_LEVEL: Final = TemplateSetting("levelTemplate")
+_STATE: Final = TemplateSetting("stateTemplate")
+_SUBJECT: Final = TemplateSetting("subjectTemplate")
+_DEVICE_ID: Final = TemplateSetting("deviceIdTemplate")
+_EVENT_TAGS: Final = RowsSetting("eventTags", KEY, VALUE)
+_DATA_SOURCE_TYPE: Final = ChoiceSetting("dataSourceType", "payloadPath", "jsonTemplate")
+_DATA_SOURCE_PATH: Final = PathSetting("dataSourcePath")
+_DATA_SOURCE_JSON: Final = LongTemplateSetting("dataSourceJson")
+_EVENT_JSON: Final = LongTemplateSetting("eventJsonTemplate")
+_EVENT_PAYLOAD_PATH: Final = PathSetting("eventPayloadPath")
+_TIME_SOURCE_TYPE: Final = ChoiceSetting("timeSourceType", "now", "payloadTime", "payloadPath")
+_TIME_SOURCE_PATH: Final = PathSetting("timeSourcePath")
+_DISABLE_TAG_CHANGE_TRACKING: Final = FlagSetting("disableTagChangeTracking")
+_EVENT_ID: Final = TemplateSetting("eventIdTemplate")
+_QUERY: Final = LongTemplateSetting("queryTemplate")
+_SORT_FIELD: Final = TextSetting("sortField")
+_SORT_DIRECTION: Final = TextSetting("sortDirection")
+_OTHER_EVENT_ID: Final = TemplateSetting("eventIdTemplate", is_shown=False)
+_OTHER_TRACKING: Final = FlagSetting("disableTagChangeTracking", is_shown=False)
+"""Exports of changes have these two, which do nothing there."""
+_DELETE_MULTIPLE: Final = FlagSetting("deleteMultiple", is_on=True)
+_FIND_MULTIPLE: Final = FlagSetting("findMultiple")
+_FIND_METADATA: Final = FlagSetting("findMetadata")
+_RESULTS_PAGE: Final = TemplateSetting("resultsPage")
+_RESULTS_PER_PAGE: Final = TemplateSetting("resultsPerPage")
+_TARGET_EVENT_ID: Final = TemplateSetting("targetEventIdTemplate")
+_UPDATE_MULTIPLE: Final = FlagSetting("updateMultiple")
+_COMMENT: Final = TemplateSetting("commentTemplate")
+
+_TEXTS: Final = {"level": _LEVEL, "state": _STATE, "subject": _SUBJECT, "deviceId": _DEVICE_ID}
+_EVENT: Final = (
+    *_TEXTS.values(),
+    _EVENT_TAGS,
+    _DATA_SOURCE_TYPE,
+    _DATA_SOURCE_PATH,
+    _DATA_SOURCE_JSON,
+    _EVENT_JSON,
+    _EVENT_PAYLOAD_PATH,
+)
+"""What an event is given."""
 
 _Fields = Callable[[Visit], dict[str, Any]]
 
@@ -65,9 +123,9 @@ _PAYLOAD_TIME: Final = compile_path("time")
 
 
 def _create(config: Config) -> NodeStep:
-    fields, time = _fields(config, "message", ("levelTemplate", "subjectTemplate")), _time(config)
-    result, tags = path_of(config, "resultPath"), _tags(config)
-    untracked = {"disableTagChangeTracking": True} if config.get("disableTagChangeTracking") is True else {}
+    fields, time = _fields(config, {"message": _MESSAGE}, (_LEVEL, _SUBJECT)), _time(config)
+    result, tags = path_of(config, RESULT), _tags(config)
+    untracked = {"disableTagChangeTracking": True} if is_on(config, _DISABLE_TAG_CHANGE_TRACKING) else {}
 
     async def create(visit: Visit) -> Any:
         given = {**untracked, **time(visit), **fields(visit)}
@@ -81,11 +139,11 @@ def _create(config: Config) -> NodeStep:
 
 
 def _get(config: Config) -> NodeStep:
-    result = needed_path(config, "resultPath")
-    is_many = config.get("findMultiple") is True
-    if is_many or (text_of(config, "queryTemplate") and not text_of(config, "eventIdTemplate")):
-        page = _page(config)
-        with_counts = config.get("findMetadata") is True
+    result = needed_path(config, NEEDED_RESULT)
+    is_many = is_on(config, _FIND_MULTIPLE)
+    if is_many or (text_of(config, _QUERY) and not text_of(config, _EVENT_ID)):
+        page = _page(config, is_many)
+        with_counts = is_on(config, _FIND_METADATA)
 
         async def find(visit: Visit) -> Any:
             found = await visit.read(ListEvents(application=visit.world.application, query=page(visit)))
@@ -102,7 +160,7 @@ def _get(config: Config) -> NodeStep:
             return output
 
         return step
-    id = needed_text_reader(config, "eventIdTemplate")
+    id = needed_text_reader(config, _EVENT_ID)
 
     async def get(visit: Visit) -> Any:
         text = id(visit).strip()
@@ -115,8 +173,8 @@ _COUNTS: Final = ("count", "totalCount", "page", "perPage")
 
 
 def _update(config: Config) -> NodeStep:
-    fields, result, tags = _fields(config, "comment"), path_of(config, "resultPath"), _tags(config)
-    removed = {"deviceId": None} if config.get("deviceIdTemplate", "") is None else {}
+    fields, result, tags = _fields(config, {"comment": _COMMENT}), path_of(config, RESULT), _tags(config)
+    removed = {"deviceId": None} if config.is_null(_DEVICE_ID) else {}
 
     def read(visit: Visit) -> tuple[EventPatch, dict[str, str | None]]:
         body = body_of(EventPatch, {**removed, **fields(visit)}, "dataMethod")
@@ -124,8 +182,8 @@ def _update(config: Config) -> NodeStep:
         body_of(EventTags, {key: value for key, value in changed.items() if value is not None}, "eventTags")
         return body, changed
 
-    if config.get("updateMultiple") is True:
-        query = query_reader(config, "queryTemplate")
+    if is_on(config, _UPDATE_MULTIPLE):
+        query = query_reader(config, _QUERY)
 
         async def update_all(visit: Visit) -> Any:
             body, changed = read(visit)
@@ -136,7 +194,7 @@ def _update(config: Config) -> NodeStep:
             return {"success": True}
 
         return lambda visit: with_error(visit, result, update_all(visit))
-    chosen = _chosen(config, "targetEventIdTemplate")
+    chosen = _chosen(config, _TARGET_EVENT_ID)
 
     async def update(visit: Visit) -> Any:
         body, changed = read(visit)
@@ -151,9 +209,9 @@ def _update(config: Config) -> NodeStep:
 
 
 def _delete(config: Config) -> NodeStep:
-    result = path_of(config, "resultPath")
-    if config.get("deleteMultiple") is not False and not text_of(config, "eventIdTemplate"):
-        query = query_reader(config, "queryTemplate")
+    result = path_of(config, RESULT)
+    if is_on(config, _DELETE_MULTIPLE) and not text_of(config, _EVENT_ID):
+        query = query_reader(config, _QUERY)
 
         async def delete_all(visit: Visit) -> Any:
             body = query(visit)
@@ -161,7 +219,7 @@ def _delete(config: Config) -> NodeStep:
             return {"success": True}
 
         return lambda visit: with_error(visit, result, delete_all(visit))
-    chosen = _chosen(config, "eventIdTemplate")
+    chosen = _chosen(config, _EVENT_ID)
 
     async def delete(visit: Visit) -> Any:
         id = await chosen(visit)
@@ -194,16 +252,16 @@ async def _change_all(visit: Visit, message: Message, kind: JobKind, input: dict
     await change_or_queue(visit, change, kind.operation, input, result_to=[])
 
 
-def _chosen(config: Config, name: str) -> Callable[[Visit], Any]:
+def _chosen(config: Config, setting: TemplateSetting) -> Callable[[Visit], Any]:
     """Finds the id of the event that a node changes; None if no event matches a query."""
-    if text_of(config, name) or not text_of(config, "queryTemplate"):
-        text = needed_text_reader(config, name)
+    if text_of(config, setting) or not text_of(config, _QUERY):
+        text = needed_text_reader(config, setting)
 
         async def given(visit: Visit) -> bytes:
-            return id_of(text(visit).strip(), name)
+            return id_of(text(visit).strip(), setting)
 
         return given
-    page = _page({**config, "findMultiple": False})
+    page = _page(config, is_many=False)
 
     async def first(visit: Visit) -> bytes | None:
         found = await visit.read(ListEvents(application=visit.world.application, query=page(visit)))
@@ -212,15 +270,12 @@ def _chosen(config: Config, name: str) -> Callable[[Visit], Any]:
     return first
 
 
-def _page(config: Config) -> Callable[[Visit], EventPage]:
+def _page(config: Config, is_many: bool) -> Callable[[Visit], EventPage]:
     """Reads what a list of events is asked for: a page, or the first event."""
-    query = query_reader(config, "queryTemplate") if config.get("queryTemplate") else lambda _visit: {}
-    sort = {name: text for name in ("sortField", "sortDirection") if (text := text_of(config, name))}
-    is_many = config.get("findMultiple") is True
-    pages = {
-        name: text_reader(config, field)
-        for name, field in (("page", "resultsPage"), ("perPage", "resultsPerPage"))
-    }
+    query = query_reader(config, _QUERY) if config[_QUERY] else lambda _visit: {}
+    sort = {each.name: text for each in (_SORT_FIELD, _SORT_DIRECTION) if (text := text_of(config, each))}
+    paged = {"page": _RESULTS_PAGE, "perPage": _RESULTS_PER_PAGE} if is_many else {}
+    pages = {name: text_reader(config, setting) for name, setting in paged.items()}
 
     def read(visit: Visit) -> EventPage:
         paging: dict[str, Any] = {"perPage": 1}
@@ -236,12 +291,15 @@ def _page(config: Config) -> Callable[[Visit], EventPage]:
 # The fields of an event.
 
 
-def _fields(config: Config, text: str, needed: tuple[str, ...] = ()) -> _Fields:
+def _fields(
+    config: Config, text: dict[str, TemplateSetting], needed: tuple[TemplateSetting, ...] = ()
+) -> _Fields:
     """Reads the fields of an event, `text` being its message or the comment of a change."""
-    method = choice_of(config, "dataMethod", ("individualFields", "jsonTemplate", "payloadPath"))
+    method = choice_of(config, DATA_METHOD)
     if method != "individualFields":
-        name = "eventJsonTemplate" if method == "jsonTemplate" else "eventPayloadPath"
-        given = json_reader(config, name) if method == "jsonTemplate" else _at_path(config, name)
+        is_json = method == "jsonTemplate"
+        name = _EVENT_JSON if is_json else _EVENT_PAYLOAD_PATH
+        given = json_reader(config, _EVENT_JSON) if is_json else _at_path(config, _EVENT_PAYLOAD_PATH)
 
         def whole(visit: Visit) -> dict[str, Any]:
             fields = given(visit)
@@ -250,12 +308,9 @@ def _fields(config: Config, text: str, needed: tuple[str, ...] = ()) -> _Fields:
             return fields
 
         return whole
-    for name in needed:
-        needed_text_reader(config, name)
-    texts = [
-        (field, text_reader(config, f"{field}Template"))
-        for field in ("level", "state", "subject", text, "deviceId")
-    ]
+    for setting in needed:
+        needed_text_reader(config, setting)
+    texts = [(field, text_reader(config, setting)) for field, setting in (_TEXTS | text).items()]
     data = _data(config)
 
     def read(visit: Visit) -> dict[str, Any]:
@@ -266,30 +321,24 @@ def _fields(config: Config, text: str, needed: tuple[str, ...] = ()) -> _Fields:
     return read
 
 
-def _at_path(config: Config, name: str) -> Reader:
-    path = needed_path(config, name)
+def _at_path(config: Config, setting: PathSetting) -> Reader:
+    path = needed_path(config, setting)
     return lambda visit: path.get(visit.payload)
 
 
 def _data(config: Config) -> Reader:
-    if choice_of(config, "dataSourceType", ("payloadPath", "jsonTemplate")) == "jsonTemplate":
-        has_json = bool(config.get("dataSourceJson"))
-        return json_reader(config, "dataSourceJson") if has_json else lambda _visit: UNDEFINED
-    path = path_of(config, "dataSourcePath")
+    if choice_of(config, _DATA_SOURCE_TYPE) == "jsonTemplate":
+        has_json = bool(config[_DATA_SOURCE_JSON])
+        return json_reader(config, _DATA_SOURCE_JSON) if has_json else lambda _visit: UNDEFINED
+    path = path_of(config, _DATA_SOURCE_PATH)
     return (lambda _visit: UNDEFINED) if path is None else lambda visit: path.get(visit.payload)
 
 
 def _tags(config: Config) -> Callable[[Visit], dict[str, str | None]]:
     """Reads tags by key; None for one without a value. Only templates have tags one by one."""
     listed = []
-    if (
-        choice_of(config, "dataMethod", ("individualFields", "jsonTemplate", "payloadPath"))
-        == "individualFields"
-    ):
-        listed = [
-            (text_reader(each, "keyTemplate"), text_reader(each, "valueTemplate"))
-            for each in list_of(config, "eventTags")
-        ]
+    if choice_of(config, DATA_METHOD) == "individualFields":
+        listed = [(text_reader(each, KEY), text_reader(each, VALUE)) for each in list_of(config, _EVENT_TAGS)]
 
     def read(visit: Visit) -> dict[str, str | None]:
         tags = {key(visit): value(visit) or None for key, value in listed}
@@ -300,10 +349,10 @@ def _tags(config: Config) -> Callable[[Visit], dict[str, str | None]]:
 
 def _time(config: Config) -> _Fields:
     """Reads `creationDate`, unless it is now."""
-    kind = choice_of(config, "timeSourceType", ("now", "payloadTime", "payloadPath"))
+    kind = choice_of(config, _TIME_SOURCE_TYPE)
     if kind == "now":
         return lambda _visit: {}
-    path = _PAYLOAD_TIME if kind == "payloadTime" else needed_path(config, "timeSourcePath")
+    path = _PAYLOAD_TIME if kind == "payloadTime" else needed_path(config, _TIME_SOURCE_PATH)
 
     def read(visit: Visit) -> dict[str, Any]:
         time = path.get(visit.payload)
@@ -314,9 +363,59 @@ def _time(config: Config) -> _Fields:
     return read
 
 
-TYPES: Final[dict[str, Prepare]] = {
-    "CreateEventNode": _create,
-    "DeleteEventNode": _delete,
-    "GetEventNode": _get,
-    "UpdateEventNode": _update,
+TYPES: Final[dict[str, NodeType]] = {
+    "CreateEventNode": NodeType(
+        _create,
+        Form(
+            "data",
+            (
+                DATA_METHOD,
+                _MESSAGE,
+                *_EVENT,
+                _TIME_SOURCE_TYPE,
+                _TIME_SOURCE_PATH,
+                _DISABLE_TAG_CHANGE_TRACKING,
+                RESULT,
+            ),
+        ),
+    ),
+    "DeleteEventNode": NodeType(
+        _delete, Form("data", (_EVENT_ID, _QUERY, _SORT_FIELD, _SORT_DIRECTION, _DELETE_MULTIPLE, RESULT))
+    ),
+    "GetEventNode": NodeType(
+        _get,
+        Form(
+            "data",
+            (
+                _EVENT_ID,
+                _QUERY,
+                _FIND_MULTIPLE,
+                _FIND_METADATA,
+                _SORT_FIELD,
+                _SORT_DIRECTION,
+                _RESULTS_PAGE,
+                _RESULTS_PER_PAGE,
+                NEEDED_RESULT,
+            ),
+        ),
+    ),
+    "UpdateEventNode": NodeType(
+        _update,
+        Form(
+            "data",
+            (
+                _TARGET_EVENT_ID,
+                _QUERY,
+                _SORT_FIELD,
+                _SORT_DIRECTION,
+                _UPDATE_MULTIPLE,
+                DATA_METHOD,
+                _COMMENT,
+                *_EVENT,
+                RESULT,
+                _OTHER_EVENT_ID,
+                _OTHER_TRACKING,
+            ),
+        ),
+    ),
 }

@@ -15,22 +15,30 @@ from typing import Final
 from trunkline.actors.core.records import records
 from trunkline.actors.core.values.ids import is_id
 from trunkline.actors.engine.experience import user_of
+from trunkline.actors.engine.node_type import Form, NodeType
+from trunkline.actors.engine.settings import Config, TemplateSetting
 from trunkline.actors.engine.tools import (
-    Config,
+    item_reader,
     needed_text_reader,
     shortened,
     text_of,
     text_reader,
 )
-from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.presentation.experience.access import MayUseDevice
 from trunkline.actors.presentation.experience.kind import GROUP
+
+_EMAIL_OR_ID: Final = TemplateSetting("emailOrIdTemplate")
+_GROUP_ID: Final = TemplateSetting("groupIdTemplate", is_needed=True)
+_ID_TYPE: Final = TemplateSetting("idTypeTemplate")
+_ID: Final = TemplateSetting("idTemplate")
+_DEVICE_ID: Final = TemplateSetting("deviceIdTemplate", is_needed=True)
 
 _USER: Final = "{{experience.user.id}}"
 
 
 def _verify_group(config: Config) -> NodeStep:
-    who, group = _with_user(config, "emailOrIdTemplate"), needed_text_reader(config, "groupIdTemplate")
+    who, group = _with_user(config, _EMAIL_OR_ID), needed_text_reader(config, _GROUP_ID)
 
     def step(visit: Visit) -> int:
         user, id = user_of(visit, who(visit)), group(visit).strip().lower()
@@ -51,8 +59,8 @@ def _verify_group(config: Config) -> NodeStep:
 
 
 def _verify_device(config: Config) -> NodeStep:
-    device, kind = needed_text_reader(config, "deviceIdTemplate"), text_reader(config, "idTypeTemplate")
-    who = _with_user(config, "idTemplate")
+    device, kind = needed_text_reader(config, _DEVICE_ID), text_reader(config, _ID_TYPE)
+    who = _with_user(config, _ID)
 
     def step(visit: Visit) -> int | Awaitable[int]:
         word = kind(visit).strip() or "experienceUser"
@@ -83,11 +91,11 @@ async def _judged(visit: Visit, question: MayUseDevice) -> int:
     return int(await visit.read(question))
 
 
-def _with_user(config: Config, name: str) -> Callable[[Visit], str]:
-    return text_reader(config if text_of(config, name) else {name: _USER}, name)
+def _with_user(config: Config, setting: TemplateSetting) -> Callable[[Visit], str]:
+    return item_reader(setting, text_of(config, setting) or _USER)
 
 
-TYPES: Final[dict[str, Prepare]] = {
-    "VerifyExperienceGroupNode": _verify_group,
-    "VerifyDeviceNode": _verify_device,
+TYPES: Final[dict[str, NodeType]] = {
+    "VerifyExperienceGroupNode": NodeType(_verify_group, Form("experience", (_EMAIL_OR_ID, _GROUP_ID))),
+    "VerifyDeviceNode": NodeType(_verify_device, Form("experience", (_ID_TYPE, _ID, _DEVICE_ID))),
 }

@@ -21,17 +21,27 @@ from typing import Final
 
 from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.values.errors import TooManyRequests, Unauthorized
-from trunkline.actors.engine.experience import MakeToken, experience_of, shown, token_reader, user_of
+from trunkline.actors.engine.experience import (
+    TOKEN_DATA,
+    TOKEN_TTL,
+    MakeToken,
+    experience_of,
+    shown,
+    token_reader,
+    user_of,
+)
+from trunkline.actors.engine.node_type import Form, NodeType
+from trunkline.actors.engine.settings import NEEDED_RESULT, Config, FlagSetting, PathSetting, TemplateSetting
 from trunkline.actors.engine.tools import (
-    Config,
     Unusable,
+    is_on,
     needed_path,
     needed_text_reader,
     path_of,
     text_of,
     text_reader,
 )
-from trunkline.actors.engine.visit import NodeStep, Prepare, Visit
+from trunkline.actors.engine.visit import NodeStep, Visit
 from trunkline.actors.people.accounts.application_log_ins import ApplicationLogIns
 from trunkline.actors.people.accounts.passwords import simulate_verification, verify_password
 from trunkline.actors.presentation.experience.log_in import NoteLogIn
@@ -39,20 +49,27 @@ from trunkline.actors.presentation.experience.tokens import ExperienceTokens
 from trunkline.actors.presentation.experience.users import EXPERIENCE_USERS, user_with_email
 from trunkline.actors.workflows.triggers.replies import Replies
 
+_EMAIL: Final = TemplateSetting("emailTemplate")
+_PASSWORD: Final = TemplateSetting("passwordTemplate")
+_TOKEN: Final = TemplateSetting("tokenTemplate")
+_INVALIDATE_EXISTING_TOKENS: Final = FlagSetting("invalidateExistingTokens")
+_USER_RESULT_PATH: Final = PathSetting("userResultPath")
+_TOKEN_RESULT_PATH: Final = PathSetting("tokenResultPath")
+_EMAIL_OR_ID: Final = TemplateSetting("emailOrIdTemplate", is_needed=True)
+_TREAT_AS_LOGIN: Final = FlagSetting("treatAsLogin")
+
 
 def _authenticate(config: Config) -> NodeStep:
-    has_token, has_email, has_password = (
-        bool(text_of(config, name)) for name in ("tokenTemplate", "emailTemplate", "passwordTemplate")
-    )
+    has_token, has_email, has_password = (bool(text_of(config, each)) for each in (_TOKEN, _EMAIL, _PASSWORD))
     if not has_token and not (has_email and has_password):
         raise Unusable(
             "config.emailTemplate, config.passwordTemplate: are not both set; give both of them, or "
             "config.tokenTemplate."
         )
-    email, password = text_reader(config, "emailTemplate"), text_reader(config, "passwordTemplate")
-    given, new = text_reader(config, "tokenTemplate"), token_reader(config)
-    user_path, token_path = path_of(config, "userResultPath"), path_of(config, "tokenResultPath")
-    ends_tokens = config.get("invalidateExistingTokens") is True
+    email, password = text_reader(config, _EMAIL), text_reader(config, _PASSWORD)
+    given, new = text_reader(config, _TOKEN), token_reader(config)
+    user_path, token_path = path_of(config, _USER_RESULT_PATH), path_of(config, _TOKEN_RESULT_PATH)
+    ends_tokens = is_on(config, _INVALIDATE_EXISTING_TOKENS)
 
     async def recognized(visit: Visit, token: str) -> tuple[Found | None, bool]:
         """The user, and whether the token was enough to know who it is."""
@@ -117,10 +134,8 @@ async def _compare(visit: Visit, account: str, user: Found | None, secret: str) 
 
 
 def _make_token(config: Config) -> NodeStep:
-    who, path = needed_text_reader(config, "emailOrIdTemplate"), needed_path(config, "resultPath")
-    is_log_in, ends_tokens = (
-        config.get(name) is True for name in ("treatAsLogin", "invalidateExistingTokens")
-    )
+    who, path = needed_text_reader(config, _EMAIL_OR_ID), needed_path(config, NEEDED_RESULT)
+    is_log_in, ends_tokens = (is_on(config, each) for each in (_TREAT_AS_LOGIN, _INVALIDATE_EXISTING_TOKENS))
     new = token_reader(config)
 
     async def make_token(visit: Visit) -> int:
@@ -144,7 +159,35 @@ async def _new_token(
     return make(user.id, made_ms)
 
 
-TYPES: Final[dict[str, Prepare]] = {
-    "ExperienceUserAuthNode": _authenticate,
-    "ExperienceUserTokenNode": _make_token,
+TYPES: Final[dict[str, NodeType]] = {
+    "ExperienceUserAuthNode": NodeType(
+        _authenticate,
+        Form(
+            "experience",
+            (
+                _EMAIL,
+                _PASSWORD,
+                _TOKEN,
+                _INVALIDATE_EXISTING_TOKENS,
+                TOKEN_TTL,
+                TOKEN_DATA,
+                _USER_RESULT_PATH,
+                _TOKEN_RESULT_PATH,
+            ),
+        ),
+    ),
+    "ExperienceUserTokenNode": NodeType(
+        _make_token,
+        Form(
+            "experience",
+            (
+                _EMAIL_OR_ID,
+                _TREAT_AS_LOGIN,
+                _INVALIDATE_EXISTING_TOKENS,
+                TOKEN_TTL,
+                TOKEN_DATA,
+                NEEDED_RESULT,
+            ),
+        ),
+    ),
 }

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from trunkline.actors.core.query.text import NOTHING
@@ -41,8 +42,24 @@ from trunkline.actors.engine.experience import (
 )
 from trunkline.actors.engine.experience_nodes import creating, finding, text_query
 from trunkline.actors.engine.heavy_work import check_payload
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form, NodeType
+from trunkline.actors.engine.pages import page_settings
+from trunkline.actors.engine.settings import (
+    DATA_METHOD,
+    KEY,
+    NEEDED_KEY,
+    NEEDED_RESULT,
+    RESULT,
+    VALUE,
+    ChoiceSetting,
     Config,
+    LongTemplateSetting,
+    PathSetting,
+    RowsSetting,
+    TemplateSetting,
+    TextsSetting,
+)
+from trunkline.actors.engine.tools import (
     Unusable,
     needed_path,
     needed_text_reader,
@@ -50,25 +67,50 @@ from trunkline.actors.engine.tools import (
     text_of,
     text_reader,
 )
-from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.presentation.experience.groups import GROUPS
 from trunkline.actors.presentation.experience.kind import GROUP
 
-_METHODS: Final = ("id", "name", "findByAllTags", "findByAnyTags", "query")
-_SORT_FIELDS: Final = ("name", "id", "creationDate", "lastUpdated")
-_TEXTS: Final = ("name", "description", "parentId")
+_FIND_METHOD: Final = ChoiceSetting("findMethod", "id", "name", "findByAllTags", "findByAnyTags", "query")
+_ID: Final = TemplateSetting("idTemplate")
+_TAGS: Final = RowsSetting("tags", KEY, VALUE)
+_SORT_FIELD: Final = ChoiceSetting("sortField", "name", "id", "creationDate", "lastUpdated")
+_QUERY: Final = LongTemplateSetting("queryTemplate")
+_NAME: Final = TemplateSetting("nameTemplate")
+_DESCRIPTION: Final = TemplateSetting("descriptionTemplate")
+_PARENT_ID: Final = TemplateSetting("parentIdTemplate")
+_GROUP_TAGS: Final = RowsSetting("groupTags", NEEDED_KEY, VALUE)
+_GROUP_TAG_TEMPLATES: Final = RowsSetting("groupTagTemplates", NEEDED_KEY, VALUE)
+_MEMBERS_TO_ADD: Final = TextsSetting("membersToAdd")
+_DEVICE_QUERY_JSON: Final = LongTemplateSetting("deviceQueryJsonTemplate")
+_GROUP_JSON: Final = LongTemplateSetting("groupJsonTemplate")
+_GROUP_PAYLOAD_PATH: Final = PathSetting("groupPayloadPath")
+_GROUP_ID: Final = TemplateSetting("groupIdTemplate", is_needed=True)
+_MEMBERS_TO_REMOVE: Final = TextsSetting("membersToRemove")
+_MEMBERS_REPLACEMENT: Final = TextsSetting("membersReplacement")
+
+_TEXTS: Final = {"name": _NAME, "description": _DESCRIPTION, "parentId": _PARENT_ID}
 """The fields of a group that have a template of their own."""
-_KNOWN: Final = {
-    *(f"{name}Template" for name in _TEXTS),
-    *("deviceQueryJsonTemplate", "groupTags", "groupTagTemplates"),
-    *("membersToAdd", "membersToRemove", "membersReplacement"),
-    *("dataMethod", "groupIdTemplate", "groupJsonTemplate", "groupPayloadPath", "resultPath"),
-}
+_FIELDS: Final = (
+    DATA_METHOD,
+    _NAME,
+    _DESCRIPTION,
+    _PARENT_ID,
+    _GROUP_TAGS,
+    _GROUP_TAG_TEMPLATES,
+    _MEMBERS_TO_ADD,
+    _MEMBERS_REPLACEMENT,
+    _DEVICE_QUERY_JSON,
+    _GROUP_JSON,
+    _GROUP_PAYLOAD_PATH,
+)
+"""What a group is given."""
+_KNOWN: Final = {each.name for each in (_GROUP_ID, *_FIELDS, _MEMBERS_TO_REMOVE, RESULT)}
 _ROOT: Final = "(root)"
 
 
 def _one(config: Config) -> Callable[[Visit], Any]:
-    id = needed_text_reader(config, "idTemplate")
+    id = needed_text_reader(config, _ID)
 
     async def find(visit: Visit) -> Any:
         text = id(visit).strip()
@@ -85,10 +127,10 @@ def _one(config: Config) -> Callable[[Visit], Any]:
 def _query(config: Config, method: str) -> QueryReader:
     if method in ("findByAllTags", "findByAnyTags"):
         join = "$and" if method == "findByAllTags" else "$or"
-        return by_tags(config, "tags", join=join, field="groupTags")
+        return by_tags(config, _TAGS, join=join, field="groupTags")
     if method == "query":
-        return text_query(config, "queryTemplate")
-    name = needed_text_reader(config, "idTemplate")
+        return text_query(config, _QUERY)
+    name = needed_text_reader(config, _ID)
 
     async def query(visit: Visit) -> dict[str, Any]:
         return {"name": name(visit)}
@@ -97,8 +139,8 @@ def _query(config: Config, method: str) -> QueryReader:
 
 
 def _update(config: Config) -> NodeStep:
-    result, given = path_of(config, "resultPath"), _given(config)
-    id = id_reader(config, "groupIdTemplate")
+    result, given = path_of(config, RESULT), _changed(config)
+    id = id_reader(config, _GROUP_ID)
 
     async def update(visit: Visit) -> Any:
         return await change(visit, GROUPS, id(visit), given(visit))
@@ -107,7 +149,7 @@ def _update(config: Config) -> NodeStep:
 
 
 def _delete(config: Config) -> NodeStep:
-    result, id = path_of(config, "resultPath"), needed_text_reader(config, "groupIdTemplate")
+    result, id = path_of(config, RESULT), needed_text_reader(config, _GROUP_ID)
 
     async def delete(visit: Visit) -> bool:
         text = id(visit).strip()
@@ -122,25 +164,31 @@ def _delete(config: Config) -> NodeStep:
     return lambda visit: with_error(visit, result, delete(visit))
 
 
-def _given(config: Config) -> GivenReader:
-    return given_reader(config, "group", _single)
+def _new(config: Config) -> GivenReader:
+    return given_reader(
+        config, "group", _GROUP_JSON, _GROUP_PAYLOAD_PATH, partial(_single, has_members=False)
+    )
 
 
-def _single(config: Config) -> GivenReader:
-    """Reads the fields from single templates."""
-    texts = {name: text_reader(config, f"{name}Template") for name in _TEXTS}
-    tags = tags_reader(config, "groupTags" if config.get("groupTags") else "groupTagTemplates")
+def _changed(config: Config) -> GivenReader:
+    return given_reader(config, "group", _GROUP_JSON, _GROUP_PAYLOAD_PATH, partial(_single, has_members=True))
+
+
+def _single(config: Config, has_members: bool) -> GivenReader:
+    """Reads the fields from single templates. A group without members has none that could be removed."""
+    texts = {name: text_reader(config, setting) for name, setting in _TEXTS.items()}
+    tags = tags_reader(config, _GROUP_TAGS if config[_GROUP_TAGS] else _GROUP_TAG_TEMPLATES)
     devices = _devices(config)
-    add = texts_reader(config, "membersToAdd")
-    drop, all_members = texts_reader(config, "membersToRemove"), texts_reader(config, "membersReplacement")
+    add = texts_reader(config, _MEMBERS_TO_ADD)
+    drop = texts_reader(config, _MEMBERS_TO_REMOVE) if has_members else None
+    all_members = texts_reader(config, _MEMBERS_REPLACEMENT)
     if all_members is not None and (add is not None or drop is not None):
         raise Unusable(
             "config.membersReplacement: names all members; give it or membersToAdd and membersToRemove."
         )
 
-    for name, value in config.items():
-        if value and name not in _KNOWN:
-            raise Unusable(f"config.{name}: does nothing here; give groupJsonTemplate with all fields.")
+    for name in config.others(_KNOWN):
+        raise Unusable(f"config.{name}: does nothing here; give groupJsonTemplate with all fields.")
 
     def read(visit: Visit) -> Given:
         fields: dict[str, Any] = {name: text for name, template in texts.items() if (text := template(visit))}
@@ -163,9 +211,9 @@ def _single(config: Config) -> GivenReader:
 
 def _devices(config: Config) -> Callable[[Visit], str | None] | None:
     """Reads the query of the devices of a group; None for no devices, which exports write as an empty `$nor`."""
-    if not text_of(config, "deviceQueryJsonTemplate"):
+    if not text_of(config, _DEVICE_QUERY_JSON):
         return None
-    query = query_reader(config, "deviceQueryJsonTemplate")
+    query = query_reader(config, _DEVICE_QUERY_JSON)
 
     def read(visit: Visit) -> str | None:
         found = query(visit)
@@ -184,7 +232,7 @@ def _users(visit: Visit, name: str, texts: list[str]) -> list[str]:
 
 
 def _summary(config: Config) -> NodeStep:
-    result, start = needed_path(config, "resultPath"), text_reader(config, "idTemplate")
+    result, start = needed_path(config, NEEDED_RESULT), text_reader(config, _ID)
 
     async def step(visit: Visit) -> int:
         application, text = visit.world.application, start(visit).strip().lower()
@@ -212,10 +260,15 @@ def _tree(groups: list[tuple[str, str, str | None]], start: str) -> dict[str, An
     return trees.get(start)
 
 
-TYPES: Final[dict[str, Prepare]] = {
-    "GetExperienceGroupNode": finding(GROUPS, "groups", _METHODS, _SORT_FIELDS, _one, _query),
-    "CreateExperienceGroupNode": creating(GROUPS, _given),
-    "UpdateExperienceGroupNode": _update,
-    "DeleteExperienceGroupNode": _delete,
-    "ExperienceGroupSummaryNode": _summary,
+TYPES: Final[dict[str, NodeType]] = {
+    "GetExperienceGroupNode": NodeType(
+        finding(GROUPS, "groups", _FIND_METHOD, _SORT_FIELD, _one, _query),
+        Form("experience", (_FIND_METHOD, _ID, _TAGS, _QUERY, *page_settings(_SORT_FIELD), RESULT)),
+    ),
+    "CreateExperienceGroupNode": NodeType(creating(GROUPS, _new), Form("experience", (*_FIELDS, RESULT))),
+    "UpdateExperienceGroupNode": NodeType(
+        _update, Form("experience", (_GROUP_ID, *_FIELDS, _MEMBERS_TO_REMOVE, RESULT))
+    ),
+    "DeleteExperienceGroupNode": NodeType(_delete, Form("experience", (_GROUP_ID, RESULT))),
+    "ExperienceGroupSummaryNode": NodeType(_summary, Form("experience", (_ID, NEEDED_RESULT))),
 }

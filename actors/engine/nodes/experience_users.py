@@ -33,25 +33,64 @@ from trunkline.actors.engine.experience import (
     user_of,
 )
 from trunkline.actors.engine.experience_nodes import creating, finding, text_query
-from trunkline.actors.engine.tools import Config, needed_text_reader, path_of, text_reader
-from trunkline.actors.engine.visit import NodeStep, Prepare, Visit
+from trunkline.actors.engine.node_type import Form, NodeType
+from trunkline.actors.engine.pages import page_settings
+from trunkline.actors.engine.settings import (
+    DATA_METHOD,
+    KEY,
+    NEEDED_KEY,
+    RESULT,
+    VALUE,
+    ChoiceSetting,
+    Config,
+    FlagSetting,
+    LongTemplateSetting,
+    PathSetting,
+    RowsSetting,
+    TemplateSetting,
+    TextsSetting,
+)
+from trunkline.actors.engine.tools import is_on, needed_text_reader, path_of, text_reader
+from trunkline.actors.engine.visit import NodeStep, Visit
 from trunkline.actors.presentation.experience.users import EXPERIENCE_USERS
 
-_SORT_FIELDS: Final = (
-    "email",
-    "id",
-    "firstName",
-    "lastName",
-    "creationDate",
-    "lastLogin",
-    "lastUpdated",
+_FIND_METHOD: Final = ChoiceSetting("findMethod", "emailOrId", "userTags", "query")
+_FOUND: Final = TemplateSetting("emailOrIdTemplate")
+_FOUND_TAGS: Final = RowsSetting("userTags", KEY, VALUE)
+_QUERY: Final = LongTemplateSetting("queryTemplate")
+_OTHER_TAGS: Final = RowsSetting("tags", KEY, VALUE, is_shown=False)
+_EMAIL: Final = TemplateSetting("emailTemplate")
+_PASSWORD: Final = TemplateSetting("passwordTemplate")
+_FIRST_NAME: Final = TemplateSetting("firstNameTemplate")
+_LAST_NAME: Final = TemplateSetting("lastNameTemplate")
+_GROUP_IDS: Final = TextsSetting("groupIdTemplates")
+_USER_TAGS: Final = RowsSetting("userTags", NEEDED_KEY, VALUE)
+_USER_JSON: Final = LongTemplateSetting("userJsonTemplate")
+_USER_PAYLOAD_PATH: Final = PathSetting("userPayloadPath")
+_EMAIL_OR_ID: Final = TemplateSetting("emailOrIdTemplate", is_needed=True)
+_INVALIDATE_EXISTING_TOKENS: Final = FlagSetting("invalidateExistingTokens")
+
+_SORT_FIELD: Final = ChoiceSetting(
+    "sortField", "email", "id", "firstName", "lastName", "creationDate", "lastLogin", "lastUpdated"
 )
-_TEXTS: Final = ("email", "password", "firstName", "lastName")
+_FIELDS: Final = (
+    DATA_METHOD,
+    _EMAIL,
+    _PASSWORD,
+    _FIRST_NAME,
+    _LAST_NAME,
+    _GROUP_IDS,
+    _USER_TAGS,
+    _USER_JSON,
+    _USER_PAYLOAD_PATH,
+)
+"""What a user is given."""
+_TEXTS: Final = {"email": _EMAIL, "password": _PASSWORD, "firstName": _FIRST_NAME, "lastName": _LAST_NAME}
 """The fields of a user that have a template of their own."""
 
 
 def _one(config: Config) -> Callable[[Visit], Any]:
-    who = needed_text_reader(config, "emailOrIdTemplate")
+    who = needed_text_reader(config, _FOUND)
 
     async def find(visit: Visit) -> Any:
         user = user_of(visit, who(visit))
@@ -62,15 +101,15 @@ def _one(config: Config) -> Callable[[Visit], Any]:
 
 def _query(config: Config, method: str) -> QueryReader:
     if method == "userTags":
-        name = "userTags" if config.get("userTags") or not config.get("tags") else "tags"
-        return by_tags(config, name, join="$and", field="userTags")
-    return text_query(config, "queryTemplate")
+        tags = _FOUND_TAGS if config[_FOUND_TAGS] or not config[_OTHER_TAGS] else _OTHER_TAGS
+        return by_tags(config, tags, join="$and", field="userTags")
+    return text_query(config, _QUERY)
 
 
 def _update(config: Config) -> NodeStep:
-    result, given = path_of(config, "resultPath"), _given(config)
-    who = needed_text_reader(config, "emailOrIdTemplate")
-    ends_tokens = config.get("invalidateExistingTokens") is True
+    result, given = path_of(config, RESULT), _given(config)
+    who = needed_text_reader(config, _EMAIL_OR_ID)
+    ends_tokens = is_on(config, _INVALIDATE_EXISTING_TOKENS)
 
     async def update(visit: Visit) -> Any:
         fields, text = given(visit), who(visit).strip()
@@ -86,7 +125,7 @@ def _update(config: Config) -> NodeStep:
 
 
 def _delete(config: Config) -> NodeStep:
-    result, who = path_of(config, "resultPath"), needed_text_reader(config, "emailOrIdTemplate")
+    result, who = path_of(config, RESULT), needed_text_reader(config, _EMAIL_OR_ID)
 
     async def delete(visit: Visit) -> bool:
         user = user_of(visit, who(visit))
@@ -99,13 +138,13 @@ def _delete(config: Config) -> NodeStep:
 
 
 def _given(config: Config) -> GivenReader:
-    return given_reader(config, "user", _single)
+    return given_reader(config, "user", _USER_JSON, _USER_PAYLOAD_PATH, _single)
 
 
 def _single(config: Config) -> GivenReader:
     """Reads the fields from single templates."""
-    texts = {name: text_reader(config, f"{name}Template") for name in _TEXTS}
-    groups, tags = texts_reader(config, "groupIdTemplates"), tags_reader(config, "userTags")
+    texts = {name: text_reader(config, setting) for name, setting in _TEXTS.items()}
+    groups, tags = texts_reader(config, _GROUP_IDS), tags_reader(config, _USER_TAGS)
 
     def read(visit: Visit) -> Given:
         fields: dict[str, Any] = {name: text for name, template in texts.items() if (text := template(visit))}
@@ -116,11 +155,27 @@ def _single(config: Config) -> GivenReader:
     return read
 
 
-TYPES: Final[dict[str, Prepare]] = {
-    "GetExperienceUserNode": finding(
-        EXPERIENCE_USERS, "users", ("emailOrId", "userTags", "query"), _SORT_FIELDS, _one, _query
+TYPES: Final[dict[str, NodeType]] = {
+    "GetExperienceUserNode": NodeType(
+        finding(EXPERIENCE_USERS, "users", _FIND_METHOD, _SORT_FIELD, _one, _query),
+        Form(
+            "experience",
+            (
+                _FIND_METHOD,
+                _FOUND,
+                _FOUND_TAGS,
+                _QUERY,
+                *page_settings(_SORT_FIELD),
+                RESULT,
+                _OTHER_TAGS,
+            ),
+        ),
     ),
-    "CreateExperienceUserNode": creating(EXPERIENCE_USERS, _given),
-    "UpdateExperienceUserNode": _update,
-    "DeleteExperienceUserNode": _delete,
+    "CreateExperienceUserNode": NodeType(
+        creating(EXPERIENCE_USERS, _given), Form("experience", (*_FIELDS, RESULT))
+    ),
+    "UpdateExperienceUserNode": NodeType(
+        _update, Form("experience", (_EMAIL_OR_ID, *_FIELDS, _INVALIDATE_EXISTING_TOKENS, RESULT))
+    ),
+    "DeleteExperienceUserNode": NodeType(_delete, Form("experience", (_EMAIL_OR_ID, RESULT))),
 }

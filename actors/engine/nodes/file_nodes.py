@@ -38,9 +38,19 @@ from trunkline.actors.data.files.messages import (
 from trunkline.actors.engine.bodies import body_of, with_error
 from trunkline.actors.engine.encodings import bytes_written, text_writer
 from trunkline.actors.engine.heavy_work import check_payload
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form, NodeType
+from trunkline.actors.engine.settings import (
+    RESULT,
     Config,
+    FlagSetting,
+    LongTemplateSetting,
+    NumberSetting,
+    PathSetting,
+    TemplateSetting,
+)
+from trunkline.actors.engine.tools import (
     Unusable,
+    is_on,
     needed_path,
     needed_text_reader,
     number_reader,
@@ -48,9 +58,22 @@ from trunkline.actors.engine.tools import (
     text_of,
     text_reader,
 )
-from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.platform.jobs.private_calls import may_be_private
 from trunkline.store.object_store import Stored
+
+_FILE_NAME: Final = TemplateSetting("fileNameTemplate", is_needed=True)
+_PARENT_DIRECTORY: Final = TemplateSetting("parentDirectoryTemplate")
+_PRIVATE: Final = FlagSetting("private")
+_FILE_CONTENTS: Final = LongTemplateSetting("fileContentsTemplate")
+_ENCODING: Final = TemplateSetting("encodingTemplate")
+_FILE_URL: Final = TemplateSetting("fileUrlTemplate")
+_CONTENT_TYPE: Final = TemplateSetting("contentTypeTemplate")
+_SHOULD_OVERWRITE: Final = FlagSetting("shouldOverwrite")
+_URL_TTL: Final = NumberSetting("urlTTLTemplate")
+_FILE_PATH: Final = TemplateSetting("filePathTemplate", is_needed=True)
+_IS_DOWNLOAD_URL: Final = FlagSetting("isDownloadURL")
+_DESTINATION: Final = PathSetting("destination", is_needed=True)
 
 CONTENT_BYTES_MAX: Final = 5_000_000
 URL_TIMEOUT_S: Final = 30.0
@@ -59,12 +82,12 @@ URL_TIMEOUT_S: Final = 30.0
 def _create(config: Config) -> NodeStep:
     tree = _tree(config)
     name, directory = (
-        needed_text_reader(config, "fileNameTemplate"),
-        text_reader(config, "parentDirectoryTemplate"),
+        needed_text_reader(config, _FILE_NAME),
+        text_reader(config, _PARENT_DIRECTORY),
     )
-    type, content = text_reader(config, "contentTypeTemplate"), _content(config)
-    overwrites, expiry = config.get("shouldOverwrite") is True, number_reader(config, "urlTTLTemplate")
-    result = path_of(config, "resultPath")
+    type, content = text_reader(config, _CONTENT_TYPE), _content(config)
+    overwrites, expiry = is_on(config, _SHOULD_OVERWRITE), number_reader(config, _URL_TTL)
+    result = path_of(config, RESULT)
 
     def step(visit: Visit) -> Any:
         return with_error(visit, result, created(visit))
@@ -103,16 +126,16 @@ def _create(config: Config) -> NodeStep:
 
 def _content(config: Config) -> Callable[[Visit], Any]:
     """Reads the content of a new file, which may wait for a URL."""
-    text, encoding = text_reader(config, "fileContentsTemplate"), text_reader(config, "encodingTemplate")
-    if not text_of(config, "fileUrlTemplate"):
+    text, encoding = text_reader(config, _FILE_CONTENTS), text_reader(config, _ENCODING)
+    if not text_of(config, _FILE_URL):
 
         async def of_text(visit: Visit) -> bytes:
             return bytes_written(text(visit), encoding(visit), "config.fileContentsTemplate")
 
         return of_text
-    if text_of(config, "fileContentsTemplate"):
+    if text_of(config, _FILE_CONTENTS):
         raise Unusable("config.fileUrlTemplate: give it or fileContentsTemplate, not both.")
-    url = text_reader(config, "fileUrlTemplate")
+    url = text_reader(config, _FILE_URL)
 
     async def of_url(visit: Visit) -> bytes:
         request = Request("GET", url(visit).strip(), httpx.Headers(), field="config.fileUrlTemplate")
@@ -157,9 +180,9 @@ async def _found(visit: Visit, tree: TreeName, path: str) -> ShownFile | None:
 
 
 def _get(config: Config) -> NodeStep:
-    tree, path = _tree(config), needed_text_reader(config, "filePathTemplate")
-    is_url, encoding = config.get("isDownloadURL") is True, text_reader(config, "encodingTemplate")
-    expiry, destination = number_reader(config, "urlTTLTemplate"), needed_path(config, "destination")
+    tree, path = _tree(config), needed_text_reader(config, _FILE_PATH)
+    is_url, encoding = is_on(config, _IS_DOWNLOAD_URL), text_reader(config, _ENCODING)
+    expiry, destination = number_reader(config, _URL_TTL), needed_path(config, _DESTINATION)
 
     async def step(visit: Visit) -> int:
         output = await with_error(visit, destination, got(visit))
@@ -208,7 +231,29 @@ def _shown(
 
 
 def _tree(config: Config) -> TreeName:
-    return "privateFile" if config.get("private") is True else "file"
+    return "privateFile" if is_on(config, _PRIVATE) else "file"
 
 
-TYPES: Final[dict[str, Prepare]] = {"FileCreateNode": _create, "FileGetNode": _get}
+TYPES: Final[dict[str, NodeType]] = {
+    "FileCreateNode": NodeType(
+        _create,
+        Form(
+            "data",
+            (
+                _FILE_NAME,
+                _PARENT_DIRECTORY,
+                _PRIVATE,
+                _FILE_CONTENTS,
+                _ENCODING,
+                _FILE_URL,
+                _CONTENT_TYPE,
+                _SHOULD_OVERWRITE,
+                _URL_TTL,
+                RESULT,
+            ),
+        ),
+    ),
+    "FileGetNode": NodeType(
+        _get, Form("data", (_FILE_PATH, _PRIVATE, _ENCODING, _IS_DOWNLOAD_URL, _URL_TTL, _DESTINATION))
+    ),
+}

@@ -6,19 +6,25 @@ gets. What it writes to the console is told like messages of debug nodes.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.core.scripts.errors import ScriptError
 from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import Config, LongTemplateSetting, PathSetting
 from trunkline.actors.engine.tools import path_of, text_of
 from trunkline.actors.engine.visit import NodeStep, Visit
 
 TYPE: Final = "RawFunctionNode"
 
+_SCRIPT: Final = LongTemplateSetting("script")
+_SCOPE_PATH: Final = PathSetting("scopePath")
+FORM: Final = Form("logic", (_SCRIPT, _SCOPE_PATH))
 
-def prepare(config: dict[str, Any]) -> NodeStep:
-    script, scope = text_of(config, "script"), path_of(config, "scopePath")
+
+def prepare(config: Config) -> NodeStep:
+    script, scope = text_of(config, _SCRIPT), path_of(config, _SCOPE_PATH)
 
     async def step(visit: Visit) -> int:
         given = visit.payload if scope is None else scope.get(visit.payload)

@@ -12,10 +12,19 @@ from string import ascii_letters, digits
 from typing import Final
 from uuid import UUID, uuid3, uuid5
 
-from trunkline.actors.engine.tools import Config, needed_path, number_reader, shortened, text_reader
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import VALUE, Config, NumberSetting, PathSetting, TemplateSetting
+from trunkline.actors.engine.tools import needed_path, number_reader, shortened, text_reader
 from trunkline.actors.engine.visit import NodeStep, Run, Visit, refused
 
 TYPE: Final = "GenerateIdNode"
+
+_ID_TYPE: Final = TemplateSetting("idTypeTemplate")
+_NAMESPACE: Final = TemplateSetting("namespaceTemplate")
+_NUM_CHARACTERS: Final = NumberSetting("numCharactersTemplate")
+_DESTINATION_PATH: Final = PathSetting("destinationPath", is_needed=True)
+FORM: Final = Form("logic", (_ID_TYPE, _NAMESPACE, VALUE, _NUM_CHARACTERS, _DESTINATION_PATH))
+
 NANOID_CHARS: Final = 21
 NANOID_CHARS_MAX: Final = 256
 
@@ -28,9 +37,9 @@ _GROUP: Final = 0x010000000000
 
 
 def prepare(config: Config) -> NodeStep:
-    kind, destination = text_reader(config, "idTypeTemplate"), needed_path(config, "destinationPath")
-    namespace, value = text_reader(config, "namespaceTemplate"), text_reader(config, "valueTemplate")
-    length = number_reader(config, "numCharactersTemplate")
+    kind, destination = text_reader(config, _ID_TYPE), needed_path(config, _DESTINATION_PATH)
+    namespace, value = text_reader(config, _NAMESPACE), text_reader(config, VALUE)
+    length = number_reader(config, _NUM_CHARACTERS)
 
     def hashed(hash_in: Callable[[UUID, str], UUID], visit: Visit) -> str:
         written, name = namespace(visit).strip(), value(visit)

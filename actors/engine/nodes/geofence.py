@@ -12,8 +12,17 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from trunkline.actors.core.formulas.geometry import distance_m, is_point_inside
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import (
+    RESULT,
+    ChoiceSetting,
     Config,
+    LongTemplateSetting,
+    NumberSetting,
+    PathSetting,
+    TemplateSetting,
+)
+from trunkline.actors.engine.tools import (
     Unusable,
     choice_of,
     needed_path,
@@ -24,6 +33,14 @@ from trunkline.actors.engine.tools import (
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 
 TYPE: Final = "GeofenceNode"
+
+_GPS_CHECK: Final = TemplateSetting("gpsCheck", is_needed=True)
+_GPS_CENTER: Final = TemplateSetting("gpsCenter")
+_RADIUS: Final = NumberSetting("radius")
+_POLYGON_COORDS: Final = LongTemplateSetting("polygonCoords")
+_POLYGON_PATH: Final = PathSetting("polygonPath")
+_BRANCH_PATH: Final = PathSetting("branchPath")
+
 CORNERS_MAX: Final = 1_000
 """Corners of a polygon: some milliseconds of work."""
 
@@ -32,9 +49,9 @@ _Check = Callable[[Visit, str], tuple[bool, Any]]
 
 
 def prepare(config: Config) -> NodeStep:
-    check = _CHECKS[choice_of(config, "checkType", tuple(_CHECKS))](config)
-    place = needed_text_reader(config, "gpsCheck")
-    result, branch = path_of(config, "resultPath"), path_of(config, "branchPath")
+    check = _CHECKS[choice_of(config, _CHECK_TYPE)](config)
+    place = needed_text_reader(config, _GPS_CHECK)
+    result, branch = path_of(config, RESULT), path_of(config, _BRANCH_PATH)
 
     def step(visit: Visit) -> int:
         is_inside, value = check(visit, place(visit))
@@ -46,7 +63,7 @@ def prepare(config: Config) -> NodeStep:
 
 
 def _circle(config: Config) -> _Check:
-    center, radius = needed_text_reader(config, "gpsCenter"), number_reader(config, "radius")
+    center, radius = needed_text_reader(config, _GPS_CENTER), number_reader(config, _RADIUS)
     if radius is None:
         raise Unusable("config.radius: is not set; give a number of metres or a template.")
 
@@ -58,12 +75,12 @@ def _circle(config: Config) -> _Check:
 
 
 def _written_polygon(config: Config) -> _Check:
-    corners = needed_text_reader(config, "polygonCoords")
+    corners = needed_text_reader(config, _POLYGON_COORDS)
     return lambda visit, place: _in_polygon("polygonCoords", place, corners(visit).split("\n"))
 
 
 def _polygon(config: Config) -> _Check:
-    corners = needed_path(config, "polygonPath")
+    corners = needed_path(config, _POLYGON_PATH)
     return lambda visit, place: _in_polygon("polygonPath", place, corners.get(visit.payload))
 
 
@@ -81,3 +98,9 @@ _CHECKS: Final[dict[str, Callable[[Config], _Check]]] = {
     "polygonCoords": _written_polygon,
     "polygon": _polygon,
 }
+
+_CHECK_TYPE: Final = ChoiceSetting("checkType", *_CHECKS)
+FORM: Final = Form(
+    "logic",
+    (_CHECK_TYPE, _GPS_CHECK, _GPS_CENTER, _RADIUS, _POLYGON_COORDS, _POLYGON_PATH, _BRANCH_PATH, RESULT),
+)

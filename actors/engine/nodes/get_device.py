@@ -19,11 +19,24 @@ from trunkline.actors.core.values.ids import is_id
 from trunkline.actors.engine.bodies import plain, query_reader
 from trunkline.actors.engine.device_choice import QueryReader, by_group, by_parent, by_tags, by_user
 from trunkline.actors.engine.heavy_work import check_payload
-from trunkline.actors.engine.pages import page_reader
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.pages import page_reader, page_settings
+from trunkline.actors.engine.settings import (
+    KEY,
+    RESULT,
+    VALUE,
+    ChoiceSetting,
     Config,
+    FlagSetting,
+    LongTemplateSetting,
+    RowsSetting,
+    TemplateSetting,
+    TextsSetting,
+)
+from trunkline.actors.engine.tools import (
     Unusable,
     choice_of,
+    is_on,
     needed_text_reader,
     path_of,
 )
@@ -34,7 +47,9 @@ from trunkline.actors.fleet.devices.state.history import get_composite_state
 from trunkline.store.snapshot import Snapshot
 
 TYPE: Final = "GetDeviceNode"
-METHODS: Final = (
+
+_FIND_METHOD: Final = ChoiceSetting(
+    "findMethod",
     "id",
     "name",
     "findByAllTags",
@@ -44,11 +59,38 @@ METHODS: Final = (
     "experienceUserIdOrEmail",
     "query",
 )
+_ID: Final = TemplateSetting("idTemplate")
+_PARENT_ID: Final = TemplateSetting("parentIdTemplate")
+_TAGS: Final = RowsSetting("tags", KEY, VALUE)
+_QUERY: Final = LongTemplateSetting("queryTemplate")
+_SORT_FIELD: Final = ChoiceSetting("sortField", "name", "id", "creationDate", "lastUpdated")
+_INCLUDE_STATE: Final = FlagSetting("includeState")
+_ATTRIBUTES: Final = TextsSetting("attributes")
+_INCLUDE_CONNECTION_STATUS: Final = FlagSetting("includeConnectionStatus", is_on=True)
+_TAGS_AS_OBJECT: Final = FlagSetting("tagsAsObject")
+_ATTRIBUTES_AS_OBJECT: Final = FlagSetting("attributesAsObject")
+FORM: Final = Form(
+    "data",
+    (
+        _FIND_METHOD,
+        _ID,
+        _PARENT_ID,
+        _TAGS,
+        _QUERY,
+        *page_settings(_SORT_FIELD),
+        _INCLUDE_STATE,
+        _ATTRIBUTES,
+        _INCLUDE_CONNECTION_STATUS,
+        _TAGS_AS_OBJECT,
+        _ATTRIBUTES_AS_OBJECT,
+        RESULT,
+    ),
+)
 
 
 def prepare(config: Config) -> NodeStep:
-    result = path_of(config, "resultPath")
-    find = _one(config) if choice_of(config, "findMethod", METHODS) == "id" else _page(config)
+    result = path_of(config, RESULT)
+    find = _one(config) if choice_of(config, _FIND_METHOD) == "id" else _page(config)
 
     async def step(visit: Visit) -> int:
         visit.put(result, await find(visit))
@@ -60,7 +102,7 @@ def prepare(config: Config) -> NodeStep:
 
 def _one(config: Config) -> Any:
     id, shape, states = (
-        needed_text_reader(config, "idTemplate"),
+        needed_text_reader(config, _ID),
         DeviceShape(**_shape(config)),
         _states(config),
     )
@@ -82,7 +124,7 @@ def _one(config: Config) -> Any:
 
 def _page(config: Config) -> Any:
     query, shape, states = _query(config), _shape(config), _states(config)
-    page = page_reader(config, "devices", ("name", "id", "creationDate", "lastUpdated"))
+    page = page_reader(config, "devices", _SORT_FIELD)
 
     async def find(visit: Visit) -> Any:
         wanted = page(visit)
@@ -97,21 +139,21 @@ def _page(config: Config) -> Any:
 
 
 def _query(config: Config) -> QueryReader:
-    match choice_of(config, "findMethod", METHODS):
+    match choice_of(config, _FIND_METHOD):
         case "findByAllTags":
-            return by_tags(config, "tags", join="$and")
+            return by_tags(config, _TAGS, join="$and")
         case "findByAnyTags":
-            return by_tags(config, "tags", join="$or")
+            return by_tags(config, _TAGS, join="$or")
         case "findByParentId":
-            return by_parent(config, "parentIdTemplate", "idTemplate")
+            return by_parent(config, _PARENT_ID, _ID)
         case "experienceGroupId":
-            return by_group(config, "idTemplate")
+            return by_group(config, _ID)
         case "experienceUserIdOrEmail":
-            return by_user(config, "idTemplate")
+            return by_user(config, _ID)
         case "query":
-            read = query_reader(config, "queryTemplate")
+            read = query_reader(config, _QUERY)
         case _:
-            name = needed_text_reader(config, "idTemplate")
+            name = needed_text_reader(config, _ID)
 
             def read(visit: Visit) -> dict[str, Any]:
                 return {"name": name(visit)}
@@ -124,16 +166,16 @@ def _query(config: Config) -> QueryReader:
 
 def _shape(config: Config) -> dict[str, Any]:
     return {
-        "exclude_connection_info": config.get("includeConnectionStatus") is False,
-        "tags_as_object": config.get("tagsAsObject") is True,
-        "attributes_as_object": config.get("attributesAsObject") is True,
+        "exclude_connection_info": not is_on(config, _INCLUDE_CONNECTION_STATUS),
+        "tags_as_object": is_on(config, _TAGS_AS_OBJECT),
+        "attributes_as_object": is_on(config, _ATTRIBUTES_AS_OBJECT),
     }
 
 
 def _states(config: Config) -> Any:
     """Adds the composite states to devices, if they are wanted."""
-    is_wanted = config.get("includeState") is True
-    names = config.get("attributes") or None
+    is_wanted = is_on(config, _INCLUDE_STATE)
+    names = config[_ATTRIBUTES] or None
     if isinstance(names, list):
         names = ",".join(map(str, names))
     if names is not None and not isinstance(names, str):

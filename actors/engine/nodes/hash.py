@@ -15,8 +15,9 @@ from typing import Any, Final, TypeVar
 from trunkline.actors.core.formulas.byte_texts import FROM_TEXT, TO_TEXT
 from trunkline.actors.core.runtime.computing import in_thread
 from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import Config, PathSetting, TemplateSetting
 from trunkline.actors.engine.tools import (
-    Config,
     needed_path,
     needed_text_reader,
     shortened,
@@ -28,6 +29,18 @@ from trunkline.actors.engine.visit import NodeStep, Visit, refused
 _Of = TypeVar("_Of")
 
 TYPE: Final = "HashNode"
+
+_DATA: Final = TemplateSetting("dataTemplate", is_needed=True)
+_DATA_ENCODING: Final = TemplateSetting("dataEncodingTemplate")
+_ALGORITHM: Final = TemplateSetting("algorithmTemplate")
+_SECRET: Final = TemplateSetting("secretTemplate")
+_SECRET_ENCODING: Final = TemplateSetting("secretEncodingTemplate")
+_ENCODING: Final = TemplateSetting("encodingTemplate")
+_DESTINATION_PATH: Final = PathSetting("destinationPath", is_needed=True)
+FORM: Final = Form(
+    "logic", (_DATA, _DATA_ENCODING, _ALGORITHM, _SECRET, _SECRET_ENCODING, _ENCODING, _DESTINATION_PATH)
+)
+
 INLINE_BYTES_MAX: Final = 262_144
 """More bytes are hashed in a thread: they take about a millisecond."""
 
@@ -40,18 +53,18 @@ _ALGORITHMS: Final = {
 
 
 def prepare(config: Config) -> NodeStep:
-    data, algorithm = needed_text_reader(config, "dataTemplate"), text_reader(config, "algorithmTemplate")
-    secret, destination = text_reader(config, "secretTemplate"), needed_path(config, "destinationPath")
-    data_bytes = _bytes_reader(config, "dataTemplate", data, "dataEncodingTemplate")
-    secret_bytes = _bytes_reader(config, "secretTemplate", secret, "secretEncodingTemplate")
-    encoding, has_secret = text_reader(config, "encodingTemplate"), bool(text_of(config, "secretTemplate"))
+    data, algorithm = needed_text_reader(config, _DATA), text_reader(config, _ALGORITHM)
+    secret, destination = text_reader(config, _SECRET), needed_path(config, _DESTINATION_PATH)
+    data_bytes = _bytes_reader(config, _DATA, data, _DATA_ENCODING)
+    secret_bytes = _bytes_reader(config, _SECRET, secret, _SECRET_ENCODING)
+    encoding, has_secret = text_reader(config, _ENCODING), bool(text_of(config, _SECRET))
 
     def step(visit: Visit) -> Any:
         word = algorithm(visit).strip() or "SHA256"
         name = _ALGORITHMS.get(word.lower().replace("-", "").replace("_", ""))
         if name is None:
             raise _no_such_hash(word)
-        write = _named(TO_TEXT, "encodingTemplate", encoding(visit) or "hex")
+        write = _named(TO_TEXT, _ENCODING, encoding(visit) or "hex")
         content, key = data_bytes(visit), secret_bytes(visit)
         if has_secret and not key:
             raise refused("config.secretTemplate: gives nothing, and a hash without a secret proves nothing.")
@@ -83,23 +96,23 @@ def _no_such_hash(name: str) -> NodeError:
 
 
 def _bytes_reader(
-    config: Config, name: str, read: Callable[[Visit], str], encoding_name: str
+    config: Config, setting: TemplateSetting, read: Callable[[Visit], str], encoding_setting: TemplateSetting
 ) -> Callable[[Visit], bytes]:
-    encoding = text_reader(config, encoding_name)
+    encoding = text_reader(config, encoding_setting)
 
     def read_bytes(visit: Visit) -> bytes:
         word = encoding(visit) or "utf8"
-        decode = _named(FROM_TEXT, encoding_name, word)
+        decode = _named(FROM_TEXT, encoding_setting, word)
         try:
             return decode(read(visit))
         except ValueError:
-            raise refused(f"config.{name}: gives a text that is not {word}.") from None
+            raise refused(f"config.{setting}: gives a text that is not {word}.") from None
 
     return read_bytes
 
 
-def _named(table: Mapping[str, _Of], field: str, word: str) -> _Of:
+def _named(table: Mapping[str, _Of], setting: TemplateSetting, word: str) -> _Of:
     found = table.get(word.strip().lower())
     if found is None:
-        raise refused(f"config.{field}: gives {shortened(word)}; give one of {', '.join(table)}.")
+        raise refused(f"config.{setting}: gives {shortened(word)}; give one of {', '.join(table)}.")
     return found

@@ -15,10 +15,17 @@ from trunkline.actors.engine import markup
 from trunkline.actors.engine.css_selectors import Unserved, select
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import check_payload
-from trunkline.actors.engine.tools import Config, needed_path, shortened, text_reader
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import NEEDED_RESULT, Config, PathSetting, TemplateSetting
+from trunkline.actors.engine.tools import needed_path, shortened, text_reader
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 
 TYPE: Final = "HtmlParserNode"
+
+_DOCUMENT_PATH: Final = PathSetting("documentPath", is_needed=True)
+_SELECTOR: Final = TemplateSetting("selectorTemplate")
+_RESULT_FORMAT: Final = TemplateSetting("resultFormatTemplate")
+FORM: Final = Form("data", (_DOCUMENT_PATH, _SELECTOR, _RESULT_FORMAT, NEEDED_RESULT))
 
 INLINE_CHARS_MAX: Final = 2_048
 """Longer documents are read in a thread: they take more than some milliseconds."""
@@ -28,8 +35,8 @@ _FORMS: Final = ("text", "xml", "json")
 
 
 def prepare(config: Config) -> NodeStep:
-    source, destination = needed_path(config, "documentPath"), needed_path(config, "resultPath")
-    selector, form = text_reader(config, "selectorTemplate"), text_reader(config, "resultFormatTemplate")
+    source, destination = needed_path(config, _DOCUMENT_PATH), needed_path(config, NEEDED_RESULT)
+    selector, form = text_reader(config, _SELECTOR), text_reader(config, _RESULT_FORMAT)
 
     def step(visit: Visit) -> Any:
         text, wanted, written = source.get(visit.payload), selector(visit).strip(), form(visit) or _FORMS[0]

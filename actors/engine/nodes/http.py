@@ -38,12 +38,30 @@ from trunkline.actors.engine.credentials import credential_of
 from trunkline.actors.engine.encodings import bytes_written, shows_bytes, text_writer
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import check_payload
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import (
+    ERROR_BEHAVIOR,
+    ERROR_PATH,
+    KEY,
+    VALUE,
+    ChoiceSetting,
     Config,
+    FlagSetting,
+    JsonSetting,
+    LongTemplateSetting,
+    NumberSetting,
+    PathSetting,
+    RowsSetting,
+    TemplateSetting,
+    TextSetting,
+)
+from trunkline.actors.engine.tools import (
     Unusable,
     choice_of,
+    chosen,
+    error_path,
+    is_on,
     list_of,
-    needed_path,
     needed_template,
     needed_text_reader,
     number_reader,
@@ -57,15 +75,60 @@ from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.platform.jobs.private_calls import may_be_private
 
 TYPE: Final = "HttpNode"
+
+_METHOD: Final = ChoiceSetting("method", "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
+_URI: Final = TemplateSetting("uriTemplate", is_needed=True)
+_KEY: Final = TextSetting("key")
+_HEADER_INFO: Final = RowsSetting("headerInfo", _KEY, VALUE)
+_BODY_TYPE: Final = ChoiceSetting(
+    "bodyType", "string", "jsonTemplate", "multipart", "urlencoded", "url", "none"
+)
+_BODY: Final = LongTemplateSetting("bodyTemplate")
+_BODY_FIELDS: Final = RowsSetting("bodyFields", KEY, VALUE)
+_REQUEST_ENCODING: Final = TemplateSetting("requestEncodingTemplate")
+_AUTH_TYPE: Final = ChoiceSetting("authType", "none", "basic", "clientCert", "credential")
+_CREDENTIAL_NAME: Final = TemplateSetting("credentialNameTemplate")
+_AUTH_CREDENTIALS: Final = JsonSetting("authCredentials")
+_USERNAME: Final = TemplateSetting("usernameTemplate")
+_PASSWORD: Final = TemplateSetting("passwordTemplate")
+_CERT: Final = TemplateSetting("certTemplate")
+_PROOF: Final = (_USERNAME, _PASSWORD, _CERT, KEY)
+_TIMEOUT: Final = NumberSetting("timeoutTemplate")
+_ENCODING: Final = TemplateSetting("encodingTemplate")
+_DISABLE_REDIRECTS: Final = FlagSetting("disableRedirects")
+_DISABLE_SSL_VERIFICATION: Final = FlagSetting("disableSSLVerification")
+_CA_CERT: Final = LongTemplateSetting("caCertTemplate")
+_RESPONSE_PATH: Final = PathSetting("responsePath")
+FORM: Final = Form(
+    "data",
+    (
+        _METHOD,
+        _URI,
+        _HEADER_INFO,
+        _BODY_TYPE,
+        _BODY,
+        _BODY_FIELDS,
+        _REQUEST_ENCODING,
+        _AUTH_TYPE,
+        _CREDENTIAL_NAME,
+        _AUTH_CREDENTIALS,
+        _TIMEOUT,
+        _ENCODING,
+        _DISABLE_REDIRECTS,
+        _DISABLE_SSL_VERIFICATION,
+        _CA_CERT,
+        _RESPONSE_PATH,
+        ERROR_BEHAVIOR,
+        ERROR_PATH,
+    ),
+)
+
 ANSWER_BYTES_MAX: Final = 5_000_000
 TIMEOUT_S: Final = 10.0
 TIMEOUT_S_MAX: Final = 30.0
 ROWS_MAX: Final = 100
 """Headers or fields of a form."""
 
-_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
-_BODY_TYPES: Final = ("string", "jsonTemplate", "multipart", "urlencoded", "url", "none")
-_AUTH_TYPES: Final = ("none", "basic", "clientCert", "credential")
 _OF_THE_SERVER: Final = frozenset(
     {"connection", "content-length", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
 )
@@ -89,19 +152,16 @@ class _Sender(NamedTuple):
 
 
 def prepare(config: Config) -> NodeStep:
-    method = choice_of({"method": text_of(config, "method").upper()}, "method", _METHODS)
-    uri, timeout = needed_text_reader(config, "uriTemplate"), number_reader(config, "timeoutTemplate")
+    method = chosen(_METHOD, text_of(config, _METHOD).upper())
+    uri, timeout = needed_text_reader(config, _URI), number_reader(config, _TIMEOUT)
     body, headers, sender = _body(config, method), _headers(config), _sender(config)
-    authority, encoding = text_reader(config, "caCertTemplate"), text_reader(config, "encodingTemplate")
-    verifies, follows = (
-        config.get("disableSSLVerification") is not True,
-        config.get("disableRedirects") is not True,
-    )
-    named = {text_of(row, "key").strip().lower() for row in _rows(config, "headerInfo")}
+    authority, encoding = text_reader(config, _CA_CERT), text_reader(config, _ENCODING)
+    verifies = not is_on(config, _DISABLE_SSL_VERIFICATION)
+    follows = not is_on(config, _DISABLE_REDIRECTS)
+    named = {text_of(row, _KEY).strip().lower() for row in _rows(config, _HEADER_INFO)}
     has_key = method not in ("GET", "HEAD") and "idempotency-key" not in named
-    result = path_of(config, "responsePath")
-    throws = choice_of(config, "errorBehavior", ("throw", "payloadPath")) == "throw"
-    problem = None if throws else needed_path(config, "errorPath")
+    result = path_of(config, _RESPONSE_PATH)
+    problem = error_path(config)
 
     def step(visit: Visit) -> Any:
         world = visit.world
@@ -220,13 +280,13 @@ def _writer(encoding: str) -> Callable[[bytes], Any]:
 def _headers(config: Config) -> Callable[[Visit], list[tuple[str, str]]]:
     """Reads the headers; those that give nothing are left out."""
     readers: list[tuple[str, Callable[[Visit], str]]] = []
-    for row in _rows(config, "headerInfo"):
-        name = text_of(row, "key").strip()
+    for row in _rows(config, _HEADER_INFO):
+        name = text_of(row, _KEY).strip()
         if not name or name.lower() in _OF_THE_SERVER:
             continue
         if not _TOKEN.fullmatch(name):
             raise Unusable(f"config.headerInfo: {name[:100]!r} is not the name of a header.")
-        readers.append((name, text_reader(row, "valueTemplate")))
+        readers.append((name, text_reader(row, VALUE)))
 
     def read(visit: Visit) -> list[tuple[str, str]]:
         found = [(name, value(visit).strip()) for name, value in readers]
@@ -240,27 +300,27 @@ def _headers(config: Config) -> Callable[[Visit], list[tuple[str, str]]]:
     return read
 
 
-def _rows(config: Config, name: str) -> list[Config]:
-    rows = list_of(config, name)
+def _rows(config: Config, setting: RowsSetting) -> list[Config]:
+    rows = list_of(config, setting)
     if len(rows) > ROWS_MAX:
-        raise Unusable(f"config.{name}: has {len(rows)} items; give at most {ROWS_MAX}.")
+        raise Unusable(f"config.{setting}: has {len(rows)} items; give at most {ROWS_MAX}.")
     return rows
 
 
 def _body(config: Config, method: str) -> Callable[[Visit], _Body]:
     """Reads the body. Requests of the methods GET and HEAD have none."""
-    kind = choice_of(config, "bodyType", _BODY_TYPES)
+    kind = choice_of(config, _BODY_TYPE)
     if kind == "none" or method in ("GET", "HEAD"):
         return lambda _visit: _Body()
     if kind in ("multipart", "urlencoded"):
         return _form(config, kind)
     if kind == "jsonTemplate":
         return _json(config)
-    text = text_reader(config, "bodyTemplate")
+    text = text_reader(config, _BODY)
     if kind == "url":
-        needed_template(config, "bodyTemplate")
+        needed_template(config, _BODY)
         return lambda visit: _Body(shown=("bodyUrl", text(visit).strip()))
-    encoding = text_reader(config, "requestEncodingTemplate")
+    encoding = text_reader(config, _REQUEST_ENCODING)
 
     def raw(visit: Visit) -> _Body:
         written = text(visit)
@@ -271,7 +331,7 @@ def _body(config: Config, method: str) -> Callable[[Visit], _Body]:
 
 
 def _json(config: Config) -> Callable[[Visit], _Body]:
-    value = json_reader(config, "bodyTemplate")
+    value = json_reader(config, _BODY)
 
     def read(visit: Visit) -> _Body:
         text = str(computed(json_text, value(visit)))
@@ -282,10 +342,7 @@ def _json(config: Config) -> Callable[[Visit], _Body]:
 
 def _form(config: Config, kind: str) -> Callable[[Visit], _Body]:
     """Reads a form; objects and arrays are written as JSON."""
-    fields = [
-        (text_reader(row, "keyTemplate"), template_of(row, "valueTemplate"))
-        for row in _rows(config, "bodyFields")
-    ]
+    fields = [(text_reader(row, KEY), template_of(row, VALUE)) for row in _rows(config, _BODY_FIELDS)]
 
     def pairs(visit: Visit) -> list[tuple[str, str]]:
         found = []
@@ -311,25 +368,26 @@ def _form(config: Config, kind: str) -> Callable[[Visit], _Body]:
 
 def _sender(config: Config) -> Callable[[Visit, str], _Sender]:
     """Reads what proves who sends the request."""
-    kind = choice_of(config, "authType", _AUTH_TYPES)
+    kind = choice_of(config, _AUTH_TYPE)
     if kind == "none":
         return lambda _visit, url: _Sender(url)
     if kind == "credential":
-        name = needed_text_reader(config, "credentialNameTemplate")
+        name = needed_text_reader(config, _CREDENTIAL_NAME)
         return lambda visit, url: _with_credential(credential_of(visit.world, name(visit), "http"), url)
-    given = config.get("authCredentials") or {}
-    if not isinstance(given, dict):
+    proof = config[_AUTH_CREDENTIALS] or {}
+    if not isinstance(proof, dict):
         raise Unusable("config.authCredentials: is not an object.")
+    given = Config(proof, _PROOF)
     if kind == "basic":
-        user, password = text_reader(given, "usernameTemplate"), text_reader(given, "passwordTemplate")
+        user, password = text_reader(given, _USERNAME), text_reader(given, _PASSWORD)
         return lambda visit, url: _Sender(url, Proof(_origin(url), _basic(user(visit), password(visit))))
-    certificate, key = needed_text_reader(given, "certTemplate"), needed_text_reader(given, "keyTemplate")
+    certificate, key = needed_text_reader(given, _CERT), needed_text_reader(given, KEY)
     return lambda visit, url: _Sender(
         url, Proof(_origin(url), certificate=certificate(visit), private_key=key(visit))
     )
 
 
-def _with_credential(credential: Config, url: str) -> _Sender:
+def _with_credential(credential: dict[str, Any], url: str) -> _Sender:
     base, public, secret = credential["uriMatch"], credential["publicValue"], credential["secretValue"]
     if not re.match(r"https?://", url, re.IGNORECASE):
         url = base.rstrip("/") + ("" if url.startswith("?") else "/") + url.lstrip("/")

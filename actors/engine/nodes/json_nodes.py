@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from trunkline.actors.core.formulas.json_values import json_encoded, json_value
 from trunkline.actors.core.formulas.price import computed
 from trunkline.actors.core.formulas.values import UNDEFINED
-from trunkline.actors.engine.tools import choice_of, needed_path, path_of
-from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
+from trunkline.actors.engine.node_type import Form, NodeType
+from trunkline.actors.engine.settings import ERROR_BEHAVIOR, ERROR_PATH, Config, PathSetting, TextSetting
+from trunkline.actors.engine.tools import error_path, needed_path, path_of
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
+
+_SOURCE: Final = PathSetting("source", is_needed=True)
+_DESTINATION: Final = PathSetting("destination")
+_UNUSED: Final = (TextSetting("errorBehavior", is_shown=False), TextSetting("errorPath", is_shown=False))
+"""Exports of encoding nodes have these, but all values can be encoded."""
 
 
-def _decode(config: dict[str, Any]) -> NodeStep:
-    source = needed_path(config, "source")
-    destination = path_of(config, "destination") or source
-    throws = choice_of(config, "errorBehavior", ("throw", "payloadPath")) == "throw"
-    problem_path = None if throws else needed_path(config, "errorPath")
+def _decode(config: Config) -> NodeStep:
+    source = needed_path(config, _SOURCE)
+    destination = path_of(config, _DESTINATION) or source
+    problem_path = error_path(config)
 
     def step(visit: Visit) -> int:
         text = source.get(visit.payload)
@@ -38,9 +44,9 @@ def _decode(config: dict[str, Any]) -> NodeStep:
     return step
 
 
-def _encode(config: dict[str, Any]) -> NodeStep:
-    source = needed_path(config, "source")
-    destination = path_of(config, "destination") or source
+def _encode(config: Config) -> NodeStep:
+    source = needed_path(config, _SOURCE)
+    destination = path_of(config, _DESTINATION) or source
 
     def step(visit: Visit) -> int:
         value = source.get(visit.payload)
@@ -51,4 +57,7 @@ def _encode(config: dict[str, Any]) -> NodeStep:
     return step
 
 
-TYPES: Final[dict[str, Prepare]] = {"JsonDecodeNode": _decode, "JsonEncodeNode": _encode}
+TYPES: Final[dict[str, NodeType]] = {
+    "JsonDecodeNode": NodeType(_decode, Form("data", (_SOURCE, _DESTINATION, ERROR_BEHAVIOR, ERROR_PATH))),
+    "JsonEncodeNode": NodeType(_encode, Form("data", (_SOURCE, _DESTINATION, *_UNUSED))),
+}

@@ -34,9 +34,19 @@ from trunkline.actors.core.runtime.computing import in_thread
 from trunkline.actors.engine.copies import size_of
 from trunkline.actors.engine.credentials import credential_of
 from trunkline.actors.engine.errors import NodeError
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form, NodeType
+from trunkline.actors.engine.settings import (
+    ChoiceSetting,
     Config,
+    FlagSetting,
+    LongMixedSetting,
+    NumberSetting,
+    PathSetting,
+    TemplateSetting,
+)
+from trunkline.actors.engine.tools import (
     choice_of,
+    is_on,
     needed_path,
     needed_template,
     needed_text_reader,
@@ -46,7 +56,21 @@ from trunkline.actors.engine.tools import (
     text_of,
     text_reader,
 )
-from trunkline.actors.engine.visit import NodeStep, Prepare, Visit
+from trunkline.actors.engine.visit import NodeStep, Visit
+
+_DATA_TYPE: Final = ChoiceSetting("dataTemplateType", "json", "path")
+_DATA: Final = LongMixedSetting("dataTemplate", is_needed=True)
+_HEADER_TYPE: Final = ChoiceSetting("headerTemplateType", "json", "path")
+_HEADER: Final = LongMixedSetting("headerTemplate")
+_SECRET: Final = TemplateSetting("secretTemplate")
+_ALGORITHM: Final = TemplateSetting("algorithmTemplate")
+_ISSUER: Final = TemplateSetting("issuerTemplate")
+_CREDENTIAL_NAME: Final = TemplateSetting("credentialNameTemplate")
+_EXPIRES_IN: Final = NumberSetting("expiresIn")
+_DESTINATION_PATH: Final = PathSetting("destinationPath", is_needed=True)
+_TOKEN: Final = TemplateSetting("tokenTemplate", is_needed=True)
+_COMPLETE: Final = FlagSetting("complete")
+_ERROR_PATH: Final = PathSetting("errorPath")
 
 TOKEN_CHARS_MAX: Final = 65_536
 SECRET_CHARS_MAX: Final = 16_384
@@ -101,9 +125,9 @@ _SIGNER: Final = _signer()
 
 
 def _create(config: Config) -> NodeStep:
-    destination = needed_path(config, "destinationPath")
-    signer, expires_in = _signer_reader(config), number_reader(config, "expiresIn")
-    data, header = _object(config, "dataTemplate", is_needed=True), _object(config, "headerTemplate")
+    destination = needed_path(config, _DESTINATION_PATH)
+    signer, expires_in = _signer_reader(config), number_reader(config, _EXPIRES_IN)
+    data, header = _object(config, _DATA, _DATA_TYPE), _object(config, _HEADER, _HEADER_TYPE)
 
     def step(visit: Visit) -> Any:
         now = visit.run.now_ms // 1000
@@ -166,8 +190,8 @@ def _sign(claims: dict[str, Any], by: _Signer, algorithm: Any, headers: dict[str
 
 
 def _decode(config: Config) -> NodeStep:
-    destination, token = needed_path(config, "destinationPath"), _token(config)
-    is_complete = config.get("complete") is True
+    destination, token = needed_path(config, _DESTINATION_PATH), _token(config)
+    is_complete = is_on(config, _COMPLETE)
 
     def step(visit: Visit) -> int:
         try:
@@ -185,8 +209,8 @@ def _decode(config: Config) -> NodeStep:
 
 
 def _verify(config: Config) -> NodeStep:
-    signer, token, problem = _signer_reader(config), _token(config), path_of(config, "errorPath")
-    has_issuer = bool(text_of(config, "issuerTemplate"))
+    signer, token, problem = _signer_reader(config), _token(config), path_of(config, _ERROR_PATH)
+    has_issuer = bool(text_of(config, _ISSUER))
 
     def step(visit: Visit) -> Any:
         def answered(shown: Any) -> int:
@@ -271,9 +295,9 @@ def _algorithms_of(key: str) -> tuple[str, ...]:
 
 def _signer_reader(config: Config) -> Callable[[Visit], _Signer]:
     """Reads the secret or the key, with the algorithm and the issuer."""
-    issuer = text_reader(config, "issuerTemplate")
-    if text_of(config, "credentialNameTemplate"):
-        name = text_reader(config, "credentialNameTemplate")
+    issuer = text_reader(config, _ISSUER)
+    if text_of(config, _CREDENTIAL_NAME):
+        name = text_reader(config, _CREDENTIAL_NAME)
 
         def of_credential(visit: Visit) -> _Signer:
             found = credential_of(visit.world, name(visit), "jwt")
@@ -284,7 +308,7 @@ def _signer_reader(config: Config) -> Callable[[Visit], _Signer]:
             return _Signer(found["secret"], algorithm, by, (algorithm,))
 
         return of_credential
-    secret, algorithm = needed_text_reader(config, "secretTemplate"), text_reader(config, "algorithmTemplate")
+    secret, algorithm = needed_text_reader(config, _SECRET), text_reader(config, _ALGORITHM)
 
     def read(visit: Visit) -> _Signer:
         key = secret(visit)
@@ -298,17 +322,19 @@ def _signer_reader(config: Config) -> Callable[[Visit], _Signer]:
 
 
 def _token(config: Config) -> Callable[[Visit], str]:
-    read = needed_text_reader(config, "tokenTemplate")
+    read = needed_text_reader(config, _TOKEN)
     return lambda visit: read(visit).strip().removeprefix("Bearer ").strip()
 
 
-def _object(config: Config, name: str, is_needed: bool = False) -> Callable[[Visit], dict[str, Any] | None]:
+def _object(
+    config: Config, setting: LongMixedSetting, type: ChoiceSetting
+) -> Callable[[Visit], dict[str, Any] | None]:
     """Reads an object from a template of JSON or from a path; None if the field is not set."""
-    if choice_of(config, f"{name}Type", ("json", "path")) == "path":
-        path = needed_path(config, name) if is_needed else path_of(config, name)
+    if choice_of(config, type) == "path":
+        path = needed_path(config, setting) if setting.is_needed else path_of(config, setting)
         get = None if path is None else lambda visit: path.get(visit.payload)
     else:
-        template = needed_template(config, name) if is_needed else template_of(config, name)
+        template = needed_template(config, setting) if setting.is_needed else template_of(config, setting)
         get = None if template is None else lambda visit: template.json(visit.payload, visit.run.now_ms)
 
     def read(visit: Visit) -> dict[str, Any] | None:
@@ -317,10 +343,10 @@ def _object(config: Config, name: str, is_needed: bool = False) -> Callable[[Vis
         try:
             value = get(visit)
         except EvaluationError as error:
-            raise NodeError("InvalidJsonTemplate", f"config.{name}: {error}") from None
+            raise NodeError("InvalidJsonTemplate", f"config.{setting}: {error}") from None
         if not isinstance(value, dict):
             what = "nothing" if value is UNDEFINED else "no object"
-            raise _Invalid(f"config.{name}: gives {what}; a token has an object there.")
+            raise _Invalid(f"config.{setting}: gives {what}; a token has an object there.")
         return value
 
     return read
@@ -330,8 +356,27 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-TYPES: Final[dict[str, Prepare]] = {
-    "JWTCreateNode": _create,
-    "JWTDecodeNode": _decode,
-    "JWTVerifyNode": _verify,
+TYPES: Final[dict[str, NodeType]] = {
+    "JWTCreateNode": NodeType(
+        _create,
+        Form(
+            "data",
+            (
+                _DATA_TYPE,
+                _DATA,
+                _HEADER_TYPE,
+                _HEADER,
+                _SECRET,
+                _ALGORITHM,
+                _ISSUER,
+                _CREDENTIAL_NAME,
+                _EXPIRES_IN,
+                _DESTINATION_PATH,
+            ),
+        ),
+    ),
+    "JWTDecodeNode": NodeType(_decode, Form("data", (_TOKEN, _COMPLETE, _DESTINATION_PATH))),
+    "JWTVerifyNode": NodeType(
+        _verify, Form("data", (_TOKEN, _SECRET, _ALGORITHM, _ISSUER, _CREDENTIAL_NAME, _ERROR_PATH))
+    ),
 }

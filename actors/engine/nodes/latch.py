@@ -14,19 +14,43 @@ from __future__ import annotations
 from typing import Any, Final
 
 from trunkline.actors.core.formulas.values import truth
-from trunkline.actors.engine.tools import Config, Reader, expression_of, path_of, text_of, text_reader
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import Config, ExpressionSetting, PathSetting, TemplateSetting
+from trunkline.actors.engine.tools import Reader, expression_of, path_of, text_of, text_reader
 from trunkline.actors.engine.visit import NodeStep, Visit
 from trunkline.actors.workflows.flows.storage_messages import SetLatch
 
 TYPE: Final = "LatchNode"
 
+_LATCH_EXPRESSION: Final = ExpressionSetting("latchExpression")
+_RESET_EXPRESSION: Final = ExpressionSetting("resetExpression")
+_LATCH_ID: Final = TemplateSetting("latchIdTemplate")
+_LATCH_RESULT_PATH: Final = PathSetting("latchResultPath")
+_RESET_RESULT_PATH: Final = PathSetting("resetResultPath")
+_WAS_LATCHED_PATH: Final = PathSetting("wasLatchedPath")
+_IS_LATCHED_PATH: Final = PathSetting("isLatchedPath")
+_BRANCH_PATH: Final = PathSetting("branchPath")
+FORM: Final = Form(
+    "logic",
+    (
+        _LATCH_EXPRESSION,
+        _RESET_EXPRESSION,
+        _LATCH_ID,
+        _LATCH_RESULT_PATH,
+        _RESET_RESULT_PATH,
+        _WAS_LATCHED_PATH,
+        _IS_LATCHED_PATH,
+        _BRANCH_PATH,
+    ),
+)
+
 
 def prepare(config: Config) -> NodeStep:
-    sets, resets = _condition(config, "latchExpression"), _condition(config, "resetExpression")
-    id = text_reader(config, "latchIdTemplate")
-    sets_path, resets_path = path_of(config, "latchResultPath"), path_of(config, "resetResultPath")
-    was_path, is_path = path_of(config, "wasLatchedPath"), path_of(config, "isLatchedPath")
-    branch = path_of(config, "branchPath")
+    sets, resets = _condition(config, _LATCH_EXPRESSION), _condition(config, _RESET_EXPRESSION)
+    id = text_reader(config, _LATCH_ID)
+    sets_path, resets_path = path_of(config, _LATCH_RESULT_PATH), path_of(config, _RESET_RESULT_PATH)
+    was_path, is_path = path_of(config, _WAS_LATCHED_PATH), path_of(config, _IS_LATCHED_PATH)
+    branch = path_of(config, _BRANCH_PATH)
 
     async def step(visit: Visit) -> int:
         to_set, to_reset = sets(visit), resets(visit)
@@ -46,8 +70,8 @@ def prepare(config: Config) -> NodeStep:
     return step
 
 
-def _condition(config: Config, name: str) -> Reader:
-    if not text_of(config, name).strip():
+def _condition(config: Config, setting: ExpressionSetting) -> Reader:
+    if not text_of(config, setting).strip():
         return lambda _visit: False
-    expression = expression_of(config, name)
+    expression = expression_of(config, setting)
     return lambda visit: truth(expression(visit.payload))

@@ -22,8 +22,18 @@ from trunkline.actors.core.formulas.paths import Path
 from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.engine.errors import NodeError, RunFailed
 from trunkline.actors.engine.heavy_work import copied_value, size_in_bytes
-from trunkline.actors.engine.tools import needed_path, path_of, text_of
-from trunkline.actors.engine.visit import END, Capped, NodeStep, Prepare, Visit
+from trunkline.actors.engine.node_type import Form, NodeType
+from trunkline.actors.engine.settings import Config, FlagSetting, PathSetting, TemplateSetting
+from trunkline.actors.engine.tools import is_on, needed_path, path_of, text_of
+from trunkline.actors.engine.visit import END, Capped, NodeStep, Visit
+
+_LOOP_SOURCE_PATH: Final = PathSetting("loopSourcePath", is_needed=True)
+_CURRENT_ITEM_PATH: Final = PathSetting("currentItemPath")
+_PARALLEL: Final = FlagSetting("parallel")
+_MAP_RESULT_PATH: Final = PathSetting("mapResultPath")
+_MAP_VALUE_PATH: Final = PathSetting("mapValuePath")
+_SHOULD_BREAK: Final = FlagSetting("shouldBreak")
+_LOOP_NODE_ID: Final = TemplateSetting("loopNodeId", is_shown=False)
 
 COPIED_BYTES_MAX: Final = 256 * 1024 * 1024
 """Each pass has a copy of the payload: so many bytes of all passes together."""
@@ -33,10 +43,10 @@ _ENDS_RUN: Final = frozenset({"RunTimeout", "TooManySteps", "TooMuchWork"})
 """Errors that every further pass would have as well."""
 
 
-def _loop(config: dict[str, Any]) -> NodeStep:
-    source, current = needed_path(config, "loopSourcePath"), path_of(config, "currentItemPath")
-    mapped_path, value_path = path_of(config, "mapResultPath"), path_of(config, "mapValuePath") or current
-    is_parallel = config.get("parallel") is True
+def _loop(config: Config) -> NodeStep:
+    source, current = needed_path(config, _LOOP_SOURCE_PATH), path_of(config, _CURRENT_ITEM_PATH)
+    mapped_path, value_path = path_of(config, _MAP_RESULT_PATH), path_of(config, _MAP_VALUE_PATH) or current
+    is_parallel = is_on(config, _PARALLEL)
 
     async def run(visit: Visit, items: Iterator[tuple[Any, dict[str, Any]]], count: int) -> int:
         mapped: list[Any] = []
@@ -117,9 +127,9 @@ def _items(value: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
         yield from ((index, {}) for index in range(_count(value)))
 
 
-def _cap(config: dict[str, Any]) -> NodeStep:
-    mapped_path = path_of(config, "mapValuePath")
-    is_break = config.get("shouldBreak") is True or text_of(config, "shouldBreak") == "true"
+def _cap(config: Config) -> NodeStep:
+    mapped_path = path_of(config, _MAP_VALUE_PATH)
+    is_break = is_on(config, _SHOULD_BREAK) or text_of(config, _SHOULD_BREAK) == "true"
 
     def step(visit: Visit) -> int:
         value = UNDEFINED if mapped_path is None else mapped_path.get(visit.payload)
@@ -129,4 +139,10 @@ def _cap(config: dict[str, Any]) -> NodeStep:
     return step
 
 
-TYPES: Final[dict[str, Prepare]] = {"LoopNode": _loop, "LoopCapNode": _cap}
+TYPES: Final[dict[str, NodeType]] = {
+    "LoopNode": NodeType(
+        _loop,
+        Form("logic", (_LOOP_SOURCE_PATH, _CURRENT_ITEM_PATH, _PARALLEL, _MAP_RESULT_PATH, _MAP_VALUE_PATH)),
+    ),
+    "LoopCapNode": NodeType(_cap, Form("logic", (_MAP_VALUE_PATH, _SHOULD_BREAK, _LOOP_NODE_ID))),
+}

@@ -19,8 +19,17 @@ from trunkline.actors.core.formulas.values import UNDEFINED, Undefined
 from trunkline.actors.engine.api_calls import ApiAnswer, ApiCall, ApiCalls
 from trunkline.actors.engine.bodies import json_reader
 from trunkline.actors.engine.heavy_work import check_payload
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import (
+    ChoiceSetting,
     Config,
+    LongMixedSetting,
+    PathSetting,
+    RowsSetting,
+    TemplateSetting,
+    TextSetting,
+)
+from trunkline.actors.engine.tools import (
     Unusable,
     choice_of,
     list_of,
@@ -34,17 +43,29 @@ from trunkline.actors.engine.tools import (
 from trunkline.actors.engine.visit import NodeStep, Visit
 
 TYPE: Final = "LosantApiNode"
+
+_RESOURCE: Final = TextSetting("resource", is_needed=True)
+_ACTION: Final = TextSetting("action", is_needed=True)
+_NAME: Final = TextSetting("name")
+_TYPE: Final = ChoiceSetting("type", "string", "json", "path")
+_VALUE: Final = LongMixedSetting("value")
+_PARAMS: Final = RowsSetting("params", _NAME, _TYPE, _VALUE)
+_API_TOKEN: Final = TemplateSetting("apiTokenTemplate")
+_APPLICATION_ID: Final = TemplateSetting("applicationIdTemplate")
+_RESPONSE_PATH: Final = PathSetting("responsePath")
+FORM: Final = Form("data", (_RESOURCE, _ACTION, _PARAMS, _API_TOKEN, _APPLICATION_ID, _RESPONSE_PATH))
+
 PARAMS_MAX: Final = 100
 
 
 def prepare(config: Config) -> NodeStep:
-    resource, action = _needed(config, "resource"), _needed(config, "action")
-    operation, result = f"{resource}.{action}", path_of(config, "responsePath")
-    rows = list_of(config, "params")
+    resource, action = _needed(config, _RESOURCE), _needed(config, _ACTION)
+    operation, result = f"{resource}.{action}", path_of(config, _RESPONSE_PATH)
+    rows = list_of(config, _PARAMS)
     if len(rows) > PARAMS_MAX:
         raise Unusable(f"config.params: has {len(rows)} items; give at most {PARAMS_MAX}.")
-    params = [(text_of(row, "name"), _value(row)) for row in rows if text_of(row, "name")]
-    token, application = text_reader(config, "apiTokenTemplate"), text_reader(config, "applicationIdTemplate")
+    params = [(text_of(row, _NAME), _value(row)) for row in rows if text_of(row, _NAME)]
+    token, application = text_reader(config, _API_TOKEN), text_reader(config, _APPLICATION_ID)
 
     async def step(visit: Visit) -> int:
         world = visit.world
@@ -77,15 +98,15 @@ def _shown(answer: ApiAnswer) -> dict[str, Any]:
 
 
 def _value(row: Config) -> Callable[[Visit], Any]:
-    kind = choice_of(row, "type", ("string", "json", "path"))
+    kind = choice_of(row, _TYPE)
     if kind == "path":
-        path = needed_path(row, "value")
+        path = needed_path(row, _VALUE)
         return lambda visit: path.get(visit.payload)
-    template = template_of(row, "value")
+    template = template_of(row, _VALUE)
     if template is None:
         return lambda _visit: UNDEFINED
     if kind == "json":
-        return json_reader(row, "value")
+        return json_reader(row, _VALUE)
     return lambda visit: _text(template.value(visit.payload, visit.run.now_ms))
 
 
@@ -96,8 +117,8 @@ def _text(value: Any) -> Any:
     )
 
 
-def _needed(config: Config, name: str) -> str:
-    text = text_of(config, name).strip()
+def _needed(config: Config, setting: TextSetting) -> str:
+    text = text_of(config, setting).strip()
     if not text:
-        raise Unusable(f"config.{name}: is not set; give the part of an operation such as devices.get.")
+        raise Unusable(f"config.{setting}: is not set; give the part of an operation such as devices.get.")
     return text

@@ -6,19 +6,25 @@ NaN and the infinities are no JSON; they are stored as null.
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 from trunkline.actors.core.formulas.values import UNDEFINED, to_number, whole_as_int
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import NEEDED_RESULT, Config, ExpressionSetting, RowsSetting
 from trunkline.actors.engine.tools import expression_of, list_of, needed_path, remaining
 from trunkline.actors.engine.visit import NodeStep, Visit
 
 TYPE: Final = "MathNode"
 
+_EXPRESSION: Final = ExpressionSetting("expression", is_needed=True)
+_STATEMENTS: Final = RowsSetting("statements", _EXPRESSION, NEEDED_RESULT)
+FORM: Final = Form("logic", (_STATEMENTS,))
 
-def prepare(config: dict[str, Any]) -> NodeStep:
+
+def prepare(config: Config) -> NodeStep:
     statements = [
-        (expression_of(each, "expression"), needed_path(each, "resultPath"))
-        for each in list_of(config, "statements")
+        (expression_of(each, _EXPRESSION), needed_path(each, NEEDED_RESULT))
+        for each in list_of(config, _STATEMENTS)
     ]
 
     def step(visit: Visit) -> int:

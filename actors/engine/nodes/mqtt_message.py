@@ -14,15 +14,22 @@ from trunkline.actors.core.values.ids import is_id
 from trunkline.actors.data.topics.actor import OWN, Publisher
 from trunkline.actors.data.topics.messages import PublishInRun
 from trunkline.actors.engine.errors import NodeError
-from trunkline.actors.engine.tools import Config, Unusable, needed_text_reader, text_of, text_reader
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import Config, LongTemplateSetting, TemplateSetting, TextSetting
+from trunkline.actors.engine.tools import Unusable, needed_text_reader, text_of, text_reader
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 
 TYPE: Final = "MqttMessageNode"
 
+_TOPIC: Final = TemplateSetting("topicTemplate", is_needed=True)
+_MESSAGE: Final = LongTemplateSetting("messageTemplate")
+_INTEGRATION_ID: Final = TextSetting("integrationId")
+FORM: Final = Form("output", (_TOPIC, _MESSAGE, _INTEGRATION_ID))
+
 
 def prepare(config: Config) -> NodeStep:
-    topic, message = needed_text_reader(config, "topicTemplate"), text_reader(config, "messageTemplate")
-    broker = text_of(config, "integrationId").strip()
+    topic, message = needed_text_reader(config, _TOPIC), text_reader(config, _MESSAGE)
+    broker = text_of(config, _INTEGRATION_ID).strip()
     integration = b"" if broker in OWN else _id(broker)
 
     async def step(visit: Visit) -> Any:

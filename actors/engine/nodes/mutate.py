@@ -13,16 +13,32 @@ from trunkline.actors.core.formulas.paths import Path
 from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import check_sum, copy_of
-from trunkline.actors.engine.tools import Config, choice_of, list_of, needed_path, remaining, template_of
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import (
+    ChoiceSetting,
+    Config,
+    LongTemplateSetting,
+    PathSetting,
+    RowsSetting,
+)
+from trunkline.actors.engine.tools import choice_of, list_of, needed_path, remaining, template_of
 from trunkline.actors.engine.visit import NodeStep, Visit
 
 TYPE: Final = "MutateNode"
-RULES: Final = ("set", "copy", "move", "remove")
+
+_TYPE: Final = ChoiceSetting("type", "set", "copy", "move", "remove")
+_SOURCE: Final = PathSetting("source")
+_DESTINATION: Final = PathSetting("destination")
+_VALUE_TYPE: Final = ChoiceSetting("valueTemplateType", "string", "json")
+_VALUE: Final = LongTemplateSetting("valueTemplate")
+_RULES: Final = RowsSetting("rules", _TYPE, _SOURCE, _DESTINATION, _VALUE_TYPE, _VALUE)
+FORM: Final = Form("logic", (_RULES,))
+
 LARGE_TEXT: Final = 10_000
 
 
-def prepare(config: dict[str, Any]) -> NodeStep:
-    rules = [_rule(each) for each in list_of(config, "rules")]
+def prepare(config: Config) -> NodeStep:
+    rules = [_rule(each) for each in list_of(config, _RULES)]
 
     def step(visit: Visit) -> int:
         for rule in remaining(visit, rules):
@@ -33,17 +49,17 @@ def prepare(config: dict[str, Any]) -> NodeStep:
 
 
 def _rule(rule: Config) -> Callable[[Visit], None]:
-    kind = choice_of(rule, "type", RULES)
+    kind = choice_of(rule, _TYPE)
     if kind == "set":
         return _set(rule)
-    source = needed_path(rule, "source")
+    source = needed_path(rule, _SOURCE)
     if kind == "remove":
 
         def remove(visit: Visit) -> None:
             visit.payload = source.delete(visit.payload)
 
         return remove
-    destination = needed_path(rule, "destination")
+    destination = needed_path(rule, _DESTINATION)
 
     def transfer(visit: Visit) -> None:
         value = source.get(visit.payload)
@@ -70,9 +86,9 @@ def _put(visit: Visit, destination: Path, value: Any, removed: Path | None = Non
 
 
 def _set(rule: Config) -> Callable[[Visit], None]:
-    destination = needed_path(rule, "destination")
-    template = template_of(rule, "valueTemplate")
-    is_json = choice_of(rule, "valueTemplateType", ("string", "json")) == "json"
+    destination = needed_path(rule, _DESTINATION)
+    template = template_of(rule, _VALUE)
+    is_json = choice_of(rule, _VALUE_TYPE) == "json"
 
     def assign(visit: Visit) -> None:
         if template is None:

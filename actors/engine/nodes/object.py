@@ -24,19 +24,33 @@ from trunkline.actors.core.runtime.computing import in_thread
 from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import check_payload, copy_of, is_large
-from trunkline.actors.engine.tools import Config, Unusable, list_of, needed_template, path_of, text_of
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import (
+    ChoiceSetting,
+    Config,
+    LongTemplateSetting,
+    PathSetting,
+    RowsSetting,
+)
+from trunkline.actors.engine.tools import Unusable, list_of, needed_template, path_of, text_of
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 
 TYPE: Final = "ObjectNode"
+
+_SOURCE_PATH: Final = PathSetting("sourcePath")
+_OUTPUT_PATH: Final = PathSetting("outputPath")
+_INPUT: Final = LongTemplateSetting("inputTemplate")
+_DEST_PATH: Final = PathSetting("destPath")
+
 OPERATIONS_MAX: Final = 10
 
 Operation = Callable[[Any, Any], Any]
 """From the source and the input: what becomes of the source, or the result."""
 
 
-def prepare(config: dict[str, Any]) -> NodeStep:
-    source, destination = path_of(config, "sourcePath"), path_of(config, "destPath")
-    listed = list_of(config, "operations")
+def prepare(config: Config) -> NodeStep:
+    source, destination = path_of(config, _SOURCE_PATH), path_of(config, _DEST_PATH)
+    listed = list_of(config, _OPERATIONS)
     if len(listed) > OPERATIONS_MAX:
         raise Unusable(f"config.operations: {len(listed)} operations; a node has at most {OPERATIONS_MAX}.")
     operations = [_operation(each) for each in listed]
@@ -87,14 +101,14 @@ class _Operation(NamedTuple):
 
 
 def _operation(config: Config) -> _Operation:
-    name = text_of(config, "type")
+    name = text_of(config, _TYPE)
     kind = _KINDS.get(name)
     if kind is None:
         raise Unusable(
             f"config.operations: {name!r} is not a valid operation; give one of {', '.join(_KINDS)}."
         )
-    template = needed_template(config, "inputTemplate") if kind.input is not None else None
-    return _Operation(name, kind, template, path_of(config, "outputPath"))
+    template = needed_template(config, _INPUT) if kind.input is not None else None
+    return _Operation(name, kind, template, path_of(config, _OUTPUT_PATH))
 
 
 def _input(template: Template, visit: Visit, kind: type | None) -> Any:
@@ -167,3 +181,7 @@ _KINDS: Final[dict[str, _Kind]] = {
         lambda source, keys: dict(zip(map(to_text, keys), source, strict=False)), list, input=list
     ),
 }
+
+_TYPE: Final = ChoiceSetting("type", *_KINDS, is_needed=True)
+_OPERATIONS: Final = RowsSetting("operations", _TYPE, _OUTPUT_PATH, _INPUT)
+FORM: Final = Form("logic", (_SOURCE_PATH, _OPERATIONS, _DEST_PATH))

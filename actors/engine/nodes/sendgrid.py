@@ -23,10 +23,47 @@ from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.engine.bodies import with_error
 from trunkline.actors.engine.credentials import credential_of
 from trunkline.actors.engine.mail_addresses import addresses_reader, checked
-from trunkline.actors.engine.tools import Config, Unusable, needed_text_reader, path_of, text_of, text_reader
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import (
+    RESULT,
+    Config,
+    JsonSetting,
+    LongTemplateSetting,
+    TemplateSetting,
+    TextsSetting,
+)
+from trunkline.actors.engine.tools import Unusable, needed_text_reader, path_of, text_of, text_reader
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 
 TYPE: Final = "SendgridEmailNode"
+
+_CREDENTIAL_NAME: Final = TemplateSetting("credentialNameTemplate")
+_SENDGRID_API_KEY: Final = TemplateSetting("sendgridApiKey")
+_FROM: Final = TemplateSetting("fromTemplate", is_needed=True)
+_TO_ADDRESSES: Final = TextsSetting("toAddresses", is_needed=True)
+_CC_ADDRESSES: Final = TextsSetting("ccAddresses")
+_BCC_ADDRESSES: Final = TextsSetting("bccAddresses")
+_REPLY_TO: Final = TemplateSetting("replyToTemplate")
+_SUBJECT: Final = TemplateSetting("subjectTemplate", is_needed=True)
+_BODY: Final = LongTemplateSetting("bodyTemplate", is_needed=True)
+_ATTACHMENTS: Final = JsonSetting("attachments", is_shown=False)
+FORM: Final = Form(
+    "output",
+    (
+        _CREDENTIAL_NAME,
+        _SENDGRID_API_KEY,
+        _FROM,
+        _TO_ADDRESSES,
+        _CC_ADDRESSES,
+        _BCC_ADDRESSES,
+        _REPLY_TO,
+        _SUBJECT,
+        _BODY,
+        RESULT,
+        _ATTACHMENTS,
+    ),
+)
+
 ADDRESSES_MAX: Final = 1_000
 """Addresses of a mail, as the service takes them."""
 INLINE_CHARS_MAX: Final = 16_384
@@ -36,15 +73,15 @@ _KEY_BEGINS: Final = "SG."
 
 
 def prepare(config: Config) -> NodeStep:
-    if config.get("attachments"):
+    if config[_ATTACHMENTS]:
         raise Unusable("config.attachments: this server sends no attachments; leave them out.")
     lists = [
-        (field, addresses_reader(config, name, lambda _visit: ADDRESSES_MAX, is_needed=field == "to"))
-        for field, name in (("to", "toAddresses"), ("cc", "ccAddresses"), ("bcc", "bccAddresses"))
+        (field, addresses_reader(config, setting, lambda _visit: ADDRESSES_MAX))
+        for field, setting in (("to", _TO_ADDRESSES), ("cc", _CC_ADDRESSES), ("bcc", _BCC_ADDRESSES))
     ]
-    sender, answers_to = needed_text_reader(config, "fromTemplate"), text_reader(config, "replyToTemplate")
-    subject, body = needed_text_reader(config, "subjectTemplate"), needed_text_reader(config, "bodyTemplate")
-    key, result = _key_reader(config), path_of(config, "resultPath")
+    sender, answers_to = needed_text_reader(config, _FROM), text_reader(config, _REPLY_TO)
+    subject, body = needed_text_reader(config, _SUBJECT), needed_text_reader(config, _BODY)
+    key, result = _key_reader(config), path_of(config, RESULT)
 
     def step(visit: Visit) -> Any:
         return with_error(visit, result, sent(visit))
@@ -52,12 +89,12 @@ def prepare(config: Config) -> NodeStep:
     async def sent(visit: Visit) -> dict[str, Any]:
         mail: dict[str, Any] = {
             "personalizations": [_personalization({field: read(visit) for field, read in lists})],
-            "from": {"email": checked(sender(visit).strip(), "fromTemplate")},
+            "from": {"email": checked(sender(visit).strip(), _FROM)},
             "subject": subject(visit),
             "content": [{"type": "text/html", "value": body(visit)}],
         }
         if answers_at := answers_to(visit).strip():
-            mail["reply_to"] = {"email": checked(answers_at, "replyToTemplate")}
+            mail["reply_to"] = {"email": checked(answers_at, _REPLY_TO)}
         proof = key(visit)
         is_long = len(mail["subject"]) + len(mail["content"][0]["value"]) > INLINE_CHARS_MAX
         content: bytes = await in_thread(msgspec.json.encode, mail) if is_long else msgspec.json.encode(mail)
@@ -85,14 +122,14 @@ def _personalization(lists: dict[str, list[str]]) -> dict[str, list[dict[str, st
 
 def _key_reader(config: Config) -> Callable[[Visit], str]:
     """Reads the API key, of the credential if one is named."""
-    if text_of(config, "credentialNameTemplate"):
-        name = needed_text_reader(config, "credentialNameTemplate")
+    if text_of(config, _CREDENTIAL_NAME):
+        name = needed_text_reader(config, _CREDENTIAL_NAME)
         return lambda visit: _checked_key(
             credential_of(visit.world, name(visit), "sendgrid")["apiKey"], "credentialNameTemplate"
         )
-    if not text_of(config, "sendgridApiKey"):
+    if not text_of(config, _SENDGRID_API_KEY):
         raise Unusable("config.credentialNameTemplate: is not set; name a credential of the type sendgrid.")
-    given = needed_text_reader(config, "sendgridApiKey")
+    given = needed_text_reader(config, _SENDGRID_API_KEY)
 
     def key(visit: Visit) -> str:
         text = given(visit).strip()

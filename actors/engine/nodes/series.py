@@ -36,19 +36,39 @@ from trunkline.actors.engine.device_choice import (
 )
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import check_payload
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form, NodeType
+from trunkline.actors.engine.settings import (
+    ERROR_BEHAVIOR,
+    ERROR_PATH,
+    KEY,
+    RESULT,
+    TAG,
+    VALUE,
+    ChoiceSetting,
     Config,
+    FlagSetting,
+    LongTemplateSetting,
+    NumberSetting,
+    PathSetting,
+    RowsSetting,
+    TemplateSetting,
+    TextsSetting,
+)
+from trunkline.actors.engine.tools import (
+    Reader,
     Unusable,
     choice_of,
+    error_path,
+    is_on,
+    item_reader,
     list_of,
-    needed_path,
     number_reader,
     path_of,
     template_of,
     text_of,
     text_reader,
 )
-from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.fleet.devices.queries.combined_series import Asked, combine, newest, together
 from trunkline.actors.fleet.devices.queries.measurement_messages import QueryTimeSeries, TimeSeriesQuery
 from trunkline.actors.fleet.devices.queries.measurements import query_time_series
@@ -57,7 +77,50 @@ from trunkline.actors.fleet.devices.queries.series_terms import Aggregation, par
 from trunkline.actors.fleet.devices.record.reads import Opened
 from trunkline.store.snapshot import Snapshot
 
-METHODS: Final = ("tagsIds", "tags", "deviceIds", "payloadPath", "query", "expUser", "expGroupId", "parentId")
+_FIND_METHOD: Final = ChoiceSetting(
+    "findMethod", "tagsIds", "tags", "deviceIds", "payloadPath", "query", "expUser", "expGroupId", "parentId"
+)
+_DEVICE_IDS: Final = TextsSetting("deviceIds")
+_DEVICE_TAGS: Final = RowsSetting("deviceTags", *TAG)
+_DEVICE_IDS_PATH: Final = PathSetting("deviceIdsPath")
+_QUERY: Final = LongTemplateSetting("queryTemplate")
+_EXP_USER: Final = TemplateSetting("expUserTemplate")
+_EXP_GROUP_ID: Final = TemplateSetting("expGroupIdTemplate")
+_PARENT_ID: Final = TemplateSetting("parentIdTemplate")
+_ATTRIBUTE: Final = TextsSetting("attribute", is_needed=True)
+_DURATION: Final = NumberSetting("duration")
+_RANGE: Final = NumberSetting("duration", is_needed=True)
+_END: Final = TemplateSetting("end")
+_AGGREGATION: Final = TemplateSetting("aggregation")
+_OPTION_KEY: Final = TemplateSetting("key", is_shown=False)
+_AGGREGATION_OPTIONS: Final = RowsSetting("aggregationOptions", KEY, VALUE, _OPTION_KEY)
+_PER_DEVICE_RESULTS: Final = FlagSetting("perDeviceResults")
+_RESOLUTION: Final = NumberSetting("resolution")
+_LIMIT: Final = NumberSetting("limitTemplate")
+_ORDER: Final = TemplateSetting("orderTemplate")
+
+_CHOSEN: Final = (
+    _FIND_METHOD,
+    _DEVICE_IDS,
+    _DEVICE_TAGS,
+    _DEVICE_IDS_PATH,
+    _QUERY,
+    _EXP_USER,
+    _EXP_GROUP_ID,
+    _PARENT_ID,
+    _ATTRIBUTE,
+)
+"""What is read."""
+_READ: Final = (
+    _END,
+    _AGGREGATION,
+    _AGGREGATION_OPTIONS,
+    _PER_DEVICE_RESULTS,
+    RESULT,
+    ERROR_BEHAVIOR,
+    ERROR_PATH,
+)
+"""How it is read, and where it is put."""
 
 _Choose = Callable[[Visit], Awaitable[dict[str, Any]]]
 """Reads which devices are chosen: `deviceIds`, `deviceTags` or `deviceQuery`."""
@@ -68,7 +131,8 @@ _Read = Callable[[Reading, list[Opened], Asked], dict[str, Any]]
 
 
 def _gauge(config: Config) -> NodeStep:
-    ask, has_range = _asked(config, "LAST"), number_reader(config, "duration") is not None
+    duration = number_reader(config, _DURATION)
+    ask, has_range = _asked(config, "LAST", duration), duration is not None
 
     def ask_gauge(visit: Visit, now_ms: int) -> Asked:
         asked = ask(visit, now_ms)._replace(resolution_ms=0)
@@ -100,10 +164,12 @@ def _of_newest(reading: Reading, devices: list[Opened], asked: Asked) -> dict[st
 
 
 def _time_series(config: Config) -> NodeStep:
-    if number_reader(config, "duration") is None:
+    duration = number_reader(config, _RANGE)
+    if duration is None:
         raise Unusable("config.duration: is not set; give the milliseconds of the range.")
-    ask, limit = _asked(config, "NONE"), number_reader(config, "limitTemplate")
-    order = text_reader(config, "orderTemplate")
+    resolution, limit = number_reader(config, _RESOLUTION), number_reader(config, _LIMIT)
+    ask = _asked(config, "NONE", duration, resolution)
+    order = text_reader(config, _ORDER)
 
     def ask_series(visit: Visit, now_ms: int) -> Asked:
         most = None if limit is None or not (given := limit(visit)) else round(given)
@@ -142,10 +208,9 @@ def _raw(reading: Reading, application: bytes, devices: list[Opened], asked: Ask
 
 def _node(config: Config, ask: _Ask, read: _Read, nothing: Any) -> NodeStep:
     """Reads for each device, or for all together, and puts the result."""
-    choose, result = _choice(config), path_of(config, "resultPath")
-    by_device, is_series = config.get("perDeviceResults") is True, read is _series
-    throws = choice_of(config, "errorBehavior", ("throw", "payloadPath")) == "throw"
-    problem = None if throws else needed_path(config, "errorPath")
+    choose, result = _choice(config), path_of(config, RESULT)
+    by_device, is_series = is_on(config, _PER_DEVICE_RESULTS), read is _series
+    problem = error_path(config)
 
     def shaped(found: dict[str, Any], asked: Asked) -> Any:
         return found.get(asked.attributes[0], nothing) if len(asked.attributes) == 1 else found
@@ -187,16 +252,15 @@ def _node(config: Config, ask: _Ask, read: _Read, nothing: Any) -> NodeStep:
 # Configuration.
 
 
-def _asked(config: Config, default: str) -> _Ask:
+def _asked(config: Config, default: str, duration: Reader | None, resolution: Reader | None = None) -> _Ask:
     names = _attributes(config)
-    end, duration = text_reader(config, "end"), number_reader(config, "duration")
-    resolution, aggregation = number_reader(config, "resolution"), text_reader(config, "aggregation")
+    end, aggregation = text_reader(config, _END), text_reader(config, _AGGREGATION)
     options = [
         (
-            text_reader(each, "keyTemplate" if each.get("keyTemplate") else "key"),
-            template_of(each, "valueTemplate"),
+            text_reader(each, KEY if each[KEY] else _OPTION_KEY),
+            template_of(each, VALUE),
         )
-        for each in list_of(config, "aggregationOptions")
+        for each in list_of(config, _AGGREGATION_OPTIONS)
     ]
 
     def ask(visit: Visit, now_ms: int) -> Asked:
@@ -224,34 +288,34 @@ def _asked(config: Config, default: str) -> _Ask:
 
 
 def _attributes(config: Config) -> list[Callable[[Visit], str]]:
-    given = config.get("attribute")
+    given = config[_ATTRIBUTE]
     names = given if isinstance(given, list) else [given]
     if not names or not all(names):
         raise Unusable("config.attribute: give the name of an attribute, or a list of names.")
-    return [text_reader({"attribute": name}, "attribute") for name in names]
+    return [item_reader(_ATTRIBUTE, name) for name in names]
 
 
 def _choice(config: Config) -> _Choose:
-    match choice_of(config, "findMethod", METHODS):
+    match choice_of(config, _FIND_METHOD):
         case "query":
-            read = query_reader(config, "queryTemplate")
+            read = query_reader(config, _QUERY)
 
             async def choose(visit: Visit) -> dict[str, Any]:
                 return {"deviceQuery": read(visit)}
 
             return choose
         case "expUser":
-            return _by(by_user(config, "expUserTemplate"))
+            return _by(by_user(config, _EXP_USER))
         case "expGroupId":
-            return _by(by_group(config, "expGroupIdTemplate"))
+            return _by(by_group(config, _EXP_GROUP_ID))
         case "parentId":
-            return _by(by_parent(config, "parentIdTemplate"))
-    if not any(config.get(name) for name in ("deviceIdsPath", "deviceIds", "deviceTags")):
+            return _by(by_parent(config, _PARENT_ID))
+    if not any(config[each] for each in (_DEVICE_IDS_PATH, _DEVICE_IDS, _DEVICE_TAGS)):
         raise Unusable("config.deviceIds, deviceTags or deviceIdsPath: choose the devices by one of them.")
     named = (
-        ids_at_path(config, "deviceIdsPath")
-        if text_of(config, "deviceIdsPath")
-        else ids_and_tags(config, "deviceIds", "deviceTags")
+        ids_at_path(config, _DEVICE_IDS_PATH)
+        if text_of(config, _DEVICE_IDS_PATH)
+        else ids_and_tags(config, _DEVICE_IDS, _DEVICE_TAGS)
     )
 
     async def choose_named(visit: Visit) -> dict[str, Any]:
@@ -267,4 +331,9 @@ def _by(query: QueryReader) -> _Choose:
     return choose
 
 
-TYPES: Final[dict[str, Prepare]] = {"GaugeNode": _gauge, "TimeSeriesNode": _time_series}
+TYPES: Final[dict[str, NodeType]] = {
+    "GaugeNode": NodeType(_gauge, Form("data", (*_CHOSEN, _DURATION, *_READ))),
+    "TimeSeriesNode": NodeType(
+        _time_series, Form("data", (*_CHOSEN, _RANGE, *_READ, _RESOLUTION, _LIMIT, _ORDER))
+    ),
+}

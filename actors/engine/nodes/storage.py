@@ -16,30 +16,49 @@ from typing import Any, Final
 
 from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.engine.bodies import body_of, check_kept, json_reader
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form, NodeType
+from trunkline.actors.engine.settings import (
+    RESULT,
+    ChoiceSetting,
     Config,
+    FlagSetting,
+    MixedSetting,
+    PathSetting,
+    TemplateSetting,
+)
+from trunkline.actors.engine.tools import (
     Reader,
     choice_of,
+    is_on,
     needed_path,
     needed_text_reader,
     number_reader,
     path_of,
     text_reader,
 )
-from trunkline.actors.engine.visit import NodeStep, Prepare, Visit
+from trunkline.actors.engine.visit import NodeStep, Visit
 from trunkline.actors.workflows.flows.bodies import StorageEntry
 from trunkline.actors.workflows.flows.messages import GetStorage
 from trunkline.actors.workflows.flows.storage import stored_entry
 from trunkline.actors.workflows.flows.storage_messages import AddToStorageEntry, SetStorageEntry
 
-VALUE_TYPES: Final = ("template", "json", "number", "path")
+_TYPES: Final = ("template", "json", "number", "path")
+_KEY_NAME: Final = TemplateSetting("keyName", is_needed=True)
+_VALUE_TYPE: Final = ChoiceSetting("valueType", *_TYPES, "incr", "decr", "clear")
+_VALUE: Final = MixedSetting("value")
+_VALUE_PATH: Final = PathSetting("valuePath")
+_READ_KEY: Final = TemplateSetting("keyName")
+_GET_ALL: Final = FlagSetting("getAll")
+_DEFAULT_VALUE: Final = MixedSetting("defaultValue")
+_DEFAULT_VALUE_TYPE: Final = ChoiceSetting("defaultValueType", *_TYPES)
+_RESULT: Final = PathSetting("valuePath", is_needed=True)
 
 
 def _store(config: Config) -> NodeStep:
-    key, result = needed_text_reader(config, "keyName"), path_of(config, "resultPath")
-    kind = choice_of(config, "valueType", (*VALUE_TYPES, "incr", "decr", "clear"))
+    key, result = needed_text_reader(config, _KEY_NAME), path_of(config, RESULT)
+    kind = choice_of(config, _VALUE_TYPE)
     if kind in ("incr", "decr"):
-        amount = number_reader(config, "value") or (lambda _visit: 1)
+        amount = number_reader(config, _VALUE) or (lambda _visit: 1)
         sign = 1 if kind == "incr" else -1
 
         async def count(visit: Visit, name: str, number: float) -> int:
@@ -51,9 +70,11 @@ def _store(config: Config) -> NodeStep:
         return lambda visit: count(visit, key(visit), amount(visit))
     if kind == "clear":
         read: Reader = lambda _visit: UNDEFINED  # noqa: E731
+    elif kind == "path" and not config[_VALUE]:
+        path = needed_path(config, _VALUE_PATH)
+        read = lambda visit: path.get(visit.payload)  # noqa: E731
     else:
-        name = "value" if kind != "path" or config.get("value") else "valuePath"
-        read = _value_reader(config, name, kind)
+        read = _value_reader(config, _VALUE, kind)
 
     async def set_entry(visit: Visit, name: str, value: Any) -> int:
         entry = {"key": name} if value is UNDEFINED else {"key": name, "value": value}
@@ -67,8 +88,8 @@ def _store(config: Config) -> NodeStep:
 
 
 def _get(config: Config) -> NodeStep:
-    path = needed_path(config, "valuePath")
-    if config.get("getAll") is True:
+    path = needed_path(config, _RESULT)
+    if is_on(config, _GET_ALL):
 
         async def get_all(visit: Visit) -> int:
             world = visit.world
@@ -76,10 +97,10 @@ def _get(config: Config) -> NodeStep:
             return 0
 
         return get_all
-    key = needed_text_reader(config, "keyName")
-    kind = choice_of(config, "defaultValueType", VALUE_TYPES)
-    has_default = config.get("defaultValue") not in (None, "")
-    default = _value_reader(config, "defaultValue", kind) if has_default else lambda _visit: UNDEFINED
+    key = needed_text_reader(config, _READ_KEY)
+    kind = choice_of(config, _DEFAULT_VALUE_TYPE)
+    has_default = config[_DEFAULT_VALUE] not in (None, "")
+    default = _value_reader(config, _DEFAULT_VALUE, kind) if has_default else lambda _visit: UNDEFINED
 
     def get(visit: Visit) -> int:
         world = visit.world
@@ -90,19 +111,24 @@ def _get(config: Config) -> NodeStep:
     return get
 
 
-def _value_reader(config: Config, name: str, kind: str) -> Reader:
+def _value_reader(config: Config, setting: MixedSetting, kind: str) -> Reader:
     """Reads a value as the type of its field says."""
     if kind == "path":
-        path = needed_path(config, name)
+        path = needed_path(config, setting)
         return lambda visit: path.get(visit.payload)
     if kind == "json":
-        return json_reader(config, name)
+        return json_reader(config, setting)
     if kind == "number":
-        needed_text_reader(config, name)
-        number = number_reader(config, name)
+        needed_text_reader(config, setting)
+        number = number_reader(config, setting)
         assert number is not None
         return number
-    return text_reader(config, name)
+    return text_reader(config, setting)
 
 
-TYPES: Final[dict[str, Prepare]] = {"StoreValueNode": _store, "GetValueNode": _get}
+TYPES: Final[dict[str, NodeType]] = {
+    "StoreValueNode": NodeType(_store, Form("data", (_KEY_NAME, _VALUE_TYPE, _VALUE, _VALUE_PATH, RESULT))),
+    "GetValueNode": NodeType(
+        _get, Form("data", (_READ_KEY, _GET_ALL, _DEFAULT_VALUE, _DEFAULT_VALUE_TYPE, _RESULT))
+    ),
+}

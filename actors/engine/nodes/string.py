@@ -25,8 +25,11 @@ from trunkline.actors.core.formulas.values import (
 )
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import check_items, copy_of
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import NEEDED_RESULT, Config, TemplateSetting, TextSetting, TextsSetting
 from trunkline.actors.engine.tools import (
     Unusable,
+    item_template,
     needed_path,
     shortened,
     template_of,
@@ -36,15 +39,21 @@ from trunkline.actors.engine.tools import (
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 
 TYPE: Final = "StringNode"
+
+_SOURCE_DATA: Final = TemplateSetting("sourceData")
+_METHOD: Final = TextSetting("method")
+_METHOD_ARGS: Final = TextsSetting("methodArgs")
+FORM: Final = Form("logic", (_SOURCE_DATA, _METHOD, _METHOD_ARGS, NEEDED_RESULT))
+
 LENGTH_MAX: Final = 1_000
 ARGUMENTS_MAX: Final = 100
 
 Method = Callable[[Visit, str, list[str]], Any]
 
 
-def prepare(config: dict[str, Any]) -> NodeStep:
-    source, result = template_of(config, "sourceData"), needed_path(config, "resultPath")
-    name = text_of(config, "method") or _UNCHANGED
+def prepare(config: Config) -> NodeStep:
+    source, result = template_of(config, _SOURCE_DATA), needed_path(config, NEEDED_RESULT)
+    name = text_of(config, _METHOD) or _UNCHANGED
     if name != _UNCHANGED and name not in _METHODS:
         raise Unusable(f"config.method: is {name!r}; give one of {', '.join([*_METHODS, _UNCHANGED])}.")
     arguments = _arguments(config)
@@ -72,12 +81,11 @@ def _run(method: Method, visit: Visit, text: str, given: list[str]) -> Any:
     return method(visit, text, given)
 
 
-def _arguments(config: dict[str, Any]) -> list[Template | None]:
-    given = config.get("methodArgs") or []
+def _arguments(config: Config) -> list[Template | None]:
+    given = config[_METHOD_ARGS] or []
     if not isinstance(given, list) or len(given) > ARGUMENTS_MAX:
         raise Unusable(f"config.methodArgs: give a list of at most {ARGUMENTS_MAX} texts.")
-    named = {f"methodArgs[{at}]": each for at, each in enumerate(given)}
-    return [template_of(named, name) for name in named]
+    return [item_template(TemplateSetting(f"{_METHOD_ARGS}[{at}]"), each) for at, each in enumerate(given)]
 
 
 def _value(template: Template, visit: Visit) -> Any:

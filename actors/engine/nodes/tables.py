@@ -46,10 +46,25 @@ from trunkline.actors.engine.bodies import (
     with_error,
 )
 from trunkline.actors.engine.heavy_work import check_payload
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form, NodeType
+from trunkline.actors.engine.settings import (
+    DATA_METHOD,
+    NEEDED_RESULT,
+    RESULT,
+    VALUE,
+    ChoiceSetting,
     Config,
+    FlagSetting,
+    JsonSetting,
+    LongTemplateSetting,
+    PathSetting,
+    RowsSetting,
+    TemplateSetting,
+)
+from trunkline.actors.engine.tools import (
     Reader,
     choice_of,
+    is_on,
     list_of,
     needed_path,
     needed_text_reader,
@@ -60,7 +75,22 @@ from trunkline.actors.engine.tools import (
     text_of_value,
     text_reader,
 )
-from trunkline.actors.engine.visit import NodeStep, Prepare, Visit, refused
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
+
+_DATA_TABLE_ID: Final = TemplateSetting("dataTableIdTemplate", is_needed=True)
+_ROW_ID: Final = TemplateSetting("rowIdTemplate")
+_QUERY: Final = LongTemplateSetting("queryTemplate")
+_LIMIT: Final = TemplateSetting("limitTemplate")
+_COLUMN: Final = TemplateSetting("columnTemplate", is_needed=True)
+_ROW_FIELDS: Final = RowsSetting("rowFields", _COLUMN, VALUE)
+_ROW_JSON: Final = LongTemplateSetting("rowJsonTemplate")
+_ROW_PAYLOAD_PATH: Final = PathSetting("rowPayloadPath")
+_OFFSET: Final = TemplateSetting("offsetTemplate")
+_SORT_COLUMN: Final = TemplateSetting("sortColumnTemplate")
+_SORT_DIRECTION: Final = TemplateSetting("sortDirectionTemplate")
+_INCLUDE_FIELDS: Final = JsonSetting("includeFieldsTemplate")
+_ROW_SELECT_TYPE: Final = ChoiceSetting("rowSelectType", "id", "query")
+_UPSERT_CHECK: Final = FlagSetting("upsertCheck")
 
 DELETED_AT_ONCE: Final = 200
 """Rows deleted in one turn of the table's actor, which takes some milliseconds."""
@@ -69,15 +99,15 @@ _Query = Callable[[Visit], dict[str, Any] | None]
 
 
 def _get(config: Config) -> NodeStep:
-    table, result = id_reader(config, "dataTableIdTemplate"), needed_path(config, "resultPath")
+    table, result = id_reader(config, _DATA_TABLE_ID), needed_path(config, NEEDED_RESULT)
     query = _query(config)
     texts = {
-        "limit": text_reader(config, "limitTemplate"),
-        "offset": text_reader(config, "offsetTemplate"),
-        "sortColumn": text_reader(config, "sortColumnTemplate"),
-        "sortDirection": text_reader(config, "sortDirectionTemplate"),
+        "limit": text_reader(config, _LIMIT),
+        "offset": text_reader(config, _OFFSET),
+        "sortColumn": text_reader(config, _SORT_COLUMN),
+        "sortDirection": text_reader(config, _SORT_DIRECTION),
     }
-    fields = _names(config, "includeFieldsTemplate")
+    fields = _names(config, _INCLUDE_FIELDS)
 
     async def find(visit: Visit) -> Any:
         asked: dict[str, Any] = {name: text for name, read in texts.items() if (text := read(visit).strip())}
@@ -101,7 +131,7 @@ def _get(config: Config) -> NodeStep:
 
 
 def _insert(config: Config) -> NodeStep:
-    table, result = id_reader(config, "dataTableIdTemplate"), path_of(config, "resultPath")
+    table, result = id_reader(config, _DATA_TABLE_ID), path_of(config, RESULT)
     values = _values(config)
 
     async def insert(visit: Visit) -> Any:
@@ -114,15 +144,15 @@ def _insert(config: Config) -> NodeStep:
 
 
 def _update(config: Config) -> NodeStep:
-    table, result = id_reader(config, "dataTableIdTemplate"), path_of(config, "resultPath")
+    table, result = id_reader(config, _DATA_TABLE_ID), path_of(config, RESULT)
     values = _values(config)
     row: Reader | None = None
     query: Reader | None = None
-    if choice_of(config, "rowSelectType", ("id", "query")) == "id":
-        row = needed_text_reader(config, "rowIdTemplate")
+    if choice_of(config, _ROW_SELECT_TYPE) == "id":
+        row = needed_text_reader(config, _ROW_ID)
     else:
-        query = query_reader(config, "queryTemplate")
-    inserts = config.get("upsertCheck") is True
+        query = query_reader(config, _QUERY)
+    inserts = is_on(config, _UPSERT_CHECK)
 
     async def update(visit: Visit) -> Any:
         id, origin = table(visit), visit.world.origin
@@ -144,9 +174,9 @@ def _update(config: Config) -> NodeStep:
 
 
 def _delete(config: Config) -> NodeStep:
-    table, result = id_reader(config, "dataTableIdTemplate"), path_of(config, "resultPath")
-    if text_of(config, "rowIdTemplate"):
-        row = text_reader(config, "rowIdTemplate")
+    table, result = id_reader(config, _DATA_TABLE_ID), path_of(config, RESULT)
+    if text_of(config, _ROW_ID):
+        row = text_reader(config, _ROW_ID)
 
         async def delete(visit: Visit) -> Any:
             chosen = id_of(row(visit).strip(), "rowIdTemplate")
@@ -154,7 +184,7 @@ def _delete(config: Config) -> NodeStep:
             return {"result": True, "count": 1}
 
         return lambda visit: with_error(visit, result, delete(visit))
-    query, limit = query_reader(config, "queryTemplate"), text_reader(config, "limitTemplate")
+    query, limit = query_reader(config, _QUERY), text_reader(config, _LIMIT)
 
     async def delete_all(visit: Visit) -> Any:
         id, body, most = table(visit), query(visit), _limit(limit(visit).strip())
@@ -184,18 +214,18 @@ def _ref(visit: Visit, table: bytes) -> Ref:
 
 def _query(config: Config) -> _Query:
     """Reads the query of a list; none if it is not set."""
-    if config.get("queryTemplate") in (None, ""):
+    if config[_QUERY] in (None, ""):
         return lambda _visit: None
-    query = query_reader(config, "queryTemplate")
+    query = query_reader(config, _QUERY)
     return lambda visit: query(visit) or None
 
 
-def _names(config: Config, name: str) -> Callable[[Visit], str]:
+def _names(config: Config, setting: JsonSetting) -> Callable[[Visit], str]:
     """Reads names of columns: an array, or a text with commas. Answers a text with commas."""
-    given = config.get(name)
+    given = config[setting]
     if isinstance(given, list):
         return lambda _visit: ",".join(map(str, given))
-    template = template_of(config, name)
+    template = template_of(config, setting)
     if template is None:
         return lambda _visit: ""
 
@@ -215,13 +245,13 @@ def _names(config: Config, name: str) -> Callable[[Visit], str]:
 
 def _values(config: Config) -> Callable[[Visit, bytes], Any]:
     """Reads the values by column, for a table."""
-    method = choice_of(config, "dataMethod", ("individualFields", "jsonTemplate", "payloadPath"))
+    method = choice_of(config, DATA_METHOD)
     if method == "individualFields":
         return _fields(config)
     if method == "jsonTemplate":
-        read = json_reader(config, "rowJsonTemplate")
+        read = json_reader(config, _ROW_JSON)
     else:
-        path = needed_path(config, "rowPayloadPath")
+        path = needed_path(config, _ROW_PAYLOAD_PATH)
         read = lambda visit: path.get(visit.payload)  # noqa: E731
 
     async def whole(visit: Visit, _table: bytes) -> Any:
@@ -235,8 +265,7 @@ def _values(config: Config) -> Callable[[Visit, bytes], Any]:
 
 def _fields(config: Config) -> Callable[[Visit, bytes], Any]:
     fields = [
-        (needed_text_reader(each, "columnTemplate"), template_of(each, "valueTemplate"))
-        for each in list_of(config, "rowFields")
+        (needed_text_reader(each, _COLUMN), template_of(each, VALUE)) for each in list_of(config, _ROW_FIELDS)
     ]
 
     async def read(visit: Visit, table: bytes) -> dict[str, Any]:
@@ -266,9 +295,46 @@ def _cell(value: Any, type: str) -> Any:
     return value if math.isnan(number) else whole_as_int(number)
 
 
-TYPES: Final[dict[str, Prepare]] = {
-    "DataTableDeleteRowNode": _delete,
-    "DataTableInsertRowNode": _insert,
-    "DataTableQueryNode": _get,
-    "DataTableUpdateRowNode": _update,
+TYPES: Final[dict[str, NodeType]] = {
+    "DataTableDeleteRowNode": NodeType(
+        _delete, Form("data", (_DATA_TABLE_ID, _ROW_ID, _QUERY, _LIMIT, RESULT))
+    ),
+    "DataTableInsertRowNode": NodeType(
+        _insert,
+        Form("data", (_DATA_TABLE_ID, DATA_METHOD, _ROW_FIELDS, _ROW_JSON, _ROW_PAYLOAD_PATH, RESULT)),
+    ),
+    "DataTableQueryNode": NodeType(
+        _get,
+        Form(
+            "data",
+            (
+                _DATA_TABLE_ID,
+                _QUERY,
+                _LIMIT,
+                _OFFSET,
+                _SORT_COLUMN,
+                _SORT_DIRECTION,
+                _INCLUDE_FIELDS,
+                NEEDED_RESULT,
+            ),
+        ),
+    ),
+    "DataTableUpdateRowNode": NodeType(
+        _update,
+        Form(
+            "data",
+            (
+                _DATA_TABLE_ID,
+                _ROW_SELECT_TYPE,
+                _ROW_ID,
+                _QUERY,
+                DATA_METHOD,
+                _ROW_FIELDS,
+                _ROW_JSON,
+                _ROW_PAYLOAD_PATH,
+                _UPSERT_CHECK,
+                RESULT,
+            ),
+        ),
+    ),
 }

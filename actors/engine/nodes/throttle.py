@@ -10,18 +10,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from trunkline.actors.engine.tools import Config, Unusable, number_reader, path_of, text_reader
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import Config, NumberSetting, PathSetting, TemplateSetting
+from trunkline.actors.engine.tools import Unusable, number_reader, path_of, text_reader
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.workflows.flows.storage_messages import PassThrottle
 
 TYPE: Final = "ThrottleNode"
+
+_RATE_PER_MINUTE: Final = NumberSetting("ratePerMinute", is_needed=True)
+_THROTTLE_ID: Final = TemplateSetting("throttleIdTemplate")
+_TIME_SINCE_PATH: Final = PathSetting("timeSincePath")
+FORM: Final = Form("logic", (_RATE_PER_MINUTE, _THROTTLE_ID, _TIME_SINCE_PATH))
+
 RATE_MAX: Final = 600
 """The format's limit: ten a second."""
 
 
 def prepare(config: Config) -> NodeStep:
-    rate, id = number_reader(config, "ratePerMinute"), text_reader(config, "throttleIdTemplate")
-    since_path = path_of(config, "timeSincePath")
+    rate, id = number_reader(config, _RATE_PER_MINUTE), text_reader(config, _THROTTLE_ID)
+    since_path = path_of(config, _TIME_SINCE_PATH)
     if rate is None:
         raise Unusable(f"config.ratePerMinute: is not set; give a number above 0, at most {RATE_MAX}.")
 

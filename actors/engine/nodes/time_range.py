@@ -18,8 +18,9 @@ from trunkline.actors.core.formulas.dates import parse_date, zone_of
 from trunkline.actors.core.formulas.errors import EvaluationError
 from trunkline.actors.core.formulas.paths import compile_path
 from trunkline.actors.core.formulas.values import truth
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import ChoiceSetting, Config, FlagsSetting, PathSetting, TemplateSetting
 from trunkline.actors.engine.tools import (
-    Config,
     Unusable,
     choice_of,
     needed_path,
@@ -31,16 +32,30 @@ from trunkline.actors.engine.visit import NodeStep, Visit, refused
 
 TYPE: Final = "TimeRangeNode"
 
+_SOURCE_PATH: Final = PathSetting("sourcePath")
+_TIME_ZONE: Final = TemplateSetting("timeZoneTemplate")
+_START_TIME: Final = TemplateSetting("startTimeTemplate")
+_END_TIME: Final = TemplateSetting("endTimeTemplate")
+_DAYS_TYPE: Final = ChoiceSetting("daysType", "array", "path")
+_DAYS: Final = FlagsSetting(
+    "days", "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"
+)
+_DAYS_PATH: Final = PathSetting("daysPath")
+_BRANCH_PATH: Final = PathSetting("branchPath")
+FORM: Final = Form(
+    "logic", (_SOURCE_PATH, _TIME_ZONE, _START_TIME, _END_TIME, _DAYS_TYPE, _DAYS, _DAYS_PATH, _BRANCH_PATH)
+)
+
 _CLOCK: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 _WEEK_DAYS: Final = 7
 _PAYLOAD_TIME: Final = compile_path("time")
 
 
 def prepare(config: Config) -> NodeStep:
-    start, end = _clock(config, "startTimeTemplate"), _clock(config, "endTimeTemplate")
-    zone = text_reader(config, "timeZoneTemplate")
+    start, end = _clock(config, _START_TIME), _clock(config, _END_TIME)
+    zone = text_reader(config, _TIME_ZONE)
     is_chosen = _days(config)
-    source, branch = path_of(config, "sourcePath") or _PAYLOAD_TIME, path_of(config, "branchPath")
+    source, branch = path_of(config, _SOURCE_PATH) or _PAYLOAD_TIME, path_of(config, _BRANCH_PATH)
 
     def step(visit: Visit) -> int:
         value = source.get(visit.payload)
@@ -63,15 +78,15 @@ def prepare(config: Config) -> NodeStep:
     return step
 
 
-def _clock(config: Config, name: str) -> Callable[[Visit], timedelta]:
+def _clock(config: Config, setting: TemplateSetting) -> Callable[[Visit], timedelta]:
     """Reads a time of the day."""
-    written = text_reader(config, name)
+    written = text_reader(config, setting)
 
     def read(visit: Visit) -> timedelta:
         text = written(visit).strip()
         found = _CLOCK.fullmatch(text or "00:00")
         if found is None:
-            raise refused(f"config.{name}: gives {shortened(text)}, not a time such as 17:30.")
+            raise refused(f"config.{setting}: gives {shortened(text)}, not a time such as 17:30.")
         return timedelta(hours=int(found[1]), minutes=int(found[2]))
 
     return read
@@ -79,8 +94,8 @@ def _clock(config: Config, name: str) -> Callable[[Visit], timedelta]:
 
 def _days(config: Config) -> Callable[[Visit, int], bool]:
     """Tells whether a day of the week is chosen, 0 for Sunday."""
-    if choice_of(config, "daysType", ("array", "path")) == "path":
-        path = needed_path(config, "daysPath")
+    if choice_of(config, _DAYS_TYPE) == "path":
+        path = needed_path(config, _DAYS_PATH)
 
         def is_listed(visit: Visit, day: int) -> bool:
             listed = path.get(visit.payload)
@@ -89,7 +104,7 @@ def _days(config: Config) -> Callable[[Visit, int], bool]:
             return day in listed[:_WEEK_DAYS]
 
         return is_listed
-    days: Any = config.get("days") or [True] * _WEEK_DAYS
+    days: Any = config[_DAYS] or [True] * _WEEK_DAYS
     if not isinstance(days, list) or len(days) != _WEEK_DAYS:
         raise Unusable("config.days: give an array of seven booleans, Sunday first.")
     chosen = [truth(day) for day in days]

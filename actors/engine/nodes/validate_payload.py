@@ -21,14 +21,23 @@ from trunkline.actors.core.scripts.errors import ScriptError
 from trunkline.actors.engine.copies import size_of
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.json_schema import Check, Problem, Schema, SchemaError, TooMuchWork
+from trunkline.actors.engine.node_type import Form
 from trunkline.actors.engine.schema_keywords import compile_schema
 from trunkline.actors.engine.schema_patterns import answered
+from trunkline.actors.engine.settings import ChoiceSetting, Config, LongMixedSetting, PathSetting
 from trunkline.actors.engine.tools import Unusable, choice_of, needed_path, needed_template, path_of, text_of
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 
 _Known = dict[tuple[str, str], bool]
 
 TYPE: Final = "ValidatePayloadNode"
+
+_SCHEMA_TYPE: Final = ChoiceSetting("schemaType", "json", "path")
+_SCHEMA: Final = LongMixedSetting("schema", is_needed=True)
+_TO_VALIDATE_PATH: Final = PathSetting("toValidatePath")
+_ERRORS_PATH: Final = PathSetting("errorsPath")
+FORM: Final = Form("logic", (_SCHEMA_TYPE, _SCHEMA, _TO_VALIDATE_PATH, _ERRORS_PATH))
+
 STEPS_INLINE_MAX: Final = 3_000
 """Steps of a check without a thread: some milliseconds."""
 STEPS_MAX: Final = 4_000_000
@@ -38,9 +47,9 @@ SCHEMA_INLINE_BYTES_MAX: Final = 512
 """About the bytes of a schema that is compiled at each visit, without a thread."""
 
 
-def prepare(config: dict[str, Any]) -> NodeStep:
+def prepare(config: Config) -> NodeStep:
     fixed, source = _schema(config)
-    path, errors_path = path_of(config, "toValidatePath"), path_of(config, "errorsPath")
+    path, errors_path = path_of(config, _TO_VALIDATE_PATH), path_of(config, _ERRORS_PATH)
     prefix = "" if path is None or path.text == "." else path.text
 
     def check(schema: Schema, visit: Visit, steps: int, known: _Known | None = None) -> Check:
@@ -90,14 +99,14 @@ def prepare(config: dict[str, Any]) -> NodeStep:
     return step
 
 
-def _schema(config: dict[str, Any]) -> tuple[Schema | None, Any]:
+def _schema(config: Config) -> tuple[Schema | None, Any]:
     """The schema, or what reads it for a visit."""
-    if choice_of(config, "schemaType", ("json", "path")) == "path":
-        path = needed_path(config, "schema")
+    if choice_of(config, _SCHEMA_TYPE) == "path":
+        path = needed_path(config, _SCHEMA)
         return None, lambda visit: path.get(visit.payload)
-    given = config.get("schema")
+    given = config[_SCHEMA]
     if not isinstance(given, dict):
-        text, template = text_of(config, "schema"), needed_template(config, "schema")
+        text, template = text_of(config, _SCHEMA), needed_template(config, _SCHEMA)
         if "{{" in text:
             return None, lambda visit: _decoded(template.text(visit.payload, visit.run.now_ms), NodeError)
         given = _decoded(text, Unusable)

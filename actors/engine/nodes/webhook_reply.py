@@ -17,10 +17,27 @@ from trunkline.actors.connections.webhooks.connections import WebhookConnections
 from trunkline.actors.connections.webhooks.messages import WebhookReply
 from trunkline.actors.core.formulas.paths import Path, compile_path
 from trunkline.actors.engine.encodings import bytes_written, is_utf8
-from trunkline.actors.engine.reply_parts import bytes_of, headers_of, status_of, value_of
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.reply_parts import (
+    BODY,
+    BODY_TYPE,
+    REPLY,
+    bytes_of,
+    headers_of,
+    status_of,
+    value_of,
+)
+from trunkline.actors.engine.settings import (
+    ChoiceSetting,
     Config,
+    FlagSetting,
+    PathSetting,
+    RowsSetting,
+    TemplateSetting,
+)
+from trunkline.actors.engine.tools import (
     Unusable,
+    is_on,
     list_of,
     needed_template,
     path_of,
@@ -32,21 +49,31 @@ from trunkline.actors.presentation.experience.replies import redirect_status
 from trunkline.actors.workflows.triggers.replies import Replies
 
 TYPE: Final = "WebhookReplyNode"
+
+_REPLY_TYPE: Final = ChoiceSetting("replyType", "custom", "redirect")
+_REPLY_ID_PATH: Final = PathSetting("replyIdPath")
+_IS_WEBSOCKET_MESSAGE: Final = FlagSetting("isWebsocketMessage")
+_ENCODING: Final = TemplateSetting("encodingTemplate")
+_COOKIE_INFO: Final = RowsSetting("cookieInfo", is_shown=False)
+FORM: Final = Form(
+    "output", (_REPLY_TYPE, *REPLY, _REPLY_ID_PATH, _IS_WEBSOCKET_MESSAGE, _ENCODING, _COOKIE_INFO)
+)
+
 BODY_BYTES_MAX: Final = 256 * 1024
 
 
 def prepare(config: Config) -> NodeStep:
-    id_path = path_of(config, "replyIdPath") or compile_path("data.replyId")
-    if config.get("isWebsocketMessage") is True:
+    id_path = path_of(config, _REPLY_ID_PATH) or compile_path("data.replyId")
+    if is_on(config, _IS_WEBSOCKET_MESSAGE):
         return _message(config, id_path)
-    kind = text_of(config, "replyType") or "custom"
-    if kind not in ("custom", "redirect"):
+    kind = text_of(config, _REPLY_TYPE) or "custom"
+    if kind not in _REPLY_TYPE.options:
         raise Unusable(f"config.replyType: is {kind!r}; give custom or redirect.")
-    if list_of(config, "cookieInfo"):
+    if list_of(config, _COOKIE_INFO):
         raise Unusable("config.cookieInfo: callers of webhooks get no cookies; leave it out.")
     redirects = kind == "redirect"
     if redirects:
-        needed_template(config, "bodyTemplate")
+        needed_template(config, BODY)
     status, headers, value = status_of(config), headers_of(config), value_of(config)
 
     def step(visit: Visit) -> int:
@@ -75,9 +102,9 @@ def prepare(config: Config) -> NodeStep:
 
 
 def _message(config: Config, id_path: Path) -> NodeStep:
-    if text_of(config, "bodyTemplateType") != "payload":
-        needed_template(config, "bodyTemplate")
-    value, encoding = value_of(config), text_reader(config, "encodingTemplate")
+    if text_of(config, BODY_TYPE) != "payload":
+        needed_template(config, BODY)
+    value, encoding = value_of(config), text_reader(config, _ENCODING)
 
     def step(visit: Visit) -> int:
         id = id_path.get(visit.payload)

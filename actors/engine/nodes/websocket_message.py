@@ -13,15 +13,22 @@ from trunkline.actors.connections.integrations.session import Unsent
 from trunkline.actors.core.values.ids import is_id
 from trunkline.actors.engine.encodings import bytes_written, is_utf8
 from trunkline.actors.engine.errors import NodeError
-from trunkline.actors.engine.tools import Config, needed_text_reader, shortened, text_reader
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import Config, LongTemplateSetting, TemplateSetting
+from trunkline.actors.engine.tools import needed_text_reader, shortened, text_reader
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 
 TYPE: Final = "WebsocketMessageNode"
 
+_INTEGRATION_ID: Final = TemplateSetting("integrationId", is_needed=True)
+_MESSAGE: Final = LongTemplateSetting("messageTemplate", is_needed=True)
+_ENCODING: Final = TemplateSetting("encodingTemplate")
+FORM: Final = Form("output", (_INTEGRATION_ID, _MESSAGE, _ENCODING))
+
 
 def prepare(config: Config) -> NodeStep:
-    id, message = needed_text_reader(config, "integrationId"), needed_text_reader(config, "messageTemplate")
-    encoding = text_reader(config, "encodingTemplate")
+    id, message = needed_text_reader(config, _INTEGRATION_ID), needed_text_reader(config, _MESSAGE)
+    encoding = text_reader(config, _ENCODING)
 
     async def step(visit: Visit) -> Any:
         integration, name = _id(id(visit).strip()), encoding(visit)

@@ -24,8 +24,16 @@ from msgspec import UNSET
 from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.core.values.timestamps import iso, parse_report_time
 from trunkline.actors.engine.bodies import body_of, id_reader, value_reader, with_error
-from trunkline.actors.engine.tools import (
+from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.settings import (
+    RESULT,
+    ChoiceSetting,
     Config,
+    LongMixedSetting,
+    NumberSetting,
+    TemplateSetting,
+)
+from trunkline.actors.engine.tools import (
     Unusable,
     choice_of,
     needed_text_reader,
@@ -44,21 +52,52 @@ from trunkline.actors.workflows.triggers.scheduled import CancelPress, ScheduleP
 
 TYPE: Final = "WorkflowTriggerNode"
 
+_BEHAVIOR: Final = ChoiceSetting("behavior", "immediate", "schedule", "cancel")
+_TRIGGER_WORKFLOW_ID: Final = TemplateSetting("triggerWorkflowId")
+_TRIGGER_VIRTUAL_BUTTON_ID: Final = TemplateSetting("triggerVirtualButtonId")
+_FLOW_VERSION: Final = TemplateSetting("flowVersionTemplate")
+_PAYLOAD: Final = LongMixedSetting("payloadTemplate")
+_PAYLOAD_TYPE: Final = ChoiceSetting("payloadTemplateType", "json", "string", "path")
+_SCHEDULING: Final = ChoiceSetting("scheduling", "relative", "absolute")
+_SECONDS: Final = NumberSetting("secondsTemplate")
+_DATE: Final = TemplateSetting("dateTemplate")
+_RUN_ID: Final = TemplateSetting("runIdTemplate")
+FORM: Final = Form(
+    "output",
+    (
+        _BEHAVIOR,
+        _TRIGGER_WORKFLOW_ID,
+        _TRIGGER_VIRTUAL_BUTTON_ID,
+        _FLOW_VERSION,
+        _PAYLOAD,
+        _PAYLOAD_TYPE,
+        _SCHEDULING,
+        _SECONDS,
+        _DATE,
+        _RUN_ID,
+        RESULT,
+    ),
+)
+
+
 _Work = Callable[[Visit], Awaitable[Any]]
 
 
 def prepare(config: Config) -> NodeStep:
-    behavior = choice_of(config, "behavior", ("immediate", "schedule", "cancel"))
+    behavior = choice_of(config, _BEHAVIOR)
     work = {"immediate": _press, "schedule": _schedule, "cancel": _cancel}[behavior](config)
-    result = path_of(config, "resultPath")
+    result = path_of(config, RESULT)
     return lambda visit: with_error(visit, result, work(visit))
 
 
 def _target(config: Config) -> Callable[[Visit], tuple[bytes, ButtonPress]]:
     """Reads the workflow and the press."""
-    flow, key = id_reader(config, "triggerWorkflowId"), needed_text_reader(config, "triggerVirtualButtonId")
-    version = text_reader(config, "flowVersionTemplate")
-    payload = value_reader(config, "payloadTemplate", "payloadTemplateType")
+    flow, key = (
+        id_reader(config, _TRIGGER_WORKFLOW_ID),
+        needed_text_reader(config, _TRIGGER_VIRTUAL_BUTTON_ID),
+    )
+    version = text_reader(config, _FLOW_VERSION)
+    payload = value_reader(config, _PAYLOAD, _PAYLOAD_TYPE)
 
     def read(visit: Visit) -> tuple[bytes, ButtonPress]:
         fields = {"key": key(visit), "payload": payload(visit), "flowVersion": version(visit) or UNDEFINED}
@@ -68,7 +107,7 @@ def _target(config: Config) -> Callable[[Visit], tuple[bytes, ButtonPress]]:
     return read
 
 
-def _told(flow: bytes, body: ButtonPress, run: str | None) -> Config:
+def _told(flow: bytes, body: ButtonPress, run: str | None) -> dict[str, Any]:
     told = {"success": run is not None, "runId": run, "flowId": flow.hex(), "virtualButtonId": body.key}
     told["flowVersion"] = DEFAULT if body.flow_version is UNSET else body.flow_version
     return told if body.payload is UNSET else {**told, "payload": body.payload}
@@ -91,7 +130,7 @@ def _press(config: Config) -> _Work:
 
 
 def _schedule(config: Config) -> _Work:
-    target, run_id = _target(config), text_reader(config, "runIdTemplate")
+    target, run_id = _target(config), text_reader(config, _RUN_ID)
     when = _when(config)
 
     async def schedule(visit: Visit) -> Any:
@@ -107,12 +146,12 @@ def _schedule(config: Config) -> _Work:
 
 def _when(config: Config) -> Callable[[Visit], dict[str, int]]:
     """Reads when a press is due, as fields of `SchedulePress`."""
-    if choice_of(config, "scheduling", ("relative", "absolute")) == "absolute":
-        date = needed_text_reader(config, "dateTemplate")
+    if choice_of(config, _SCHEDULING) == "absolute":
+        date = needed_text_reader(config, _DATE)
         return lambda visit: {
             "due_ms": parse_report_time(date(visit), visit.run.now_ms, field="config.dateTemplate")
         }
-    number = number_reader(config, "secondsTemplate")
+    number = number_reader(config, _SECONDS)
     if number is None:
         raise Unusable("config.secondsTemplate: is not set; give a number of seconds.")
 
@@ -126,7 +165,7 @@ def _when(config: Config) -> Callable[[Visit], dict[str, int]]:
 
 
 def _cancel(config: Config) -> _Work:
-    run_id = needed_text_reader(config, "runIdTemplate")
+    run_id = needed_text_reader(config, _RUN_ID)
 
     async def cancel(visit: Visit) -> Any:
         run = run_id(visit)

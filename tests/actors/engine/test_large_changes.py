@@ -22,7 +22,7 @@ async def visited(house: House, number: int, type: str, config: dict[str, Any]) 
     run.opened_world = world_of(house, number)
     visit = Visit(run, 0, 0, never, never)
     visit.node, visit.payload = 0, {"data": {}}
-    await NODE_TYPES[type](config)(visit)
+    await NODE_TYPES[type].step(config)(visit)
     return visit.payload["data"]
 
 
