@@ -21,12 +21,14 @@ from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+import argon2
 import hypothesis
 import pytest
 import structlog
 
 from tests import costs, turns
 from tests.cut_runs import end_cut_runs
+from tests.password_hashes import hash_cheaply
 from tests.patience import PAGE_TEST_S
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -167,6 +169,20 @@ def disk_path() -> Iterator[Path]:
     """A directory for tests marked `disk`, where programs of this machine keep temporary files."""
     with tempfile.TemporaryDirectory(prefix="trunkline-tests-", ignore_cleanup_errors=True) as path:
         yield Path(path)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cheap_hashes() -> None:
+    """Hash passwords at the lowest cost in this process."""
+    hash_cheaply()
+
+
+@pytest.fixture
+def full_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a test that depends on what a hash costs: as the server makes them."""
+    from trunkline.actors.people.accounts import passwords
+
+    monkeypatch.setattr(passwords, "_hasher", argon2.PasswordHasher())
 
 
 @pytest.fixture

@@ -52,14 +52,12 @@ def import_rooms() -> None:
 
 def prepare_rooms() -> None:
     """Do once what would dominate the programs, as for the servers in the process of the tests."""
-    import argon2
-
-    from trunkline.actors.people.accounts import passwords
+    from tests.password_hashes import hash_cheaply
     from trunkline.http.routes import TABLE
     from trunkline.http.site.site import Site
     from trunkline.http.version import VERSION
 
-    passwords._hasher = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    hash_cheaply()
     Site(TABLE, VERSION)  # compresses the pages, which it keeps
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-import argon2
 import pytest
 
 from tests.console.console_page import ConsolePage, console_page
 from tests.console.demo_server import DemoServer, demo_server
 from tests.e2e.browser import CHROMIUM, shared
-from tests.e2e.conftest import EMAIL, PASSWORD, Server, hash_with, running_server
+from tests.e2e.conftest import EMAIL, PASSWORD, Server, running_server
 
 
 @pytest.fixture(scope="session")
@@ -21,12 +20,6 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         pytest.skip("there is no Chromium on this machine")
     with shared(tmp_path_factory.mktemp("chromium")):
         yield
-
-
-@pytest.fixture(autouse=True)
-def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hash passwords at minimal cost, because hashing would dominate the tests."""
-    hash_with(argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1), monkeypatch)
 
 
 @pytest.fixture

@@ -183,19 +183,6 @@ def hash_with(hasher: argon2.PasswordHasher, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(passwords, "_hasher", hasher)
 
 
-@pytest.fixture(autouse=True)
-def cheap_hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hash passwords at minimal cost, because hashing would dominate the tests. `dear_hashes` keeps the real cost."""
-    if "dear_hashes" not in request.fixturenames:
-        cheap = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-        hash_with(cheap, monkeypatch)
-
-
-@pytest.fixture
-def dear_hashes() -> None:
-    """For a test that depends on the time of checking a password."""
-
-
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[Server]:
     """A server with the default throttles and limits. For others use `start_server`."""

@@ -199,7 +199,7 @@ async def test_failed_logins_of_a_device_do_not_lock_a_user_out(start_server: St
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("dear_hashes")
+@pytest.mark.usefixtures("full_hashes")
 async def test_guesses_in_parallel_gain_nothing(start_server: StartServer) -> None:
     codes: list[int] = []
 

@@ -183,7 +183,7 @@ async def test_the_operators_new_password_ends_every_earlier_token(server: Serve
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("dear_hashes")
+@pytest.mark.usefixtures("full_hashes")
 async def test_no_token_slips_through_a_change_of_the_password(server: Server) -> None:
     """Renewed again and again while the password changes, a token of the old one ends all the same."""
     renewed = [server.token]

@@ -14,13 +14,6 @@ from trunkline.actors.people.accounts import passwords
 from trunkline.actors.people.accounts.passwords import asks_from, hash_password, use_threads, verify_password
 
 
-@pytest.fixture(autouse=True)
-def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        passwords, "_hasher", argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-    )
-
-
 @pytest.mark.parametrize("of_addresses", [True, False])
 async def test_many_log_ins_of_one_delay_that_of_another_by_one_hash(of_addresses: bool) -> None:
     payer = ""
@@ -44,6 +37,15 @@ async def test_many_log_ins_of_one_delay_that_of_another_by_one_hash(of_addresse
         nursery.start_soon(log_in, "quiet")
     assert ended.index("quiet") - before <= 2
     assert not await verify_password(stored, "wrong")
+
+
+def test_hashes_cost_little_in_tests() -> None:
+    assert argon2.extract_parameters(passwords._hasher.hash("right")).memory_cost == 8
+
+
+@pytest.mark.usefixtures("full_hashes")
+def test_hashes_cost_what_the_server_wants_where_a_test_says_so() -> None:
+    assert argon2.extract_parameters(passwords._hasher.hash("right")) == argon2.profiles.RFC_9106_LOW_MEMORY
 
 
 async def test_hashes_are_made_at_low_priority(monkeypatch: pytest.MonkeyPatch) -> None:
