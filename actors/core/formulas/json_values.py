@@ -22,10 +22,16 @@ DECODED_A_STEP: Final = 64
 NESTING_MAX: Final = 900
 """Levels of arrays and objects; deeper ones are a `RecursionError`, as of the decoder."""
 
-_MARK: Final = re.compile(r'"(?:[^"\\]{0,1000}")?|[\[\]{},]')
-"""A bracket, a comma, a short text, or the quote before a longer one."""
+_PLAIN: Final = r'[^"\\{}\[\]]{0,64}+'
+_FLAT: Final = rf'[{{\[](?:{_PLAIN}"[^"\\]{{0,64}}+"){{0,8}}+{_PLAIN}[}}\]]'
+_MARK: Final = re.compile(rf'{_FLAT}(?:,{_FLAT}){{0,7}}+|"(?:[^"\\]{{0,1000}}")?|[\[\]{{}},]')
+"""Some short containers with nothing but short texts and numbers in them, of which most long texts consist; a bracket,
+a comma, a short text, or the quote before a longer one. Where there is no such container, its start is looked at three
+times at most, because nothing in the pattern is tried at two lengths."""
 _CLOSING: Final = {"[": "]", "{": "}"}
 _MARKS_CHARGED: Final = 64
+_CHARS_OF_MARK: Final = 64
+"""Short containers count as marks by their length."""
 _SEARCHED_CHARS: Final = 65_536
 """Characters in which a mark is looked for at once. A text that is cut there counts as a longer one."""
 
@@ -74,10 +80,11 @@ class _Reader:
         text, stack = self._text, self._stack
         find, at, marks = self._mark, 0, 0
         while (mark := find(at)) is not None:
-            marks += 1
-            if not marks % _MARKS_CHARGED:
-                spend(_MARKS_CHARGED // 2)
             at, found = mark.end(), mark[0]
+            marks += 1 + len(found) // _CHARS_OF_MARK
+            if marks >= _MARKS_CHARGED:
+                spend(_MARKS_CHARGED // 2)
+                marks = 0
             if found[0] == '"':
                 if found == '"':
                     at = self._end_of_text(at)
@@ -87,12 +94,12 @@ class _Reader:
                 if not stack:
                     raise _malformed()
                 self._comma(stack[-1], at - 1)
-            elif found in _CLOSING:
-                if (stack and stack[-1].waits) or (not stack and text[: at - 1].strip()):
-                    raise _malformed()
-                if len(stack) >= NESTING_MAX:
-                    raise RecursionError
-                stack.append(_Open(found, at))
+            elif found[0] in _CLOSING:
+                self._check_opening(mark.start())
+                if len(found) == 1:
+                    stack.append(_Open(found, at))
+                elif not stack:
+                    break
             else:
                 if not stack or _CLOSING[stack[-1].bracket] != found:
                     raise _malformed()
@@ -100,6 +107,14 @@ class _Reader:
                     return self._last(stack[0], at - 1)
                 self._close(at - 1)
         return msgspec.json.decode(text)  # one number or one text, or nothing that is JSON
+
+    def _check_opening(self, at: int) -> None:
+        """Whether an array or an object may begin here."""
+        stack = self._stack
+        if (stack and stack[-1].waits) or (not stack and self._text[:at].strip()):
+            raise _malformed()
+        if len(stack) >= NESTING_MAX:
+            raise RecursionError
 
     def _mark(self, at: int) -> re.Match[str] | None:
         """The next mark. It is looked for in pieces, as there may be none for long."""

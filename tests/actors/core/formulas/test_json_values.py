@@ -60,6 +60,44 @@ def test_what_is_no_json_is_refused_as_by_the_decoder(seed: int) -> None:
         assert json_value(broken) == expected
 
 
+def _short_and_long(random: Random, levels: int) -> Any:
+    """Many short containers, which are passed over together, and some around others."""
+    kind = random.randrange(10 if levels else 7)
+    if kind < 4:
+        return {f"k{at}": random.choice((at, "a", None)) for at in range(random.randrange(10))}
+    if kind < 7:
+        return [random.choice((at, "ab", 1.5)) for at in range(random.randrange(30))]
+    return [_short_and_long(random, levels - 1) for _ in range(random.randrange(12))]
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("seed", range(60))
+def test_short_containers_are_those_of_the_decoder_or_refused_as_by_it(seed: int) -> None:
+    random = Random(seed)
+    text = json.dumps([_short_and_long(random, 4) for _ in range(20)], separators=(",", ":"))
+    assert json_value(text) == msgspec.json.decode(text)
+    for _ in range(5):
+        at = random.randrange(len(text))
+        broken = text[:at] + random.choice(("", ",", "[", "}", ":", '"', "]", "{}", "[1]")) + text[at + 1 :]
+        try:
+            expected = msgspec.json.decode(broken)
+        except msgspec.DecodeError:
+            with pytest.raises(msgspec.DecodeError):
+                json_value(broken)
+        else:
+            assert json_value(broken) == expected
+
+
+@pytest.mark.parametrize("item", ['{"key":0,"v":1}', "[1,2]", '{"key":"a text","other":[]}'])
+def test_short_containers_are_looked_at_together(item: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step is some work, so fewer steps are fewer looks. The rest of the text costs what it costs."""
+    spent: list[int] = []
+    monkeypatch.setattr(json_values, "spend", spent.append)
+    text = f"[{','.join([item] * 20_000)}]"
+    assert json_value(text) == [json.loads(item)] * 20_000
+    assert sum(spent) < len(text) // 6
+
+
 @pytest.mark.usefixtures("small_pieces")
 @pytest.mark.parametrize(
     "text",
