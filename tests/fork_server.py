@@ -21,12 +21,15 @@ import runpy
 import select
 import signal
 import socket
+import subprocess
 import sys
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import CodeType
 from typing import Any, Final
+
+from tests.forked_popen import Forking
 
 MESSAGE_BYTES: Final = 256 * 1024
 FLUSH_FAILED: Final = 120
@@ -121,6 +124,10 @@ def _take_streams(descriptors: list[int]) -> None:
         os.dup2(descriptor, number)
     for descriptor in descriptors:
         os.close(descriptor)
+    _open_streams()
+
+
+def _open_streams() -> None:
     sys.stdin = sys.__stdin__ = _stream(0, "r")  # type: ignore[misc]
     sys.stdout = sys.__stdout__ = _stream(1, "w")  # type: ignore[misc]
     sys.stderr = sys.__stderr__ = _stream(2, "w")  # type: ignore[misc]
@@ -155,6 +162,12 @@ def run(program: dict[str, Any]) -> None:
     else:
         sys.path[0], sys.argv = str(Path(kind).parent), [kind, *rest]
         runpy.run_path(kind, run_name="__main__")
+
+
+def run_child(program: dict[str, Any]) -> None:
+    """Run a program that a forked one has forked."""
+    _open_streams()
+    run(program)
 
 
 class End:
@@ -210,6 +223,8 @@ def main() -> None:
         program = fork_programs(control)
     if program is not None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        Forking.run = staticmethod(run_child)
+        subprocess.Popen = Forking  # type: ignore[misc]
         end.of(program)
 
 

@@ -16,7 +16,6 @@ from typing import Any
 import lmdb
 import pytest
 import trio
-from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
 from tests.e2e.conftest import EMAIL, PASSWORD, Server, running_server
 from tests.e2e.crash_load import Load, read_commands, read_states
@@ -320,9 +319,10 @@ async def test_the_route_table_is_printed(tmp_path: Path) -> None:
     assert printed == {(route.method, route.path): route.operation for route in TABLE.routes}
 
 
-async def test_the_openapi_document_is_valid_and_names_the_scopes() -> None:
+async def test_the_openapi_document_is_that_of_the_server_and_names_the_scopes(server: Server) -> None:
+    """Which test_operator_pages.py validates: that takes five seconds."""
     document = json.loads((await trunkline("openapi")).stdout)
-    validate(document, cls=OpenAPIV31SpecValidator)
+    assert document == await server.call("GET", "/openapi.json")
     assert document["openapi"].startswith("3.1.")
     operations = {each["operationId"]: each for path in document["paths"].values() for each in path.values()}
     assert set(operations) == set(TABLE.operations)

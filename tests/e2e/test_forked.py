@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -13,7 +14,8 @@ import pytest
 import trio
 
 from tests.e2e.server_process import trunkline
-from tests.forked import ForkServer, open_forked, run_forked
+from tests.forked import CHECKOUT, ForkServer, open_forked, run_forked
+from tests.forked_popen import Served
 from tests.patience import PATIENCE_S
 
 REPORT = """
@@ -121,3 +123,64 @@ async def test_a_command_is_forked_with_the_server_imported() -> None:
     warm, cold = [await trunkline("--version", cold=each) for each in (False, True)]
     assert (warm.returncode, warm.stdout, warm.stderr) == (cold.returncode, cold.stdout, cold.stderr)
     assert warm.stdout
+
+
+VERIFY = """
+import subprocess, sys
+from pathlib import Path
+command = [sys.executable, *sys.argv[1:]]
+with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+    print("fork_server" in Path(f"/proc/{child.pid}/cmdline").read_text())
+    child.stdin.write("null")
+    child.stdin.close()
+    print(child.stdout.read())
+print(child.returncode)
+"""
+CHECK = "trunkline.actors.maintenance.verify"
+
+
+@pytest.mark.parametrize("first", [["-m", CHECK], ["-P", "-m", CHECK]], ids=["forked", "started"])
+async def test_a_forked_program_forks_programs_of_the_rooms_and_starts_others(
+    tmp_path: Path, first: list[str]
+) -> None:
+    arguments = ["-c", VERIFY, *first, str(tmp_path / "data"), str(tmp_path / "keys")]
+    done = await run_forked(arguments, env=dict(os.environ), cwd=tmp_path)
+    is_forked, said, *_, code = done.stdout.decode().splitlines()
+    assert (is_forked, json.loads(said)[0], code) == (str("-P" not in first), "refused", "0"), done
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [("raise SystemExit(3)", 3), ("os.kill(os.getpid(), 9)", -9), ("1 / 0", 1)]
+)
+async def test_the_end_of_a_program_that_was_forked_by_a_forked_one_is_seen(
+    tmp_path: Path, words: str, code: int
+) -> None:
+    """It is that of a module of the rooms; here one that reads its sentence from the environment."""
+    program = (
+        "import atexit, os, subprocess, sys\n"
+        "from tests.forked_popen import Forking\n"
+        "def run(program):\n"
+        "    import os\n"
+        "    exec(program['env']['WORDS'])\n"
+        "Forking.run = staticmethod(run)\n"
+        "atexit.register(print, 'once')\n"
+        f"done = subprocess.run([sys.executable, '-m', {CHECK!r}], capture_output=True)\n"
+        "print(done.returncode, done.stdout, b'Traceback' in done.stderr)\n"
+    )
+    environment = {**os.environ, "WORDS": words, "PYTHONPATH": str(CHECKOUT)}
+    done = await run_forked(["-c", program], env=environment, cwd=CHECKOUT)
+    assert done.stdout.decode().splitlines() == [f"{code} b'' {code == 1}", "once"], done
+
+
+def test_a_program_that_the_fork_server_forks_for_popen_ends_as_one_that_is_started(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", CHECK, str(tmp_path / "data"), str(tmp_path / "keys")]
+    ends = []
+    for popen in (Served, subprocess.Popen):
+        pipe = subprocess.PIPE
+        with popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as child:
+            said, errors = child.communicate("null")
+        ends.append((said, errors, child.returncode, child.poll()))
+    assert ends[0] == ends[1]
+    with Served(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.kill()
+    assert child.returncode == -signal.SIGKILL

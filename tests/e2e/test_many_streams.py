@@ -57,6 +57,10 @@ class Reader:
         """Take what comes next. Chunks are the server's pieces; events are taken from their content."""
         piece = await self.stream.receive_some(65_536)
         self.ended = not piece
+        self.take(piece)
+
+    def take(self, piece: bytes) -> None:
+        """Count and keep what is whole."""
         *whole, self._rest = (self._rest + piece).split(b"\n\n")
         for event in whole:
             self.comments += event.endswith(b":")
@@ -84,9 +88,11 @@ async def opened(server: ServerProcess, device: str, *, receive_bytes: int = 0) 
         await stream.send_all("\r\n".join((*head, "", "")).encode())
         answer = b""
         while b"\r\n\r\n" not in answer:
-            answer += await stream.receive_some(1)
+            answer += await stream.receive_some(4096)
         assert answer.startswith(b"HTTP/1.1 200 "), answer
-        yield Reader(stream)
+        reader = Reader(stream)
+        reader.take(answer.partition(b"\r\n\r\n")[2])
+        yield reader
 
 
 async def metric(server: ServerProcess, name: str) -> float:

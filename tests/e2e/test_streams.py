@@ -167,7 +167,7 @@ async def raw_stream(server: Server, device: str) -> trio.SocketStream:
     head = b""
     with trio.fail_after(PATIENCE_S):
         while b":\n\n" not in head:
-            head += await stream.receive_some(1)
+            head += await stream.receive_some(4096)
     assert head.startswith(b"HTTP/1.1 200 ")
     return stream
 

@@ -169,7 +169,7 @@ class Peer:
     def __init__(self, stream: Any) -> None:
         """`stream` is a socket stream, or has the same methods."""
         self.stream = stream
-        self._buffer = b""
+        self._buffer = bytearray()
 
     async def send(self, *pieces: bytes) -> None:
         for piece in pieces:
@@ -202,8 +202,7 @@ class Peer:
                 if not await self._more():
                     assert not self._buffer, f"half a head: {self._buffer[:200]!r}"
                     return None
-        head, _, self._buffer = self._buffer.partition(b"\r\n\r\n")
-        return head + b"\r\n\r\n"
+        return self._first(self._buffer.index(b"\r\n\r\n") + 4)
 
     async def _body(self, answer: Answer, method: str) -> bytes:
         if method == "HEAD" or answer.status in (204, 304):
@@ -227,14 +226,18 @@ class Peer:
     async def _line(self) -> bytes:
         while b"\r\n" not in self._buffer:
             assert await self._more(), "the connection ended inside a body"
-        line, _, self._buffer = self._buffer.partition(b"\r\n")
-        return line + b"\r\n"
+        return self._first(self._buffer.index(b"\r\n") + 2)
 
     async def _take(self, size: int) -> bytes:
         with trio.fail_after(PATIENCE_S):
             while len(self._buffer) < size:
                 assert await self._more(), "the connection ended inside a body"
-        taken, self._buffer = self._buffer[:size], self._buffer[size:]
+        return self._first(size)
+
+    def _first(self, size: int) -> bytes:
+        """Take so many bytes out of what has come."""
+        taken = bytes(self._buffer[:size])
+        del self._buffer[:size]
         return taken
 
     async def _more(self) -> bool:
@@ -250,8 +253,7 @@ class Peer:
         with trio.fail_after(PATIENCE_S):
             while await self._more():
                 pass
-        rest, self._buffer = self._buffer, b""
-        return rest
+        return self._first(len(self._buffer))
 
     async def exchange(self, *pieces: bytes, method: str = "GET") -> Answer:
         """Send a request and return its response."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import trio
 from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import button, create_flow, press, waiting_triggers
 from tests.actors.house import running_house
+from tests.forked_popen import Served
 from tests.patience import PATIENCE_S
 from trunkline.actors.maintenance import data_directory
 from trunkline.actors.maintenance.verify import verify
@@ -20,6 +22,12 @@ from trunkline.store.env import Store
 from trunkline.store.errors import BackupRefused, StoreDamaged
 
 PAGE = 4096
+
+
+@pytest.fixture(autouse=True)
+def forked_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process that reads is forked from one that has imported it."""
+    monkeypatch.setattr(subprocess, "Popen", Served)
 
 
 @pytest.fixture
