@@ -29,7 +29,7 @@ of the child and that of this process, for standard input in this order, else in
 class _Forked(subprocess.Popen[Any]):
     """Begins programs of the rooms in another way."""
 
-    def _execute_child(  # type: ignore[override]
+    def _execute_child(
         self,
         args: Any,
         executable: Any,
@@ -115,7 +115,7 @@ class Served(_Forked):
     def _internal_poll(self, _deadstate: int | None = None) -> int | None:
         return self.returncode if not hasattr(self, "_answers") else self._ended(wait=False)
 
-    def _wait(self, timeout: float | None) -> int | None:  # type: ignore[override]
+    def _wait(self, timeout: float | None) -> int | None:
         if not hasattr(self, "_answers"):
             return super()._wait(timeout)  # type: ignore[misc,no-any-return]
         assert timeout is None, "no test waits for so long only"

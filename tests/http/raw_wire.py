@@ -235,9 +235,7 @@ class Peer:
         return self._first(size)
 
     def _first(self, size: int) -> bytes:
-        """Take so many bytes out of what has come."""
-        taken = bytes(self._buffer[:size])
-        del self._buffer[:size]
+        taken, self._buffer = bytes(self._buffer[:size]), self._buffer[size:]
         return taken
 
     async def _more(self) -> bool:

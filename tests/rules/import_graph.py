@@ -14,6 +14,7 @@ import ast
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -39,16 +40,24 @@ def module_name(path: Path) -> str:
 
 
 def _imported(path: Path, known: Mapping[str, Path]) -> Iterator[str]:
+    for module, named in _statements(path):
+        names = named
+        if module is not None and any(name.removeprefix("trunkline.") not in known for name in named):
+            names = [*named, module]
+        yield from (short for name in names if (short := name.removeprefix("trunkline.")) in known)
+
+
+@cache
+def _statements(path: Path) -> list[tuple[str | None, list[str]]]:
+    """The imports of a file: the module that they are from, if there is one, and their names."""
+    found: list[tuple[str | None, list[str]]] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            found.append((None, [alias.name for alias in node.names]))
         elif isinstance(node, ast.ImportFrom):
             module = node.module or ""
-            names = [f"{module}.{alias.name}" for alias in node.names]
-            names += [module] if any(name.removeprefix("trunkline.") not in known for name in names) else []
-        else:
-            continue
-        yield from (short for name in names if (short := name.removeprefix("trunkline.")) in known)
+            found.append((module, [f"{module}.{alias.name}" for alias in node.names]))
+    return found
 
 
 def circles(graph: Graph) -> list[list[str]]:
