@@ -13,11 +13,14 @@ from typing import Any, cast
 
 from quart import Response as QuartResponse
 from quart import request
+from quart.routing import QuartMap
+from quart.wrappers import BaseRequestWebsocket
 from quart.wrappers.response import ResponseBody
 from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, RequestTimeout
 from werkzeug.exceptions import MethodNotAllowed as NoSuchMethod
 from werkzeug.exceptions import NotFound as NoSuchPath
+from werkzeug.routing import MapAdapter, Rule
 
 from trunkline.actors.core.runtime.late_imports import load
 from trunkline.actors.core.values.errors import DomainError, Invalid
@@ -35,12 +38,51 @@ from trunkline.http.version import VERSION
 from trunkline.http.wire.asgi import Application
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-_PAGES = site.PATHS | {"/healthz", "/readyz", "/metrics"}
+_OPERATOR_PAGES = frozenset({"/healthz", "/readyz", "/metrics"})
+_PAGES = site.PATHS | _OPERATOR_PAGES
 """The paths outside the API. They take only GET and HEAD."""
 
 
 _OPENED = "trunkline.opened"
 """The key of the ASGI scope with the streams that the request has opened."""
+
+
+class _Routes(QuartMap):
+    """The routes of Quart, without a search for the one that nearly all requests have.
+
+    Werkzeug's search costs more than the dispatcher's own, and leaves a reference cycle for each request.
+    """
+
+    api: Rule | None = None
+
+    def bind_to_request(
+        self,
+        request: BaseRequestWebsocket,
+        subdomain: str | None,  # noqa: ARG002 - Quart's signature
+        server_name: str | None,  # noqa: ARG002
+    ) -> MapAdapter:
+        return _RouteOfRequest(self, "", "/", "", request.scheme, request.path, request.method, "")
+
+
+class _RouteOfRequest(MapAdapter):
+    """Finds the route of one request."""
+
+    def match(self, *arguments: Any, **options: Any) -> Any:
+        path, rule = self.path_info, cast("_Routes", self.map).api
+        if (
+            rule is None
+            or path in _OPERATOR_PAGES
+            or self.default_method not in _METHODS
+            or "//" in path
+            or "\n" in path
+        ):
+            return super().match(*arguments, **options)
+        return rule, {"path": path[1:]}
+
+
+class _App(QuartTrio):
+    url_map_class = _Routes
+    url_map: _Routes
 
 
 class StreamBody(ResponseBody):
@@ -95,7 +137,7 @@ def create_app(
     # Nothing here uses these two paths, but without them Quart searches for them, and fails for a package without an
     # __init__.py that is in two places.
     here = str(Path(__file__).parent)
-    app = QuartTrio("trunkline", static_folder=None, root_path=here, instance_path=here)
+    app = _App("trunkline", static_folder=None, root_path=here, instance_path=here)
     system = dispatcher.system
     app.config["MAX_CONTENT_LENGTH"] = system.limits.body_bytes_max
     app.config["BODY_TIMEOUT"] = system.limits.body_timeout_s
@@ -130,6 +172,7 @@ def create_app(
             return await dispatch(b"")
         return _quart(Response(*_http_error(error, system.limits.body_bytes_max)))
 
+    app.url_map.api = next(app.url_map.iter_rules("api"))
     _operator_pages(app, dispatcher, connections, metrics_for)
     asgi_app: Application = StreamedCalls(app.asgi_app, dispatcher, trust_forwarded_for=trust_forwarded_for)
     asgi_app = UpgradedCalls(ClosingStreams(asgi_app), dispatcher, trust_forwarded_for=trust_forwarded_for)

@@ -106,7 +106,7 @@ async def serve(
                 # The server owns the process: its signals, its limit of open files and its garbage collector.
                 nursery.start_soon(_watch_signals, signals, stopping, nursery, config.reload, _in_terminal())
                 _allow_connections(settings.limits.connections_max)
-                garbage_collection.configure()
+                nursery.start_soon(held.enter_context(garbage_collection.collecting()).watch_size)
                 switch_often()
             nursery.start_soon(config.follow, settings.limits.certificate_interval_s)
             first_user = await boot.ensure_first_user(system, settings)

@@ -30,7 +30,7 @@ from tests.actors.house import START_MS, House, running_house
 from trunkline.actors.fleet.devices.record.messages import SendState, StateOrStates
 from trunkline.actors.fleet.devices.state.link_messages import ReportFrame
 from trunkline.http.link.frames import States, decode_frame
-from trunkline.http.wire.garbage_collection import configure
+from trunkline.http.wire.garbage_collection import collecting
 
 ATTRIBUTES: Final = {"count": "number", "temp": "number", "load": "number"}
 INTERVAL_MS: Final = 1000
@@ -106,7 +106,7 @@ async def measure(form: str, per_frame: int, states: int, devices: int, group: i
         )
         for number in range(frames)
     ]
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory() as directory, collecting():
         async with running_house(Path(directory)) as house:
             house.system.check_batch = None
             refs = [house.ref(await house.device(ATTRIBUTES)) for _ in range(devices)]
@@ -153,7 +153,6 @@ def main() -> None:
     parser.add_argument("--devices", type=int, default=8)
     parser.add_argument("--group", type=int, default=16)
     given = parser.parse_args()
-    configure()
     write = sys.stdout.write
     write(
         "form     states  bytes  decode   apply  commit  settle   us a state; states/s before settling, and with it\n"

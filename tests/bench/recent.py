@@ -42,7 +42,7 @@ from trunkline.actors.fleet.devices.queries.measurement_messages import (
 )
 from trunkline.actors.fleet.devices.record.messages import CompositeRange, History, SendState, StateReport
 from trunkline.actors.fleet.devices.record.read_messages import GetCompositeState, GetState
-from trunkline.http.wire.garbage_collection import configure
+from trunkline.http.wire.garbage_collection import collecting
 
 HOUR_MS: Final = 3_600_000
 ATTRIBUTES: Final = {"temperature": "number", "pressure": "number", "count": "number", "running": "boolean"}
@@ -119,7 +119,7 @@ def reads(house: House, device: bytes, calls: int, rounds: int) -> Reads:
 
 async def recent_points(points: int, calls: int, rounds: int) -> tuple[Reads, Reads]:
     """The reads while everything waits in the arrivals, and after it is settled."""
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory() as directory, collecting():
         async with running_house(Path(directory)) as house:
             device = await house.device(ATTRIBUTES)
             await report(house, device, points)
@@ -140,7 +140,6 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--states", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args(arguments)
-    configure()
     arrived, settled = trio.run(recent_points, given.points, given.calls, given.rounds)
     write = sys.stdout.write
     write(f"{given.points:,} points of one device      just arrived      settled   arrived : settled\n")

@@ -8,7 +8,7 @@ from zlib import crc32
 from tests.e2e.conftest import running_server
 from tests.e2e.loop_meter import LoopMeter, pace
 from tests.e2e.worst_inputs import Result, feed, without_throttles
-from trunkline.http.wire import garbage_collection
+from trunkline.http.wire.garbage_collection import collecting
 from trunkline.limits.table import Limits
 
 SPARE = 20
@@ -34,7 +34,6 @@ def wanted(operation: str, label: str) -> bool:
 
 
 async def test_no_call_holds_the_loop(tmp_path: Path) -> None:
-    garbage_collection.configure()
     meter = LoopMeter()
     most_ms = SPARE * Limits().loop_turn_ms_max * pace()
     long: list[str] = []
@@ -44,7 +43,7 @@ async def test_no_call_holds_the_loop(tmp_path: Path) -> None:
             long.append(f"{result.operation} {result.label}: {result.held}")
 
     async with running_server(tmp_path / "data", limits=without_throttles(), log_level="error") as server:
-        with meter.running():
+        with collecting(), meter.running():
             results = await feed(server, meter, wanted, tell)
     assert not long, "\n".join(long)
     assert sum(result.held.turn is not None for result in results) > 20, "nothing was measured"

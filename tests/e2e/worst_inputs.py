@@ -32,7 +32,7 @@ from trunkline.http.openapi import examples
 from trunkline.http.openapi.document import document
 from trunkline.http.routes import TABLE
 from trunkline.http.version import VERSION
-from trunkline.http.wire import garbage_collection
+from trunkline.http.wire.garbage_collection import collecting
 from trunkline.limits.table import Limits, Rate
 
 Json = Any
@@ -191,7 +191,6 @@ async def main() -> None:
     parser.add_argument("--only", default="", help="a part of the names of operations")
     parser.add_argument("--over", type=float, default=Limits().loop_turn_ms_max, help="milliseconds")
     given = parser.parse_args()
-    garbage_collection.configure()
     slower = pace()
     sys.stdout.write(f"this machine is slower by {slower:.2f}\n")
 
@@ -204,7 +203,7 @@ async def main() -> None:
         async with running_server(
             Path(directory) / "data", limits=without_throttles(), log_level="error"
         ) as server:
-            with meter.running():
+            with collecting(), meter.running():
                 results = await feed(server, meter, lambda operation, _: given.only in operation, tell)
     results.sort(key=lambda result: -result.held.ms)
     sys.stdout.write(f"{len(results)} inputs, the longest turns:\n")

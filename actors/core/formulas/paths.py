@@ -33,7 +33,7 @@ class Path:
         self.text = text
         self._steps = tuple((key, _index_of(key)) for key in keys)
         self.get: Final = _getter(keys, self._steps)
-        self.set: Final = self._setter(keys)
+        self.set: Final = _setter(text, keys, self._steps)
         """Put a value at the path and return the payload: the same object, or `value` if the path is the whole.
 
         Objects are created on the way, also in place of a text, a number, a boolean or null. An array on the way keeps
@@ -47,38 +47,6 @@ class Path:
     def keys(self) -> tuple[str, ...]:
         """The keys of the path; none for the whole payload."""
         return tuple(key for key, _ in self._steps)
-
-    def _setter(self, keys: list[str]) -> Callable[[Any, Any], Any]:
-        """A function that writes the path. The one of two keys tries objects first."""
-        walk = self._set
-        if len(keys) != 2:
-            return walk
-        first, second = keys
-
-        def set_two(payload: Any, value: Any) -> Any:
-            if type(payload) is dict:
-                inner = payload.get(first)
-                if type(inner) is dict:
-                    inner[second] = value
-                    return payload
-            return walk(payload, value)
-
-        return set_two
-
-    def _set(self, payload: Any, value: Any) -> Any:
-        if not self._steps:
-            return value
-        if not isinstance(payload, dict | list):
-            payload = {}
-        here = payload
-        for key, index in self._steps[:-1]:
-            found = here.get(key) if isinstance(here, dict) else _item(here, index)
-            if not isinstance(found, dict | list):
-                found = {}
-                self._put(here, key, index, found)
-            here = found
-        self._put(here, *self._steps[-1], value)
-        return payload
 
     def delete(self, payload: Any) -> Any:
         """Remove what is at the path and return the payload. The items behind a removed item move up.
@@ -96,19 +64,6 @@ class Path:
         elif isinstance(here, list) and 0 <= index < len(here):
             del here[index]
         return payload
-
-    def _put(self, container: dict[str, Any] | list[Any], key: str, index: int, value: Any) -> None:
-        if isinstance(container, dict):
-            container[key] = value
-        elif 0 <= index < len(container):
-            container[index] = value
-        elif index == _NO_INDEX:
-            raise EvaluationError(f"{self.text}: {key} cannot be set on an array; give an index such as [0].")
-        elif index >= ARRAY_ITEMS_MAX:
-            raise EvaluationError(f"{self.text}: an array has at most {ARRAY_ITEMS_MAX} items.")
-        else:
-            container.extend([None] * (index - len(container)))
-            container.append(value)
 
 
 def compile_path(text: str) -> Path:
@@ -200,6 +155,56 @@ def _getter(keys: list[str], steps: tuple[tuple[str, int], ...]) -> Callable[[An
 
         return get_two
     return walk
+
+
+def _setter(text: str, keys: list[str], steps: tuple[tuple[str, int], ...]) -> Callable[[Any, Any], Any]:
+    """A function that writes the path. The one of two keys tries objects first.
+
+    It does not refer to the `Path` that has it: that would be a cycle, and leave each path to the garbage collector.
+    """
+
+    def walk(payload: Any, value: Any) -> Any:
+        if not steps:
+            return value
+        if not isinstance(payload, dict | list):
+            payload = {}
+        here = payload
+        for key, index in steps[:-1]:
+            found = here.get(key) if isinstance(here, dict) else _item(here, index)
+            if not isinstance(found, dict | list):
+                found = {}
+                _put(text, here, key, index, found)
+            here = found
+        _put(text, here, *steps[-1], value)
+        return payload
+
+    if len(keys) != 2:
+        return walk
+    first, second = keys
+
+    def set_two(payload: Any, value: Any) -> Any:
+        if type(payload) is dict:
+            inner = payload.get(first)
+            if type(inner) is dict:
+                inner[second] = value
+                return payload
+        return walk(payload, value)
+
+    return set_two
+
+
+def _put(text: str, container: dict[str, Any] | list[Any], key: str, index: int, value: Any) -> None:
+    if isinstance(container, dict):
+        container[key] = value
+    elif 0 <= index < len(container):
+        container[index] = value
+    elif index == _NO_INDEX:
+        raise EvaluationError(f"{text}: {key} cannot be set on an array; give an index such as [0].")
+    elif index >= ARRAY_ITEMS_MAX:
+        raise EvaluationError(f"{text}: an array has at most {ARRAY_ITEMS_MAX} items.")
+    else:
+        container.extend([None] * (index - len(container)))
+        container.append(value)
 
 
 def _item(container: Any, index: int) -> Any:

@@ -114,26 +114,34 @@ def compile_query(
     `at` is the prefix of each path, as in `deviceQuery.$or[1].name`. `items_max` limits every array,
     `tag_chars_max` the keys and values of tags.
     """
-    budget = Budget(conditions_max, items_max=items_max, tag_chars_max=tag_chars_max)
-    used: set[str] = set()
+    compiler = _Compiler(
+        fields, Budget(conditions_max, items_max=items_max, tag_chars_max=tag_chars_max), depth_max
+    )
+    whole = compiler.query(query, at, 0)
+    return Query(_priced(whole.matches, compiler.budget.price), frozenset(compiler.used), whole.bounds)
 
-    def compile_object(part: object, path: str, depth: int) -> Predicate:
+
+class _Compiler:
+    """Compiles one query."""
+
+    def __init__(self, fields: Mapping[str, Field], budget: Budget, depth_max: int) -> None:
+        self.budget = budget
+        self.used: set[str] = set()
+        self._fields = fields
+        self._depth_max = depth_max
+
+    def query(self, part: object, path: str, depth: int) -> Predicate:
         if not isinstance(part, dict):
             raise QueryError(path, f'{shown(part)} is not a query; give an object such as {{"name": "pump"}}')
         conditions: list[Predicate] = []
         for key, condition in part.items():
             place = f"{path}.{shown_key(key)}" if path else shown_key(key)
             if key in LOGICAL:
-                budget.spend(1, place)
-                conditions.append(compile_logical(key, condition, place, depth + 1))
-            elif (field := fields.get(key)) is not None:
-                used.add(key)
-                if field.kind == "tags":
-                    conditions.append(compile_tags(key, condition, place, budget))
-                elif field.kind == "parts":
-                    conditions.append(compile_parts(key, condition, place, budget))
-                else:
-                    conditions.append(compile_condition(key, field, condition, place, budget))
+                self.budget.spend(1, place)
+                conditions.append(self._logical(key, condition, place, depth + 1))
+            elif (field := self._fields.get(key)) is not None:
+                self.used.add(key)
+                conditions.append(self._field(key, field, condition, place))
             elif isinstance(key, str) and key.startswith("$"):
                 raise QueryError(
                     place,
@@ -142,28 +150,33 @@ def compile_query(
                 )
             else:
                 raise QueryError(
-                    place, f"there is no such field{did_you_mean(key, fields)}; give one of {listed(fields)}"
+                    place,
+                    f"there is no such field{did_you_mean(key, self._fields)}; give one of {listed(self._fields)}",
                 )
         return all_of(conditions)
 
-    def compile_logical(key: str, items: object, path: str, depth: int) -> Predicate:
-        if depth > depth_max:
-            raise QueryError(path, f"this is nested too deep; give at most {depth_max} levels")
+    def _field(self, key: str, field: Field, condition: object, place: str) -> Predicate:
+        if field.kind == "tags":
+            return compile_tags(key, condition, place, self.budget)
+        if field.kind == "parts":
+            return compile_parts(key, condition, place, self.budget)
+        return compile_condition(key, field, condition, place, self.budget)
+
+    def _logical(self, key: str, items: object, path: str, depth: int) -> Predicate:
+        if depth > self._depth_max:
+            raise QueryError(path, f"this is nested too deep; give at most {self._depth_max} levels")
         if not isinstance(items, list):
             raise QueryError(path, f"{shown(items)} is not an array; give an array of queries")
         if not items:
             raise QueryError(
                 path, f"an empty array joins nothing; give at least one query, or leave {key} out"
             )
-        if len(items) > items_max:
-            raise QueryError(path, f"these are {len(items)} queries; give at most {items_max}")
-        parts = [compile_object(item, f"{path}[{index}]", depth) for index, item in enumerate(items)]
+        if len(items) > self.budget.items_max:
+            raise QueryError(path, f"these are {len(items)} queries; give at most {self.budget.items_max}")
+        parts = [self.query(item, f"{path}[{index}]", depth) for index, item in enumerate(items)]
         if key == "$and":
             return all_of(parts)
         return _any_of(parts) if key == "$or" else _none_of(parts)
-
-    whole = compile_object(query, at, 0)
-    return Query(_priced(whole.matches, budget.price), frozenset(used), whole.bounds)
 
 
 def _priced(matches: Matches, price: int) -> Matches:

@@ -395,8 +395,10 @@ class System:
         return waiting.value, waiting.group
 
     def _begin_queued(self, mailbox: Mailbox, queue: deque[QueuedMessage]) -> None:
-        """Begin the task of the first message, in the context of its caller."""
-        assert self._nursery is not None
+        """Begin the task of the first message, in the context of its caller. A system that stops refuses all."""
+        if self._nursery is None:
+            self._end_queue(mailbox, queue)
+            return
         queue[0].context.run(self._nursery.start_soon, self._handle_queued, mailbox, queue)
 
     async def _handle_queued(self, mailbox: Mailbox, queue: deque[QueuedMessage]) -> None:

@@ -333,6 +333,25 @@ async def test_everybody_is_answered_when_the_system_stops(tmp_path: Path) -> No
                 await shop.system.ask_all([ref], Add(by=1))
 
 
+async def test_a_turn_that_ends_while_it_stops_refuses_those_behind_it(tmp_path: Path) -> None:
+    """In that step of the loop the end of the turn and that of the system come in any order."""
+    for number in range(30):
+        async with workshop(tmp_path / str(number)) as shop:
+            (ref,) = await shop.begin(1)
+            gate = trio.Event()
+            first = shop.start(ref, PeekSlowly(gate=gate))
+            await trio.testing.wait_all_tasks_blocked()
+            behind = [shop.start(ref, message) for message in (Add(by=1), Add(by=1))]
+            await trio.testing.wait_all_tasks_blocked()
+            gate.set()
+            shop.stop_system()
+            assert await first.result() == 0
+            outcomes = [await call.result() for call in behind]
+            assert {type(outcome) for outcome in outcomes} <= {int, Overloaded}
+            done = sum(isinstance(outcome, int) for outcome in outcomes)
+            assert shop.stored(ref) == (done, [1] * done)
+
+
 async def test_who_comes_while_it_stops_is_answered_too(tmp_path: Path) -> None:
     """In that step of the loop the committer, the turns and the caller run in any order."""
     told = set()
