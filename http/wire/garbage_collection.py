@@ -9,7 +9,8 @@ for reference cycles, which few errors and libraries create. So this is done ins
   examined if they are a few. So no examination takes longer than some milliseconds.
 - If they are many, they are somebody's long payload, or many calls in progress, and have no cycles. They are then put
   among the old objects without being examined. A cycle that goes with them stays until all objects are examined.
-- All objects are examined when the process has grown much since the last time. That stops it for 100 ms or more.
+- All objects are examined when the process has grown much since the last time. That stops it for 100 ms or more, and
+  for 0.2 s with 100,000 active devices.
 
 Owns when the collector runs, and the measure of its pauses.
 """
@@ -34,8 +35,8 @@ EXAMINE_S: Final = 0.25
 """Seconds from one examination to the next at least."""
 LOOK_S: Final = 60.0
 """Seconds from one look at the size of the process to the next."""
-GROWTH_RATIO: Final = 1.5
-GROWTH_BYTES: Final = 64 * 1024 * 1024
+GROWTH_RATIO: Final = 2.0
+GROWTH_BYTES: Final = 256 * 1024 * 1024
 """All objects are examined when the process has grown by this ratio, and by so much more."""
 
 _STATM: Final = Path("/proc/self/statm")

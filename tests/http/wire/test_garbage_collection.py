@@ -128,7 +128,7 @@ async def test_its_growth_is_counted_from_the_least() -> None:
     for bytes_now in (size, size // 4, size // 4 + GROWTH_BYTES):
         collector.look(bytes_now)
     assert gc.get_stats()[2]["collections"] == before
-    collector.look(size // 2 + GROWTH_BYTES)
+    collector.look(size + GROWTH_BYTES)
     assert gc.get_stats()[2]["collections"] == before + 1
 
 
