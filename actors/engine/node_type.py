@@ -1,10 +1,11 @@
-"""A type of node, as its file declares it: what prepares its nodes, and what an editor shows of it."""
+"""A type of node, as its file declares it: what prepares its nodes, what editors show of it, what its nodes need."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
+from trunkline.actors.engine.node_rights import Needs
 from trunkline.actors.engine.settings import Config, Setting
 from trunkline.actors.engine.visit import NodeStep
 
@@ -22,10 +23,11 @@ class Form(NamedTuple):
 
 
 class NodeType(NamedTuple):
-    """A type of node."""
+    """A type of node. `needs`: what the author of a workflow must be allowed to do, for a node to do it."""
 
     prepare: Prepare
     form: Form
+    needs: Needs = ()
 
     def step(self, config: Mapping[str, Any]) -> NodeStep:
         """The step of a node with this config. Raises `Unusable`."""

@@ -92,7 +92,7 @@ def _compiled(part: dict[str, Any]) -> _Compiled:
         return _Compiled(_failing("UnsupportedNode", message), message, [])
     try:
         price.spend(NODE_STEPS)
-        step = guarded(type, config, known.step(config))
+        step = guarded(known.needs, config, known.step(config))
         return _Compiled(step, None, unknown_settings(type, config))
     except Unusable as unusable:
         return _Compiled(_failing("ValidationError", str(unusable)), str(unusable), [])

@@ -26,14 +26,14 @@ class Setting:
     """
 
     kind: ClassVar[Kind]
+    options: tuple[str, ...] = ()
+    rows: tuple[Setting, ...] = ()
+    is_on = False
 
     def __init__(self, name: str, *, is_needed: bool = False, is_shown: bool = True) -> None:
         self.name = name
         self.is_needed = is_needed
         self.is_shown = is_shown
-        self.options: tuple[str, ...] = ()
-        self.rows: tuple[Setting, ...] = ()
-        self.is_on = False
 
     def __str__(self) -> str:
         return self.name

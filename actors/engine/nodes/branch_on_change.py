@@ -16,6 +16,7 @@ from typing import Any, Final
 from trunkline.actors.core.formulas.values import UNDEFINED, to_number, type_of
 from trunkline.actors.engine.bodies import body_of, check_kept
 from trunkline.actors.engine.json_equality import equality_key
+from trunkline.actors.engine.node_rights import WRITES
 from trunkline.actors.engine.node_type import Form
 from trunkline.actors.engine.settings import (
     ChoiceSetting,
@@ -45,6 +46,7 @@ _CHANGE_THRESHOLD: Final = NumberSetting("changeThreshold")
 _ON_CHANGE_ID: Final = TemplateSetting("onChangeIdTemplate")
 _PREV_VALUE_PATH: Final = PathSetting("prevValuePath")
 FORM: Final = Form("logic", (_VALUE_PATH, _CHANGE_TYPE, _CHANGE_THRESHOLD, _ON_CHANGE_ID, _PREV_VALUE_PATH))
+NEEDS: Final = WRITES
 
 
 def prepare(config: Config) -> NodeStep:

@@ -18,6 +18,7 @@ from trunkline.actors.core.values.errors import DomainError
 from trunkline.actors.engine.bodies import body_of, query_reader, value_reader
 from trunkline.actors.engine.device_choice import ids_and_tags, ids_at_path
 from trunkline.actors.engine.many import ask_many
+from trunkline.actors.engine.node_rights import may_write
 from trunkline.actors.engine.node_type import Form
 from trunkline.actors.engine.settings import (
     TAG,
@@ -65,6 +66,7 @@ FORM: Final = Form(
         _TTL_SECONDS,
     ),
 )
+NEEDS: Final = (may_write("device.sendCommand"),)
 
 
 _Choice = Callable[[Visit], Awaitable[list[bytes]]]

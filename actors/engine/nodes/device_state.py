@@ -21,6 +21,7 @@ from trunkline.actors.core.formulas.price import computed, spend
 from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.engine.bodies import BULK_VALUES_MAX, body_of, id_of, json_reader, with_error
+from trunkline.actors.engine.node_rights import may_write
 from trunkline.actors.engine.node_type import Form
 from trunkline.actors.engine.settings import (
     RESULT,
@@ -84,6 +85,7 @@ FORM: Final = Form(
         RESULT,
     ),
 )
+NEEDS: Final = (may_write("device.sendState"),)
 
 VALUES_OF_STATE_MAX: Final = 4_096
 """Values of one state, with those that the device does not declare."""

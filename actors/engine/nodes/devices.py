@@ -24,6 +24,7 @@ from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.engine.bodies import body_of, id_reader, json_reader, plain, query_reader, with_error
 from trunkline.actors.engine.large_changes import change_or_queue
 from trunkline.actors.engine.many import ask_many
+from trunkline.actors.engine.node_rights import may_read, may_write
 from trunkline.actors.engine.node_type import Form, NodeType
 from trunkline.actors.engine.settings import (
     DATA_METHOD,
@@ -344,9 +345,17 @@ async def _delete_matching(visit: Visit, query: _Fields) -> Any:
 
 
 TYPES: Final[dict[str, NodeType]] = {
-    "CreateDeviceNode": NodeType(_create, Form("data", (_RECIPE_ID, *_DEVICE))),
-    "UpdateDeviceNode": NodeType(_update, Form("data", (_DEVICE_ID, *_DEVICE, _ID))),
+    "CreateDeviceNode": NodeType(
+        _create,
+        Form("data", (_RECIPE_ID, *_DEVICE)),
+        (may_write("devices.post"), may_read("deviceRecipe.get", where=_RECIPE_ID)),
+    ),
+    "UpdateDeviceNode": NodeType(
+        _update, Form("data", (_DEVICE_ID, *_DEVICE, _ID)), (may_write("device.patch"),)
+    ),
     "DeviceDeleteWorkflowNode": NodeType(
-        _delete, Form("data", (_CHOSEN_BY, _CHOSEN_ID, _DEVICE_QUERY_JSON, RESULT, _ID))
+        _delete,
+        Form("data", (_CHOSEN_BY, _CHOSEN_ID, _DEVICE_QUERY_JSON, RESULT, _ID)),
+        (may_write("device.delete"),),
     ),
 }

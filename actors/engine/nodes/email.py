@@ -24,6 +24,7 @@ from trunkline.actors.core.values.errors import Invalid, Overloaded
 from trunkline.actors.engine.bodies import with_error
 from trunkline.actors.engine.flow_mails import FlowMails
 from trunkline.actors.engine.mail_addresses import addresses_reader, checked
+from trunkline.actors.engine.node_rights import WRITES
 from trunkline.actors.engine.node_type import Form
 from trunkline.actors.engine.settings import (
     RESULT,
@@ -42,6 +43,7 @@ _SUBJECT: Final = TemplateSetting("subjectTemplate", is_needed=True)
 _BODY: Final = LongTemplateSetting("bodyTemplate", is_needed=True)
 _FROM: Final = TemplateSetting("fromTemplate")
 FORM: Final = Form("output", (_TO_ADDRESSES, _SUBJECT, _BODY, _FROM, RESULT))
+NEEDS: Final = WRITES
 
 INLINE_CHARS_MAX: Final = 4_096
 """Characters of a mail that is put together in the event loop."""

@@ -22,6 +22,7 @@ from trunkline.actors.core.formulas.paths import compile_path
 from trunkline.actors.core.formulas.price import computed
 from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.engine.heavy_work import copy_of
+from trunkline.actors.engine.node_rights import WRITES
 from trunkline.actors.engine.node_type import Form
 from trunkline.actors.engine.reply_parts import (
     BODY,
@@ -61,6 +62,7 @@ FORM: Final = Form(
     "output",
     (_REPLY_TYPE, *REPLY, _PAGE_ID, _LAYOUT_ID, _EXPERIENCE_VERSION, COOKIES, SAME_SITE, _REPLY_ID_PATH),
 )
+NEEDS: Final = WRITES
 
 
 Make = Callable[[Visit, int, tuple[tuple[str, str], ...], tuple[Cookie, ...]], Reply]

@@ -44,6 +44,7 @@ from trunkline.actors.data.events.messages import (
 from trunkline.actors.engine.bodies import body_of, id_of, json_reader, plain, query_reader, with_error
 from trunkline.actors.engine.heavy_work import check_payload
 from trunkline.actors.engine.large_changes import change_or_queue
+from trunkline.actors.engine.node_rights import may_read, may_write
 from trunkline.actors.engine.node_type import Form, NodeType
 from trunkline.actors.engine.settings import (
     DATA_METHOD,
@@ -378,9 +379,12 @@ TYPES: Final[dict[str, NodeType]] = {
                 RESULT,
             ),
         ),
+        (may_write("events.post"),),
     ),
     "DeleteEventNode": NodeType(
-        _delete, Form("data", (_EVENT_ID, _QUERY, _SORT_FIELD, _SORT_DIRECTION, _DELETE_MULTIPLE, RESULT))
+        _delete,
+        Form("data", (_EVENT_ID, _QUERY, _SORT_FIELD, _SORT_DIRECTION, _DELETE_MULTIPLE, RESULT)),
+        (may_write("event.delete"),),
     ),
     "GetEventNode": NodeType(
         _get,
@@ -398,6 +402,7 @@ TYPES: Final[dict[str, NodeType]] = {
                 NEEDED_RESULT,
             ),
         ),
+        (may_read("events.get"),),
     ),
     "UpdateEventNode": NodeType(
         _update,
@@ -417,5 +422,6 @@ TYPES: Final[dict[str, NodeType]] = {
                 _OTHER_TRACKING,
             ),
         ),
+        (may_write("event.patch"),),
     ),
 }

@@ -15,6 +15,7 @@ from typing import Final
 from trunkline.actors.core.records import records
 from trunkline.actors.core.values.ids import is_id
 from trunkline.actors.engine.experience import user_of
+from trunkline.actors.engine.node_rights import may_read
 from trunkline.actors.engine.node_type import Form, NodeType
 from trunkline.actors.engine.settings import Config, TemplateSetting
 from trunkline.actors.engine.tools import (
@@ -96,6 +97,10 @@ def _with_user(config: Config, setting: TemplateSetting) -> Callable[[Visit], st
 
 
 TYPES: Final[dict[str, NodeType]] = {
-    "VerifyExperienceGroupNode": NodeType(_verify_group, Form("experience", (_EMAIL_OR_ID, _GROUP_ID))),
-    "VerifyDeviceNode": NodeType(_verify_device, Form("experience", (_ID_TYPE, _ID, _DEVICE_ID))),
+    "VerifyExperienceGroupNode": NodeType(
+        _verify_group, Form("experience", (_EMAIL_OR_ID, _GROUP_ID)), (may_read("experienceGroups.get"),)
+    ),
+    "VerifyDeviceNode": NodeType(
+        _verify_device, Form("experience", (_ID_TYPE, _ID, _DEVICE_ID)), (may_read("experienceGroups.get"),)
+    ),
 }

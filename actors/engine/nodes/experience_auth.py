@@ -30,6 +30,7 @@ from trunkline.actors.engine.experience import (
     token_reader,
     user_of,
 )
+from trunkline.actors.engine.node_rights import may_read, may_write
 from trunkline.actors.engine.node_type import Form, NodeType
 from trunkline.actors.engine.settings import NEEDED_RESULT, Config, FlagSetting, PathSetting, TemplateSetting
 from trunkline.actors.engine.tools import (
@@ -175,6 +176,7 @@ TYPES: Final[dict[str, NodeType]] = {
                 _TOKEN_RESULT_PATH,
             ),
         ),
+        (may_read("experienceUser.get"),),
     ),
     "ExperienceUserTokenNode": NodeType(
         _make_token,
@@ -189,5 +191,6 @@ TYPES: Final[dict[str, NodeType]] = {
                 NEEDED_RESULT,
             ),
         ),
+        (may_write("experienceUser.patch"),),
     ),
 }

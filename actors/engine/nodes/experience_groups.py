@@ -42,6 +42,7 @@ from trunkline.actors.engine.experience import (
 )
 from trunkline.actors.engine.experience_nodes import creating, finding, text_query
 from trunkline.actors.engine.heavy_work import check_payload
+from trunkline.actors.engine.node_rights import may_read, may_write
 from trunkline.actors.engine.node_type import Form, NodeType
 from trunkline.actors.engine.pages import page_settings
 from trunkline.actors.engine.settings import (
@@ -264,11 +265,20 @@ TYPES: Final[dict[str, NodeType]] = {
     "GetExperienceGroupNode": NodeType(
         finding(GROUPS, "groups", _FIND_METHOD, _SORT_FIELD, _one, _query),
         Form("experience", (_FIND_METHOD, _ID, _TAGS, _QUERY, *page_settings(_SORT_FIELD), RESULT)),
+        (may_read("experienceGroups.get"),),
     ),
-    "CreateExperienceGroupNode": NodeType(creating(GROUPS, _new), Form("experience", (*_FIELDS, RESULT))),
+    "CreateExperienceGroupNode": NodeType(
+        creating(GROUPS, _new), Form("experience", (*_FIELDS, RESULT)), (may_write("experienceGroups.post"),)
+    ),
     "UpdateExperienceGroupNode": NodeType(
-        _update, Form("experience", (_GROUP_ID, *_FIELDS, _MEMBERS_TO_REMOVE, RESULT))
+        _update,
+        Form("experience", (_GROUP_ID, *_FIELDS, _MEMBERS_TO_REMOVE, RESULT)),
+        (may_write("experienceGroup.patch"),),
     ),
-    "DeleteExperienceGroupNode": NodeType(_delete, Form("experience", (_GROUP_ID, RESULT))),
-    "ExperienceGroupSummaryNode": NodeType(_summary, Form("experience", (_ID, NEEDED_RESULT))),
+    "DeleteExperienceGroupNode": NodeType(
+        _delete, Form("experience", (_GROUP_ID, RESULT)), (may_write("experienceGroup.delete"),)
+    ),
+    "ExperienceGroupSummaryNode": NodeType(
+        _summary, Form("experience", (_ID, NEEDED_RESULT)), (may_read("experienceGroups.get"),)
+    ),
 }

@@ -33,6 +33,7 @@ from trunkline.actors.engine.experience import (
     user_of,
 )
 from trunkline.actors.engine.experience_nodes import creating, finding, text_query
+from trunkline.actors.engine.node_rights import may_read, may_write
 from trunkline.actors.engine.node_type import Form, NodeType
 from trunkline.actors.engine.pages import page_settings
 from trunkline.actors.engine.settings import (
@@ -170,12 +171,19 @@ TYPES: Final[dict[str, NodeType]] = {
                 _OTHER_TAGS,
             ),
         ),
+        (may_read("experienceUsers.get"),),
     ),
     "CreateExperienceUserNode": NodeType(
-        creating(EXPERIENCE_USERS, _given), Form("experience", (*_FIELDS, RESULT))
+        creating(EXPERIENCE_USERS, _given),
+        Form("experience", (*_FIELDS, RESULT)),
+        (may_write("experienceUsers.post"),),
     ),
     "UpdateExperienceUserNode": NodeType(
-        _update, Form("experience", (_EMAIL_OR_ID, *_FIELDS, _INVALIDATE_EXISTING_TOKENS, RESULT))
+        _update,
+        Form("experience", (_EMAIL_OR_ID, *_FIELDS, _INVALIDATE_EXISTING_TOKENS, RESULT)),
+        (may_write("experienceUser.patch"),),
     ),
-    "DeleteExperienceUserNode": NodeType(_delete, Form("experience", (_EMAIL_OR_ID, RESULT))),
+    "DeleteExperienceUserNode": NodeType(
+        _delete, Form("experience", (_EMAIL_OR_ID, RESULT)), (may_write("experienceUser.delete"),)
+    ),
 }

@@ -38,6 +38,7 @@ from trunkline.actors.data.files.messages import (
 from trunkline.actors.engine.bodies import body_of, with_error
 from trunkline.actors.engine.encodings import bytes_written, text_writer
 from trunkline.actors.engine.heavy_work import check_payload
+from trunkline.actors.engine.node_rights import may_read, may_write
 from trunkline.actors.engine.node_type import Form, NodeType
 from trunkline.actors.engine.settings import (
     RESULT,
@@ -252,8 +253,11 @@ TYPES: Final[dict[str, NodeType]] = {
                 RESULT,
             ),
         ),
+        (may_write("privateFiles.post", where=_PRIVATE), may_write("files.post", unless=_PRIVATE)),
     ),
     "FileGetNode": NodeType(
-        _get, Form("data", (_FILE_PATH, _PRIVATE, _ENCODING, _IS_DOWNLOAD_URL, _URL_TTL, _DESTINATION))
+        _get,
+        Form("data", (_FILE_PATH, _PRIVATE, _ENCODING, _IS_DOWNLOAD_URL, _URL_TTL, _DESTINATION)),
+        (may_read("privateFile.get", where=_PRIVATE), may_read("file.get", unless=_PRIVATE)),
     ),
 }

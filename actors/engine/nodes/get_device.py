@@ -19,6 +19,7 @@ from trunkline.actors.core.values.ids import is_id
 from trunkline.actors.engine.bodies import plain, query_reader
 from trunkline.actors.engine.device_choice import QueryReader, by_group, by_parent, by_tags, by_user
 from trunkline.actors.engine.heavy_work import check_payload
+from trunkline.actors.engine.node_rights import may_read
 from trunkline.actors.engine.node_type import Form
 from trunkline.actors.engine.pages import page_reader, page_settings
 from trunkline.actors.engine.settings import (
@@ -86,6 +87,7 @@ FORM: Final = Form(
         RESULT,
     ),
 )
+NEEDS: Final = (may_read("devices.get"),)
 
 
 def prepare(config: Config) -> NodeStep:

@@ -14,7 +14,6 @@ a URL without a host begins with that. Redirects are followed, with what proves 
 
 from __future__ import annotations
 
-import base64
 import re
 import time
 from collections.abc import Callable
@@ -30,15 +29,16 @@ from trunkline.actors.core.formulas.json_text import json_text
 from trunkline.actors.core.formulas.json_values import json_value
 from trunkline.actors.core.formulas.price import computed
 from trunkline.actors.core.outgoing.http_calls import Received, Undelivered
-from trunkline.actors.core.outgoing.http_requests import Late, Proof, Request, fetch
+from trunkline.actors.core.outgoing.http_requests import Late, Request, fetch
 from trunkline.actors.core.runtime.computing import INLINE_JSON_BYTES, in_thread
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.engine.bodies import json_reader
-from trunkline.actors.engine.credentials import credential_of
 from trunkline.actors.engine.encodings import bytes_written, shows_bytes, text_writer
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import check_payload
+from trunkline.actors.engine.node_rights import WRITES, may_read
 from trunkline.actors.engine.node_type import Form
+from trunkline.actors.engine.request_senders import CREDENTIAL_NAME, SENDER, has_control, sender_of
 from trunkline.actors.engine.settings import (
     ERROR_BEHAVIOR,
     ERROR_PATH,
@@ -47,7 +47,6 @@ from trunkline.actors.engine.settings import (
     ChoiceSetting,
     Config,
     FlagSetting,
-    JsonSetting,
     LongTemplateSetting,
     NumberSetting,
     PathSetting,
@@ -86,13 +85,6 @@ _BODY_TYPE: Final = ChoiceSetting(
 _BODY: Final = LongTemplateSetting("bodyTemplate")
 _BODY_FIELDS: Final = RowsSetting("bodyFields", KEY, VALUE)
 _REQUEST_ENCODING: Final = TemplateSetting("requestEncodingTemplate")
-_AUTH_TYPE: Final = ChoiceSetting("authType", "none", "basic", "clientCert", "credential")
-_CREDENTIAL_NAME: Final = TemplateSetting("credentialNameTemplate")
-_AUTH_CREDENTIALS: Final = JsonSetting("authCredentials")
-_USERNAME: Final = TemplateSetting("usernameTemplate")
-_PASSWORD: Final = TemplateSetting("passwordTemplate")
-_CERT: Final = TemplateSetting("certTemplate")
-_PROOF: Final = (_USERNAME, _PASSWORD, _CERT, KEY)
 _TIMEOUT: Final = NumberSetting("timeoutTemplate")
 _ENCODING: Final = TemplateSetting("encodingTemplate")
 _DISABLE_REDIRECTS: Final = FlagSetting("disableRedirects")
@@ -109,9 +101,7 @@ FORM: Final = Form(
         _BODY,
         _BODY_FIELDS,
         _REQUEST_ENCODING,
-        _AUTH_TYPE,
-        _CREDENTIAL_NAME,
-        _AUTH_CREDENTIALS,
+        *SENDER,
         _TIMEOUT,
         _ENCODING,
         _DISABLE_REDIRECTS,
@@ -122,6 +112,7 @@ FORM: Final = Form(
         ERROR_PATH,
     ),
 )
+NEEDS: Final = (*WRITES, may_read("credential.get", where=CREDENTIAL_NAME))
 
 ANSWER_BYTES_MAX: Final = 5_000_000
 TIMEOUT_S: Final = 10.0
@@ -144,17 +135,10 @@ class _Body(NamedTuple):
     shown: tuple[str, str] | None = None
 
 
-class _Sender(NamedTuple):
-    """Makes the URL whole, and proves who sends the request."""
-
-    url: str
-    proof: Proof | None = None
-
-
 def prepare(config: Config) -> NodeStep:
     method = chosen(_METHOD, text_of(config, _METHOD).upper())
     uri, timeout = needed_text_reader(config, _URI), number_reader(config, _TIMEOUT)
-    body, headers, sender = _body(config, method), _headers(config), _sender(config)
+    body, headers, sender = _body(config, method), _headers(config), sender_of(config)
     authority, encoding = text_reader(config, _CA_CERT), text_reader(config, _ENCODING)
     verifies = not is_on(config, _DISABLE_SSL_VERIFICATION)
     follows = not is_on(config, _DISABLE_REDIRECTS)
@@ -291,7 +275,7 @@ def _headers(config: Config) -> Callable[[Visit], list[tuple[str, str]]]:
     def read(visit: Visit) -> list[tuple[str, str]]:
         found = [(name, value(visit).strip()) for name, value in readers]
         for name, value in found:
-            if _has_control(value):
+            if has_control(value):
                 raise refused(
                     f"config.headerInfo: the value of {name} has a line break or another control character."
                 )
@@ -364,66 +348,3 @@ def _form(config: Config, kind: str) -> Callable[[Visit], _Body]:
         return _Body(content, form.headers["Content-Type"], ("body", content.decode("utf-8", "replace")))
 
     return urlencoded if kind == "urlencoded" else multipart
-
-
-def _sender(config: Config) -> Callable[[Visit, str], _Sender]:
-    """Reads what proves who sends the request."""
-    kind = choice_of(config, _AUTH_TYPE)
-    if kind == "none":
-        return lambda _visit, url: _Sender(url)
-    if kind == "credential":
-        name = needed_text_reader(config, _CREDENTIAL_NAME)
-        return lambda visit, url: _with_credential(credential_of(visit.world, name(visit), "http"), url)
-    proof = config[_AUTH_CREDENTIALS] or {}
-    if not isinstance(proof, dict):
-        raise Unusable("config.authCredentials: is not an object.")
-    given = Config(proof, _PROOF)
-    if kind == "basic":
-        user, password = text_reader(given, _USERNAME), text_reader(given, _PASSWORD)
-        return lambda visit, url: _Sender(url, Proof(_origin(url), _basic(user(visit), password(visit))))
-    certificate, key = needed_text_reader(given, _CERT), needed_text_reader(given, KEY)
-    return lambda visit, url: _Sender(
-        url, Proof(_origin(url), certificate=certificate(visit), private_key=key(visit))
-    )
-
-
-def _with_credential(credential: dict[str, Any], url: str) -> _Sender:
-    base, public, secret = credential["uriMatch"], credential["publicValue"], credential["secretValue"]
-    if not re.match(r"https?://", url, re.IGNORECASE):
-        url = base.rstrip("/") + ("" if url.startswith("?") else "/") + url.lstrip("/")
-    proof = Proof(_url(base, "uriMatch of the credential"))
-    if not proof.covers(_url(url, "config.uriTemplate")):
-        raise refused(f"config.uriTemplate: is not under {base}, which the credential is for.")
-    how = credential["authMethod"]
-    if how == "header":
-        secret = secret.strip()
-        if _has_control(secret):
-            raise refused("The secret of the credential has a line break or another control character.")
-        proof = proof._replace(headers=((public, secret),))
-    elif how == "queryParam":
-        proof = proof._replace(query=((public, secret),))
-    elif how == "basicAuth":
-        proof = proof._replace(headers=_basic(public, secret))
-    else:
-        proof = proof._replace(certificate=public, private_key=secret)
-    return _Sender(url, proof)
-
-
-def _basic(user: str, password: str) -> tuple[tuple[str, str]]:
-    both = f"{user}:{password}".encode("utf-8", "replace")
-    return (("Authorization", f"Basic {base64.b64encode(both).decode()}"),)
-
-
-def _has_control(value: str) -> bool:
-    return any(each < " " and each != "\t" for each in value)
-
-
-def _origin(url: str) -> httpx.URL:
-    return _url(url, "config.uriTemplate").copy_with(raw_path=b"/", fragment=None)
-
-
-def _url(text: str, field: str) -> httpx.URL:
-    try:
-        return httpx.URL(text)
-    except (httpx.InvalidURL, ValueError) as error:
-        raise refused(f"{field}: is not a URL: {error}.") from None

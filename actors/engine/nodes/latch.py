@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from trunkline.actors.core.formulas.values import truth
+from trunkline.actors.engine.node_rights import WRITES
 from trunkline.actors.engine.node_type import Form
 from trunkline.actors.engine.settings import Config, ExpressionSetting, PathSetting, TemplateSetting
 from trunkline.actors.engine.tools import Reader, expression_of, path_of, text_of, text_reader
@@ -43,6 +44,7 @@ FORM: Final = Form(
         _BRANCH_PATH,
     ),
 )
+NEEDS: Final = WRITES
 
 
 def prepare(config: Config) -> NodeStep:

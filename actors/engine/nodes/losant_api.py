@@ -19,6 +19,7 @@ from trunkline.actors.core.formulas.values import UNDEFINED, Undefined
 from trunkline.actors.engine.api_calls import ApiAnswer, ApiCall, ApiCalls
 from trunkline.actors.engine.bodies import json_reader
 from trunkline.actors.engine.heavy_work import check_payload
+from trunkline.actors.engine.node_rights import WRITES
 from trunkline.actors.engine.node_type import Form
 from trunkline.actors.engine.settings import (
     ChoiceSetting,
@@ -54,6 +55,7 @@ _API_TOKEN: Final = TemplateSetting("apiTokenTemplate")
 _APPLICATION_ID: Final = TemplateSetting("applicationIdTemplate")
 _RESPONSE_PATH: Final = PathSetting("responsePath")
 FORM: Final = Form("data", (_RESOURCE, _ACTION, _PARAMS, _API_TOKEN, _APPLICATION_ID, _RESPONSE_PATH))
+NEEDS: Final = WRITES
 
 PARAMS_MAX: Final = 100
 

@@ -14,6 +14,7 @@ from trunkline.actors.core.values.ids import is_id
 from trunkline.actors.data.topics.actor import OWN, Publisher
 from trunkline.actors.data.topics.messages import PublishInRun
 from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.node_rights import may_write
 from trunkline.actors.engine.node_type import Form
 from trunkline.actors.engine.settings import Config, LongTemplateSetting, TemplateSetting, TextSetting
 from trunkline.actors.engine.tools import Unusable, needed_text_reader, text_of, text_reader
@@ -25,6 +26,7 @@ _TOPIC: Final = TemplateSetting("topicTemplate", is_needed=True)
 _MESSAGE: Final = LongTemplateSetting("messageTemplate")
 _INTEGRATION_ID: Final = TextSetting("integrationId")
 FORM: Final = Form("output", (_TOPIC, _MESSAGE, _INTEGRATION_ID))
+NEEDS: Final = (may_write("application.mqttPublishMessage"),)
 
 
 def prepare(config: Config) -> NodeStep:

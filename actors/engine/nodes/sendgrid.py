@@ -23,6 +23,7 @@ from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.engine.bodies import with_error
 from trunkline.actors.engine.credentials import credential_of
 from trunkline.actors.engine.mail_addresses import addresses_reader, checked
+from trunkline.actors.engine.node_rights import WRITES, may_read
 from trunkline.actors.engine.node_type import Form
 from trunkline.actors.engine.settings import (
     RESULT,
@@ -63,6 +64,7 @@ FORM: Final = Form(
         _ATTACHMENTS,
     ),
 )
+NEEDS: Final = (*WRITES, may_read("credential.get", where=_CREDENTIAL_NAME))
 
 ADDRESSES_MAX: Final = 1_000
 """Addresses of a mail, as the service takes them."""

@@ -36,6 +36,7 @@ from trunkline.actors.engine.device_choice import (
 )
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import check_payload
+from trunkline.actors.engine.node_rights import may_read
 from trunkline.actors.engine.node_type import Form, NodeType
 from trunkline.actors.engine.settings import (
     ERROR_BEHAVIOR,
@@ -332,8 +333,12 @@ def _by(query: QueryReader) -> _Choose:
 
 
 TYPES: Final[dict[str, NodeType]] = {
-    "GaugeNode": NodeType(_gauge, Form("data", (*_CHOSEN, _DURATION, *_READ))),
+    "GaugeNode": NodeType(
+        _gauge, Form("data", (*_CHOSEN, _DURATION, *_READ)), (may_read("data.timeSeriesQuery"),)
+    ),
     "TimeSeriesNode": NodeType(
-        _time_series, Form("data", (*_CHOSEN, _RANGE, *_READ, _RESOLUTION, _LIMIT, _ORDER))
+        _time_series,
+        Form("data", (*_CHOSEN, _RANGE, *_READ, _RESOLUTION, _LIMIT, _ORDER)),
+        (may_read("data.timeSeriesQuery"),),
     ),
 }

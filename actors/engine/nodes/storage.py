@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.engine.bodies import body_of, check_kept, json_reader
+from trunkline.actors.engine.node_rights import WRITES
 from trunkline.actors.engine.node_type import Form, NodeType
 from trunkline.actors.engine.settings import (
     RESULT,
@@ -127,8 +128,10 @@ def _value_reader(config: Config, setting: MixedSetting, kind: str) -> Reader:
 
 
 TYPES: Final[dict[str, NodeType]] = {
-    "StoreValueNode": NodeType(_store, Form("data", (_KEY_NAME, _VALUE_TYPE, _VALUE, _VALUE_PATH, RESULT))),
+    "StoreValueNode": NodeType(
+        _store, Form("data", (_KEY_NAME, _VALUE_TYPE, _VALUE, _VALUE_PATH, RESULT)), WRITES
+    ),
     "GetValueNode": NodeType(
-        _get, Form("data", (_READ_KEY, _GET_ALL, _DEFAULT_VALUE, _DEFAULT_VALUE_TYPE, _RESULT))
+        _get, Form("data", (_READ_KEY, _GET_ALL, _DEFAULT_VALUE, _DEFAULT_VALUE_TYPE, _RESULT)), WRITES
     ),
 }

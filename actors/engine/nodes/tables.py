@@ -46,6 +46,7 @@ from trunkline.actors.engine.bodies import (
     with_error,
 )
 from trunkline.actors.engine.heavy_work import check_payload
+from trunkline.actors.engine.node_rights import may_read, may_write
 from trunkline.actors.engine.node_type import Form, NodeType
 from trunkline.actors.engine.settings import (
     DATA_METHOD,
@@ -297,11 +298,14 @@ def _cell(value: Any, type: str) -> Any:
 
 TYPES: Final[dict[str, NodeType]] = {
     "DataTableDeleteRowNode": NodeType(
-        _delete, Form("data", (_DATA_TABLE_ID, _ROW_ID, _QUERY, _LIMIT, RESULT))
+        _delete,
+        Form("data", (_DATA_TABLE_ID, _ROW_ID, _QUERY, _LIMIT, RESULT)),
+        (may_write("dataTableRow.delete"),),
     ),
     "DataTableInsertRowNode": NodeType(
         _insert,
         Form("data", (_DATA_TABLE_ID, DATA_METHOD, _ROW_FIELDS, _ROW_JSON, _ROW_PAYLOAD_PATH, RESULT)),
+        (may_write("dataTableRows.post"),),
     ),
     "DataTableQueryNode": NodeType(
         _get,
@@ -318,6 +322,7 @@ TYPES: Final[dict[str, NodeType]] = {
                 NEEDED_RESULT,
             ),
         ),
+        (may_read("dataTableRows.query"),),
     ),
     "DataTableUpdateRowNode": NodeType(
         _update,
@@ -336,5 +341,6 @@ TYPES: Final[dict[str, NodeType]] = {
                 RESULT,
             ),
         ),
+        (may_write("dataTableRow.patch"),),
     ),
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from trunkline.actors.engine.node_rights import WRITES
 from trunkline.actors.engine.node_type import Form
 from trunkline.actors.engine.settings import Config, NumberSetting, PathSetting, TemplateSetting
 from trunkline.actors.engine.tools import Unusable, number_reader, path_of, text_reader
@@ -22,6 +23,7 @@ _RATE_PER_MINUTE: Final = NumberSetting("ratePerMinute", is_needed=True)
 _THROTTLE_ID: Final = TemplateSetting("throttleIdTemplate")
 _TIME_SINCE_PATH: Final = PathSetting("timeSincePath")
 FORM: Final = Form("logic", (_RATE_PER_MINUTE, _THROTTLE_ID, _TIME_SINCE_PATH))
+NEEDS: Final = WRITES
 
 RATE_MAX: Final = 600
 """The format's limit: ten a second."""

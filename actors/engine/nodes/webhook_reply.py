@@ -17,6 +17,7 @@ from trunkline.actors.connections.webhooks.connections import WebhookConnections
 from trunkline.actors.connections.webhooks.messages import WebhookReply
 from trunkline.actors.core.formulas.paths import Path, compile_path
 from trunkline.actors.engine.encodings import bytes_written, is_utf8
+from trunkline.actors.engine.node_rights import WRITES
 from trunkline.actors.engine.node_type import Form
 from trunkline.actors.engine.reply_parts import (
     BODY,
@@ -58,6 +59,7 @@ _COOKIE_INFO: Final = RowsSetting("cookieInfo", is_shown=False)
 FORM: Final = Form(
     "output", (_REPLY_TYPE, *REPLY, _REPLY_ID_PATH, _IS_WEBSOCKET_MESSAGE, _ENCODING, _COOKIE_INFO)
 )
+NEEDS: Final = WRITES
 
 BODY_BYTES_MAX: Final = 256 * 1024
 

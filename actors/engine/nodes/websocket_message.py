@@ -13,6 +13,7 @@ from trunkline.actors.connections.integrations.session import Unsent
 from trunkline.actors.core.values.ids import is_id
 from trunkline.actors.engine.encodings import bytes_written, is_utf8
 from trunkline.actors.engine.errors import NodeError
+from trunkline.actors.engine.node_rights import WRITES
 from trunkline.actors.engine.node_type import Form
 from trunkline.actors.engine.settings import Config, LongTemplateSetting, TemplateSetting
 from trunkline.actors.engine.tools import needed_text_reader, shortened, text_reader
@@ -24,6 +25,7 @@ _INTEGRATION_ID: Final = TemplateSetting("integrationId", is_needed=True)
 _MESSAGE: Final = LongTemplateSetting("messageTemplate", is_needed=True)
 _ENCODING: Final = TemplateSetting("encodingTemplate")
 FORM: Final = Form("output", (_INTEGRATION_ID, _MESSAGE, _ENCODING))
+NEEDS: Final = WRITES
 
 
 def prepare(config: Config) -> NodeStep:

@@ -24,6 +24,7 @@ from msgspec import UNSET
 from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.core.values.timestamps import iso, parse_report_time
 from trunkline.actors.engine.bodies import body_of, id_reader, value_reader, with_error
+from trunkline.actors.engine.node_rights import may_write
 from trunkline.actors.engine.node_type import Form
 from trunkline.actors.engine.settings import (
     RESULT,
@@ -78,6 +79,7 @@ FORM: Final = Form(
         RESULT,
     ),
 )
+NEEDS: Final = (may_write("flow.pressVirtualButton"),)
 
 
 _Work = Callable[[Visit], Awaitable[Any]]

@@ -1,4 +1,4 @@
-"""What the authors of workflows need for nodes: every node that reaches out of the payload is in the table."""
+"""What the authors of workflows need for nodes: every node that reaches out of the payload says so."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Final
 
 import pytest
 
-from trunkline.actors.engine.node_rights import NODE_RIGHTS
 from trunkline.actors.engine.nodes import NODE_TYPES
 from trunkline.actors.people.organizations.mandates import NO_OPERATION
 from trunkline.http.routes import TABLE
@@ -32,13 +31,13 @@ FREE: Final = frozenset(
 def test_a_node_that_reaches_out_of_the_payload_needs_rights(type: str) -> None:
     source = inspect.getsource(sys.modules[NODE_TYPES[type].prepare.__module__])
     if type not in FREE and any(word in source for word in REACHES):
-        assert type in NODE_RIGHTS, "give it a row in NODE_RIGHTS"
+        assert NODE_TYPES[type].needs, "say in NEEDS of its file what its author must be allowed to do"
 
 
 def test_what_nodes_need_are_operations_with_their_access() -> None:
-    assert NODE_RIGHTS.keys() <= NODE_TYPES.keys()
-    for needs in NODE_RIGHTS.values():
-        for need in needs:
+    for type in NODE_TYPES.values():
+        for need in type.needs:
+            assert {need.where, need.unless} <= {None, *type.form.settings}
             if need.operation != NO_OPERATION:
                 route = TABLE.by_operation[need.operation]
                 assert (route.access, route.area) == (need.access, "application"), need
