@@ -7,7 +7,7 @@ next start. The token and the key of the demo are there to be looked at: nobody 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import trio
 
@@ -179,8 +179,14 @@ EVENT: Json = {
 }
 
 
-async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
+Example = tuple[str, str, Json]
+"""A record of a plain resource: its path parameter, the path of the list, and the body that creates it."""
+
+
+async def ensure_records(token: str, demo: DemoReady, examples: Iterable[Example] = ()) -> dict[str, str]:
     """Create the records that do not exist yet; return the id of each by the name of its path parameter.
+
+    `examples` are further records, of parameters that none of those here has.
 
     The two kinds of API token are `applicationApiTokenId` and `userApiTokenId`. `deviceId` is the greenhouse. Raises
     BenchError.
@@ -199,7 +205,7 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
         if "archiveConfig" not in await session.call("GET", application):
             await session.call("PATCH", application, {"archiveConfig": ARCHIVE})
         versions = f"{application}/flows/{flow}/versions"
-        return {
+        found = {
             "applicationId": demo.application_id,
             "deviceId": demo.device_ids["greenhouse-north"],
             "dataTableId": table,
@@ -246,6 +252,11 @@ async def ensure_records(token: str, demo: DemoReady) -> dict[str, str]:
             "resourceJobId": await _named(session, f"{application}/resource-jobs", RESOURCE_JOB),
             "jobId": await _first_job(session, application),
         }
+        for parameter, path, body in examples:
+            if parameter not in found:
+                place = path.replace("{applicationId}", demo.application_id)
+                found[parameter] = await _named(session, place, body)
+        return found
     finally:
         session.close()
 

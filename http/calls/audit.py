@@ -22,7 +22,6 @@ import trio
 from trunkline.actors.access.authority import Principal
 from trunkline.actors.catalogue import KINDS
 from trunkline.actors.core.records import records
-from trunkline.actors.core.records.kind import AuditName
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, Overloaded, TooManyRequests
@@ -165,7 +164,7 @@ def _owner_of_record(shown: Json | None) -> _Owner | None:
     return _Owner(bytes.fromhex(shown["ownerId"]), kind, shown["id"], shown.get("name"))
 
 
-def _secondary_target(call: Call) -> tuple[AuditName | None, str | None]:
+def _secondary_target(call: Call) -> tuple[str | None, str | None]:
     """The part of an application that a call is about: the last id of its path that is one."""
     if "application" in call.ids:
         for name, id in reversed(call.ids.items()):

@@ -21,6 +21,7 @@ from trunkline.http.calls.route import (
     ME_PATH,
     USER_ACTOR,
     ActorAddress,
+    Group,
     Handler,
     LinkTemplates,
     NoQuery,
@@ -40,6 +41,8 @@ def resource_routes(
     remover: Handler | None = None,
     cli: Collection[str] = (),
     changed: int = 200,
+    group: Group | None = None,
+    examples: tuple[Any, Any] = (None, None),
 ) -> tuple[Route, ...]:
     """The five routes of a resource whose records are at `path`.
 
@@ -50,6 +53,9 @@ def resource_routes(
     resource with an s). `create` replaces the ask that creates a record, `remover` the one that deletes it. `remove` is
     the query type of the deletion. `cli` names the operations that accept the scopes of command line tools, `changed`
     is the status of a change.
+
+    `group` and `examples` (of a body that creates a record, and of one that changes it) are for the documents. The demo
+    creates a record of the first example.
     """
     kind, of_user = resource.kind, resource.parent == "user"
     many = many or f"{resource.name}s"
@@ -59,7 +65,11 @@ def resource_routes(
     to = to or (USER_ACTOR if of_user else APPLICATION_ACTOR)
     parents = {**(parents or {}), **({"me": ME_PATH} if of_user else {"application": APP_PATH})}
     own = {"self": f"{path}/{{{kind.name}Id}}", **parents}
-    common: dict[str, Any] = {"resource": resource, "area": "user" if of_user else "application"}
+    common: dict[str, Any] = {
+        "resource": resource,
+        "area": "user" if of_user else "application",
+        "group": group,
+    }
     choice = resource.choice or NoQuery
     choice_of_changes = NoQuery if resource.only_get_chooses else choice
     shown: dict[str, Any] = {"reply": resource.view, "links": LinkTemplates(own)}
@@ -91,6 +101,7 @@ def resource_routes(
             new_id=kind.name,
             then=GetRecord,
             body=resource.post,
+            example=examples[0],
             prepare=resource.prepare,
             handler=create,
             query=choice_of_changes,
@@ -118,6 +129,7 @@ def resource_routes(
             to=to,
             then=GetRecord,
             body=resource.patch,
+            example=examples[1],
             prepare=resource.prepare,
             query=choice_of_changes,
             ok=changed,

@@ -75,6 +75,13 @@ class LinkTemplates(NamedTuple):
     items: Mapping[str, str] | None = None
 
 
+class Group(NamedTuple):
+    """A group of operations in the documents: its name, and a sentence about it."""
+
+    name: str
+    sentence: str
+
+
 class NoQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A route without query parameters of its own."""
 
@@ -169,6 +176,10 @@ class Route:
     fast_path: bool = False
     """Dispatched without Quart, because its calls are frequent."""
     links: LinkTemplates | None = None
+    group: Group | None = None
+    """Its group in the documents; by default that of its name (`http/openapi/document.py`)."""
+    example: Any = None
+    """An example of the body, for the documents; by default that of its name (`http/openapi/examples.py`)."""
     also: Mapping[int, str] = field(default_factory=dict)
     """Further status codes for the documentation, each with a description."""
     audited: bool = field(init=False)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING
 
 import trio
 
 from trunkline.actors import boot
 from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
-from trunkline.bench.demo_records import DOMAIN, ensure_records
+from trunkline.bench.demo_records import DOMAIN, Example, ensure_records
 from trunkline.bench.errors import BenchError
 from trunkline.http.terminal import announce, failure_message, warn
 from trunkline.limits.settings import Settings
@@ -39,7 +39,7 @@ async def run_demo_on(server: RunningServer) -> None:
     async def complete(token: str, ready: DemoReady) -> None:
         """Add the other records, and put the ids of all into the examples of the API's document."""
         nonlocal shown
-        server.pages.show_examples(await ensure_records(token, ready))
+        server.pages.show_examples(await ensure_records(token, ready, _examples()))
         if not shown:
             _show_demo(server, ready)
         shown = True
@@ -61,6 +61,15 @@ async def run_demo_on(server: RunningServer) -> None:
             warn(f"The demo was interrupted and restarts: {failure_message(problems)}")
         await trio.sleep(pause_s)
         pause_s = min(2 * pause_s, DEMO_PAUSE_MAX_S)
+
+
+def _examples() -> Iterator[Example]:
+    """The examples that rows of plain resources give of a new record."""
+    from trunkline.http.routes import TABLE
+
+    for route in TABLE.routes:
+        if route.resource is not None and route.new_id is not None and route.example is not None:
+            yield route.resource.path_parameter, route.path, route.example
 
 
 def log_in_hint(server: RunningServer) -> str:

@@ -7,6 +7,7 @@ module is long because the API has many fields.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -48,25 +49,15 @@ FIELDS: Final[Mapping[str, str]] = {
     "createdByType": "What created it: a user, an API token or a workflow",
     "lastUpdatedById": "The id of who last changed it",
     "lastUpdatedByType": "What last changed it: a user, an API token or a workflow",
-    "ownerId": "The id of the owner",
     "ownerType": "What the owner is",
     "summary": "The number of records of each kind that belong to it",
     "summaryExclude": "Counts to leave out of `summary`, separated by commas",
     "summaryInclude": "The only counts to show in `summary`, separated by commas",
     # Ids of records.
-    "applicationId": "The id of the application",
     "applicationKeyId": "The id of the access key",
     "apiTokenId": "The id of the API token",
-    "dashboardId": "The id of the dashboard",
-    "dataTableId": "The id of the data table",
-    "deviceId": "The id of the device",
-    "deviceRecipeId": "The id of the device recipe",
-    "eventId": "The id of the event",
     "jobId": "The job, by the id of the answer with status 202 or by the id of its record",
     "orgId": "The id of the organization",
-    "rowId": "The id of the row",
-    "userId": "The id of the user",
-    "webhookId": "The id of the webhook",
     # Logging in, and the current user.
     "email": "Who gets a mail at the end of the job; without it the user of the token",
     "password": "The password",
@@ -514,7 +505,6 @@ FIELDS: Final[Mapping[str, str]] = {
     "FlowView.problems": "The nodes that cannot run and the triggers that never fire; left out if none",
     "FlowVersionView.problems": "The nodes that cannot run and the triggers that never fire; left out if none",
     # Runs of workflows.
-    "runId": "The id of the run",
     "outcome": "How the run has ended; `dropped` are triggers for which the queue was full",
     "triggerKey": "The key of the trigger",
     "triggerType": "The type of the trigger",
@@ -717,7 +707,6 @@ FIELDS: Final[Mapping[str, str]] = {
     "metrics": "Figures by span of time, without the spans that have no runs",
     "deploymentId": "The deployment on the device",
     # Deployments.
-    "edgeDeploymentId": "The id of the edge deployment",
     "embeddedDeploymentId": "The id of the embedded deployment; it is that of its device",
     "deviceConnectionInfo": "Whether the device is connected, and since when",
     "flowName": "The name of the workflow",
@@ -747,10 +736,6 @@ FIELDS: Final[Mapping[str, str]] = {
     "exportMemory": "Accepted, has no effect: nothing is compiled",
     "gzip": "Whether the file is compressed",
     # Experience.
-    "experienceEndpointId": "The id of the experience endpoint",
-    "experienceGroupId": "The id of the experience group",
-    "experienceUserId": "The id of the experience user",
-    "experienceVersionId": "The id of the experience version",
     "experienceVersionIdOrName": "The id or the name of the experience version, or `develop`",
     "statGrouping": "By what the requests are grouped",
     "versionFilter": "Counts only the requests to this version",
@@ -771,12 +756,9 @@ FIELDS: Final[Mapping[str, str]] = {
     "keepEndpoints": "Keeps the endpoints",
     "removeVersions": "Removes the named versions, too",
     "removeWorkflows": "Also deletes all workflows of the class `experience`",
-    "experienceDomainId": "The id of the experience domain",
-    "experienceSlugId": "The id of the experience slug",
     "sslKey": "The private key of the certificate, as PEM text without a password; stored encrypted, never shown",
     "sslCert": "The certificate for the domain, as PEM text",
     "sslBundle": "The certificates of the issuers, as PEM text",
-    "experienceViewId": "The id of the experience view",
     "viewType": "What it is: a layout, a page, or a component of both",
     "layoutId": "The layout of the page; null for none",
     "layoutName": "The name of the layout",
@@ -825,8 +807,6 @@ FIELDS: Final[Mapping[str, str]] = {
     "DisconnectInfo.ts": "Milliseconds; null if it was not disconnected since the start of the server",
     "DisconnectInfo.error": "Why",
     "IntegrationView.status": "The state of the connection, while it is enabled",
-    "credentialId": "The id of the credential",
-    "integrationId": "The id of the integration",
     "awsConfig": "An account of Amazon Web Services",
     "azureConfig": "An account of Azure",
     "gcpConfig": "A service account of Google Cloud",
@@ -843,7 +823,6 @@ FIELDS: Final[Mapping[str, str]] = {
     "gitConfig": "A login to a git repository",
     "datadogConfig": "An account of Datadog",
     "certificateKeyPairConfig": "A certificate and its private key",
-    "accessKeyId": "The id of the access key",
     "secretAccessKey": "The secret of the access key; never shown",
     "region": "The region of the service",
     "account": "The name of the account",
@@ -892,7 +871,6 @@ FIELDS: Final[Mapping[str, str]] = {
     "hostName": "The host of the event hub; needs a credential",
     "consumerGroup": "The consumer group",
     "connectionString": "The address with its key; never shown",
-    "projectId": "The id of the project",
     "protocol": "The protocol",
     "clientId": "The client id with which it connects",
     "clean": "Whether each connection begins a new session",
@@ -1051,9 +1029,6 @@ FIELDS: Final[Mapping[str, str]] = {
     "invalidCtxName": "The parameter whose value does not fit",
     "applicationName": "The name of the application",
     # Notebooks and resource jobs.
-    "notebookId": "The id of the notebook",
-    "resourceJobId": "The id of the resource job",
-    "executionId": "The id of the execution",
     "inputs": "The files that the notebook reads",
     "outputs": "What becomes of the files that the notebook writes; stored, because nothing executes it",
     "imageVersion": "The version of the environment in which the notebook runs; stored, not used yet",
@@ -1430,6 +1405,10 @@ def describe(document: dict[str, Any]) -> None:
     """
     for owner, name, schema in fields(document):
         _add(schema, _sentence(owner, name, schema))
+        if "description" not in schema:
+            # The sentence stands beside the field, in the type of a value that may be null.
+            said = [each["description"] for each in schema.get("anyOf", ()) if "description" in each]
+            schema |= {"description": said[0]} if said else {}
 
 
 _OF_BLOCKS = frozenset(vars(blocks))
@@ -1471,7 +1450,15 @@ def _sentence(owner: str, name: str, schema: Mapping[str, Any]) -> str | None:
     own = FIELDS.get(f"{owner}.{name}")
     if own is None and owner in _OF_BLOCKS:
         own = BLOCK_FIELDS.get(name)
-    return own or FIELDS.get(name)
+    return own or FIELDS.get(name) or _of_id(name)
+
+
+def _of_id(name: str) -> str | None:
+    """What the id of a record is that has no sentence of its own: `deviceRecipeId` is that of a device recipe."""
+    noun = name.removesuffix("Id")
+    if noun in ("", name):
+        return None
+    return f"The id of the {re.sub('([A-Z])', lambda found: ' ' + found[1].lower(), noun)}"
 
 
 def _add(schema: dict[str, Any], sentence: str | None) -> None:

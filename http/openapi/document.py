@@ -12,8 +12,9 @@ from typing import Any, get_origin
 
 import msgspec
 
-from trunkline.actors.catalogue import QUERY_FIELDS
+from trunkline.actors.catalogue import KINDS, QUERY_FIELDS
 from trunkline.actors.core.query import schema as query_schema
+from trunkline.actors.people.audit.messages import AUDIT_NAMES
 from trunkline.http.calls.errors import ENGINE_STATUS, STATUS
 from trunkline.http.calls.idempotency import STRING
 from trunkline.http.calls.route import DEVICE_PATH, Route
@@ -156,6 +157,8 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 """The groups in the order in which one meets them: a sentence, and the operations that belong to it by their prefix."""
 
+_ABOUT_USERS = ("Current user", "Audit log", "Organizations", "The server")
+"""The last groups."""
 _GROUP_OF = {prefix: group for group, (_, prefixes) in _GROUPS.items() for prefix in prefixes}
 
 
@@ -194,7 +197,7 @@ def document(table: RouteTable, version: str) -> dict[str, Any]:
         },
         "servers": [{"url": "/"}],
         "security": [{"bearer": []}],
-        "tags": [{"name": name, "description": sentence} for name, (sentence, _) in _GROUPS.items()],
+        "tags": [{"name": name, "description": text} for name, text in _groups(table).items()],
         "paths": paths,
         "components": {
             "schemas": components | query_schema.components(QUERY_FIELDS),
@@ -218,19 +221,43 @@ def document(table: RouteTable, version: str) -> dict[str, Any]:
             for name, each in properties.items():
                 if each.get("contentEncoding") == "base64":
                     properties[name] = {"type": "string", "format": "binary"}
+    _fill_in_names(components)
     # A copy, because the schemas share parts, and each place has a description of its own.
     copy: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(whole))
     descriptions.describe(copy)
     return copy
 
 
+def _fill_in_names(node: Any) -> None:
+    """Put what the audit log calls the kinds of records in the place that schemas leave for it."""
+    if isinstance(node, list):
+        for each in node:
+            _fill_in_names(each)
+    elif isinstance(node, dict):
+        if node.get("enum") == AUDIT_NAMES:
+            del node["type"]
+            node["enum"] = sorted(kind.audited_as for kind in KINDS.values() if kind.audited_as is not None)
+        for each in node.values():
+            _fill_in_names(each)
+
+
+def _groups(table: RouteTable) -> dict[str, str]:
+    """The sentence of each group, in their order: groups that rows name come before those about the user."""
+    before = {name: sentence for name, (sentence, _) in _GROUPS.items()}
+    after = {name: before.pop(name) for name in _ABOUT_USERS}
+    return before | {route.group.name: route.group.sentence for route in table.routes if route.group} | after
+
+
 def _group(route: Route) -> str:
+    if route.group is not None:
+        return route.group.name
     prefix = route.operation.split(".")[0]
     if prefix == "device" and route.path.startswith(f"{DEVICE_PATH}/") and route.ok != 202:
         return "States, commands and streams"
     if prefix not in _GROUP_OF:
         raise TypeError(
-            f"{route.operation}: {prefix} has no group in the OpenAPI document; add it to _GROUPS"
+            f"{route.operation}: {prefix} has no group in the OpenAPI document; give the row a `group`, or add it to "
+            "_GROUPS"
         )
     return _GROUP_OF[prefix]
 
@@ -265,18 +292,18 @@ def _operation(route: Route, by_type: dict[str, Any], components: dict[str, Any]
     if route.body is not None:
         operation["requestBody"] = {
             "required": not route.optional_body,
-            "content": {"application/json": _with_example(by_type[repr(route.body)], route.operation)},
+            "content": {"application/json": _with_example(by_type[repr(route.body)], route)},
         }
     if route.form is not None:
         operation["requestBody"] = {
             "required": True,
-            "content": {"multipart/form-data": _with_example(by_type[repr(route.form)], route.operation)},
+            "content": {"multipart/form-data": _with_example(by_type[repr(route.form)], route)},
         }
     return operation
 
 
-def _with_example(schema: dict[str, Any], operation: str) -> dict[str, Any]:
-    example = examples.BODIES.get(operation)
+def _with_example(schema: dict[str, Any], route: Route) -> dict[str, Any]:
+    example = examples.of_body(route)
     return {"schema": schema} | ({} if example is None else {"example": example})
 
 

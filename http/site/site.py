@@ -149,7 +149,7 @@ class Site:
         return self._openapi() if path == OPENAPI else _read(_FILES[path])
 
     def show_examples(self, ids: Mapping[str, str]) -> None:
-        """From now on the OpenAPI document has these ids in its examples, by their names in `examples.IDS`."""
+        """From now on the OpenAPI document has these ids in its examples, by the names of their parameters."""
         self._ids = ids
         self._pages.pop(OPENAPI, None)
 
@@ -158,7 +158,7 @@ class Site:
 
         shown = _encoded_document(self._table, self._version)
         for name, id in self._ids.items():
-            shown = shown.replace(examples.IDS[name].encode(), id.encode())
+            shown = shown.replace(examples.id_of(name).encode(), id.encode())
         return Page(shown, [(b"content-type", _CONTENT_TYPES[".json"])], zipped=True)
 
 

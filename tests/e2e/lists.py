@@ -1,7 +1,8 @@
 """For each list of the API: records that differ in every field by which the list is sorted or filtered.
 
-A list that is added to the route table is added to `FILLED` here. Names differ in case, because lists ignore it, and
-records are changed in another order than they are created, so that no two sort orders are the same.
+A list that is added to the route table is added to `FILLED` here, unless its row has examples (`row_examples.py`).
+Names differ in case, because lists ignore it, and records are changed in another order than they are created, so that
+no two sort orders are the same.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import trio
 
 from tests.certificates import make_certificate
 from tests.e2e.conftest import Server
+from tests.e2e.row_examples import RowExample, row_examples
 from tests.patience import PATIENCE_S
 
 NAMES: Final = ("delta", "Alpha", "charlie", "bravo", "alpha two")
@@ -254,7 +256,14 @@ def template_folder(path: Path) -> str:
     return str(path)
 
 
+def _from_example(example: RowExample) -> Fill:
+    """Records of the example of a row, with other names."""
+    place = example.path.removeprefix("/applications/{applicationId}/")
+    return posted(place, lambda number: {**example.post, "name": NAMES[number]}, lambda _: example.patch)
+
+
 FILLED: Final[Mapping[str, Fill]] = {
+    **{each.listed: _from_example(each) for each in row_examples()},
     "applications.get": applications,
     "applications.periodSummaries": periods,
     "applicationKeys.get": posted("keys", change=status),
@@ -270,8 +279,6 @@ FILLED: Final[Mapping[str, Fill]] = {
     "events.get": events,
     "applicationDashboards.get": posted("dashboards"),
     "dashboards.get": posted("/dashboards"),
-    "deviceRecipes.get": posted("device-recipes"),
-    "webhooks.get": posted("webhooks"),
     # Workflows.
     "flows.get": posted("flows"),
     "flows.getByVersion": flows_by_version,
@@ -322,4 +329,4 @@ FILLED: Final[Mapping[str, Fill]] = {
         "experience/views", lambda number: {"name": NAMES[number], "viewType": "component"}
     ),
 }
-"""By operation."""
+"""By operation; by default those of the examples of the row."""

@@ -167,6 +167,11 @@ async def test_a_list_is_filtered_and_sorted(server: Server) -> None:
     wrong = {"auditLogFilter": json.dumps({"actor": [{"type": "Robot"}]})}
     refusal = await server.call("GET", f"{org}/audit-logs", params=wrong, status=400)
     assert refusal["message"].startswith("auditLogFilter.actor[0].type: ")
+    wrong = {"auditLogFilter": json.dumps({"secondaryTarget": [{"type": "Device"}, {"type": "Robot"}]})}
+    for path in (f"{org}/audit-logs", "/me/audit-logs"):
+        refusal = await server.call("GET", path, params=wrong, status=400)
+        said = "auditLogFilter.secondaryTarget[1].type: is 'Robot'; give one of ApiToken, "
+        assert refusal["message"].startswith(said)
 
 
 async def test_a_log_is_bounded_by_its_length_and_its_age(start_server: StartServer) -> None:

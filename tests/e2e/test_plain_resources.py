@@ -13,6 +13,7 @@ import pytest
 
 from tests.certificates import make_certificate
 from tests.e2e.conftest import Server
+from tests.e2e.row_examples import row_examples
 from trunkline.actors import boot
 from trunkline.actors.catalogue import RESOURCES
 from trunkline.actors.core.records import records
@@ -26,12 +27,12 @@ StartServer = Callable[..., Any]
 PLANTED = "Planted-secret-7"
 
 BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    **{each.resource.name: (each.post, each.patch) for each in row_examples()},
     "applicationKey": ({"name": "first"}, {"description": "changed"}),
     "applicationApiToken": ({"name": "first"}, {"description": "changed"}),
     "userApiToken": ({"name": "first"}, {"description": "changed"}),
     "applicationDashboard": ({"name": "first", "password": PLANTED}, {"description": "changed"}),
     "dashboard": ({"name": "first", "password": PLANTED}, {"description": "changed"}),
-    "deviceRecipe": ({"name": "first"}, {"description": "changed"}),
     "webhook": ({"name": "first", "basicAuthPassword": PLANTED}, {"description": "changed"}),
     "applicationCertificate": ({}, {"description": "changed"}),
     "applicationCertificateAuthority": (
@@ -51,9 +52,9 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"particleConfig": {"productSlugOrId": "changed"}},
     ),
     "notebook": ({"name": "first"}, {"description": "changed"}),
-    "resourceJob": ({"name": "first", "resourceType": "device"}, {"description": "changed"}),
 }
-"""For each resource a body that creates a record, with what is to be hidden, and one that changes it."""
+"""For each resource a body that creates a record, with what is to be hidden, and one that changes it: by default the
+examples of its row."""
 
 
 def post_of(name: str, label: str = "first") -> dict[str, Any]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 import pytest
 
-from trunkline.http.calls.route import Route
+from trunkline.actors.fleet.recipes.resource import RECIPES
+from trunkline.http.calls.resource_routes import resource_routes
+from trunkline.http.calls.route import APP_PATH, Group, Route
+from trunkline.http.calls.route_table import RouteTable
 from trunkline.http.openapi import descriptions, examples
 from trunkline.http.openapi.document import document
 from trunkline.http.routes import TABLE
@@ -36,6 +40,39 @@ def test_every_field_and_parameter_is_described(api: dict[str, Any]) -> None:
             assert parameter.get("description"), (route.operation, parameter["name"], WHERE)
 
 
+def test_a_sentence_may_stand_beside_its_field_and_that_of_an_id_follows_from_its_name() -> None:
+    shown: dict[str, Any] = {
+        "place": {"anyOf": [{"type": "string", "description": "Where it is"}, {"type": "null"}]},
+        "deviceRecipeId": {"type": "string"},
+    }
+    schemas = {"Probe": {"type": "object", "properties": shown}}
+    descriptions.describe({"components": {"schemas": schemas}, "paths": {}})
+    assert shown["place"]["description"] == "Where it is"
+    assert shown["deviceRecipeId"]["description"] == "The id of the device recipe"
+    assert descriptions.of_parameter("path", "deviceRecipeId") == "The id of the device recipe"
+    assert descriptions.of_parameter("path", "Id") is None
+
+
+def test_a_row_may_name_its_group_and_its_examples() -> None:
+    group, body = Group("Probes", "What is probed."), {"name": "a"}
+    rows = resource_routes(
+        APP_PATH + "/device-recipes", RECIPES, group=group, examples=(body, {"description": "b"})
+    )
+    made = document(RouteTable(rows), "test")
+    tags = [tag["name"] for tag in made["tags"]]
+    assert tags.index("Application templates") < tags.index("Probes") < tags.index("Current user")
+    create = made["paths"][APP_PATH + "/device-recipes"]["post"]
+    assert create["tags"] == ["Probes"]
+    assert create["requestBody"]["content"]["application/json"]["example"] == body
+
+
+def test_an_id_without_an_example_gets_one_of_its_own() -> None:
+    assert examples.id_of("deviceId") == examples.IDS["deviceId"]
+    ids = {examples.id_of(name) for name in ("probeId", "otherProbeId", *examples.IDS)}
+    assert len(ids) == len(examples.IDS) + 2
+    assert all(re.fullmatch("[0-9a-f]{24}", id) for id in ids)
+
+
 def test_every_description_is_used(api: dict[str, Any]) -> None:
     named = [(owner, name) for owner, name, _ in descriptions.fields(api)]
     for route in TABLE.routes:
@@ -47,15 +84,17 @@ def test_every_description_is_used(api: dict[str, Any]) -> None:
 
 def test_every_body_has_an_example_of_its_type() -> None:
     routes = {route.operation: route for route in TABLE.routes}
-    forms = {operation: form for operation, route in routes.items() if (form := route.form) is not None}
-    with_body = {operation for operation, route in routes.items() if route.decoder is not None}
-    assert examples.BODIES.keys() - forms.keys() == with_body
-    for operation, example in examples.BODIES.items():
-        decoder = routes[operation].decoder
-        if decoder is None:
-            msgspec.convert(example, forms[operation], strict=False)
+    assert examples.BODIES.keys() <= routes.keys()
+    for operation, route in routes.items():
+        example = examples.of_body(route)
+        assert route.example is None or operation not in examples.BODIES, operation
+        if route.decoder is not None:
+            assert example is not None, f"{operation}: give its row an example, or add one to BODIES"
+            route.decoder.decode(msgspec.json.encode(example))
+        elif route.form is not None:
+            assert example is None or msgspec.convert(example, route.form, strict=False)
         else:
-            decoder.decode(msgspec.json.encode(example))
+            assert example is None, operation
 
 
 def test_exactly_the_required_parameters_have_examples(api: dict[str, Any]) -> None:

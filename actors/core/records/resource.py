@@ -8,7 +8,7 @@ How to add one:
 
 1. Write its structs and a `Resource` in `resource.py` of its package, or in a file of its wing (`actors/`).
 2. Name it in the `feature.py` of its package (`feature.py` beside this file says what stands there).
-3. Add one line with its path to the file of its noun in the same wing of `http/resources/`.
+3. Say its path, its group and its examples in a file of the same wing of `http/resources/`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from trunkline.actors.core.records.kind import AuditName, Doc, Kind, NamedContents
+from trunkline.actors.core.records.kind import Doc, Kind, NamedContents
 from trunkline.store.object_store import Stored
 
 TreeName = Literal["file", "privateFile"]
@@ -37,7 +37,7 @@ def _contents(doc: Doc) -> NamedContents:
     return ((bytes.fromhex(doc["content"]), Stored(doc["fileSize"], doc["sha256"])),)
 
 
-def _kind(name: TreeName, noun: str, counted_as: str, audited_as: AuditName) -> Kind:
+def _kind(name: TreeName, noun: str, counted_as: str, audited_as: str) -> Kind:
     return Kind(
         name=name,
         noun=noun,

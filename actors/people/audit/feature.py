@@ -16,8 +16,10 @@ FEATURE: Final = Feature(
     actors=(AuditLog,),
     readers={
         messages.GetAuditLog: reads.get_audit_log,
-        messages.ListAuditLogs: reads.list_audit_logs,
         messages.GetOwnAuditLog: reads.get_own_audit_log,
+    },
+    kind_readers={
+        messages.ListAuditLogs: reads.list_audit_logs,
         messages.ListOwnAuditLogs: reads.list_own_audit_logs,
     },
 )

@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Meta
 
 from trunkline.actors.core.query.fields import ID_AS_TEXT, TEXT, TIME, Field, Fields
-from trunkline.actors.core.records.kind import OTHER_OWNER, AuditName, Kind
+from trunkline.actors.core.records.kind import OTHER_OWNER, Kind
 from trunkline.actors.core.records.page import Page
-from trunkline.actors.core.values.structs import Body, Message, View
+from trunkline.actors.core.values.structs import FORM, Body, Message, View
 from trunkline.actors.core.values.terms import Id, IsoTime, Links, QueryTime, SortDirection
 from trunkline.store.batch import Completes
 
@@ -24,6 +24,9 @@ AUDIT_ENTRY: Final = Kind(
     not_portable=OTHER_OWNER,
 )
 """The parent of an entry is its organization, or the user who owns the application that it is about."""
+
+AUDIT_NAMES: Final = "audited_as"
+"""Stands in the schema of a name for all names of kinds, which the documents know (`http/openapi/document.py`)."""
 
 AUDIT_FIELDS: Final = Fields(
     "auditLog",
@@ -45,6 +48,10 @@ AUDIT_FIELDS: Final = Fields(
 )
 """The fields that the filter of a list uses."""
 
+AuditName = Annotated[
+    str, Meta(extra={FORM: "the name of a kind of record"}, extra_json_schema={"enum": AUDIT_NAMES})
+]
+"""What entries call a part of an application (`Kind.audited_as`)."""
 PrimaryTarget = Literal["Application", "Dashboard", "OrgInvite"]
 ActorType = Literal["Application", "Device", "Flow", "User", "ApiToken"]
 _Text = Annotated[str, Meta(max_length=1024)]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
 from trunkline.actors.core.query.compile import compile_query
 from trunkline.actors.core.records import records
+from trunkline.actors.core.records.kind import Kind
 from trunkline.actors.core.records.listing import Listing, find_access_paths, read_page
 from trunkline.actors.core.records.page import envelope
 from trunkline.actors.core.records.reading import Reading
 from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.records.shape import Shape
-from trunkline.actors.core.values.errors import NotFound
+from trunkline.actors.core.values.errors import Invalid, NotFound
 from trunkline.actors.core.values.timestamps import iso, resolve_timestamp
 from trunkline.actors.people.audit.messages import (
     AUDIT_ENTRY,
@@ -40,14 +42,30 @@ def get_own_audit_log(reading: Reading, message: GetOwnAuditLog) -> dict[str, An
     return _entry(reading, _Log(message.user, "userId"), message.audit_log)
 
 
-def list_audit_logs(reading: Reading, message: ListAuditLogs) -> dict[str, Any]:
+def list_audit_logs(kinds: Mapping[str, Kind], reading: Reading, message: ListAuditLogs) -> dict[str, Any]:
     """A page of entries of an organization. Raises `PayloadTooLarge` if they are too large for one answer."""
+    _check_names(kinds, message.query)
     return _page(reading, _Log(message.org, "orgId"), message.query, message.now_ms)
 
 
-def list_own_audit_logs(reading: Reading, message: ListOwnAuditLogs) -> dict[str, Any]:
+def list_own_audit_logs(
+    kinds: Mapping[str, Kind], reading: Reading, message: ListOwnAuditLogs
+) -> dict[str, Any]:
     """A page of entries about applications of a user. Raises `PayloadTooLarge` likewise."""
+    _check_names(kinds, message.query)
     return _page(reading, _Log(message.user, "userId"), message.query, message.now_ms)
+
+
+def _check_names(kinds: Mapping[str, Kind], page: AuditPage) -> None:
+    """Raise `Invalid` for a type of a part of an application that no kind of record has."""
+    choices = msgspec.UNSET if page.audit_log_filter is None else page.audit_log_filter.secondary_target
+    names = sorted(kind.audited_as for kind in kinds.values() if kind.audited_as is not None)
+    for position, choice in enumerate(choices or ()):
+        if choice.type is not msgspec.UNSET and choice.type not in names:
+            raise Invalid(
+                f"auditLogFilter.secondaryTarget[{position}].type: is {choice.type[:100]!r}; "
+                f"give one of {', '.join(names)}."
+            )
 
 
 class _Log(NamedTuple):

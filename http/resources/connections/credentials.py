@@ -12,7 +12,18 @@ from trunkline.http.calls.verbs import get
 from trunkline.http.resources.workflows.triggered_flows import remove_with_flows
 
 ROUTES = (
-    *resource_routes(APP_PATH + "/credentials", CREDENTIALS),
+    *resource_routes(
+        APP_PATH + "/credentials",
+        CREDENTIALS,
+        examples=(
+            {
+                "name": "mail service",
+                "type": "sendgrid",
+                "sendgridConfig": {"apiKey": "API-KEY"},
+            },
+            {"description": "For the mails of the farm."},
+        ),
+    ),
     get(
         APP_PATH + "/credentials/{credentialId}/linkedResources",
         "credential.linkedResources",
@@ -22,6 +33,18 @@ ROUTES = (
         query=FlowShape,
     ),
     *resource_routes(
-        APP_PATH + "/integrations", INTEGRATIONS, remove=IntegrationRemoval, remover=remove_with_flows
+        APP_PATH + "/integrations",
+        INTEGRATIONS,
+        examples=(
+            {
+                "name": "broker of the barn",
+                "integrationType": "mqtt",
+                "topics": ["barn/#"],
+                "mqttConfig": {"protocol": "mqtts", "host": "broker.example.com", "port": 8883},
+            },
+            {"topics": ["barn/#", "yard/#"]},
+        ),
+        remove=IntegrationRemoval,
+        remover=remove_with_flows,
     ),
 )

@@ -209,6 +209,12 @@ _ADDRESS: Final = tuple(
 )
 
 ROUTES = (
-    *resource_routes(APP_PATH + "/webhooks", WEBHOOKS, remove=WebhookRemoval, remover=remove_with_flows),
+    *resource_routes(
+        APP_PATH + "/webhooks",
+        WEBHOOKS,
+        examples=({"name": "deliveries"}, {"description": "For the warnings of the weather service."}),
+        remove=WebhookRemoval,
+        remover=remove_with_flows,
+    ),
     *_ADDRESS,
 )

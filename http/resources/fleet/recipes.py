@@ -55,7 +55,18 @@ async def bulk_create(call: Call) -> Response:
 
 
 ROUTES = (
-    *resource_routes(APP_PATH + "/device-recipes", RECIPES),
+    *resource_routes(
+        APP_PATH + "/device-recipes",
+        RECIPES,
+        examples=(
+            {
+                "name": "power meter",
+                "deviceName": "meter",
+                "attributes": [{"name": "power", "dataType": "number"}],
+            },
+            {"description": "For every room."},
+        ),
+    ),
     post(
         APP_PATH + "/device-recipes/{deviceRecipeId}/bulkCreate",
         "deviceRecipe.bulkCreate",

@@ -249,7 +249,19 @@ ROUTES = (
     ),
     # A change of a resource job is answered with 201, as the API has it.
     *resource_routes(
-        _RESOURCE_JOBS, RESOURCE_JOBS, remove=ResourceJobRemoval, remover=remove_with_flows, changed=201
+        _RESOURCE_JOBS,
+        RESOURCE_JOBS,
+        examples=(
+            {
+                "name": "ask all vans",
+                "resourceType": "device",
+                "queryJson": '{"name": {"$startsWith": "delivery-van"}}',
+            },
+            {"description": "Every morning."},
+        ),
+        remove=ResourceJobRemoval,
+        remover=remove_with_flows,
+        changed=201,
     ),
     *_executions(
         _RESOURCE_JOBS + "/{resourceJobId}",
