@@ -2,13 +2,12 @@
 
 `get` and `list_of` read, `post`, `patch` and `delete` change something, `stream` opens a stream, `job` queues a job.
 Each takes the path, the name of the operation, its summary and what answers it; the fields of `Route` that are left
-are given by name. Owns what the kinds of routes have in common. Does not own what a route is (`route.py`), or the
-five routes of a plain resource (`resource_routes.py`).
+are given by name. What needs no token (`access="none"`) is of the area `public`. Owns what the kinds of routes have in
+common. Does not own what a route is (`route.py`), or the five routes of a plain resource (`resource_routes.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -118,5 +117,6 @@ def _answered(by: By) -> dict[str, Any]:
     return {"message": by} if isinstance(by, type) else {"handler": by}
 
 
-def _route(method: str, path: str, operation: str, summary: str, fields: Mapping[str, Any]) -> Route:
-    return Route(method=method, path=path, operation=operation, summary=summary, **fields)
+def _route(method: str, path: str, operation: str, summary: str, fields: dict[str, Any]) -> Route:
+    public = {"area": "public"} if fields.get("access") == "none" else {}
+    return Route(method=method, path=path, operation=operation, summary=summary, **public | fields)

@@ -131,6 +131,17 @@ async def test_texts_that_spreadsheets_would_run_are_marked_and_counted(server: 
     assert "3 texts" in letter.get_content()
 
 
+async def test_the_address_in_the_body_goes_before_that_in_the_query(server: Server) -> None:
+    device = await server.device(await server.application())
+    for body, told in (
+        ({"email": "body@example.com"}, "body@example.com"),
+        ({"attributes": []}, "query@example.com"),
+        (None, "query@example.com"),
+    ):
+        _, log = await export(server, device, body, email="query@example.com")
+        assert log["output"]["told"][0]["to"] == told
+
+
 async def test_a_refused_export_queues_nothing(server: Server) -> None:
     application = await server.application()
     device = await server.device(application)

@@ -164,7 +164,6 @@ ROUTES = (
         streams_body=True,
         body_limit="file_bytes_max",
         access="none",
-        area="public",
         also={
             403: "The form was not made by this server, or it was changed",
             404: "The application of the file does not exist any more",
@@ -180,7 +179,6 @@ ROUTES = (
         bytes,
         query=ContentLink,
         access="none",
-        area="public",
         also={
             206: "A range of the file",
             403: "The link is not a valid link of this server",

@@ -75,8 +75,7 @@ async def _ask(call: Call, message: Any) -> int:
 
 
 async def _queue(call: Call, input: dict[str, Any]) -> Response:
-    email, callback_url = call.query.email, call.query.callback_url
-    return await queue_job(call, call.application, input, email=email, callback_url=callback_url)
+    return await queue_job(call, call.application, input, notify=(call.query,))
 
 
 _EVENT = Shown(GetEvent, EventView)

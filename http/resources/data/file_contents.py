@@ -98,7 +98,6 @@ PUBLIC_DOWNLOAD: Final = get(
     bytes,
     free_query=True,
     access="none",
-    area="public",
     also={
         206: "A range of the file",
         404: "There is no public file at this path",

@@ -105,9 +105,7 @@ async def _change(
     except ChangeTooLarge:
         always = True
     if always or chosen is None:
-        return await queue_job(
-            call, call.application, input, email=body.email, callback_url=body.callback_url
-        )
+        return await queue_job(call, call.application, input, notify=(body,))
     return json_response(
         call, 200, await change_at_once(service.system, call.application, chosen, message, done)
     )
@@ -136,7 +134,7 @@ async def remove_devices_data(call: Call) -> Response:
         "commands": not (some if body.keep_command_history is UNSET else body.keep_command_history),
         "logs": not (some if body.keep_connection_history is UNSET else body.keep_connection_history),
     }
-    return await queue_job(call, call.application, input, email=body.email, callback_url=body.callback_url)
+    return await queue_job(call, call.application, input, notify=(body,))
 
 
 def _removal(call: Call, start: QueryTime, end: QueryTime) -> dict[str, Any]:

@@ -118,8 +118,7 @@ async def export_deployment(call: Call) -> Response:
         call,
         deployment,
         {"gzip": body.gzip is True},
-        email=body.email,
-        callback_url=body.callback_url,
+        notify=(body,),
     )
     if answer.verdict is not None:
         response.headers.extend(rate_limit("embedded_export", answer.verdict))

@@ -51,8 +51,7 @@ async def export_device(call: Call) -> Response:
             "includeID": options.include_id,
             "includeBlobData": options.include_blob_data or query.include_blob_data,
         },
-        email=body.email or query.email,
-        callback_url=body.callback_url or query.callback_url,
+        notify=(body, query),
     )
 
 
@@ -80,8 +79,7 @@ async def export_data(call: Call) -> Response:
             "includeBlobData": options.include_blob_data,
             "filePerDevice": options.file_per_device,
         },
-        email=body.email,
-        callback_url=body.callback_url,
+        notify=(body,),
     )
 
 
@@ -93,8 +91,7 @@ async def export_devices(call: Call) -> Response:
         call,
         call.application,
         {"query": None if body.query is UNSET else body.query, "format": body.format},
-        email=body.email or query.email,
-        callback_url=body.callback_url or query.callback_url,
+        notify=(body, query),
     )
 
 
@@ -112,8 +109,7 @@ async def export_payload_counts(call: Call) -> Response:
             "last": last,
             "format": "csv",
         },
-        email=body.email,
-        callback_url=body.callback_url,
+        notify=(body,),
     )
 
 
@@ -131,8 +127,7 @@ async def export_rows(call: Call) -> Response:
             "offset": options.offset,
             "limit": None if options.limit is UNSET else options.limit,
         },
-        email=body.email,
-        callback_url=body.callback_url,
+        notify=(body,),
     )
 
 
@@ -147,8 +142,7 @@ async def export_events(call: Call) -> Response:
             "format": body.format,
             "excludeUpdates": body.exclude_updates,
         },
-        email=body.email,
-        callback_url=body.callback_url,
+        notify=(body,),
     )
 
 

@@ -46,8 +46,7 @@ async def bulk_create(call: Call) -> Response:
             call,
             call.ids["deviceRecipe"],
             {"rows": len(rows)},
-            email=body.email,
-            callback_url=body.callback_url,
+            notify=(body,),
             data=data_of(recipe, body),
         )
     created, failed, lines = await create_at_once(service.system, call.application, rows, by)

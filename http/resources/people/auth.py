@@ -213,7 +213,6 @@ ROUTES = (
         body=UserCredentials,
         reply=AuthedUser,
         access="none",
-        area="public",
         also={401: "The e-mail address or the password is wrong", 429: "Too many failed logins"},
     ),
     post(
@@ -224,7 +223,6 @@ ROUTES = (
         body=DeviceCredentials,
         reply=AuthedDevice,
         access="none",
-        area="public",
         also={401: "The device, the key or the secret is wrong", 429: "Too many failed logins"},
     ),
     get(

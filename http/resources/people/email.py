@@ -94,7 +94,6 @@ ROUTES = (
         bytes,
         query=EmailLink,
         access="none",
-        area="public",
         also=_BAD_LINK,
     ),
     post(
@@ -104,7 +103,6 @@ ROUTES = (
         verify_email,
         query=EmailLink,
         access="none",
-        area="public",
         also=_BAD_LINK,
     ),
 )

@@ -252,7 +252,6 @@ ROUTES = (
         InviteInfo,
         query=InviteLink,
         access="none",
-        area="public",
         also=_NO_INVITE,
     ),
     post(
@@ -263,7 +262,6 @@ ROUTES = (
         body=InviteAction,
         reply=InviteResult,
         access="none",
-        area="public",
         also=_NO_INVITE,
     ),
     get(

@@ -122,7 +122,6 @@ ROUTES = (
         SsoRequest,
         query=SsoQuery,
         access="none",
-        area="public",
         also={204: "The domain has no single sign-on: log in with the password"},
     ),
     post(
@@ -133,7 +132,6 @@ ROUTES = (
         body=SamlLogin,
         reply=AuthedUser,
         access="none",
-        area="public",
         also=_REFUSED,
     ),
     post(
@@ -144,7 +142,6 @@ ROUTES = (
         body=CodehostLogin,
         reply=AuthedUser,
         access="none",
-        area="public",
         also=_REFUSED | _UNREACHED,
     ),
     patch(

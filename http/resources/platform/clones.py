@@ -52,10 +52,9 @@ async def clone_application(call: Call) -> Response:
     size = await system.read(lambda snapshot: count_resources(snapshot, call.application, input))
     is_large = body.force_job or size > system.limits.bundle_small_records_max
     job = (call.route.operation, Ref("userJobs", ROOT, owner))
-    email, callback_url = body.email, body.callback_url
     if is_large and not body.dry_run:
-        return await queue_job(call, owner, input, email=email, callback_url=callback_url, owner=job)
-    id, output = await do_small_job(call, owner, input, email=email, callback_url=callback_url, owner=job)
+        return await queue_job(call, owner, input, notify=(body,), owner=job)
+    id, output = await do_small_job(call, owner, input, notify=(body,), owner=job)
     if output is None:
         return queued(call, id)
     if body.dry_run:
@@ -105,9 +104,7 @@ async def apply_template(call: Call) -> Response:
     body: TemplateApplication = call.body
     template = template_id(call, body.template_id, "templateId")
     input = {"templateId": template}
-    id, output = await do_small_job(
-        call, call.application, input, email=body.email, callback_url=body.callback_url
-    )
+    id, output = await do_small_job(call, call.application, input, notify=(body,))
     if output is None:
         return queued(call, id)
     return json_response(call, 200, await call.service.read(call, GetApplication))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
-from msgspec import UnsetType
 
 from trunkline.actors.core.records import records
 from trunkline.actors.core.runtime.ref import Ref
@@ -53,21 +53,21 @@ async def queue_job(
     resource: bytes,
     input: dict[str, Any],
     *,
-    email: str | UnsetType | None = None,
-    callback_url: str | UnsetType | None = None,
+    notify: Iterable[Any] = (),
     data: bytes | None = None,
     result_to: list[str] | None = None,
     owner: tuple[str, Ref] | None = None,
 ) -> Response:
     """Queue the job of the call's operation. Responds with 202 when the job is on disk.
 
-    `resource` is the id of the resource of the job, `input` its parameters, as plain values. `email` (by default the
-    address of the caller's account) and `callback_url` are notified when it has ended. `data` is kept until then.
-    `result_to` is as in `QueueJob`. `owner` is the name of the job and the actor that keeps it; by default the
-    operation, and the application of the path.
+    `resource` is the id of the resource of the job, `input` its parameters, as plain values. `notify` are bodies and
+    queries of which the first that says it names the `email` (by default the address of the caller's account) and the
+    `callbackUrl` that are notified when the job has ended. `data` is kept until then. `result_to` is as in `QueueJob`.
+    `owner` is the name of the job and the actor that keeps it; by default the operation, and the application of the
+    path.
     """
     operation, ref = owner or _own_job(call)
-    message = _message(call, operation, ref, resource, input, email, callback_url)
+    message = _message(call, operation, ref, resource, input, notify)
     message = msgspec.structs.replace(message, data=data, result_to=result_to)
     return queued(call, (await call.service.system.ask(ref, message)).value)
 
@@ -78,8 +78,7 @@ def _message(
     ref: Ref,
     resource: bytes,
     input: dict[str, Any],
-    email: str | UnsetType | None,
-    callback_url: str | UnsetType | None,
+    notify: Iterable[Any],
 ) -> QueueJob:
     """The message that queues a job in the name of the caller."""
     return QueueJob(
@@ -89,9 +88,15 @@ def _message(
         by=call.principal.creator,
         level=job_level(call, ref),
         user=call.principal.user_id,
-        email=email or None,
-        callback_url=callback_url or None,
+        email=_first_said(notify, "email"),
+        callback_url=_first_said(notify, "callback_url"),
     )
+
+
+def _first_said(notify: Iterable[Any], name: str) -> str | None:
+    """The field of the first body or query that has it and says something."""
+    found = (getattr(each, name, None) for each in notify)
+    return next((value for value in found if value), None)
 
 
 def job_level(call: Call, owner: Ref) -> Level:
@@ -110,20 +115,19 @@ async def do_small_job(
     resource: bytes,
     input: dict[str, Any],
     *,
-    email: str | UnsetType | None = None,
-    callback_url: str | UnsetType | None = None,
+    notify: Iterable[Any] = (),
     owner: tuple[str, Ref] | None = None,
 ) -> tuple[bytes, dict[str, Any] | None]:
     """Queue a job as `queue_job` does, and wait until it ends, at most `job_wait_s`.
 
     Returns its id, and its output, None if it has not ended: then it goes on, and the call responds with `queued`. It
-    goes on as well if the client leaves. Raises the error with which it ended. Nobody gets a mail unless `email` is
-    given.
+    goes on as well if the client leaves. Raises the error with which it ended. Nobody gets a mail unless `notify` names
+    an `email`.
     """
     operation, ref = owner or _own_job(call)
     system = call.service.system
-    message = _message(call, operation, ref, resource, input, email, callback_url)
-    message = msgspec.structs.replace(message, result_to=None if email else [])
+    message = _message(call, operation, ref, resource, input, notify)
+    message = msgspec.structs.replace(message, result_to=None if message.email else [])
     id: bytes = (await system.ask(ref, message)).value
     await system.component(JobQueue).wait_end(id, system.limits.job_wait_s)
     return id, job_output(call, ref.id, id)
@@ -226,7 +230,6 @@ ROUTES = (
         bytes,
         query=DownloadLink,
         access="none",
-        area="public",
         also={
             403: "The link is not a valid link of this server",
             404: "The link has expired, or the file is deleted",

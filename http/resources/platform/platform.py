@@ -49,6 +49,5 @@ ROUTES = (
         get_platform,
         PlatformView,
         access="none",
-        area="public",
     ),
 )

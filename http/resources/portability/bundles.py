@@ -40,10 +40,8 @@ async def export_application(call: Call) -> Response:
     system, application = call.service.system, call.application
     records = await system.read(lambda snapshot: count_resources(snapshot, application, options))
     if body.force_job or records > system.limits.bundle_small_records_max:
-        return await queue_job(call, application, options, email=body.email, callback_url=body.callback_url)
-    id, output = await do_small_job(
-        call, application, options, email=body.email, callback_url=body.callback_url
-    )
+        return await queue_job(call, application, options, notify=(body,))
+    id, output = await do_small_job(call, application, options, notify=(body,))
     if output is None:
         return queued(call, id)
     link = system.component(Results).link(application, id, output["file"])

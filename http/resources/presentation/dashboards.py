@@ -160,7 +160,7 @@ async def send_report(call: Call) -> Response:
         call,
         held.found.id,
         options,
-        callback_url=body.callback_url,
+        notify=(body,),
         result_to=body.to_email or [],
         owner=(kind.operation, Ref(kind.owner, ROOT, held.holder.id)),
     )

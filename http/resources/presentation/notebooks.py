@@ -123,8 +123,7 @@ async def export_inputs(call: Call) -> Response:
         call,
         call.ids["notebook"],
         {"relativeTo": now_ms},
-        email=body.email,
-        callback_url=body.callback_url,
+        notify=(body,),
         data=data_of(inputs),
     )
     if answer.verdict is not None:

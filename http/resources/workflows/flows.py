@@ -116,9 +116,7 @@ async def delete_versions(call: Call) -> Response:
     body: FlowVersionsDelete = call.body
     if len(chosen) > service.system.limits.deleted_versions_max:
         input = {"flowId": call.ids["flow"].hex(), "query": body.query}
-        return await queue_job(
-            call, call.application, input, email=body.email, callback_url=body.callback_url
-        )
+        return await queue_job(call, call.application, input, notify=(body,))
     service.system.check_load()
     answer = await service.system.ask(service.ref(call), DeleteSomeVersions(ids=chosen))
     return json_response(call, 200, msgspec.to_builtins(answer.value))

@@ -20,6 +20,7 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import APP_PATH, DEVICE_ACTOR, DEVICE_PATH, LinkTemplates, NoQuery, Route
 from trunkline.http.calls.verbs import Shown, delete, get, job, list_of, patch, post, stream
+from trunkline.http.routes import TABLE
 
 DEVICES = APP_PATH + "/devices"
 LINKS = LinkTemplates({"self": DEVICE_PATH})
@@ -95,6 +96,13 @@ def test_the_rows_of_the_api_are_made_by_constructors(checkout: Path) -> None:
     public = {name for name in own if not name.startswith("_")} | {"resource_routes"}
     assert {name: used[name] for name in public if used[name] < 3} == {}
     assert used["Route"] <= 2  # the link of devices, and the address of webhooks
+
+
+def test_what_needs_no_token_is_public() -> None:
+    assert post(DEVICES, "devices.some", "Do", answer, access="none").area == "public"
+    assert get(DEVICES, "devices.some", "Get", answer, Success).area == "application"
+    assert {route.area == "public" for route in TABLE.routes if route.access == "none"} == {True}
+    assert {route.access for route in TABLE.routes if route.area == "public"} == {"none"}
 
 
 def test_a_field_that_a_route_does_not_have_is_refused() -> None:
