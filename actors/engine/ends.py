@@ -14,7 +14,8 @@ import msgspec
 import structlog
 
 from trunkline.actors.core.runtime.ref import Ref
-from trunkline.actors.workflows.flows.run_records import MINUTE_MS, RUN_TOPIC, RunRecord
+from trunkline.actors.core.values.timestamps import MINUTE_MS
+from trunkline.actors.workflows.flows.run_records import RUN_TOPIC, RunRecord
 from trunkline.actors.workflows.triggers.shown_runs import shown_run
 from trunkline.store import keys
 from trunkline.store.batch import Batch

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from trunkline.actors.core.records.expiry import Part, Search, Step, kept_since_ms, older, search_each
+from trunkline.actors.core.values.timestamps import MINUTE_MS
 from trunkline.actors.workflows.flows.kind import FLOW
-from trunkline.actors.workflows.flows.run_records import MINUTE_MS, ExpireRuns, ended_ms_of_key, minute_of_key
+from trunkline.actors.workflows.flows.run_records import ExpireRuns, ended_ms_of_key, minute_of_key
 from trunkline.store import keys
 
 if TYPE_CHECKING:

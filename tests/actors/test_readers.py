@@ -23,12 +23,12 @@ from trunkline.actors.core.values.errors import Crashed, NotFound, Overloaded
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.structs import Message
 from trunkline.actors.fleet.devices.queries import counts
-from trunkline.actors.fleet.devices.queries.counts import CountRange
 from trunkline.actors.fleet.devices.record import messages as devices
 from trunkline.actors.fleet.devices.record import read_messages
 from trunkline.actors.fleet.devices.record.messages import Listen
 from trunkline.actors.people.accounts import messages
 from trunkline.actors.people.accounts.messages import MeChoice
+from trunkline.actors.platform.applications.payload_counts import DayRange
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 
@@ -90,7 +90,7 @@ async def test_long_reads_are_bounded(tmp_path: Path, nursery: trio.Nursery) -> 
     release = threading.Event()
     with boot.opened(Settings(data_dir=str(tmp_path), limits=limits)) as system:
         await nursery.start(system.run)
-        count = counts.CountMyDevices(user=ROOT, query=CountRange(), now_ms=system.clock.wall_ms())
+        count = counts.CountDevices(user=ROOT, query=DayRange(), now_ms=system.clock.wall_ms())
         try:
             async with trio.open_nursery() as readers_in_line:
                 for _ in range(3):

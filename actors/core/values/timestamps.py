@@ -26,6 +26,9 @@ TIMESTAMP_MS_MAX = 253_402_300_799_999
 SECONDS_BELOW = 100_000_000_000
 """Numbers in reports below this are seconds (up to the year 5138), the others milliseconds (from 1973 on)."""
 
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_ORDINAL = _EPOCH.toordinal()
 
@@ -237,6 +240,19 @@ def parse_duration(value: object, *, field: str) -> int:
     return milliseconds if number == 0 else max(milliseconds, 1)
 
 
+def parse_width(resolution: object) -> int:
+    """Parse the width of the spans for which counts by minute are added up: milliseconds, and at least a minute.
+
+    Raises `Invalid` for 0.
+    """
+    width = parse_duration(resolution, field="resolution")
+    if width == 0:
+        raise Invalid(
+            "resolution: 0 is not a valid width of a bucket; give milliseconds, such as 3600000 for an hour."
+        )
+    return max(width, MINUTE_MS)
+
+
 def as_number(value: object) -> object:
     """Return the number that a text represents; any other value as it is."""
     if not isinstance(value, str):
@@ -284,6 +300,3 @@ def _shown(value: object) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-HOUR_MS = 3_600_000

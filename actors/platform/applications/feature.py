@@ -23,11 +23,8 @@ FEATURE: Final = Feature(
     readers={
         GetReadme: get_readme,
         notebook_minutes.CountNotebookMinutes: notebook_minutes.count_notebook_minutes,
-        notebook_minutes.CountMyNotebookMinutes: notebook_minutes.count_my_notebook_minutes,
         payload_counts.CountPayloads: payload_counts.count_payloads,
         payload_counts.BreakDownPayloads: payload_counts.break_down_payloads,
-        payload_counts.CountMyPayloads: payload_counts.count_my_payloads,
-        payload_counts.BreakDownMyPayloads: payload_counts.break_down_my_payloads,
     },
     counted_readers={GetApplication: reads.get_application, ListApplications: reads.list_applications},
     kind_readers={Search: search},

@@ -1,15 +1,16 @@
 """Counts of payloads over a set of applications: sums by kind, and sums for each hour or day.
 
 Owns the hourly counts of applications as they are read, and the shapes of the answers. The counts are written by the
-actors in whose turns payloads come in, in the same batch (`keys.app_counts_key`). Which applications are counted is
-decided by the caller: one of them, those of a user, those of an organization. Pure reads of a snapshot.
+actors in whose turns payloads come in, in the same batch (`keys.app_counts_key`). Pure reads of a snapshot.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
 
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.listing import ids_of_facet
@@ -19,12 +20,11 @@ from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.structs import Message, Query, View
 from trunkline.actors.core.values.terms import IsoTime, QueryTime
 from trunkline.actors.core.values.timestamps import HOUR_MS, iso, resolve_range
+from trunkline.actors.people.organizations.membership import applications_of, find_membership
 from trunkline.limits.table import DAY_MS
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
-
-_HOUR_MAX: Final = (1 << 32) - 1
 
 APPLICATION_PAYLOADS: Final = (
     "appFile",
@@ -58,6 +58,13 @@ Breakdowns leave them out, unless the caller includes them."""
 # Query strings.
 
 
+class DayRange(Query, frozen=True):
+    """The days that are counted (default: 30 days)."""
+
+    start: QueryTime | None = None
+    end: QueryTime | None = None
+
+
 class PayloadCountRange(Query, frozen=True):
     """The hours that are counted (default: 30 days). `asBytes` is refused: bytes are not measured."""
 
@@ -66,11 +73,9 @@ class PayloadCountRange(Query, frozen=True):
     as_bytes: bool = False
 
 
-class PayloadPeriods(Query, frozen=True):
+class PayloadPeriods(DayRange, frozen=True):
     """The hours or days that are counted (default: 30 days). `asBytes` is refused: bytes are not measured."""
 
-    start: QueryTime | None = None
-    end: QueryTime | None = None
     resolution: Literal[86400000, 3600000] = 86400000
     as_bytes: bool = False
     include_non_billable: bool = False
@@ -79,89 +84,64 @@ class PayloadPeriods(Query, frozen=True):
 # Messages of reads.
 
 
-class CountPayloads(Message, frozen=True):
-    """Payloads of one application."""
+class OfApplications(msgspec.Struct, frozen=True, kw_only=True):
+    """What a read is about: one application, all of a user, or those of an organization that the user may read."""
 
-    application: bytes
+    application: bytes | None = None
+    org: bytes | None = None
+    user: bytes | None = None
+    now_ms: int
+
+    def applications(self, snapshot: Snapshot) -> list[bytes]:
+        """The ids of the applications."""
+        if self.application is not None:
+            return [self.application]
+        assert self.user is not None
+        if self.org is None:
+            return list(ids_of_facet(snapshot, APPLICATION, ROOT, self.user.hex()))
+        membership = find_membership(snapshot, self.org, self.user)
+        return [] if membership is None else applications_of(snapshot, membership)
+
+
+class CountPayloads(OfApplications, Message, frozen=True, kw_only=True):
+    """Payloads by kind."""
+
     query: PayloadCountRange
-    now_ms: int
 
 
-class BreakDownPayloads(Message, frozen=True):
-    """Payloads of one application for each hour or day."""
+class BreakDownPayloads(OfApplications, Message, frozen=True, kw_only=True):
+    """Payloads for each hour or day."""
 
-    application: bytes
     query: PayloadPeriods
-    now_ms: int
-
-
-class CountMyPayloads(Message, frozen=True):
-    """Payloads of all applications of one user."""
-
-    user: bytes
-    query: PayloadCountRange
-    now_ms: int
-
-
-class BreakDownMyPayloads(Message, frozen=True):
-    """Payloads of all applications of one user for each hour or day."""
-
-    user: bytes
-    query: PayloadPeriods
-    now_ms: int
 
 
 # Reads.
 
 
 def count_payloads(reading: Reading, message: CountPayloads) -> dict[str, Any]:
-    """Return the payloads of one application by kind."""
-    return payload_counts(reading, [message.application], message.query, message.now_ms)
-
-
-def break_down_payloads(reading: Reading, message: BreakDownPayloads) -> dict[str, Any]:
-    """Return the payloads of one application for each hour or day."""
-    return payload_periods(reading, [message.application], message.query, message.now_ms)
-
-
-def count_my_payloads(reading: Reading, message: CountMyPayloads) -> dict[str, Any]:
-    """Return the payloads of all applications of one user by kind."""
-    owned = ids_of_facet(reading.snapshot, APPLICATION, ROOT, message.user.hex())
-    return payload_counts(reading, owned, message.query, message.now_ms)
-
-
-def break_down_my_payloads(reading: Reading, message: BreakDownMyPayloads) -> dict[str, Any]:
-    """Return the payloads of all applications of one user for each hour or day."""
-    owned = ids_of_facet(reading.snapshot, APPLICATION, ROOT, message.user.hex())
-    return payload_periods(reading, owned, message.query, message.now_ms)
-
-
-def payload_counts(
-    reading: Reading, applications: Iterable[bytes], query: PayloadCountRange, now_ms: int
-) -> dict[str, Any]:
-    """Return the payloads of these applications by kind, as `PayloadStats`. The range is extended to whole hours."""
+    """Return the payloads by kind, as `PayloadStats`. The range is extended to whole hours."""
     reading.check_time(is_long=True)
+    query = message.query
     check_as_bytes(as_bytes=query.as_bytes)
-    first, last = hour_span(query.start, query.end, now_ms)
+    first, last = hour_span(query.start, query.end, message.now_ms)
     sums: Counter[str] = Counter()
-    for application in applications:
+    for application in message.applications(reading.snapshot):
         for _, counts in hourly_counts(reading.snapshot, application, first, last):
             sums.update(counts)
     return {name: ({"total": sums[name]} if sums[name] else {}) for name in APPLICATION_PAYLOADS}
 
 
-def payload_periods(
-    reading: Reading, applications: Iterable[bytes], query: PayloadPeriods, now_ms: int
-) -> dict[str, Any]:
-    """Return the payloads of these applications for each hour or day, as `PayloadBreakdown`.
+def break_down_payloads(reading: Reading, message: BreakDownPayloads) -> dict[str, Any]:
+    """Return the payloads for each hour or day, as `PayloadBreakdown`.
 
     The range is extended to whole periods. Raises `Invalid` for one that is too long.
     """
     reading.check_time(is_long=True)
+    query = message.query
     check_as_bytes(as_bytes=query.as_bytes)
-    periods = Periods.of(reading, query.start, query.end, query.resolution, now_ms)
+    periods = Periods.of(reading, query.start, query.end, query.resolution, message.now_ms)
     kinds = counted_kinds(include_non_billable=query.include_non_billable)
-    for application in applications:
+    for application in message.applications(reading.snapshot):
         for hour, counts in hourly_counts(reading.snapshot, application, *periods.hours):
             periods.add(hour, sum(counts.get(kind, 0) for kind in kinds))
     return periods.shown()
@@ -184,7 +164,7 @@ def hourly_counts(
 ) -> Iterator[tuple[int, dict[str, int]]]:
     """Yield `(hour since the epoch, counts)` of an application, from `first` to `last`, both included."""
     low = keys.app_counts_key(application, first)
-    high = keys.app_counts_key(application, min(last, _HOUR_MAX)) + b"\x00"
+    high = keys.app_counts_key(application, min(last, keys.HOUR_MAX)) + b"\x00"
     for key, raw in snapshot.range(keys.COUNTS, low, high):
         # The number of bytes of the contents (`keys.content_count_key`) lies among the last of all possible hours.
         if len(key) == keys.HOUR_KEY_BYTES:
@@ -194,7 +174,7 @@ def hourly_counts(
 def hour_span(start: QueryTime, end: QueryTime, now_ms: int) -> tuple[int, int]:
     """Return the first and the last hour of a range, in hours since the epoch."""
     span = resolve_range(now_ms, start=start, end=end)
-    return span.start_ms // HOUR_MS, min(span.end_ms // HOUR_MS, _HOUR_MAX)
+    return span.start_ms // HOUR_MS, min(span.end_ms // HOUR_MS, keys.HOUR_MAX)
 
 
 class Periods(NamedTuple):

@@ -17,10 +17,8 @@ from trunkline.actors.core.runtime.host import Host
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, NotFound
 from trunkline.actors.core.values.structs import Message
-from trunkline.actors.core.values.timestamps import HOUR_MS
+from trunkline.actors.core.values.timestamps import HOUR_MS, MINUTE_MS
 from trunkline.store import keys
-
-MINUTE_MS = 60_000
 
 _log = structlog.get_logger("trunkline.experience")
 

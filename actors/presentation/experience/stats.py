@@ -9,11 +9,10 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from trunkline.actors.core.records.reading import Reading
-from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Message, Query, View
 from trunkline.actors.core.values.terms import Id, IsoTime, Name, QueryTime
-from trunkline.actors.core.values.timestamps import HOUR_MS, iso, parse_duration, resolve_range
-from trunkline.actors.presentation.experience.counts import MINUTE_MS, parts_of_name
+from trunkline.actors.core.values.timestamps import HOUR_MS, MINUTE_MS, iso, parse_width, resolve_range
+from trunkline.actors.presentation.experience.counts import parts_of_name
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
@@ -57,13 +56,8 @@ def get_stats(reading: Reading, message: GetEndpointStats) -> dict[str, list[Sta
     """
     query = message.query
     span = resolve_range(message.now_ms, end=query.end, duration=query.duration)
-    width = parse_duration(query.resolution, field="resolution")
-    if width == 0:
-        raise Invalid(
-            "resolution: 0 is not a valid width of a bucket; give milliseconds, such as 3600000 for an hour."
-        )
+    width = parse_width(query.resolution)
     reading.check_time(is_long=True)
-    width = max(width, MINUTE_MS)
     wanted = (
         None if query.status_code_filter is None else str(query.status_code_filter),
         query.domain_filter,

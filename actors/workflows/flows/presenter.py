@@ -12,10 +12,10 @@ from trunkline.actors.core.records.resource import missing
 from trunkline.actors.core.records.revision import Found, revision_of
 from trunkline.actors.core.records.shape import Shape
 from trunkline.actors.core.values.ids import ROOT
-from trunkline.actors.core.values.timestamps import iso
+from trunkline.actors.core.values.timestamps import MINUTE_MS, iso
 from trunkline.actors.workflows.flows.definition import shown_parts, used_versions
 from trunkline.actors.workflows.flows.kind import FLOW
-from trunkline.actors.workflows.flows.run_records import MINUTE_MS, minute_of_key
+from trunkline.actors.workflows.flows.run_records import minute_of_key
 from trunkline.actors.workflows.flows.versions import (
     VersionFound,
     find_version,

@@ -15,7 +15,6 @@ from trunkline.actors.core.values.structs import Message
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 
-MINUTE_MS: Final = 60_000
 RUN_TOPIC: Final = "runs"
 """The topic of the streams of a workflow that show its runs."""
 

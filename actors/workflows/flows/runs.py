@@ -14,7 +14,7 @@ from trunkline.actors.core.records.reading import INLINE_BYTES_MAX, SCAN_INLINE_
 from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.ids import ROOT
-from trunkline.actors.core.values.timestamps import TimeRange, iso, parse_duration, resolve_range
+from trunkline.actors.core.values.timestamps import MINUTE_MS, TimeRange, iso, parse_width, resolve_range
 from trunkline.actors.workflows.flows.kind import DEVELOP
 from trunkline.actors.workflows.flows.messages import (
     FlowErrorsQuery,
@@ -27,7 +27,6 @@ from trunkline.actors.workflows.flows.messages import (
 )
 from trunkline.actors.workflows.flows.presenter import find_flow
 from trunkline.actors.workflows.flows.run_records import (
-    MINUTE_MS,
     RunRecord,
     decode_run,
     minute_of_key,
@@ -95,12 +94,7 @@ def get_flow_errors(reading: Reading, message: GetFlowErrors) -> Doc:
 def get_flow_stats(reading: Reading, message: GetFlowStats) -> Doc:
     """Figures of runs in a range of time: for each span that has runs. A span has at least a minute."""
     query = message.query
-    resolution = parse_duration(query.resolution, field="resolution")
-    if resolution == 0:
-        raise Invalid(
-            "resolution: 0 is not a valid width of a bucket; give milliseconds, such as 3600000 for an hour."
-        )
-    resolution = max(resolution, MINUTE_MS)
+    resolution = parse_width(query.resolution)
     asked, range = _asked(reading, message), _range(message)
     if query.device_id is not None and asked.flow.doc["flowClass"] != "edge":
         raise Invalid(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from trunkline.actors.fleet.devices.queries.counts import CountMyDevices, CountRange, DeviceCounts
+from trunkline.actors.fleet.devices.queries.counts import CountDevices, DeviceCounts
 from trunkline.actors.people.accounts.messages import GetMe, MeChoice, MePatch, MeView, PatchMe
 from trunkline.actors.people.accounts.recent_items import (
     AddRecentItem,
@@ -14,14 +14,11 @@ from trunkline.actors.people.accounts.recent_items import (
     RecentItemList,
     RecentItemPost,
 )
-from trunkline.actors.platform.applications.notebook_minutes import (
-    CountMyNotebookMinutes,
-    MinuteRange,
-    NotebookMinuteCounts,
-)
+from trunkline.actors.platform.applications.notebook_minutes import CountNotebookMinutes, NotebookMinuteCounts
 from trunkline.actors.platform.applications.payload_counts import (
-    BreakDownMyPayloads,
-    CountMyPayloads,
+    BreakDownPayloads,
+    CountPayloads,
+    DayRange,
     PayloadBreakdown,
     PayloadCountRange,
     PayloadPeriods,
@@ -83,16 +80,16 @@ ROUTES = (
         ME_PATH + "/deviceCounts",
         "me.deviceCounts",
         "Count devices per day in all applications of the user",
-        CountMyDevices,
+        CountDevices,
         DeviceCounts,
-        query=CountRange,
+        query=DayRange,
         area="user",
     ),
     get(
         ME_PATH + "/payloadCounts",
         "me.payloadCounts",
         "Count payloads in all applications of the user",
-        CountMyPayloads,
+        CountPayloads,
         PayloadStats,
         query=PayloadCountRange,
         area="user",
@@ -101,7 +98,7 @@ ROUTES = (
         ME_PATH + "/payloadCountsBreakdown",
         "me.payloadCountsBreakdown",
         "Count payloads per hour or day in all applications of the user",
-        BreakDownMyPayloads,
+        BreakDownPayloads,
         PayloadBreakdown,
         query=PayloadPeriods,
         area="user",
@@ -110,9 +107,9 @@ ROUTES = (
         ME_PATH + "/notebookMinuteCounts",
         "me.notebookMinuteCounts",
         "Count minutes of notebooks per day in all applications of the user",
-        CountMyNotebookMinutes,
+        CountNotebookMinutes,
         NotebookMinuteCounts,
-        query=MinuteRange,
+        query=DayRange,
         area="user",
     ),
     get(

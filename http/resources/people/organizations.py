@@ -13,13 +13,7 @@ from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import Invalid, NotFound, Overloaded
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.structs import Message
-from trunkline.actors.fleet.devices.queries.counts import CountRange, DeviceCounts
-from trunkline.actors.fleet.devices.queries.organization_counts import (
-    BreakDownOrgPayloads,
-    CountOrgDevices,
-    CountOrgNotebookMinutes,
-    CountOrgPayloads,
-)
+from trunkline.actors.fleet.devices.queries.counts import CountDevices, DeviceCounts
 from trunkline.actors.people.organizations.invitations import (
     AcceptInvite,
     DismissInvite,
@@ -61,8 +55,11 @@ from trunkline.actors.people.organizations.messages import (
     RemoveMember,
 )
 from trunkline.actors.people.organizations.roles import Level
-from trunkline.actors.platform.applications.notebook_minutes import MinuteRange, NotebookMinuteCounts
+from trunkline.actors.platform.applications.notebook_minutes import CountNotebookMinutes, NotebookMinuteCounts
 from trunkline.actors.platform.applications.payload_counts import (
+    BreakDownPayloads,
+    CountPayloads,
+    DayRange,
     PayloadBreakdown,
     PayloadCountRange,
     PayloadPeriods,
@@ -294,16 +291,16 @@ ROUTES = (
         ORG_PATH + "/deviceCounts",
         "org.deviceCounts",
         "Count devices per day in the applications of an organization",
-        CountOrgDevices,
+        CountDevices,
         DeviceCounts,
-        query=CountRange,
+        query=DayRange,
         area="organization",
     ),
     get(
         ORG_PATH + "/payloadCounts",
         "org.payloadCounts",
         "Count payloads by kind in the applications of an organization",
-        CountOrgPayloads,
+        CountPayloads,
         PayloadStats,
         query=PayloadCountRange,
         area="organization",
@@ -312,7 +309,7 @@ ROUTES = (
         ORG_PATH + "/payloadCountsBreakdown",
         "org.payloadCountsBreakdown",
         "Count payloads of an organization for each hour or day",
-        BreakDownOrgPayloads,
+        BreakDownPayloads,
         PayloadBreakdown,
         query=PayloadPeriods,
         area="organization",
@@ -321,9 +318,9 @@ ROUTES = (
         ORG_PATH + "/notebookMinuteCounts",
         "org.notebookMinuteCounts",
         "Count the minutes of notebooks of an organization per day",
-        CountOrgNotebookMinutes,
+        CountNotebookMinutes,
         NotebookMinuteCounts,
-        query=MinuteRange,
+        query=DayRange,
         area="organization",
     ),
     patch(

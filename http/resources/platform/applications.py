@@ -14,7 +14,7 @@ from trunkline.actors.core.values.errors import Forbidden, Invalid, NotFound
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.structs import Created
 from trunkline.actors.core.values.timestamps import parse_iso
-from trunkline.actors.fleet.devices.queries.counts import CountDevices, CountRange, DeviceCounts
+from trunkline.actors.fleet.devices.queries.counts import CountDevices, DeviceCounts
 from trunkline.actors.fleet.devices.queries.period_summaries import (
     ListPeriodSummaries,
     PeriodPage,
@@ -36,14 +36,11 @@ from trunkline.actors.platform.applications.messages import (
     ListApplications,
     PatchApplication,
 )
-from trunkline.actors.platform.applications.notebook_minutes import (
-    CountNotebookMinutes,
-    MinuteRange,
-    NotebookMinuteCounts,
-)
+from trunkline.actors.platform.applications.notebook_minutes import CountNotebookMinutes, NotebookMinuteCounts
 from trunkline.actors.platform.applications.payload_counts import (
     BreakDownPayloads,
     CountPayloads,
+    DayRange,
     PayloadBreakdown,
     PayloadCountRange,
     PayloadPeriods,
@@ -187,7 +184,7 @@ ROUTES = (
         "Count devices per day",
         CountDevices,
         DeviceCounts,
-        query=CountRange,
+        query=DayRange,
     ),
     get(
         APP_PATH + "/payloadCounts",
@@ -211,7 +208,7 @@ ROUTES = (
         "Count minutes of notebooks per day",
         CountNotebookMinutes,
         NotebookMinuteCounts,
-        query=MinuteRange,
+        query=DayRange,
     ),
     *resource_routes(APP_PATH + "/keys", KEYS),
     *resource_routes(APP_PATH + "/tokens", APPLICATION_TOKENS, create=create_token),

@@ -16,11 +16,8 @@ from trunkline.actors.core.values.errors import Invalid, NotFound
 from trunkline.actors.core.values.structs import View
 from trunkline.actors.core.values.terms import Id
 from trunkline.actors.core.values.timestamps import parse_report_time, resolve_range
-from trunkline.actors.platform.applications.notebook_minutes import (
-    CountNotebookMinutes,
-    MinuteRange,
-    NotebookMinuteCounts,
-)
+from trunkline.actors.platform.applications.notebook_minutes import CountNotebookMinutes, NotebookMinuteCounts
+from trunkline.actors.platform.applications.payload_counts import DayRange
 from trunkline.actors.platform.jobs.queue import JobQueue
 from trunkline.actors.platform.jobs.results import Results
 from trunkline.actors.presentation.notebooks.export import data_of
@@ -232,7 +229,7 @@ ROUTES = (
         "Count minutes of a notebook per day",
         count_minutes,
         NotebookMinuteCounts,
-        query=MinuteRange,
+        query=DayRange,
         uses=(CountNotebookMinutes,),
     ),
     job(

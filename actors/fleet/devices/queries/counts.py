@@ -1,4 +1,4 @@
-"""Counts of devices per day (of an application or a user), and of the payloads of a device.
+"""Counts of devices per day, and of the payloads of a device.
 
 Query strings, messages, reads and answers. Pure reads of a snapshot.
 """
@@ -10,19 +10,22 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from trunkline.actors.core.records import records
-from trunkline.actors.core.records.kinds import APPLICATION
-from trunkline.actors.core.records.listing import ids_of_facet
 from trunkline.actors.core.records.reading import Reading
 from trunkline.actors.core.values.errors import Invalid
-from trunkline.actors.core.values.ids import ROOT
-from trunkline.actors.core.values.structs import Message, Query, View
-from trunkline.actors.core.values.terms import IsoTime, QueryTime
+from trunkline.actors.core.values.structs import Message, View
+from trunkline.actors.core.values.terms import IsoTime
 from trunkline.actors.core.values.timestamps import iso, resolve_range
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.record.messages import PayloadRange
 from trunkline.actors.fleet.devices.record.reads import open_device
 from trunkline.actors.fleet.devices.state.head import Head
-from trunkline.actors.platform.applications.payload_counts import Periods, hour_span, hourly_counts
+from trunkline.actors.platform.applications.payload_counts import (
+    DayRange,
+    OfApplications,
+    Periods,
+    hour_span,
+    hourly_counts,
+)
 from trunkline.limits.table import DAY_MS
 from trunkline.store import keys
 from trunkline.store.codec import decode
@@ -34,13 +37,6 @@ DEVICE_PAYLOADS = ("deviceCommand", "deviceConnect", "deviceDisconnect", "device
 # Query strings.
 
 
-class CountRange(Query, frozen=True):
-    """The days that are counted (default: 30 days)."""
-
-    start: QueryTime | None = None
-    end: QueryTime | None = None
-
-
 class DevicePayloadPeriods(PayloadRange, frozen=True):
     """The hours or days that are counted (default: 30 days)."""
 
@@ -50,20 +46,10 @@ class DevicePayloadPeriods(PayloadRange, frozen=True):
 # Messages of reads.
 
 
-class CountDevices(Message, frozen=True):
-    """Devices per day of one application."""
+class CountDevices(OfApplications, Message, frozen=True, kw_only=True):
+    """Devices per day."""
 
-    application: bytes
-    query: CountRange
-    now_ms: int
-
-
-class CountMyDevices(Message, frozen=True):
-    """Devices per day of all applications of one user."""
-
-    user: bytes
-    query: CountRange
-    now_ms: int
+    query: DayRange
 
 
 class CountDevicePayloads(Message, frozen=True):
@@ -88,28 +74,14 @@ class BreakDownDevicePayloads(Message, frozen=True):
 
 
 def count_devices(reading: Reading, message: CountDevices) -> dict[str, Any]:
-    """Return the devices per day of one application."""
-    reading.check_time(is_long=True)
-    return device_counts_of(reading, [message.application], message.query, message.now_ms)
-
-
-def count_my_devices(reading: Reading, message: CountMyDevices) -> dict[str, Any]:
-    """Return the devices per day of all applications of one user."""
-    snapshot = reading.snapshot
-    reading.check_time(is_long=True)
-    owned = list(ids_of_facet(snapshot, APPLICATION, ROOT, message.user.hex()))
-    return device_counts_of(reading, owned, message.query, message.now_ms)
-
-
-def device_counts_of(
-    reading: Reading, applications: list[bytes], query: CountRange, now_ms: int
-) -> dict[str, Any]:
-    """Return the devices per day of these applications, as `DeviceCounts`.
+    """Return the devices per day, as `DeviceCounts`.
 
     The total of each day is computed backwards from the current number of devices.
     """
+    reading.check_time(is_long=True)
+    query = message.query
     span = resolve_range(
-        now_ms, start=query.start, end=query.end, default_end=0, default_duration=30 * DAY_MS
+        message.now_ms, start=query.start, end=query.end, default_end=0, default_duration=30 * DAY_MS
     )
     first, last = span.start_ms // DAY_MS, span.end_ms // DAY_MS
     snapshot, days_max = reading.snapshot, reading.limits.device_counts_days_max
@@ -119,7 +91,7 @@ def device_counts_of(
     deleted: Counter[int] = Counter()
     restored: Counter[int] = Counter()
     total = 0
-    for application in applications:
+    for application in message.applications(snapshot):
         total += records.total(snapshot, DEVICE, application)
         for hour, counts in hourly_counts(snapshot, application, first * 24, 1 << 32):
             created[hour // 24] += counts.get("deviceCreate", 0)

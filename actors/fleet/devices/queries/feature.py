@@ -9,7 +9,6 @@ from trunkline.actors.fleet.devices.queries import (
     counts,
     lists,
     measurements,
-    organization_counts,
     period_summaries,
     selection,
 )
@@ -32,13 +31,8 @@ FEATURE: Final = Feature(
         QueryLastValues: measurements.query_last_values,
         QueryTimeSeries: measurements.query_time_series,
         counts.CountDevices: counts.count_devices,
-        counts.CountMyDevices: counts.count_my_devices,
         counts.CountDevicePayloads: counts.count_device_payloads,
         counts.BreakDownDevicePayloads: counts.break_down_device_payloads,
         period_summaries.ListPeriodSummaries: period_summaries.list_period_summaries,
-        organization_counts.CountOrgDevices: organization_counts.count_org_devices,
-        organization_counts.CountOrgPayloads: organization_counts.count_org_payloads,
-        organization_counts.BreakDownOrgPayloads: organization_counts.break_down_org_payloads,
-        organization_counts.CountOrgNotebookMinutes: organization_counts.count_org_notebook_minutes,
     },
 )

@@ -13,13 +13,19 @@ from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.names import listed
 from trunkline.actors.core.values.structs import Message, View
 from trunkline.actors.core.values.terms import Id, QueryTime
-from trunkline.actors.fleet.devices.queries.counts import CountRange, DeviceCounts, device_counts_of
+from trunkline.actors.fleet.devices.queries.counts import CountDevices, DeviceCounts, count_devices
 from trunkline.actors.platform.applications.messages import IdOrBlank
-from trunkline.actors.platform.applications.notebook_minutes import NotebookMinuteCounts, notebook_minutes
+from trunkline.actors.platform.applications.notebook_minutes import (
+    CountNotebookMinutes,
+    NotebookMinuteCounts,
+    count_notebook_minutes,
+)
 from trunkline.actors.platform.applications.payload_counts import (
+    BreakDownPayloads,
+    DayRange,
     PayloadBreakdown,
     PayloadPeriods,
-    payload_periods,
+    break_down_payloads,
 )
 from trunkline.actors.platform.applications.reads import readable_applications
 
@@ -69,18 +75,20 @@ def list_period_summaries(reading: Reading, message: ListPeriodSummaries) -> dic
 def _counts(reading: Reading, message: ListPeriodSummaries, field: str, application: bytes) -> dict[str, Any]:
     """Return the counts per day of one application under one of the fields."""
     query, now_ms = message.query, message.now_ms
+    days = DayRange(start=query.start, end=query.end)
     if field == "deviceCounts":
-        days = CountRange(start=query.start, end=query.end)
-        return device_counts_of(reading, [application], days, now_ms)
+        return count_devices(reading, CountDevices(application=application, query=days, now_ms=now_ms))
     if field == "notebookMinuteCounts":
-        return notebook_minutes(reading, query.start, query.end, now_ms)
+        return count_notebook_minutes(reading, CountNotebookMinutes(days, now_ms))
     periods = PayloadPeriods(
         start=query.start,
         end=query.end,
         as_bytes=query.as_bytes,
         include_non_billable=query.include_non_billable,
     )
-    return payload_periods(reading, [application], periods, now_ms)
+    return break_down_payloads(
+        reading, BreakDownPayloads(application=application, query=periods, now_ms=now_ms)
+    )
 
 
 def _fields(query: PeriodPage) -> list[str]:
