@@ -1,105 +1,44 @@
-"""Start-up: opens the store of a data directory, creates the actor system on it, and creates the first user.
+"""Start-up: opens the store of a data directory, creates the actor system on it, and runs it.
 
-The server and the command line start here, so neither of them imports the store. The file is long because all parts of
-a system are put together here.
+The server and the command line start here, so neither of them imports the store.
 """
 
 from __future__ import annotations
 
-import secrets
-import string
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
+from inspect import signature
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import trio
 
-from trunkline.actors.access.authority import find_user
 from trunkline.actors.catalogue import ACTORS, FEATURES, JOB_KINDS, RESOURCES, UPLOADS
-from trunkline.actors.connections.integrations.connections import Connections
-from trunkline.actors.connections.webhooks.connections import WebhookConnections
 from trunkline.actors.core.contents.uploads import Uploads
 from trunkline.actors.core.outgoing.mail import Mail
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.feature import Start
-from trunkline.actors.core.records.kinds import APPLICATION, USER
-from trunkline.actors.core.records.listing import ids_of_facet
+from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.owners import Owners
 from trunkline.actors.core.runtime import threads
 from trunkline.actors.core.runtime.loop_watch import LoopWatch
-from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.system import System
-from trunkline.actors.core.scripts.pool import ScriptPool
 from trunkline.actors.core.values.clock import Clock, SystemClock
-from trunkline.actors.core.values.errors import DomainError, Invalid, NotFound
 from trunkline.actors.core.values.ids import ROOT
-from trunkline.actors.core.values.structs import Created, Message
-from trunkline.actors.core.values.timestamps import iso
-from trunkline.actors.engine.runner import FlowRunner
-from trunkline.actors.fleet.devices.commands.links import Links
 from trunkline.actors.fleet.devices.state.arrays import load_arrays
-from trunkline.actors.fleet.devices.state.backlog import BacklogLane
-from trunkline.actors.fleet.devices.state.inactivity import Inactivity
 from trunkline.actors.maintenance.data_directory import bucket_of, keys_file_of
 from trunkline.actors.maintenance.retention import Retention
 from trunkline.actors.maintenance.sweep import run_sweep
-from trunkline.actors.people.accounts.messages import (
-    CreateUser,
-    DeleteUser,
-    SetOperator,
-    SetPassword,
-    VerifyEmail,
-)
-from trunkline.actors.people.accounts.passwords import check_new_password, use_threads
-from trunkline.actors.people.accounts.two_factor import ResetTwoFactor
-from trunkline.actors.people.organizations.membership import MEMBER, check_other_admin, memberships
-from trunkline.actors.people.organizations.messages import RemoveMember
-from trunkline.actors.platform.applications.messages import DeleteApplication
+from trunkline.actors.people.accounts.passwords import use_threads
 from trunkline.actors.platform.jobs.notifications import Notifier
 from trunkline.actors.platform.jobs.queue import JobQueue
 from trunkline.actors.platform.jobs.results import Results
 from trunkline.actors.platform.jobs.runner import Jobs
-from trunkline.actors.portability.archives.schedule import run_schedule
-from trunkline.actors.presentation.experience.counts import RequestCounts
 from trunkline.actors.readers import read
-from trunkline.actors.workflows.triggers.timers import Timers
 from trunkline.limits.settings import Settings
 from trunkline.store.env import Store
 from trunkline.store.settler import Settler
 from trunkline.store.simulated_disk import SimulatedDisk, write_calls
-
-__all__ = [
-    "FirstUser",
-    "UserLine",
-    "add_user",
-    "delete_account",
-    "delete_user",
-    "ensure_first_user",
-    "opened",
-    "reset_two_factor",
-    "running",
-    "set_operator",
-    "set_password",
-    "users",
-    "verify_email",
-]
-
-
-class FirstUser(NamedTuple):
-    """The user that was created at the first start. `password` is None if the operator chose it."""
-
-    email: str
-    password: str | None
-
-
-class UserLine(NamedTuple):
-    """A user in the list of the command line."""
-
-    id: str
-    email: str
-    created: str
 
 
 @contextmanager
@@ -194,167 +133,30 @@ async def running(system: System) -> AsyncIterator[System]:
     async with trio.open_nursery() as nursery:
         await nursery.start(system.run)
         nursery.start_soon(system.component(Settler).run)
-        await nursery.start(system.component(ScriptPool).run)
-        # Before the workflows, which may publish to them.
-        await nursery.start(system.component(Connections).run)
-        await nursery.start(system.component(FlowRunner).run)
-        await nursery.start(system.component(WebhookConnections).run)
-        nursery.start_soon(system.component(Inactivity).run)
-        await system.component(Links).recover()
-        nursery.start_soon(system.component(Links).run)
-        nursery.start_soon(system.component(BacklogLane).run)
-        await nursery.start(system.component(Timers).run)
+        first_tasks = [task for feature in FEATURES for task in feature.first_tasks]
+        for task in (*first_tasks, *(task for feature in FEATURES for task in feature.tasks)):
+            await _begin(nursery, system.component(task).run)
         nursery.start_soon(run_sweep, system)
         nursery.start_soon(system.component(Retention).run)
-        await nursery.start(system.component(Jobs).run)
-        nursery.start_soon(run_schedule, system)
-        nursery.start_soon(system.component(RequestCounts).run)
         try:
             yield system
         finally:
-            await system.component(FlowRunner).stop()
-            await system.component(Jobs).stop()
-            await system.component(RequestCounts).store()
+            for feature in reversed(FEATURES):
+                for stopped in feature.stops:
+                    await system.component(stopped).stop()
             system.drain()
             nursery.cancel_scope.cancel()
 
 
-# Users, for the command line and the first start.
-
-
-async def ensure_first_user(system: System, settings: Settings) -> FirstUser | None:
-    """Create the first user of a new data directory; None if there is a user already.
-
-    E-mail address and password come from the settings. Without a password there, one is generated, which the
-    caller shows once. Its text is not stored.
-    """
-    if users(system):
-        return None
-    email = settings.admin_email or "admin@localhost"
-    password = settings.admin_password or _new_password()
-    await add_user(system, email, password)
-    return FirstUser(email, None if settings.admin_password else password)
-
-
-async def add_user(system: System, email: str, password: str) -> str:
-    """Create a user and return the id; the first one is an operator.
-
-    Raises `Invalid` if the address is taken or the password is weak.
-    """
-    check_new_password(password)
-    is_first = not users(system)
-    ref = Ref("user", ROOT, system.ids.new(system.clock.wall_ms()))
-    name = email.partition("@")[0] or email
-    answer = await system.ask(ref, CreateUser(email=email, password=password, first_name=name))
-    created: Created = answer.value
-    if is_first:
-        await system.ask(ref, SetOperator(is_operator=True))
-    return created.id.hex()
-
-
-async def set_operator(system: System, email: str, *, is_operator: bool) -> None:
-    """Make a user an operator, who may read the figures of the whole server, or end that."""
-    await system.ask(Ref("user", ROOT, _user_id(system, email)), SetOperator(is_operator=is_operator))
-
-
-async def set_password(system: System, email: str, password: str) -> None:
-    """Set a user's password and revoke all tokens that were issued before."""
-    check_new_password(password)
-    await system.ask(Ref("user", ROOT, _user_id(system, email)), SetPassword(password=password))
-
-
-async def reset_two_factor(system: System, email: str) -> None:
-    """Let a user log in without a second factor."""
-    await system.ask(Ref("user", ROOT, _user_id(system, email)), ResetTwoFactor())
-
-
-async def verify_email(system: System, email: str) -> None:
-    """Note that the e-mail address of a user is verified: the operator says so."""
-    user = _user_id(system, email)
-    with system.store.snapshot() as snapshot:
-        found = records.find(snapshot, USER, ROOT, user)
-    if found is not None:
-        await system.ask(Ref("user", ROOT, user), VerifyEmail(email=found.doc["email"]))
-
-
-def _user_id(system: System, email: str) -> bytes:
-    """The id of the user with this e-mail address. Raises `NotFound`."""
-    with system.store.snapshot() as snapshot:
-        user = find_user(snapshot, email)
-    if user is None:
-        raise NotFound(f"There is no user {email}.")
-    return user
-
-
-async def delete_user(system: System, email: str, *, with_applications: bool) -> int:
-    """Delete a user and revoke all tokens; returns the number of applications that were deleted.
-
-    Raises `Invalid` if the user owns applications and they are not to be deleted, or is the only user. If the process
-    ends in between, some of the applications are deleted; the command can be repeated.
-    """
-    user = _user_id(system, email)
-    with system.store.snapshot() as snapshot:
-        owned = records.total(snapshot, APPLICATION, ROOT, user.hex())
-        alone = records.total(snapshot, USER, ROOT) == 1
-    if owned and not alone and not with_applications:
-        raise Invalid(
-            f"{email} owns applications: {owned}. Delete them first, or use --with-applications, "
-            "which deletes them with their devices and data."
-        )
-    return await delete_account(system, user)
-
-
-async def delete_account(system: System, user: bytes) -> int:
-    """Delete a user with the user's applications, memberships and all else; returns the number of applications.
-
-    Raises `Invalid` if it is the only user, or the only administrator of an organization. If the process ends in
-    between, some of the applications are deleted; the call can be repeated.
-    """
-    with system.store.snapshot() as snapshot:
-        alone = records.total(snapshot, USER, ROOT) == 1
-        joined = list(memberships(snapshot, user))
-        for each in joined:
-            if each.role == "admin":
-                check_other_admin(records.scan(snapshot, MEMBER, each.org), each.org, user)
-    deleted = 0 if alone else await _delete_applications(system, user)
-
-    def then_delete(answers: list[Any]) -> tuple[Ref, Message]:
-        for answer in answers:
-            if isinstance(answer, DomainError) and not isinstance(answer, NotFound):  # left in the meantime
-                raise answer
-        return Ref("user", ROOT, user), DeleteUser()
-
-    leaving = RemoveMember(member=user)
-    await system.ask_each([(Ref("org", ROOT, each.org), leaving) for each in joined], then_delete)
-    # Those that calls in progress have created since. There can be no further ones: the user's tokens have ended.
-    return deleted + await _delete_applications(system, user)
-
-
-async def _delete_applications(system: System, user: bytes) -> int:
-    with system.store.snapshot() as snapshot:
-        owned = list(ids_of_facet(snapshot, APPLICATION, ROOT, user.hex()))
-    for application in owned:
-        with suppress(NotFound):  # deleted in the meantime
-            await system.ask(Ref("application", ROOT, application), DeleteApplication())
-    return len(owned)
+async def _begin(nursery: trio.Nursery, run: Callable[..., Awaitable[None]]) -> None:
+    """Start a task in the background. Where it takes `task_status`, wait until it says that it has begun."""
+    if "task_status" in signature(run).parameters:
+        await nursery.start(run)
+    else:
+        nursery.start_soon(run)
 
 
 def has_applications(system: System) -> bool:
     """Whether there is an application, and so may be a device."""
     with system.store.snapshot() as snapshot:
         return records.total(snapshot, APPLICATION, ROOT) > 0
-
-
-def users(system: System) -> list[UserLine]:
-    """Return all users, oldest first."""
-    with system.store.snapshot() as snapshot:
-        return [
-            UserLine(id.hex(), doc["email"], iso(doc["creationDate"]))
-            for id, doc in records.scan(snapshot, USER, ROOT)
-        ]
-
-
-def _new_password() -> str:
-    """Return 21 random characters, with one of each class that a password needs."""
-    letters = string.ascii_letters + string.digits
-    return "".join(secrets.choice(letters) for _ in range(17)) + secrets.choice(string.digits) + "-aZ"

@@ -19,7 +19,7 @@ import msgspec
 import structlog
 import trio
 
-from trunkline.actors import boot
+from trunkline.actors import boot, server_users
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.errors import DomainError, Invalid
 from trunkline.actors.core.values.store_errors import DirectoryInUse
@@ -32,35 +32,35 @@ _log = structlog.get_logger("trunkline.control")
 
 
 async def _add_user(system: System, email: str, password: str) -> str:
-    return await boot.add_user(system, email, password)
+    return await server_users.add_user(system, email, password)
 
 
 async def _set_password(system: System, email: str, password: str) -> str:
-    await boot.set_password(system, email, password)
+    await server_users.set_password(system, email, password)
     return email
 
 
 async def _delete_user(system: System, email: str, applications: str) -> int:
-    return await boot.delete_user(system, email, with_applications=applications == "delete")
+    return await server_users.delete_user(system, email, with_applications=applications == "delete")
 
 
 async def _reset_two_factor(system: System, email: str) -> str:
-    await boot.reset_two_factor(system, email)
+    await server_users.reset_two_factor(system, email)
     return email
 
 
 async def _verify_email(system: System, email: str) -> str:
-    await boot.verify_email(system, email)
+    await server_users.verify_email(system, email)
     return email
 
 
 async def _set_operator(system: System, email: str, role: str) -> str:
-    await boot.set_operator(system, email, is_operator=role == "operator")
+    await server_users.set_operator(system, email, is_operator=role == "operator")
     return email
 
 
-async def _list_users(system: System) -> list[boot.UserLine]:
-    return boot.users(system)
+async def _list_users(system: System) -> list[server_users.UserLine]:
+    return server_users.users(system)
 
 
 async def _settle(system: System) -> None:

@@ -25,7 +25,7 @@ import structlog
 import trio
 from hypercorn.trio import serve as hypercorn_serve
 
-from trunkline.actors import boot
+from trunkline.actors import boot, server_users
 from trunkline.actors.core.contents.contents import Contents
 from trunkline.actors.core.runtime.computing import switch_often
 from trunkline.actors.core.runtime.loop_watch import LoopWatch
@@ -70,7 +70,7 @@ class RunningServer(NamedTuple):
     """A server that is ready: its URL, the user created on a first start, its dispatcher and its pages."""
 
     url: str
-    first_user: boot.FirstUser | None
+    first_user: server_users.FirstUser | None
     dispatcher: Dispatcher
     pages: Site
 
@@ -109,7 +109,7 @@ async def serve(
                 nursery.start_soon(held.enter_context(garbage_collection.collecting()).watch_size)
                 switch_often()
             nursery.start_soon(config.follow, settings.limits.certificate_interval_s)
-            first_user = await boot.ensure_first_user(system, settings)
+            first_user = await server_users.ensure_first_user(system, settings)
             dispatcher = make_dispatcher(system, settings)
             dispatcher.certificate_expires_s = lambda: config.expires_s
             nursery.start_soon(system.component(LinkTasks).run)

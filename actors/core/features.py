@@ -31,6 +31,7 @@ def _parts(start: Start) -> Iterator[object]:
 FEATURES: Final = (
     Feature(
         parts=_parts,
+        first_tasks=(ScriptPool,),
         expiries=(Expiry(search_answers, {}),),
         kinds=(USER, APPLICATION),
         resource_readers={GetRecord: get_record, ListRecords: list_records},

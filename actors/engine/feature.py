@@ -37,6 +37,8 @@ def _parts(start: Start) -> Iterator[object]:
 
 FEATURE: Final = Feature(
     parts=_parts,
+    first_tasks=(FlowRunner,),
+    stops=(FlowRunner,),
     expiries=(Expiry(search_flows, {ExpireRuns: ("flowRun", "flowMinute")}),),
     actors=(FlowTester,),
     readers={

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from trunkline.actors import boot
+from trunkline.actors import server_users
 from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
 from trunkline.bench.demo_records import DOMAIN, Example, ensure_records
 from trunkline.bench.errors import BenchError
@@ -74,14 +74,14 @@ def _examples() -> Iterator[Example]:
 
 def log_in_hint(server: RunningServer) -> str:
     """Who logs in to the console when the password is not known to this process."""
-    email = boot.users(server.dispatcher.system)[0].email
+    email = server_users.users(server.dispatcher.system)[0].email
     return f"Log in as {email} with the password that was set or shown at the first start."
 
 
 def _token(server: RunningServer, scopes: Set[str], ttl_s: float | None) -> str:
     """A token of the oldest user."""
     dispatcher = server.dispatcher
-    claims = {"typ": "user", "sub": boot.users(dispatcher.system)[0].id}
+    claims = {"typ": "user", "sub": server_users.users(dispatcher.system)[0].id}
     return dispatcher.tokens.issue(claims, scopes, dispatcher.system.clock.wall_ms(), ttl_s)
 
 

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from tests.actors.house import START_MS, ManualClock
-from trunkline.actors import boot
+from trunkline.actors import boot, server_users
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.subscription import Ending
 from trunkline.actors.core.runtime.system import System
@@ -116,8 +116,8 @@ async def test_the_limits_of_the_settings_are_in_force(tmp_path: Path) -> None:
 async def test_the_clock_is_a_seam(settings: Settings) -> None:
     with boot.opened(settings, ManualClock()) as system:
         async with boot.running(system):
-            await boot.add_user(system, "a@example.com", PASSWORD)
-            assert [user.created for user in boot.users(system)] == [iso(START_MS)]
+            await server_users.add_user(system, "a@example.com", PASSWORD)
+            assert [user.created for user in server_users.users(system)] == [iso(START_MS)]
 
 
 # Users.
@@ -127,19 +127,19 @@ async def test_the_clock_is_a_seam(settings: Settings) -> None:
 async def test_the_first_user_is_made_once(settings: Settings) -> None:
     with boot.opened(settings) as system:
         async with boot.running(system):
-            first = await boot.ensure_first_user(system, settings)
+            first = await server_users.ensure_first_user(system, settings)
             assert first is not None
             assert first.email == "admin@localhost"
             assert first.password is not None
-            assert await boot.ensure_first_user(system, settings) is None
-            (user,) = boot.users(system)
+            assert await server_users.ensure_first_user(system, settings) is None
+            (user,) = server_users.users(system)
             ref = Ref("user", ROOT, bytes.fromhex(user.id))
             assert (await system.ask(ref, LogIn(password=first.password))).value
             assert not (await system.ask(ref, LogIn(password=first.password + "x"))).value
     assert first.password.encode() not in contents(Path(settings.data_dir))
     with boot.opened(settings) as system:
         async with boot.running(system):
-            assert await boot.ensure_first_user(system, settings) is None
+            assert await server_users.ensure_first_user(system, settings) is None
 
 
 def contents(directory: Path) -> bytes:
@@ -150,11 +150,13 @@ async def test_the_operators_password_is_not_told_back(tmp_path: Path) -> None:
     settings = Settings(data_dir=str(tmp_path), admin_email="me@example.com", admin_password=PASSWORD)
     with boot.opened(settings) as system:
         async with boot.running(system):
-            assert await boot.ensure_first_user(system, settings) == boot.FirstUser("me@example.com", None)
+            assert await server_users.ensure_first_user(system, settings) == server_users.FirstUser(
+                "me@example.com", None
+            )
 
 
 def test_made_passwords_are_strong_and_differ() -> None:
-    made = {boot._new_password() for _ in range(100)}
+    made = {server_users._new_password() for _ in range(100)}
     assert len(made) == 100
     for password in made:
         check_new_password(password)
@@ -170,16 +172,16 @@ async def test_passwords_are_hashed_in_as_many_threads_as_the_limits_say(tmp_pat
 async def test_an_address_belongs_to_one_user(settings: Settings) -> None:
     with boot.opened(settings) as system:
         async with boot.running(system):
-            await boot.add_user(system, "a@example.com", PASSWORD)
+            await server_users.add_user(system, "a@example.com", PASSWORD)
             for taken in ("a@example.com", "A@Example.com"):
                 with pytest.raises(Invalid, match="belongs to another user"):
-                    await boot.add_user(system, taken, PASSWORD)
+                    await server_users.add_user(system, taken, PASSWORD)
             with pytest.raises(Invalid, match="password"):
-                await boot.add_user(system, "b@example.com", "weak")
+                await server_users.add_user(system, "b@example.com", "weak")
             for wrong in ("a@b\r\nBcc: x", "a@b\n", "a b@c", "a@b@c", "ada", "@", "a\x00@b", "a@b\x7f", ""):
                 with pytest.raises(Invalid, match=r"email: .* is not an e-mail address"):
-                    await boot.add_user(system, wrong, PASSWORD)
-            assert [user.email for user in boot.users(system)] == ["a@example.com"]
+                    await server_users.add_user(system, wrong, PASSWORD)
+            assert [user.email for user in server_users.users(system)] == ["a@example.com"]
             assert system.active == 1
 
 
@@ -188,7 +190,7 @@ async def test_of_two_who_want_the_same_address_one_gets_it(settings: Settings) 
 
     async def add(system: System) -> None:
         try:
-            outcomes.append(await boot.add_user(system, "a@example.com", PASSWORD))
+            outcomes.append(await server_users.add_user(system, "a@example.com", PASSWORD))
         except Invalid as refusal:
             outcomes.append(refusal)
 
@@ -198,19 +200,19 @@ async def test_of_two_who_want_the_same_address_one_gets_it(settings: Settings) 
                 for _ in range(3):
                     callers.start_soon(add, system)
             assert len([outcome for outcome in outcomes if isinstance(outcome, str)]) == 1
-            assert len(boot.users(system)) == 1
+            assert len(server_users.users(system)) == 1
 
 
 async def test_a_new_password_replaces_the_old_one(settings: Settings) -> None:
     with boot.opened(settings) as system:
         async with boot.running(system):
-            id = await boot.add_user(system, "a@example.com", PASSWORD)
-            await boot.set_password(system, "A@example.com", "Another-horse-8")
+            id = await server_users.add_user(system, "a@example.com", PASSWORD)
+            await server_users.set_password(system, "A@example.com", "Another-horse-8")
             ref = Ref("user", ROOT, bytes.fromhex(id))
             assert not (await system.ask(ref, LogIn(password=PASSWORD))).value
             assert (await system.ask(ref, LogIn(password="Another-horse-8"))).value
             with pytest.raises(NotFound, match=r"There is no user b@example\.com"):
-                await boot.set_password(system, "b@example.com", PASSWORD)
+                await server_users.set_password(system, "b@example.com", PASSWORD)
 
 
 # Care.

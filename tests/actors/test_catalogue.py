@@ -6,6 +6,7 @@ import importlib
 import re
 from collections.abc import Collection
 from functools import partial
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,9 +21,11 @@ from trunkline.actors.core.records.summary import chosen_counts
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.people.audit.messages import AUDIT_FIELDS
 from trunkline.actors.platform.jobs.job import JobKind
+from trunkline.actors.platform.jobs.runner import Jobs
 from trunkline.actors.readers import read
 from trunkline.http.routes import TABLE
 from trunkline.limits.settings import Settings
+from trunkline.store.settler import Settler
 
 LISTED: Final[dict[type, Collection[Any]]] = {
     Kind: catalogue.KINDS.values(),
@@ -106,3 +109,17 @@ def test_no_component_of_a_feature_replaces_that_of_another(tmp_path: Path) -> N
         start = Start(system, settings, b"secret" * 6, partial(read, system))
         added = [type(part) for feature in catalogue.FEATURES for part in feature.parts(start)]
         assert len(added) == len(set(added))
+
+
+def test_every_component_that_works_in_the_background_is_run_and_stopped(tmp_path: Path) -> None:
+    settings = Settings(data_dir=str(tmp_path / "data"))
+    with boot.opened(settings) as system:
+        start = Start(system, settings, b"secret" * 6, partial(read, system))
+        added = {type(part) for feature in catalogue.FEATURES for part in feature.parts(start)}
+    run = {task for feature in catalogue.FEATURES for task in (*feature.first_tasks, *feature.tasks)}
+    stopped = {task for feature in catalogue.FEATURES for task in feature.stops}
+    # `boot` makes the one, and runs the other.
+    assert {part for part in added if iscoroutinefunction(getattr(part, "run", None))} == run - {Jobs} | {
+        Settler
+    }
+    assert {part for part in added if iscoroutinefunction(getattr(part, "stop", None))} == stopped - {Jobs}

@@ -15,7 +15,7 @@ import trio
 import trio.testing
 
 from tests.actors.house import House
-from trunkline.actors import boot, readers
+from trunkline.actors import boot, readers, server_users
 from trunkline.actors.catalogue import ACTORS
 from trunkline.actors.core.records import listing
 from trunkline.actors.core.runtime.system import System
@@ -100,7 +100,7 @@ async def test_long_reads_are_bounded(tmp_path: Path, nursery: trio.Nursery) -> 
                     await readers.read(system, count)
                 assert refusal.value.retry_after_s == 1.0
                 # Writes and short reads go on.
-                assert await boot.add_user(system, "a@example.com", "Correct-horse-7")
+                assert await server_users.add_user(system, "a@example.com", "Correct-horse-7")
                 assert await readers.read(system, messages.GetMe(user=user_of(system), query=MeChoice()))
                 release.set()
         finally:
@@ -109,7 +109,7 @@ async def test_long_reads_are_bounded(tmp_path: Path, nursery: trio.Nursery) -> 
 
 
 def user_of(system: System) -> bytes:
-    return bytes.fromhex(boot.users(system)[0].id)
+    return bytes.fromhex(server_users.users(system)[0].id)
 
 
 async def test_a_store_that_can_not_be_read_is_a_fault_and_is_logged(house: House) -> None:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from tests.e2e.conftest import EMAIL, PASSWORD, running_server
 from tests.patience import PATIENCE_S
-from trunkline.actors import boot
+from trunkline.actors import server_users
 from trunkline.bench.cli import bench_app
 from trunkline.bench.client import Connection
 from trunkline.bench.neighbours import cell, flow_attacks
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.slow
 async def url(tmp_path: Path) -> AsyncIterator[str]:
     """A server with a quiet user and a greedy one."""
     async with running_server(tmp_path / "data", trust_forwarded_for=True) as server:
-        await boot.add_user(server.system, QUIET.email, QUIET.password)
+        await server_users.add_user(server.system, QUIET.email, QUIET.password)
         yield server.url
 
 

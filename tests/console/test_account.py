@@ -11,7 +11,7 @@ from tests.console import qr_code
 from tests.console.console_page import ConsolePage
 from tests.console.target import Target
 from tests.e2e.conftest import EMAIL, PASSWORD, Server
-from trunkline.actors import boot
+from trunkline.actors import server_users
 
 pytestmark = pytest.mark.slow
 
@@ -142,7 +142,7 @@ async def test_an_api_token_is_shown_once_and_revoked(server: Server, console: C
 
 
 async def test_an_account_is_deleted_after_its_address_is_typed(server: Server, page: ConsolePage) -> None:
-    await boot.add_user(server.system, OTHER, PASSWORD)
+    await server_users.add_user(server.system, OTHER, PASSWORD)
     await page.log_in(OTHER, PASSWORD)
     await page.go("#/account/delete")
     await page.at("button", "Delete my account").click()

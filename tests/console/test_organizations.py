@@ -9,7 +9,7 @@ import pytest
 
 from tests.console.console_page import ConsolePage, console_page
 from tests.e2e.conftest import EMAIL, PASSWORD, Server
-from trunkline.actors import boot
+from trunkline.actors import server_users
 
 pytestmark = pytest.mark.slow
 
@@ -21,8 +21,8 @@ async def test_somebody_is_invited_and_gets_roles(
 ) -> None:
     for email in (EMAIL, OTHER):
         if email == OTHER:
-            await boot.add_user(server.system, OTHER, PASSWORD)
-        await boot.verify_email(server.system, email)
+            await server_users.add_user(server.system, OTHER, PASSWORD)
+        await server_users.verify_email(server.system, email)
     await console.go("#/organizations")
     await console.sees("There are no organizations yet")
     await console.at("button", "Create an organization", nth=0).click()

@@ -13,7 +13,7 @@ import trio
 from tests.console.console_page import ConsolePage, console_page
 from tests.e2e.conftest import PASSWORD, Server
 from tests.e2e.test_long_turns import hold_the_loop
-from trunkline.actors import boot
+from trunkline.actors import server_users
 from trunkline.actors.core.runtime.work import Work
 
 pytestmark = pytest.mark.slow
@@ -100,7 +100,7 @@ async def test_operators_see_the_longest_turns_and_other_users_do_not(
     table = console.at("region", re.compile("^Longest turns$"))
     for text in ("device.sendState", application.rpartition("/")[2], (await server.call("GET", "/me"))["id"]):
         await table.says(text)
-    await boot.add_user(server.system, "eve@example.com", PASSWORD)
+    await server_users.add_user(server.system, "eve@example.com", PASSWORD)
     async with (
         console_page(server.url, tmp_path / "other", place="#/server") as page,
         page.expecting("403 .*/metrics$"),

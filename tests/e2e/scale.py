@@ -21,7 +21,7 @@ import psutil
 import trio
 
 from tests.e2e.server_process import serving, started
-from trunkline.actors import boot
+from trunkline.actors import boot, server_users
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.ids import ROOT
@@ -71,8 +71,8 @@ async def register(data_dir: Path, count: int) -> None:
     )
     with boot.opened(settings) as system:
         async with boot.running(system):
-            await boot.ensure_first_user(system, settings)
-            owner = bytes.fromhex(boot.users(system)[0].id)
+            await server_users.ensure_first_user(system, settings)
+            owner = bytes.fromhex(server_users.users(system)[0].id)
             for start in range(0, count, PER_APPLICATION):
                 application = Ref("application", ROOT, system.ids.new(system.clock.wall_ms()))
                 name = ApplicationPost(name=f"fleet {start}")

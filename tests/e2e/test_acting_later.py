@@ -16,7 +16,7 @@ from tests.e2e.test_mandates import CREATE, answer, api, press, refusal, save
 from tests.e2e.test_reports import job_of
 from tests.e2e.test_roles import make_farm
 from tests.e2e.test_webhooks import send, webhook
-from trunkline.actors import boot
+from trunkline.actors import server_users
 from trunkline.actors.acting_later import ACTING
 from trunkline.actors.platform.jobs.queue import JobQueue
 from trunkline.actors.platform.jobs.runner import Jobs
@@ -71,7 +71,7 @@ async def key(server: Server) -> None:
 
 async def invitation(server: Server) -> None:
     org = await server.organization()
-    await boot.add_user(server.system, "eve@example.com", "Other-horse-9")
+    await server_users.add_user(server.system, "eve@example.com", "Other-horse-9")
     await server.call("POST", f"{org}/invites", {"email": "eve@example.com", "role": "view"})
     body = {"email": "eve@example.com", "token": mail_to(server, "eve@example.com")[1], "accept": True}
     (invite,) = await server.call("GET", f"{org}/invites")

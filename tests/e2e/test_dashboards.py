@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Server
-from trunkline.actors import boot
+from trunkline.actors import server_users
 
 PASSWORD = "Planted-secret-7"
 OTHER_PASSWORD = "Other-horse-9"
@@ -18,7 +18,7 @@ for _ in range(200):
 
 async def other_user(server: Server) -> str:
     """The token of another user."""
-    await boot.add_user(server.system, "other@example.com", OTHER_PASSWORD)
+    await server_users.add_user(server.system, "other@example.com", OTHER_PASSWORD)
     return await server.log_in("other@example.com", OTHER_PASSWORD)
 
 

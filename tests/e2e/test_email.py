@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.conftest import EMAIL, PASSWORD, Server
 from tests.e2e.receivers import MailServer, kept_messages, link_in, listening
 from tests.e2e.server_process import trunkline
-from trunkline.actors import boot
+from trunkline.actors import server_users
 
 StartServer = Callable[..., Any]
 
@@ -112,4 +112,4 @@ async def test_an_operator_verifies_an_address(server: Server) -> None:
         assert done.returncode == 1
         assert "There is no user nobody@example.com." in done.stderr
     assert (await trunkline("user", "reset-two-factor", EMAIL, *data)).returncode == 0
-    assert [line.email for line in boot.users(server.system)] == [EMAIL]
+    assert [line.email for line in server_users.users(server.system)] == [EMAIL]

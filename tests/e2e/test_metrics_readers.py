@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import EMAIL, Server
-from trunkline.actors import boot
+from trunkline.actors import server_users
 
 StartServer = Callable[..., Any]
 
@@ -21,7 +21,7 @@ async def status(server: Server, token: str = "", **headers: str) -> int:
 
 
 async def test_a_user_who_is_no_operator_reads_no_figures_of_the_server(server: Server) -> None:
-    await boot.add_user(server.system, "eve@example.com", "Other-horse-9")
+    await server_users.add_user(server.system, "eve@example.com", "Other-horse-9")
     eve = await server.log_in("eve@example.com", "Other-horse-9")
     assert await status(server, eve) == 403
     assert await status(server, server.token) == 200  # the first user
@@ -29,9 +29,9 @@ async def test_a_user_who_is_no_operator_reads_no_figures_of_the_server(server: 
     assert await status(server, "nonsense") == 401
     for name in ("X-Forwarded-For", "Forwarded", "Via", "X-Real-IP"):
         assert await status(server, **{name: "203.0.113.7"}) == 401
-    await boot.set_operator(server.system, "eve@example.com", is_operator=True)
+    await server_users.set_operator(server.system, "eve@example.com", is_operator=True)
     assert await status(server, eve, **{"X-Forwarded-For": "203.0.113.7"}) == 200
-    await boot.set_operator(server.system, EMAIL, is_operator=False)
+    await server_users.set_operator(server.system, EMAIL, is_operator=False)
     assert await status(server, server.token) == 403
 
 

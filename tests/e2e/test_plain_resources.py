@@ -14,7 +14,7 @@ import pytest
 from tests.certificates import make_certificate
 from tests.e2e.conftest import Server
 from tests.e2e.row_examples import row_examples
-from trunkline.actors import boot
+from trunkline.actors import server_users
 from trunkline.actors.catalogue import RESOURCES
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import value_at
@@ -179,7 +179,7 @@ async def test_what_is_hidden_or_shown_once_comes_back_nowhere(server: Server, n
 
 
 def user_of(server: Server) -> bytes:
-    return bytes.fromhex(boot.users(server.system)[0].id)
+    return bytes.fromhex(server_users.users(server.system)[0].id)
 
 
 async def test_the_summary_of_the_application_counts_them(server: Server) -> None:

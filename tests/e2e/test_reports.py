@@ -18,7 +18,7 @@ from tests.e2e.receivers import CallbackReceiver
 from tests.e2e.server_process import OWNER, serving
 from tests.e2e.test_dashboards import other_user
 from tests.patience import PATIENCE_S
-from trunkline.actors import boot
+from trunkline.actors import server_users
 from trunkline.actors.maintenance.sweep import sweep
 from trunkline.actors.platform.jobs.runner import Jobs
 from trunkline.store import keys
@@ -284,7 +284,7 @@ async def test_what_cannot_be_reported_is_400(server: Server) -> None:
 async def test_nothing_is_left_of_a_deleted_user(server: Server) -> None:
     """The jobs of a user are kept by an actor of their own; the sweeper removes them."""
     token = await other_user(server)
-    user = bytes.fromhex(boot.users(server.system)[1].id)
+    user = bytes.fromhex(server_users.users(server.system)[1].id)
     made = await server.call("POST", "/dashboards", {"name": "d"}, token=token)
     await server.call("POST", f"/dashboards/{made['id']}", {"toEmail": ["a@example.com"]}, token=token)
     store = server.system.store
@@ -302,7 +302,7 @@ async def test_nothing_is_left_of_a_deleted_user(server: Server) -> None:
         while is_open():  # noqa: ASYNC110 - the store has no event
             await trio.sleep(0.01)
     assert any(key.startswith(b"job\x00") for key in left())
-    await boot.delete_user(server.system, "other@example.com", with_applications=True)
+    await server_users.delete_user(server.system, "other@example.com", with_applications=True)
     while await sweep(server.system):
         pass
     assert left() == []

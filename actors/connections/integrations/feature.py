@@ -20,6 +20,7 @@ def _parts(start: Start) -> Iterator[object]:
 
 FEATURE: Final = Feature(
     parts=_parts,
+    first_tasks=(Connections,),
     resources=(INTEGRATIONS,),
     actors=(Integration,),
     portable=(portable("Integration", INTEGRATIONS, more=WithSecrets, named={"credentialName": CREDENTIAL}),),

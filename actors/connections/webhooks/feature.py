@@ -26,6 +26,7 @@ def _parts(start: Start) -> Iterator[object]:
 
 FEATURE: Final = Feature(
     parts=_parts,
+    tasks=(WebhookConnections,),
     resources=(WEBHOOKS,),
     actors=(Webhook,),
     portable=(

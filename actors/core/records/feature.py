@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from trunkline.actors.core.records.expiry import Expiry
 from trunkline.actors.core.records.kind import Kind
@@ -43,6 +43,21 @@ class Start:
     read: Callable[[Message], Awaitable[Any]]
 
 
+class Task(Protocol):
+    """A component that works in the background."""
+
+    @property
+    def run(self) -> Callable[..., Awaitable[None]]:
+        """Works until cancelled. Where it takes `task_status`, it tells by that when it has begun."""
+        ...
+
+
+class Stopped(Protocol):
+    """A component with work that ends in good order."""
+
+    async def stop(self) -> None: ...
+
+
 def _no_parts(_start: Start) -> Iterable[object]:
     return ()
 
@@ -59,8 +74,12 @@ class Feature:
     the field of the summary; `kind_readers` all kinds, `resource_readers` all plain resources, each by name.
 
     `parts` makes its components of the system, one after the other: each is added before the next is made, and those of
-    packages before it in the order are there. `expiries` say what becomes too old and how it is found. `portable` are
-    the resources that are exported and imported with their application; a kind that is in none of them says why not.
+    packages before it in the order are there. `tasks` are the components that work in the background, and `first_tasks`
+    those that begin before all others, because they run workflows or serve them. `stops` are those whose work ends in
+    good order when the server stops; those of the last package come first.
+
+    `expiries` say what becomes too old and how it is found. `portable` are the resources that are exported and imported
+    with their application; a kind that is in none of them says why not.
     """
 
     kinds: tuple[Kind, ...] = ()
@@ -74,6 +93,9 @@ class Feature:
     kind_readers: Mapping[type[Message], KindReader] = field(default_factory=dict)
     resource_readers: Mapping[type[Message], ResourceReader] = field(default_factory=dict)
     parts: Callable[[Start], Iterable[object]] = _no_parts
+    first_tasks: tuple[type[Task], ...] = ()
+    tasks: tuple[type[Task], ...] = ()
+    stops: tuple[type[Stopped], ...] = ()
     expiries: tuple[Expiry, ...] = ()
     portable: tuple[Portable, ...] = ()
 

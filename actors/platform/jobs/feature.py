@@ -1,4 +1,7 @@
-"""What jobs add to the server. The kinds of jobs are listed by the packages whose work they do."""
+"""What jobs add to the server. The kinds of jobs are listed by the packages whose work they do.
+
+The component that does jobs needs all kinds of them, so `actors/boot.py` makes it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from trunkline.actors.platform.jobs import reads
 from trunkline.actors.platform.jobs.kind import JOB
 from trunkline.actors.platform.jobs.messages import JOB_LOG_FIELDS, GetJobLog, ListJobLogs
 from trunkline.actors.platform.jobs.results import Results
+from trunkline.actors.platform.jobs.runner import Jobs
 
 
 def _parts(start: Start) -> Iterator[object]:
@@ -18,6 +22,8 @@ def _parts(start: Start) -> Iterator[object]:
 
 FEATURE: Final = Feature(
     parts=_parts,
+    tasks=(Jobs,),
+    stops=(Jobs,),
     kinds=(JOB,),
     fields=(JOB_LOG_FIELDS,),
     readers={

@@ -8,13 +8,16 @@ from typing import Final
 from trunkline.actors.core.records.feature import Feature, Start
 from trunkline.actors.portability.archives.archives import Archives
 from trunkline.actors.portability.archives.jobs import ARCHIVE_DATA, ARCHIVE_EVENTS, ARCHIVE_TABLES, BACKFILL
+from trunkline.actors.portability.archives.schedule import Schedule
 
 
 def _parts(start: Start) -> Iterator[object]:
     yield Archives(start.settings, start.system.store.keyring)
+    yield Schedule(start.system)
 
 
 FEATURE: Final = Feature(
     parts=_parts,
+    tasks=(Schedule,),
     jobs=(ARCHIVE_DATA, BACKFILL, ARCHIVE_TABLES, ARCHIVE_EVENTS),
 )

@@ -47,16 +47,22 @@ class Due(NamedTuple):
     input: Doc
 
 
-async def run_schedule(system: System) -> None:
-    """Queue what is due, until cancelled."""
-    while True:
-        try:
-            await queue_due(system)
-        except (StoreError, DomainError) as refusal:
-            _log.warning("archives postponed", reason=str(refusal))
-        except Exception:  # noqa: BLE001 - a failed look must not stop the server
-            _log.exception("look for due archives failed")
-        await trio.sleep(system.limits.archive_interval_s)
+class Schedule:
+    """The look for archives that are due. A component."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+
+    async def run(self) -> None:
+        """Queue what is due, until cancelled."""
+        while True:
+            try:
+                await queue_due(self._system)
+            except (StoreError, DomainError) as refusal:
+                _log.warning("archives postponed", reason=str(refusal))
+            except Exception:  # noqa: BLE001 - a failed look must not stop the server
+                _log.exception("look for due archives failed")
+            await trio.sleep(self._system.limits.archive_interval_s)
 
 
 async def queue_due(system: System) -> None:

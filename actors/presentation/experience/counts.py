@@ -75,6 +75,10 @@ class RequestCounts:
             self._something = trio.Event()
             await self.store()
 
+    async def stop(self) -> None:
+        """Store what was counted, because the server stops."""
+        await self.store()
+
     async def store(self) -> None:
         """Store what was counted. What cannot be stored now is kept."""
         counted, self._counted = self._counted, {}

@@ -35,6 +35,8 @@ def _parts(start: Start) -> Iterator[object]:
 
 FEATURE: Final = Feature(
     parts=_parts,
+    tasks=(RequestCounts,),
+    stops=(RequestCounts,),
     kinds=(DEVELOP, ENDPOINT_COPY, VIEW_COPY),
     resources=(ENDPOINTS, VIEWS, VERSIONS, DOMAINS, SLUGS, GROUPS, EXPERIENCE_USERS),
     actors=(Experience, EndpointRequests),

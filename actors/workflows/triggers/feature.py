@@ -28,6 +28,7 @@ def _parts(start: Start) -> Iterator[object]:
 
 FEATURE: Final = Feature(
     parts=_parts,
+    tasks=(Timers,),
     actors=(VirtualButton, ScheduledPresses, FlowReplayer),
     readers={
         run_messages.ListRuns: run_reads.list_runs,

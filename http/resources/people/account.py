@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from trunkline.actors.boot import delete_account
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kinds import USER
 from trunkline.actors.core.values.errors import Invalid, Unauthorized
@@ -32,6 +31,7 @@ from trunkline.actors.people.accounts.two_factor import (
 from trunkline.actors.people.organizations.membership import find_membership
 from trunkline.actors.people.organizations.roles import Level
 from trunkline.actors.platform.transfer import ResourceTransfer, transfer
+from trunkline.actors.server_users import delete_account
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response

@@ -16,7 +16,7 @@ from tests.actors.engine.run_house import button, create_flow, kept_runs, press,
 from tests.actors.event_house import Events
 from tests.actors.house import House, at, running_house
 from tests.patience import PATIENCE_S
-from trunkline.actors import boot
+from trunkline.actors import server_users
 from trunkline.actors.catalogue import KINDS
 from trunkline.actors.core.records import records
 from trunkline.actors.core.runtime.ref import Ref
@@ -200,7 +200,7 @@ async def test_events_go_some_days_after_their_last_change(house: House) -> None
 
 
 async def test_an_audit_log_without_new_entries_loses_its_old_ones(house: House) -> None:
-    user = bytes.fromhex(await boot.add_user(house.system, "someone@example.com", "Correct-horse-1"))
+    user = bytes.fromhex(await server_users.add_user(house.system, "someone@example.com", "Correct-horse-1"))
     org = house.system.ids.new(house.clock.wall_ms())
     create = CreateOrg(body=OrgPost(name="works"), user=user)
     await house.system.ask(Ref("org", ROOT, org), create)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.actors.house import START_MS, House, ManualClock, running_house
-from trunkline.actors import boot
+from trunkline.actors import server_users
 from trunkline.actors.access.authority import Principal
 from trunkline.actors.core.records.messages import CreateRecord, Creator, PatchRecord
 from trunkline.actors.core.runtime.ref import Ref
@@ -56,7 +56,7 @@ def tokens_of(house: House) -> Tokens:
 
 async def user_of(house: House) -> dict[str, Any]:
     """The claims of a token of a new user."""
-    id = await boot.add_user(house.system, "ada@example.com", "Correct-horse-7")
+    id = await server_users.add_user(house.system, "ada@example.com", "Correct-horse-7")
     return {"typ": "user", "sub": id}
 
 

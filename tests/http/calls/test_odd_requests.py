@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from tests.actors.house import House, running_house
 from tests.patience import PATIENCE_S
-from trunkline.actors import boot
+from trunkline.actors import server_users
 from trunkline.http.calls.auth import Tokens
 from trunkline.http.calls.body_stream import BodyStream
 from trunkline.http.calls.dispatch import Dispatcher
@@ -200,7 +200,7 @@ class Edge:
 async def running_edge(data_dir: Path) -> AsyncIterator[Edge]:
     async with running_house(data_dir) as house:
         tokens = Tokens(house.system, b"a secret of at least thirty-two bytes", TABLE.routes)
-        user = await boot.add_user(house.system, EMAIL, PASSWORD)
+        user = await server_users.add_user(house.system, EMAIL, PASSWORD)
         edge = Edge(house, Dispatcher(house.system, tokens, TABLE, token_ttl_s=3600), user)
         application = await edge.made("/applications", {"name": "house"})
         path = f"/applications/{application}"

@@ -380,8 +380,10 @@ class Links:
         self._retries[key] = call
         self._has_retries.set()
 
-    async def run(self) -> None:
-        """Try again what was refused, until cancelled."""
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """End the links that were open when the server stopped, then try again what was refused, until cancelled."""
+        await self.recover()
+        task_status.started()
         while True:
             await self._has_retries.wait()
             await trio.sleep(RETRY_S)

@@ -30,6 +30,10 @@ def _parts(start: Start) -> Iterator[object]:
 
 FEATURE: Final = Feature(
     parts=_parts,
+    tasks=(
+        Inactivity,
+        BacklogLane,
+    ),
     expiries=(Expiry(search_devices, {ExpireData: ("state", "command", "logEntry", "payloadCount")}),),
     readers={
         read_messages.GetState: history.get_state,
