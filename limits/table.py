@@ -220,9 +220,6 @@ class Limits:
     alexa_certificates_max: int = _bound(
         16, "certificates", "Amazon signs with one for months; a changed address of it is fetched again."
     )
-    alexa_certificate_bytes_max: int = _bound(
-        64 * KIB, "bytes", "A chain of certificates has about 6 KiB.", "certificate"
-    )
     webhook_body_bytes_max: int = _bound(
         256_000, "bytes", "The API's limit for the body of a webhook call.", "request"
     )
@@ -242,12 +239,6 @@ class Limits:
         64 * KIB, "bytes", "The API's limit for a string attribute; also used for a cell.", "value"
     )
 
-    chain_certificates_max: int = _bound(
-        10,
-        "certificates",
-        "Half a millisecond each, in a turn; chains of devices have two or three.",
-        "chain",
-    )
     search_names_max: int = _bound(
         1_000_000, "names", "Three to four microseconds each, in a thread; a search ends there.", "search"
     )
@@ -261,19 +252,8 @@ class Limits:
     template_bytes_max: int = _bound(
         128 * KIB, "bytes", "The API's limit for a readme; the same for the rest of a template.", "file"
     )
-    template_keywords_max: int = _bound(
-        100, "keywords", "The API's limit for those of all templates.", "catalogue"
-    )
 
     # The API's shapes.
-    query_items_max: int = _bound(100, "items", "The API's limit for $and, $or, $nor, $in and $nin.", "array")
-    tag_chars_max: int = _bound(
-        255, "characters", "The API's limit for a tag's key and for its value.", "tag"
-    )
-    tags_max: int = _bound(100, "tags", "The API's limit.", "device")
-    attributes_max: int = _bound(
-        256, "attributes", "The API's limit; a report cannot have more keys.", "device"
-    )
     device_bytes_max: int = _bound(
         2 * MIB,
         "bytes",
@@ -281,7 +261,6 @@ class Limits:
         "device",
     )
     globals_max: int = _bound(100, "globals", "The API's limit.", "application")
-    columns_max: int = _bound(50, "columns", "The API's limit.", "data table")
     event_data_bytes_max: int = _bound(
         64 * KIB,
         "bytes",
@@ -417,7 +396,6 @@ class Limits:
         100, "logs", "The newest changes; they are stored with the deployment.", "deployment"
     )
     event_updates_max: int = _bound(100, "updates", "The API's limit for an event's kept history.", "event")
-    device_ids_max: int = _bound(1000, "device ids", "The API's limit for addressing by id.", "call")
     selected_devices_max: int = _bound(
         1000,
         "devices",
@@ -454,7 +432,6 @@ class Limits:
     device_counts_days_max: int = _bound(
         366, "days", "A year of days, with the day of a leap year.", "request"
     )
-    device_tags_max: int = _bound(100, "device tags", "The API's limit for addressing by tag.", "call")
     experience_endpoints_max: int = _bound(
         1000,
         "endpoints",
@@ -476,12 +453,6 @@ class Limits:
     experience_removed_records_max: int = _bound(
         200, "records", "Those that one turn of the deletion of an experience removes at most.", "turn"
     )
-    experience_removed_bytes_max: int = _bound(
-        MIB,
-        "bytes",
-        "What one turn of that deletion writes: some 10 ms of the event loop; 70 ms for a large version.",
-        "turn",
-    )
     experience_body_bytes_max: int = _bound(
         256_000, "bytes", "The body of a request to an experience; workflows get all of it.", "request"
     )
@@ -493,12 +464,6 @@ class Limits:
     )
     experience_page_chars_max: int = _bound(
         4_000_000, "characters", "The text of a page with its layout and components.", "page"
-    )
-    experience_nested_components_max: int = _bound(
-        20,
-        "components",
-        "Components within each other, so that one cannot contain itself without end.",
-        "page",
     )
     experience_sites_bytes_max: int = _bound(
         64 * MIB, "bytes", "Stored bytes of the versions of experiences that are kept in memory to be served."
@@ -515,17 +480,9 @@ class Limits:
     experience_group_ancestors_max: int = _bound(
         100, "ancestors", "Groups above a group; every read of a group follows them.", "group"
     )
-    job_id_chars_max: int = _bound(21, "characters", "The API's limit for a job's identifier.", "job")
-    per_page_default: int = _bound(100, "items per page", "The API's default.")
-    per_page_max: int = _bound(
-        1000, "items per page", "A page is built in memory; the API's largest default.", "page"
-    )
-    embedded_deployments_per_page_default: int = _bound(1000, "items per page", "The API's default.")
-    rows_limit_default: int = _bound(1000, "rows", "The API's default for reading rows.", "request")
     rows_limit_max: int = _bound(
         10_000, "rows", "Rows are also bounded by bytes; this bounds the scan.", "request"
     )
-    rows_delete_limit_default: int = _bound(1000, "rows", "The API's default for deleting rows.", "request")
     inserted_rows_max: int = _bound(
         1000, "rows", "The API's limit for one insert; it blocks the event loop for about 10 ms.", "call"
     )
@@ -535,15 +492,6 @@ class Limits:
         "Offset plus limit of a sort without an index: at most 40 MB while it runs.",
         "request",
     )
-    history_limit_default: int = _bound(1, "entries", "The API's default: the newest entry of a history.")
-    history_limit_max: int = _bound(
-        1000, "entries", "One read decodes at most about 1 ms of entries.", "request"
-    )
-    stats_duration_default_ms: int = _bound(DAY_MS, "milliseconds", "The API's default: the last day.")
-    stats_resolution_default_ms: int = _bound(
-        HOUR_S * 1000, "milliseconds", "The API's default: one point per hour."
-    )
-    payload_counts_span_default_days: int = _bound(30, "days", "The API's default: the last 30 days.")
     url_ttl_default_s: int = _bound(900, "seconds", "The API's default for a file's temporary URL.")
     archive_age_min_days: int = _bound(31, "days", "The API's rule: younger data may still be changed.")
     # Archives.
@@ -552,31 +500,9 @@ class Limits:
         "seconds",
         "Between two looks for days that have become old enough; a failed day waits for the next.",
     )
-    archive_slice_files_max: int = _bound(
-        48, "files", "Files of an archive that are written on one snapshot, and are open at a time.", "job"
-    )
-    archive_slice_bytes_max: int = _bound(
-        64 * MIB,
-        "bytes",
-        "Above it the next file begins on a new snapshot, so that no snapshot is old.",
-        "job",
-    )
-    archive_slice_devices_max: int = _bound(
-        2000,
-        "devices",
-        "Devices that are looked at on one snapshot: some 20 ms, mostly without a report.",
-        "job",
-    )
     archive_put_files_max: int = _bound(
         8, "files", "Put at a time: a bucket takes 50 ms for each, and disks sync several together.", "job"
     )
-    archive_failed_files_max: int = _bound(
-        20, "files", "Files that could not be written are named in the log of the job, the first ones.", "job"
-    )
-    parquet_group_rows_max: int = _bound(
-        5000, "rows", "Rows that are kept in memory until they are written as a group.", "file"
-    )
-    parquet_group_bytes_max: int = _bound(8 * MIB, "bytes", "Long texts fill a group earlier.", "file")
     device_restore_days: int = _bound(93, "days", "The API's promise to people who deleted by mistake.")
     future_state_max_s: int = _bound(DAY_S, "seconds", "The API's limit: a later time means a wrong clock.")
 
@@ -587,26 +513,11 @@ class Limits:
     two_factor_key_s: int = _bound(
         900, "seconds", "Time to scan a new key and to enter the first code.", "key"
     )
-    two_factor_drift_steps_max: int = _bound(
-        1,
-        "steps",
-        "How far the clocks of telephone and server may differ, to each side; 30 seconds each.",
-        "code",
-    )
-    used_codes_max: int = _bound(
-        64, "codes", "Used codes that are remembered; no code older than these is accepted.", "user"
-    )
     sso_request_s: int = _bound(
         900, "seconds", "Time to log in at the identity provider; an older answer is refused.", "login"
     )
     sso_clock_skew_s: int = _bound(
         120, "seconds", "How far the clocks of identity provider and server may differ, to each side."
-    )
-    codehost_answer_bytes_max: int = _bound(
-        64 * KIB, "bytes", "The answer of the code host: some hundred addresses.", "login"
-    )
-    recovery_codes_max: int = _bound(
-        10, "codes", "A list that fits on a card; each replaces the second factor once.", "user"
     )
     ended_logins_max: int = _bound(
         500,
@@ -671,9 +582,6 @@ class Limits:
         "of webhooks and callers who wait for workflows on at most half of them; more get 503. When all are taken, an "
         "idle one of the address with the most ends for a new one.",
     )
-    accept_batch_connections_max: int = _bound(
-        64, "connections", "Measured: p99 690 ms with 1, 17 ms with 64.", "wake-up"
-    )
     backlog_length_max: int = _bound(4096, "connections", "After an outage a whole fleet reconnects at once.")
     head_timeout_s: float = _bound(
         10, "seconds", "A head is one packet; a slower client only occupies a connection.", "request"
@@ -696,13 +604,6 @@ class Limits:
     )
 
     # Streams and the device link.
-    keep_alive_default_s: float = _bound(2, "seconds", "The API's default.", "stream")
-    keep_alive_min_s: float = _bound(
-        1, "seconds", "Shorter costs more than the data of most streams.", "stream"
-    )
-    keep_alive_max_s: float = _bound(
-        60, "seconds", "Proxies close a connection that is idle for longer.", "stream"
-    )
     streams_max: int = _bound(
         16_384,
         "streams",
@@ -726,12 +627,6 @@ class Limits:
     )
     websocket_buffer_bytes_max: int = _bound(
         MIB, "bytes", "A client that has not taken this much of what it was sent is closed.", "connection"
-    )
-    stream_log_bytes_max: int = _bound(
-        8 * MIB,
-        "bytes",
-        "Reports that are searched for one page: about 50 ms in a worker thread.",
-        "subscriber",
     )
     application_streams_max: int = _bound(
         100,
@@ -762,9 +657,6 @@ class Limits:
     )
     link_page_commands_max: int = _bound(
         64, "commands", "What a link is given in one turn of its device: a fraction of a millisecond.", "turn"
-    )
-    link_page_bytes_max: int = _bound(
-        MIB, "bytes", "The same as the buffer of a connection: no page is much larger.", "turn"
     )
     states_per_call_max: int = _bound(
         10_000, "states per call", "Measured 1.7 us each: blocks the event loop for 17 ms.", "call"
@@ -861,7 +753,6 @@ class Limits:
     job_pause_s: float = _bound(
         5, "seconds", "Before a failed job starts again; doubles: over a minute in all.", "job"
     )
-    job_pause_max_s: float = _bound(300, "seconds", "The longest pause before another attempt.", "job")
     export_columns_max: int = _bound(
         2000, "columns", "Attributes of all devices in one table; spreadsheets end at 16,384 columns.", "job"
     )
@@ -983,7 +874,6 @@ class Limits:
         "downloads",
         "Results of jobs; each keeps a file open. Half for one owner, a quarter for one address. Then 503.",
     )
-    gate_retry_s: float = _bound(5, "seconds", "Retry-After of a closed gate; most jobs take seconds.")
     integration_connections_max: int = _bound(
         200, "connections", "Each has a task and up to a message in memory; others wait.", "server"
     )
@@ -1089,7 +979,6 @@ class Limits:
     dashboard_rows_max: int = _bound(
         100, "rows", "The answer says how many more there are; a list of the API has them all.", "table"
     )
-    dashboard_lines_max: int = _bound(20, "lines", "More cannot be told apart in one chart.", "chart")
     dashboard_line_points_max: int = _bound(
         2000, "points", "As many as a wide screen has columns; raw series are downsampled to them.", "line"
     )
@@ -1120,12 +1009,6 @@ class Limits:
     )
     report_rows_max: int = _bound(
         50, "rows", "A mail is read, not searched; the report says how many more there are.", "table"
-    )
-    report_lines_max: int = _bound(
-        12, "lines", "More cannot be told apart in one picture; the table below has all.", "picture"
-    )
-    report_line_points_max: int = _bound(
-        1000, "points", "About as many as the picture has columns; longer lines are thinned.", "line"
     )
     report_charts_max: int = _bound(
         30, "charts", "Each is drawn and sent; further ones are left out.", "report"
@@ -1212,9 +1095,6 @@ class Limits:
     read_wall_s: float = _bound(
         60, "seconds", "The same with the time that it waits for the disk and for others. Then 503.", "read"
     )
-    reseal_records_max: int = _bound(
-        500, "records", "One commit of a rotation of the encryption keys: a few milliseconds.", "batch"
-    )
     start_check_s: float = _bound(
         5.0, "seconds", "Pages of the store are verified before it is served: about 150 MB a second."
     )
@@ -1298,12 +1178,6 @@ _HELD_BY_ACTORS: Final = (
 )
 
 _ORDERED: Final = (
-    ("keep_alive_min_s", "keep_alive_default_s"),
-    ("keep_alive_default_s", "keep_alive_max_s"),
-    ("per_page_default", "per_page_max"),
-    ("embedded_deployments_per_page_default", "per_page_max"),
-    ("rows_limit_default", "rows_limit_max"),
-    ("history_limit_default", "history_limit_max"),
     ("body_bytes_max", "journal_bytes_max"),
     ("link_frame_bytes_max", "journal_bytes_max"),
     ("body_bytes_max", "backlog_waiting_bytes_max"),

@@ -36,6 +36,8 @@ from trunkline.actors.core.values.terms import (
 from trunkline.actors.people.accounts.reach import TOPIC_FILTER, FilterType
 from trunkline.actors.platform.applications.keys import check_selection, older_device_filter
 
+_CHAIN_CERTIFICATES_MAX: Final = 10
+"""Certificates of a chain: half a millisecond each, in a turn. Chains of devices have two or three."""
 _Pem = Annotated[str, Meta(min_length=50, max_length=32767)]
 _Topics = list[Annotated[str, Meta(min_length=1, max_length=1024)]]
 _Status = Literal["active", "inactive"]
@@ -123,8 +125,7 @@ def _check_certificate(change: Change) -> None:
     if "certificate" in change.named:
         new["certificate"], chain = read_certificates(new["certificate"], field="certificate")
         check_not_expired(chain[:1], change.now_ms, field="certificate")
-        limits = change.owner.system.limits
-        check_chain(chain, limits.chain_certificates_max, field="certificate")
+        check_chain(chain, _CHAIN_CERTIFICATES_MAX, field="certificate")
         new["certificateInfo"] = describe(chain[0])
         check_unused(change, CERTIFICATE, FINGERPRINT, "certificate")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from trunkline.actors.maintenance.check import check
 from trunkline.limits.errors import SettingsError
@@ -21,6 +22,8 @@ from trunkline.store.keyring import FILE
 from trunkline.store.reseal import Rotation, rotate_keys
 from trunkline.store.s3 import S3Place
 
+_RESEALED_RECORDS_MAX: Final = 500
+"""Records of one commit of a rotation of the encryption keys: a few milliseconds."""
 __all__ = [
     "FOLDER",
     "back_up",
@@ -49,7 +52,7 @@ def rotate_encryption_key(settings: Settings, *, discard: bool) -> Rotation:
         return rotate_keys(
             store,
             keys_file or path / FILE,
-            records_per_commit=settings.limits.reseal_records_max,
+            records_per_commit=_RESEALED_RECORDS_MAX,
             discard=discard,
         )
 

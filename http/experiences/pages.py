@@ -19,6 +19,8 @@ from trunkline.actors.presentation.experience.sites import Site, Sites
 from trunkline.http.experiences.visits import Visit
 from trunkline.limits.table import Limits
 
+_NESTED_COMPONENTS_MAX: Final = 20
+"""Components within each other: one cannot contain itself without end."""
 _THREADS_MAX: Final = 2
 """Long pages that are rendered at a time, half of them of one owner. They share the processor with everything else."""
 _WAITING_MAX: Final = 256
@@ -76,7 +78,7 @@ class Pages:
             "layout": _shown(site, layout_id, "layout") if layout_id else None,
         }
         limits = self._limits
-        bounds = RenderBounds(limits.experience_page_chars_max, limits.experience_nested_components_max)
+        bounds = RenderBounds(limits.experience_page_chars_max, _NESTED_COMPONENTS_MAX)
         files_url = f"{self._signatures.base_url}{PUBLIC_PATH}/{site.application.hex()}"
         layout = site.views[layout_id] if layout_id else None
         work = partial(

@@ -158,15 +158,15 @@ def test_other_variables_are_ignored() -> None:
 
 def test_the_file_changes_limits() -> None:
     limits = load(
-        "[limits]\nsend_state = {calls = 5, window_s = 1}\nvirtual_button = 'off'\ntags_max = 3"
+        "[limits]\nsend_state = {calls = 5, window_s = 1}\nvirtual_button = 'off'\nuploads_max = 3"
     ).limits
-    assert (limits.send_state, limits.virtual_button, limits.tags_max) == (Rate(5, 1), None, 3)
+    assert (limits.send_state, limits.virtual_button, limits.uploads_max) == (Rate(5, 1), None, 3)
 
 
 def test_throttles_off_lifts_them_all_whatever_the_file_says() -> None:
-    toml = "[limits]\nsend_state = {calls = 5, window_s = 1}\ntags_max = 3"
+    toml = "[limits]\nsend_state = {calls = 5, window_s = 1}\nuploads_max = 3"
     limits = load(toml, {"TRUNKLINE_THROTTLES": "off"}).limits
-    assert limits == Limits.off().override({"tags_max": 3})
+    assert limits == Limits.off().override({"uploads_max": 3})
 
 
 def test_a_settings_object_built_by_hand_is_checked_too() -> None:

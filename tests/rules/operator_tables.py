@@ -31,30 +31,6 @@ from trunkline.limits.table import Limits, Rate
 CHECKOUT: Final = Path(__file__).resolve().parents[2]
 ROOMS: Final = ("actors", "bench", "http", "store")
 
-FIXED: Final = frozenset(
-    {
-        "attributes_max",
-        "columns_max",
-        "device_ids_max",
-        "device_tags_max",
-        "history_limit_default",
-        "history_limit_max",
-        "keep_alive_default_s",
-        "keep_alive_max_s",
-        "keep_alive_min_s",
-        "payload_counts_span_default_days",
-        "per_page_default",
-        "per_page_max",
-        "query_items_max",
-        "rows_delete_limit_default",
-        "rows_limit_default",
-        "tag_chars_max",
-        "tags_max",
-    }
-)
-"""Limits that are part of the API's contract: the request types contain the same number, and it cannot be
-configured."""
-
 
 # The command line.
 
@@ -156,8 +132,8 @@ def unread_settings() -> set[str]:
 
 
 def limits() -> str:
-    """Every limit, and whether changing it has an effect."""
-    head = ("Name", "Value", "Unit", "Per", "Changing it", "Reason")
+    """Every limit."""
+    head = ("Name", "Value", "Unit", "Per", "Reason")
     return table(head, (_limit_row(field) for field in dataclasses.fields(Limits)))
 
 
@@ -170,24 +146,16 @@ def _limit_row(field: dataclasses.Field[Any]) -> Sequence[str]:
         shown,
         metadata["unit"],
         metadata["per"],
-        limit_effect(field.name),
         metadata["reason"],
     )
 
 
-def limit_effect(name: str) -> str:
-    """Whether a limit has an effect: read by a package, fixed by the request types, or not used yet."""
-    if name in _limits_read():
-        return "takes effect"
-    return "no effect: fixed" if name in FIXED else "not used yet"
-
-
-@cache
-def _limits_read() -> frozenset[str]:
-    """Names of limits read outside of `limits/`, or used as throttles of messages or gates of jobs."""
+def unread_limits() -> set[str]:
+    """Limits that nobody reads outside of `limits/`, and that are no throttle of a message and no gate of a job."""
     throttles = {each.throttle for each in _messages(Message) if each.throttle is not None}
     gates = {kind.gate for kind in JOB_KINDS if kind.gate is not None}
-    return frozenset(throttles | gates | _attributes_read("limits", "_limits", "_BOUNDS"))
+    read = throttles | gates | _attributes_read("limits", "_limits", "_BOUNDS")
+    return {field.name for field in dataclasses.fields(Limits)} - read
 
 
 def _messages(base: type[Message]) -> Iterator[type[Message]]:

@@ -14,12 +14,13 @@ from trunkline.actors.core.outgoing.http_calls import get_public
 from trunkline.actors.core.records.feature import Feature, Start
 from trunkline.actors.core.records.portable import WithSecrets, portable
 
+_CERTIFICATE_BYTES_MAX: Final = 64 * 1024
+"""Bytes of a chain of certificates, which has about 6 KiB."""
+
 
 def _parts(start: Start) -> Iterator[object]:
     limits = start.system.limits
-    fetch = partial(
-        get_public, timeout_s=limits.outgoing_timeout_s, bytes_max=limits.alexa_certificate_bytes_max
-    )
+    fetch = partial(get_public, timeout_s=limits.outgoing_timeout_s, bytes_max=_CERTIFICATE_BYTES_MAX)
     yield WebhookConnections(start.system)
     yield AlexaCertificates(fetch, limits)
 

@@ -51,13 +51,14 @@ from trunkline.actors.people.accounts.sso import (
 )
 from trunkline.actors.people.accounts.two_factor import (
     KEY_BYTES,
+    RECOVERY_BYTES,
     TWO_FACTOR,
+    USED_CODES_MAX,
     DisableTwoFactor,
     EnableTwoFactor,
     GenerateTwoFactor,
     ResetTwoFactor,
     SecondFactor,
-    recovery_bytes,
 )
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
@@ -162,7 +163,7 @@ class User(RecordOwner):
         if self.doc.get("twoFactorAuthEnabled"):
             raise Invalid("Two-factor authentication is enabled already.")
         await self._verify(body.password, UNSET)
-        random = system.random_bytes(recovery_bytes(system.limits))
+        random = system.random_bytes(RECOVERY_BYTES)
         with self._own_record(TWO_FACTOR) as doc:
             codes = self._second_factor(doc).enable(body, random, system.clock.wall_ms())
         self.change({"twoFactorAuthEnabled": True})
@@ -222,7 +223,7 @@ class User(RecordOwner):
         # An id may be long, and its identity provider chooses it.
         hashed = hashlib.sha256(id.encode("utf-8", "surrogatepass")).digest()
         with self._own_record(SSO_LOGINS) as doc:
-            if not single_use.use(doc, "assertions", expires_ms, hashed, self.system.limits.used_codes_max):
+            if not single_use.use(doc, "assertions", expires_ms, hashed, USED_CODES_MAX):
                 raise Unauthorized("SAMLResponse: was used before; begin again.")
 
     # The e-mail address.

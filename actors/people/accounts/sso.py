@@ -25,6 +25,8 @@ from trunkline.limits.settings import Settings
 from trunkline.limits.sso import SsoDomain
 from trunkline.limits.table import Limits
 
+_ANSWER_BYTES_MAX: Final = 64 * 1024
+"""Bytes of an answer of the code host: some hundred addresses."""
 SSO_LOGINS: Final = Kind(
     name="ssoLogins",
     noun="list of used assertions",
@@ -138,7 +140,7 @@ class SingleSignOn:
                 self._codehost_url,
                 {"Authorization": f"Bearer {access_token}"},
                 timeout_s=self._limits.outgoing_timeout_s,
-                bytes_max=self._limits.codehost_answer_bytes_max,
+                bytes_max=_ANSWER_BYTES_MAX,
             )
         except Undelivered as reason:
             raise Overloaded(f"The code host cannot be asked. {reason}") from None

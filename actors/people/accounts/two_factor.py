@@ -26,6 +26,12 @@ from trunkline.limits.table import Limits
 from trunkline.store.errors import CannotOpen
 from trunkline.store.keyring import Keyring
 
+_DRIFT_STEPS_MAX: Final = 1
+"""Steps of 30 seconds by which the clocks of telephone and server may differ, to each side."""
+USED_CODES_MAX: Final = 64
+"""Used codes that are remembered; no code older than these is accepted."""
+_RECOVERY_CODES_MAX: Final = 10
+"""Recovery codes of a user: a list that fits on a card. Each replaces the second factor once."""
 TWO_FACTOR: Final = Kind(
     name="twoFactor",
     noun="second factor",
@@ -41,6 +47,8 @@ KEY_BYTES: Final = 32
 _ISSUER: Final = "Trunkline"
 _STEP_S: Final = 30
 _RECOVERY_CODE_BYTES: Final = 10
+RECOVERY_BYTES: Final = _RECOVERY_CODES_MAX * _RECOVERY_CODE_BYTES
+"""The random bytes of which the recovery codes of a user are made."""
 _NAME_CHARS_MAX: Final = 255
 _DIGITS: Final = re.compile(r"[0-9]{6}", re.ASCII)
 
@@ -145,7 +153,7 @@ class SecondFactor:
         key = self._unseal("key")
         if key is None:
             return False
-        totp, drift = pyotp.TOTP(key), self._limits.two_factor_drift_steps_max
+        totp, drift = pyotp.TOTP(key), _DRIFT_STEPS_MAX
         step = now_ms // 1000 // _STEP_S
         # All are compared, so that the time does not tell which one it was.
         matching = [
@@ -153,7 +161,7 @@ class SecondFactor:
             for each in range(max(step - drift, 0), step + drift + 1)
             if hmac.compare_digest(totp.generate_otp(each), code)
         ]
-        kept_max = self._limits.used_codes_max
+        kept_max = USED_CODES_MAX
         used = [single_use.use(self.doc, "codes", each, str(each), kept_max) for each in matching]
         return bool(used) and all(used)
 
@@ -176,11 +184,6 @@ class SecondFactor:
         except CannotOpen:
             return None
         return key
-
-
-def recovery_bytes(limits: Limits) -> int:
-    """How many random bytes the recovery codes of a user are made of."""
-    return limits.recovery_codes_max * _RECOVERY_CODE_BYTES
 
 
 def _hash(code: str) -> bytes:

@@ -11,7 +11,7 @@ at a start the runner finds the open jobs without reading any other record.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from trunkline.actors.core.outgoing.http_calls import check_url
 from trunkline.actors.core.outgoing.mail_head import check_address
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
     from trunkline.store.snapshot import Snapshot
 
+_GATE_RETRY_S: Final = 5
+"""`Retry-After` of a closed gate: most jobs take seconds."""
 OpenJobs = dict[bytes, list[Any]]
 """The jobs that have something left to do, by id: the operation and the resource. A third entry, NOTIFYING, means
 that only notifications are left; such a job does not count at a gate."""
@@ -268,7 +270,7 @@ def _check_gate(
         raise TooManyRequests(
             f"The application has {len(opened)} open jobs, which is the most; come back when one has ended.",
             bucket="application_jobs_max",
-            retry_after_s=limits.gate_retry_s,
+            retry_after_s=_GATE_RETRY_S,
         )
     if kind.gate is None:
         return
@@ -281,7 +283,7 @@ def _check_gate(
         raise TooManyRequests(
             f"A {kind.operation} of this {per} is queued or runs already; come back when its job has ended.",
             bucket=kind.gate,
-            retry_after_s=limits.gate_retry_s,
+            retry_after_s=_GATE_RETRY_S,
         )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import structlog
 import trio
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from trunkline.actors.core.runtime.system import System
     from trunkline.store.snapshot import Snapshot
 
+_PAUSE_MAX_S: Final = 300
+"""The longest pause before another attempt, in seconds."""
 STOP_S = 5.0
 """How long the server waits at its stop until running jobs are put back into the queue."""
 
@@ -126,9 +128,7 @@ class Jobs:
         self.queue.add(owner, id)
 
     def _retry_later(self, owner: Ref, id: bytes, attempt: int) -> None:
-        pause_s = min(
-            self._system.limits.job_pause_s * 2 ** (attempt - 1), self._system.limits.job_pause_max_s
-        )
+        pause_s = min(self._system.limits.job_pause_s * 2 ** (attempt - 1), _PAUSE_MAX_S)
         assert self._nursery is not None
         self._nursery.start_soon(self._add_later, owner, id, pause_s)
 
@@ -261,7 +261,7 @@ class Jobs:
             except DomainError as refusal:
                 _log.warning("end of a job not stored yet", job=message.id.hex(), reason=refusal.message)
                 await trio.sleep(pause_s)
-                pause_s = min(2 * pause_s, self._system.limits.job_pause_max_s)
+                pause_s = min(2 * pause_s, _PAUSE_MAX_S)
             else:
                 return
 

@@ -30,7 +30,7 @@ from trunkline.actors.platform.jobs.job import Job, JobKind
 from trunkline.actors.platform.jobs.messages import QueueJob
 from trunkline.actors.portability.archives.archives import Archives
 from trunkline.actors.portability.archives.manifest import What
-from trunkline.actors.portability.archives.slices import Place, Written
+from trunkline.actors.portability.archives.slices import FAILED_FILES_MAX, Place, Written
 from trunkline.actors.portability.archives.writing import (
     first_day,
     write_day,
@@ -90,7 +90,7 @@ async def archive_days(job: Job) -> Doc:
         if not written.failures:
             await job.ask(job.owner, NoteArchived(begun_ms=begun_ms, first=day, last=following - 1))
         done = done.plus(written)
-        done = done._replace(failures=done.failures[: job.system.limits.archive_failed_files_max])
+        done = done._replace(failures=done.failures[:FAILED_FILES_MAX])
         day = following
         await job.save({"next": day, "start": start, "written": done})
     if job.input["first"] is not None and not again and includes(chosen.place.config, "export"):

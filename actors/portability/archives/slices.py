@@ -7,7 +7,7 @@ snapshot waits for a network. Then the drafts get their names, several at a time
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import structlog
 import trio
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     from trunkline.limits.table import Limits
     from trunkline.store.snapshot import Snapshot
 
+_FILES_MAX: Final = 48
+"""Files of an archive that are written on one snapshot, and are open at a time."""
+_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Bytes after which the next file begins on a new snapshot, so that no snapshot is old."""
+FAILED_FILES_MAX: Final = 20
+"""Files that could not be written, and are named in the log of the job: the first ones."""
 _log = structlog.get_logger("trunkline.archives")
 
 
@@ -80,10 +86,7 @@ class Slice:
 
     @property
     def is_full(self) -> bool:
-        return (
-            len(self.files) >= self._limits.archive_slice_files_max
-            or self._bytes >= self._limits.archive_slice_bytes_max
-        )
+        return len(self.files) >= _FILES_MAX or self._bytes >= _BYTES_MAX
 
     def add(
         self,
@@ -134,7 +137,7 @@ class Slice:
     def fail(self, what: str, reason: Exception) -> None:
         """Note that something cannot be read; the rest goes on."""
         _log.error("not archived", what=what, exc_info=reason)
-        if len(self.failures) < self._limits.archive_failed_files_max:
+        if len(self.failures) < FAILED_FILES_MAX:
             self.failures.append(what)
 
     async def store(self, manifest: Draft) -> Written:

@@ -15,6 +15,10 @@ from trunkline.actors.core.values.csv_text import CsvLines
 from trunkline.actors.core.values.timestamps import iso
 from trunkline.limits.table import Limits
 
+_GROUP_ROWS_MAX: Final = 5000
+"""Rows that are kept in memory until they are written as a group."""
+_GROUP_BYTES_MAX: Final = 8 * 1024 * 1024
+"""Bytes of such a group: long texts fill it earlier."""
 ColumnType = Literal["id", "milliseconds", "time", "string", "number", "boolean", "gps", "blob", "json"]
 Format = Literal["csv", "parquet"]
 
@@ -106,11 +110,7 @@ class _Parquet:
         self._group.append(row)
         self._group_bytes += sum(len(value) for value in row if isinstance(value, str)) + 8 * len(row)
         self.rows += 1
-        limits = self._limits
-        if (
-            len(self._group) >= limits.parquet_group_rows_max
-            or self._group_bytes >= limits.parquet_group_bytes_max
-        ):
+        if len(self._group) >= _GROUP_ROWS_MAX or self._group_bytes >= _GROUP_BYTES_MAX:
             self._write()
 
     def finish(self) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -54,6 +54,10 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 
+_SLICE_DEVICES_MAX: Final = 2000
+"""Devices that are looked at on one snapshot: some 20 ms, mostly without a report."""
+
+
 async def write_day(job: Job, place: Place, day: int, kinds: frozenset[What]) -> tuple[Written, int | None]:
     """Archive what the devices reported for a day, and the events of the day: what is of one of these `kinds`.
 
@@ -68,7 +72,7 @@ async def write_day(job: Job, place: Place, day: int, kinds: frozenset[What]) ->
             """Read the devices after an id; the id of the last one, None if there are no more."""
             pause = Pauses()
             for number, device in enumerate(device_ids(snapshot, application, after)):
-                if slice.is_full or number >= job.system.limits.archive_slice_devices_max:
+                if slice.is_full or number >= _SLICE_DEVICES_MAX:
                     return after
                 after = device
                 pause()

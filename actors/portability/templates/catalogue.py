@@ -30,6 +30,8 @@ from trunkline.limits.errors import SettingsError
 from trunkline.limits.table import Limits
 from trunkline.store import keys
 
+_KEYWORDS_MAX: Final = 100
+"""Keywords of all templates together."""
 _PACKAGE: Final = Path(__file__).with_name("library")
 _CATEGORIES: Final = "categories.json"
 
@@ -175,8 +177,8 @@ def load_catalogue(own: str | None, limits: Limits) -> Catalogue:
             readme = file.with_suffix(".md")
             readmes[template.id] = _text(readme, limits).decode() if readme.exists() else ""
         catalogue = Catalogue(templates, readmes, categories)
-        if len(catalogue.unique_keywords) > limits.template_keywords_max:
-            raise _Problem(f"brings more than {limits.template_keywords_max} keywords, which is the limit")
+        if len(catalogue.unique_keywords) > _KEYWORDS_MAX:
+            raise _Problem(f"brings more than {_KEYWORDS_MAX} keywords, which is the limit")
     except (_Problem, OSError, UnicodeDecodeError, msgspec.MsgspecError, Invalid) as problem:
         raise SettingsError(
             "templates_dir",

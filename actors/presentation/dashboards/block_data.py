@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -35,6 +35,8 @@ from trunkline.actors.presentation.dashboards.report import (
 from trunkline.actors.presentation.dashboards.report_blocks import section_of
 from trunkline.actors.presentation.dashboards.report_scene import Bounds, Scene
 
+_LINES_MAX: Final = 20
+"""Lines of a chart: more cannot be told apart."""
 _NO_TIME = "The blocks above took too long to read; ask for this one alone, with `blockIds`."
 _NO_SPACE = "The answer would be too large with this block; ask for it alone, with `blockIds`."
 
@@ -57,7 +59,7 @@ def read_blocks(reading: Reading, message: ReadBlocks) -> dict[int, msgspec.Raw]
     dashboard = {name: doc[name] for name in ("name", "duration", "resolution") if name in doc}
     bounds = Bounds(
         limits.dashboard_rows_max,
-        limits.dashboard_lines_max,
+        _LINES_MAX,
         limits.dashboard_line_points_max,
         downsampled=True,
     )

@@ -9,7 +9,7 @@ times.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
@@ -35,6 +35,12 @@ if TYPE_CHECKING:
     from trunkline.actors.platform.jobs.results import Write
     from trunkline.limits.table import Limits
     from trunkline.store.snapshot import Snapshot
+
+
+_LINES_MAX: Final = 12
+"""Lines of a picture: more cannot be told apart, and the table below has all."""
+_LINE_POINTS_MAX: Final = 1000
+"""Points of a line: about as many as the picture has columns. Longer lines are thinned."""
 
 
 async def send_report(job: Job) -> Doc:
@@ -82,7 +88,7 @@ def _collect(snapshot: Snapshot, job: Job, limits: Limits) -> tuple[Report, str]
         for caller in callers:
             _check_application(snapshot, caller, application)
 
-    bounds = Bounds(limits.report_rows_max, limits.report_lines_max, limits.report_line_points_max)
+    bounds = Bounds(limits.report_rows_max, _LINES_MAX, _LINE_POINTS_MAX)
     sections: list[Section] = []
     job.completed, job.total = 0, len(doc["blocks"])
     charts = characters = 0

@@ -9,7 +9,7 @@ devices are only logged. Does not own the links (`fleet/devices/commands/links.p
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -47,6 +47,8 @@ from trunkline.actors.fleet.devices.state.traffic import Traffic
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode, encode_with
 
+_PAGE_BYTES_MAX: Final = 1024 * 1024
+"""Bytes of a page of commands: as many as a connection has room for."""
 COMMAND_TOPIC = "commands"
 """The topic of the device's command streams."""
 
@@ -198,7 +200,7 @@ class DeviceCommands(DeviceRemoval):
         changed, size_bytes, last = bool(gone), 0, link.given.get(self.ref.id, 0)
         is_complete = True
         for number, due in list(waiting.after(last)):
-            if len(found) >= limits.link_page_commands_max or size_bytes >= limits.link_page_bytes_max:
+            if len(found) >= limits.link_page_commands_max or size_bytes >= _PAGE_BYTES_MAX:
                 is_complete = False
                 break
             key = keys.command_key(self.ref.id, due.time_ms, number)

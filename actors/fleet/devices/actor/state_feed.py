@@ -39,6 +39,8 @@ from trunkline.store.snapshot import Snapshot
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.host import Host
 
+_LOG_BYTES_MAX: Final = 8 * 1024 * 1024
+"""Bytes of reports that are searched for one page: about 50 ms in a worker thread."""
 STATE_TOPIC: Final = "states"
 """The topic of a device's own state streams."""
 
@@ -229,7 +231,7 @@ def get_missed_states(reading: Reading, message: GetMissedStates) -> Missed:
         due += 1
         read += len(chunk.value)
         reading.check_time(is_long=read > INLINE_BYTES_MAX)
-        if read > reading.limits.stream_log_bytes_max:
+        if read > _LOG_BYTES_MAX:
             return Missed(missed, more=True, position=end_of(chunk.seq))
     if due <= last:
         return Missed([], more=False, position=end, is_reset=True)
