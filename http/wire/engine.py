@@ -112,8 +112,6 @@ class Engine:
         self._empty = trio.Event()
         self.connections = 0
         """Open connections, those in a handshake among them."""
-        self.websockets = 0
-        """Those of them that are WebSockets."""
         self.accepted = 0
         self.refused = 0
         self.timed_out = 0
@@ -336,11 +334,9 @@ class Engine:
 
     async def _serve_websocket(self, websocket: WebSocket) -> None:
         self._connections.add(websocket)
-        self.websockets += 1
         try:
             await websocket.run()
         finally:
-            self.websockets -= 1
             self._connections.discard(websocket)
             websocket.close_session()
 

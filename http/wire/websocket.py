@@ -38,8 +38,6 @@ from trunkline.http.wire.websocket_frames import (
 
 ABNORMAL = 1006
 """The code that a session is told where the client has left without one."""
-NO_CODE = 1005
-"""The code that a session is told where the client has closed without one."""
 IDLE = 4408
 """The code for a client that was silent for too long."""
 SLOW = 4409

@@ -26,8 +26,9 @@ CLOSE: Final = 8
 PING: Final = 9
 PONG: Final = 10
 
-NORMAL: Final = 1000
 GOING_AWAY: Final = 1001
+NO_CODE: Final = 1005
+"""The code that a session is told where the client has closed without one."""
 PROTOCOL_ERROR: Final = 1002
 NOT_UTF8: Final = 1007
 TOO_LARGE: Final = 1009
@@ -72,9 +73,9 @@ def close_payload(code: int, reason: str) -> bytes:
 
 
 def read_close(payload: bytes) -> tuple[int, str]:
-    """The code and the reason of a close frame; 1005 where it has none. Raises `Broken`."""
+    """The code and the reason of a close frame; `NO_CODE` where it has none. Raises `Broken`."""
     if not payload:
-        return 1005, ""
+        return NO_CODE, ""
     if len(payload) == 1:
         raise Broken(PROTOCOL_ERROR, "a close frame has a payload of one byte")
     code: int = _U16.unpack_from(payload)[0]

@@ -35,7 +35,6 @@ class Ending(Enum):
 
     SLOW = "slow"
     GONE = "gone"
-    REVOKED = "revoked"
     DRAINING = "draining"
 
 

@@ -75,7 +75,7 @@ async def test_what_was_taken_leaves_room() -> None:
         assert await reader.receive() == [(position, b"x" * 10)]
 
 
-@pytest.mark.parametrize("why", [Ending.GONE, Ending.REVOKED, Ending.DRAINING])
+@pytest.mark.parametrize("why", [Ending.GONE, Ending.DRAINING])
 async def test_what_was_said_before_the_end_is_still_heard(why: Ending) -> None:
     reader = subscription()
     offer(reader, 1, b"e")
