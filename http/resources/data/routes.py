@@ -1,0 +1,15 @@
+"""All routes of the wing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from trunkline.http.resources.data import contents, data_tables, events, files, topics
+
+ROUTES: Final = (
+    *contents.ROUTES,
+    *data_tables.ROUTES,
+    *events.ROUTES,
+    *files.ROUTES,
+    *topics.ROUTES,
+)

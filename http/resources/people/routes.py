@@ -1,0 +1,25 @@
+"""All routes of the wing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from trunkline.http.resources.people import (
+    account,
+    audit_logs,
+    auth,
+    email,
+    me,
+    organizations,
+    single_sign_on,
+)
+
+ROUTES: Final = (
+    *auth.ROUTES,
+    *single_sign_on.ROUTES,
+    *me.ROUTES,
+    *account.ROUTES,
+    *email.ROUTES,
+    *organizations.ROUTES,
+    *audit_logs.ROUTES,
+)
