@@ -37,7 +37,7 @@ from trunkline.actors.platform.jobs.runner import Jobs
 from trunkline.actors.readers import read
 from trunkline.limits.settings import Settings
 from trunkline.store.env import Store
-from trunkline.store.settler import Settler
+from trunkline.store.flusher import Flusher
 from trunkline.store.simulated_disk import SimulatedDisk, write_calls
 
 
@@ -86,9 +86,9 @@ def _sync_delay(settings: Settings) -> Callable[[], float] | None:
     return (lambda: delay_s) if delay_s else None
 
 
-async def settle(system: System) -> None:
+async def flush_reports(system: System) -> None:
     """Bring all that devices reported into runs, for measurements of what states cost on the disk."""
-    await system.component(Settler).settle_all()
+    await system.component(Flusher).flush_all()
 
 
 def _owner_of(system: System, application: bytes) -> str | None:
@@ -132,7 +132,7 @@ async def running(system: System) -> AsyncIterator[System]:
         await load_arrays()
     async with trio.open_nursery() as nursery:
         await nursery.start(system.run)
-        nursery.start_soon(system.component(Settler).run)
+        nursery.start_soon(system.component(Flusher).run)
         first_tasks = [task for feature in FEATURES for task in feature.first_tasks]
         for task in (*first_tasks, *(task for feature in FEATURES for task in feature.tasks)):
             await _begin(nursery, system.component(task).run)

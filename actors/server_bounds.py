@@ -212,8 +212,8 @@ BOUNDS: Final = (
         ("actors/core/runtime/system.py", "store/env.py"),
     ),
     ServerBound(
-        "Reports that are not settled",
-        "Their bytes, until they are settled",
+        "Reports that are not flushed",
+        "Their bytes, until they are flushed",
         ("arrivals_bytes_max",),
         "None yet: in order of arrival; backlogs wait when half of it is used.",
         ("store/env.py",),
@@ -265,7 +265,7 @@ BOUNDS: Final = (
             "actors/core/outgoing/http_calls.py",
             "actors/presentation/dashboards/report_job.py",
             "http/tls_files.py",
-            "store/settler.py",
+            "store/flusher.py",
         ),
     ),
 )

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import trio
 
 from trunkline.bench.block_device import BlockDevice, Written
+from trunkline.bench.flushed import data_directory, file_of, flush
 from trunkline.bench.result import DiskUse
 from trunkline.bench.server_monitor import ServerMonitor, WriteCalls
-from trunkline.bench.settled import data_directory, file_of, settle
 
 IDLE_S = 1.0
 """Seconds: the writes of other programs are counted for so long before a load."""
@@ -81,4 +81,4 @@ def meter_of(monitor: ServerMonitor | None) -> DiskMeter:
     """A meter for a Trunkline server on this machine. Raises BenchError, with the reason, if it cannot be measured."""
     file = file_of(monitor)
     assert monitor is not None
-    return DiskMeter(file, monitor, partial(settle, data_directory(file)))
+    return DiskMeter(file, monitor, partial(flush, data_directory(file)))

@@ -63,13 +63,13 @@ async def _list_users(system: System) -> list[server_users.UserLine]:
     return server_users.users(system)
 
 
-async def _settle(system: System) -> None:
+async def _flush(system: System) -> None:
     """For load tests: bring everything that has arrived into its final place now."""
-    await boot.settle(system)
+    await boot.flush_reports(system)
 
 
 _HANDLERS: dict[str, Callable[..., Awaitable[Any]]] = {
-    "settle": _settle,
+    "flush": _flush,
     "user.add": _add_user,
     "user.passwd": _set_password,
     "user.delete": _delete_user,

@@ -1072,13 +1072,13 @@ class Limits:
     arrival_window_bytes: int = _bound(
         32 * MIB,
         "bytes",
-        "So many bytes of reports are settled at a time. More need memory, fewer write more to the disk.",
+        "So many bytes of reports are flushed at a time. More need memory, fewer write more to the disk.",
     )
     arrivals_bytes_max: int = _bound(
-        256 * MIB, "bytes", "What is not settled yet is in memory; above it 503 for what devices send."
+        256 * MIB, "bytes", "What is not flushed yet is in memory; above it 503 for what devices send."
     )
-    arrival_settle_s: float = _bound(
-        3600.0, "seconds", "What devices reported is settled after this time also if it is little."
+    arrival_flush_s: float = _bound(
+        3600.0, "seconds", "What devices reported is flushed after this time also if it is little."
     )
     read_threads_max: int = _bound(
         4, "threads", "Half of them for one owner. They share the GIL with the event loop; more slow it down."

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 def load_arrivals(memory_map: MemoryMap, transaction: lmdb.Transaction[bytes], window_bytes: int) -> Arrivals:
-    """Read the segments and chunks that are not settled, of the state that `transaction` reads. Raises StoreDamaged."""
+    """Read the segments and chunks that are not flushed, of the state that `transaction` reads. Raises StoreDamaged."""
     chunks: list[Chunk] = []
     size_bytes = 0
     try:
-        settled = memory_map.read(transaction, keys.META, keys.SETTLED_KEY)
-        settled_seq = 0 if settled is None else decode(settled)
-        arrivals = Arrivals(window_bytes, settled_seq)
-        for chunk in _stored_chunks(memory_map, transaction, keys.SEGMENTS, settled_seq):
+        flushed = memory_map.read(transaction, keys.META, keys.FLUSHED_KEY)
+        flushed_seq = 0 if flushed is None else decode(flushed)
+        arrivals = Arrivals(window_bytes, flushed_seq)
+        for chunk in _stored_chunks(memory_map, transaction, keys.SEGMENTS, flushed_seq):
             if size_bytes >= window_bytes:
                 arrivals.load(chunks)
                 arrivals.close_window()
                 chunks, size_bytes = [], 0
             chunks.append(chunk)
             size_bytes += len(chunk.value)
-        for chunk in _stored_chunks(memory_map, transaction, keys.ARRIVALS, settled_seq):
+        for chunk in _stored_chunks(memory_map, transaction, keys.ARRIVALS, flushed_seq):
             chunks.append(chunk)
             arrivals.keep(chunk)
         arrivals.load(chunks)
@@ -43,13 +43,13 @@ def load_arrivals(memory_map: MemoryMap, transaction: lmdb.Transaction[bytes], w
 
 
 def _stored_chunks(
-    memory_map: MemoryMap, transaction: lmdb.Transaction[bytes], db: str, settled_seq: int
+    memory_map: MemoryMap, transaction: lmdb.Transaction[bytes], db: str, flushed_seq: int
 ) -> Iterator[Chunk]:
     """Yield the chunks of SEGMENTS or ARRIVALS after a commit, in the order of their commits. Raises StoreDamaged."""
     if db not in memory_map.handles:
         return
     with transaction.cursor(memory_map.handles[db]) as cursor:
-        if not cursor.set_range(keys.arrival_key(settled_seq + 1)):
+        if not cursor.set_range(keys.arrival_key(flushed_seq + 1)):
             return
         for key, stored in cursor.iternext():
             if db == keys.ARRIVALS and key >= keys.LATEST_COUNTS:
@@ -61,6 +61,6 @@ def _stored_chunks(
                 yield Chunk(int.from_bytes(key, "big"), value)
                 continue
             try:
-                yield from (chunk for chunk in unpacked(value) if chunk.seq > settled_seq)
+                yield from (chunk for chunk in unpacked(value) if chunk.seq > flushed_seq)
             except ValueError as error:
                 raise StoreDamaged(f"{db} {key.hex()}: {error}.") from error

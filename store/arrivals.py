@@ -1,7 +1,7 @@
 """Arrivals: what devices reported and is not in the runs yet.
 
 Owns what is staged for a commit, and when chunks are packed and windows are full. Does not own the stored form
-(`arrival_chunks.py`), the copy in memory (`arrival_window.py`), what comes after it (`settler.py`, `runs.py`) nor the
+(`arrival_chunks.py`), the copy in memory (`arrival_window.py`), what comes after it (`flusher.py`, `runs.py`) nor the
 meaning of a head (`actors/fleet/devices/state/head.py`).
 
 A commit stores what all devices reported as one value, the chunk, so it changes the same few pages whatever the number
@@ -9,9 +9,9 @@ of devices. About every eighty chunks are packed into one compressed value, the 
 stays one page. Neither is made to be read: readers use the copy in memory, by device, which is made again from the
 segments and chunks at a start.
 
-The copy consists of windows. The newest one is open; when it is full it is closed, and the settler writes its points
+The copy consists of windows. The newest one is open; when it is full it is closed, and the flusher writes its points
 into a run. The window is then dropped, but a snapshot that was opened before still uses it. Its segments stay until the
-next window is settled, for streams that resume (`report_log.py`).
+next window is flushed, for streams that resume (`report_log.py`).
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ class Arrivals:
         "_staged",
         "_waiting",
         "_window_bytes",
+        "flushed_seq",
         "seq",
-        "settled_seq",
         "unpacked",
         "unpacked_bytes",
         "windows",
     )
 
-    def __init__(self, window_bytes: int, settled_seq: int = 0) -> None:
-        self.windows: tuple[Window, ...] = (Window(settled_seq),)
-        self.seq = settled_seq
+    def __init__(self, window_bytes: int, flushed_seq: int = 0) -> None:
+        self.windows: tuple[Window, ...] = (Window(flushed_seq),)
+        self.seq = flushed_seq
         """The number of the last commit."""
-        self.settled_seq = settled_seq
+        self.flushed_seq = flushed_seq
         """The number of the last commit whose reports are all in the runs."""
         self.unpacked: list[Chunk] = []
         """The chunks that are in no segment yet."""
@@ -91,7 +91,7 @@ class Arrivals:
     def is_full(self) -> bool:
         """Whether the open window is full: it has `window_bytes` of reports, or three times as much memory.
 
-        With many devices most of the memory is that of their buffers. The reports decide, because what settling
+        With many devices most of the memory is that of their buffers. The reports decide, because what flushing
         writes for each of them is the less, the more there are of a device.
         """
         window = self.windows[-1]
@@ -141,7 +141,7 @@ class Arrivals:
         if self.is_due:
             self._waiting.unpark_all()
 
-    # Packing and settling.
+    # Packing and flushing.
 
     def packed(self, chunks: int) -> None:
         """So many of the oldest chunks are in a segment."""
@@ -154,11 +154,11 @@ class Arrivals:
         self._closed_bytes += self.windows[-1].size_bytes
         self.windows = (*self.windows, Window(self.seq))
 
-    def settled(self, window: Window) -> None:
+    def flushed(self, window: Window) -> None:
         """Drop the oldest window: all of it is in the runs."""
         assert self.windows[0] is window
         assert window.last is not None
-        self.settled_seq = window.last
+        self.flushed_seq = window.last
         self._closed_bytes -= window.size_bytes
         self.windows = self.windows[1:]
 

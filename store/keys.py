@@ -279,7 +279,7 @@ def run_prefix(run: int) -> bytes:
 RUNS_KEY: Final = b"runs"
 """The key in META of the list of all runs."""
 
-SETTLED_KEY: Final = b"settled"
+FLUSHED_KEY: Final = b"settled"
 """The key in META of the number of the last commit whose reports are all in the runs."""
 
 

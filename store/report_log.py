@@ -1,7 +1,7 @@
 """The log of reports: what all devices reported, in the order of the commits, as far back as it is kept.
 
-It reads what the arrivals keep anyway: the chunks, the segments of the windows that are not settled, and those of the
-window that was settled last. Owns the positions in it. They ascend in the order of the commits, a report has the same
+It reads what the arrivals keep anyway: the chunks, the segments of the windows that are not flushed, and those of the
+window that was flushed last. Owns the positions in it. They ascend in the order of the commits, a report has the same
 position in the commit as later in the log, and no other report ever gets it.
 """
 

@@ -93,9 +93,9 @@ class Reserve:
 
         What mostly deletes may use all of it. Three quarters of it are for the deletion of a single thing, which may
         write more than it deletes: a device is kept as a deleted one, and an emptied table is swept later. Half of it,
-        and the room that the arrivals need, is for what completes something that is stored: what settles the arrivals,
+        and the room that the arrivals need, is for what completes something that is stored: what flushes the arrivals,
         and the entry of a call in an audit log. Everything else leaves both. Reports are counted twice: they are
-        written again when they are settled.
+        written again when they are flushed.
         """
         if batch.mostly_deletes():
             return True
@@ -126,12 +126,12 @@ class Reserve:
         reserve_bytes = max(RESERVE_BYTES_MIN, min(used_bytes, RESERVE_BYTES_MAX))
         if quota_bytes is not None:
             reserve_bytes = min(reserve_bytes, quota_bytes // 4)
-        unsettled_bytes = self._arrivals.size_bytes
-        enough_bytes = used_bytes + unsettled_bytes + reserve_bytes + reserve_bytes // 2
+        unflushed_bytes = self._arrivals.size_bytes
+        enough_bytes = used_bytes + unflushed_bytes + reserve_bytes + reserve_bytes // 2
         now_s = self._monotonic_s()
         if self._allocated_bytes < enough_bytes and (not self.tight or now_s >= self._lengthened_s + RETRY_S):
             self._lengthened_s = now_s  # a file system that is full may take long to say so
-            wanted_bytes = used_bytes + unsettled_bytes + 2 * reserve_bytes
+            wanted_bytes = used_bytes + unflushed_bytes + 2 * reserve_bytes
             if quota_bytes is not None:
                 wanted_bytes = min(wanted_bytes, quota_bytes)
             self._allocated_bytes = self._lengthen(used_bytes, wanted_bytes)

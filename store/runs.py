@@ -1,7 +1,7 @@
 """Runs: the points of devices as compressed blocks, sorted by device and time.
 
 Owns the list of runs, and reading the blocks of a device from several runs and the arrivals as one series. Does not own
-the form of a block (`column_codec.py`) nor who writes the runs (`settler.py`, `merging.py`).
+the form of a block (`column_codec.py`) nor who writes the runs (`flusher.py`, `compaction.py`).
 
 A run is what devices reported in some commits, and a newer run overrides an older one: for the same device and time,
 attribute by attribute. The blocks of a device in one run do not overlap in time. So a series is read from all runs at a

@@ -292,8 +292,8 @@ class Snapshot:
     def newest_seq(self) -> int:
         """The number of the last commit with reports that this snapshot sees, or that is in the runs."""
         if self._last_seq is None:
-            settled = self.get(keys.META, keys.SETTLED_KEY)
-            self._last_seq = 0 if settled is None else codec.decode(settled)
+            flushed = self.get(keys.META, keys.FLUSHED_KEY)
+            self._last_seq = 0 if flushed is None else codec.decode(flushed)
             for db in (keys.ARRIVALS, keys.SEGMENTS):
                 with self._open().cursor(self._map.handles[db]) as cursor:
                     if _place(cursor, b"", keys.LATEST_COUNTS, reverse=True):

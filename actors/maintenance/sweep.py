@@ -209,7 +209,7 @@ def _data_steps(snapshot: Snapshot, kind: Kind, parent: bytes, id: bytes) -> Ite
     """Yield the data outside the record that belongs to it."""
     for db, prefix in kind.owned_keys(parent, id):
         if db == keys.RUNS:
-            # The settler removes it, with all that has arrived of the device before. After that it has no head.
+            # The flusher removes it, with all that has arrived of the device before. After that it has no head.
             if snapshot.head(prefix).head is not None:
                 yield Step([], wiped=prefix)
             continue

@@ -1,6 +1,6 @@
 """History and list queries: a stage for each kind of read, over devices with known states.
 
-The histories are read as they arrived and, where the server is on this machine, once more after it has settled them.
+The histories are read as they arrived and, where the server is on this machine, once more after it has flushed them.
 The data does not change during the load, so all answers to the same query must be identical bytes. The first
 one is compared value by value with the stored data.
 """
@@ -18,6 +18,7 @@ import trio
 
 from trunkline.bench.errors import BenchError
 from trunkline.bench.fleet import Fleet, with_body
+from trunkline.bench.flushed import data_directory, file_of, flush
 from trunkline.bench.framing import Response
 from trunkline.bench.history import to_ms
 from trunkline.bench.ledger import ACKNOWLEDGED, Audit, StateLedger, body_of, same_data, state_of
@@ -25,7 +26,6 @@ from trunkline.bench.load import Caller, Tally
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.run import Run, Scenario
 from trunkline.bench.session import Session
-from trunkline.bench.settled import data_directory, file_of, settle
 
 STATES_PER_CALL = 1000
 """States: stored with one call during preparation."""
@@ -131,12 +131,12 @@ class QueriesScenario(Scenario):
         try:
             directory = data_directory(file_of(run.monitor))
         except BenchError as problem:
-            run.notes.append(f"Histories were not read again after settling: {problem}.")
+            run.notes.append(f"Histories were not read again after flushing: {problem}.")
             return
-        run.bar.begin("settling")
-        await settle(directory)
+        run.bar.begin("flushing")
+        await flush(directory)
         run.bar.end("")
-        await self._history_stages(run, ", settled")
+        await self._history_stages(run, ", flushed")
 
     async def _history_stages(self, run: Run, suffix: str) -> None:
         states, first_ms = self.states, self.fleet.first_ms

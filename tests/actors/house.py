@@ -25,7 +25,7 @@ from trunkline.actors.fleet.devices.record import read_messages
 from trunkline.actors.platform.applications.messages import ApplicationPost, CreateApplication
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
-from trunkline.store.settler import Settler
+from trunkline.store.flusher import Flusher
 
 START_MS = 1_714_564_800_000
 """2024-05-01T12:00:00Z: an hour begins, and half a day is over."""
@@ -149,9 +149,9 @@ class House:
         """Open a stream of the device."""
         return self.system.subscribe(self.ref(device), topic, devices.Listen())
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Bring all reports into runs."""
-        await self.system.component(Settler).settle_all()
+        await self.system.component(Flusher).flush_all()
 
     def forget(self) -> None:
         """Deactivate all actors, as if they had been idle."""

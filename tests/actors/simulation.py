@@ -45,7 +45,7 @@ from trunkline.actors.fleet.devices.actor.commands import COMMAND_TOPIC
 from trunkline.actors.fleet.devices.record import messages as devices
 from trunkline.actors.platform.applications import messages as applications
 from trunkline.actors.platform.applications.keys import KeyPost
-from trunkline.store.settler import Settler
+from trunkline.store.flusher import Flusher
 
 CREATOR = messages.Creator(ROOT.hex(), "user", "owner")
 
@@ -251,11 +251,11 @@ class Simulation(World):
         except Exception as failure:  # noqa: BLE001 - the sweeper puts it off in the same way
             self._note(f"sweep: {type(failure).__name__}")
 
-    async def settle(self) -> None:
-        await self.system.component(Settler).settle_all()
+    async def flush(self) -> None:
+        await self.system.component(Flusher).flush_all()
 
     ACTIONS = (
-        report, command, command_many, connect, add, rename, listen, sweep, settle,
+        report, command, command_many, connect, add, rename, listen, sweep, flush,
         create_application, delete_application, create_key, delete_key, create_device, delete_device,
     )  # fmt: skip
     WEIGHTS = (30, 20, 6, 6, 16, 4, 2, 2, 4, 3, 0.5, 3, 2, 8, 2)

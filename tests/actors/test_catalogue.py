@@ -25,7 +25,7 @@ from trunkline.actors.platform.jobs.runner import Jobs
 from trunkline.actors.readers import read
 from trunkline.http.routes import TABLE
 from trunkline.limits.settings import Settings
-from trunkline.store.settler import Settler
+from trunkline.store.flusher import Flusher
 
 LISTED: Final[dict[type, Collection[Any]]] = {
     Kind: catalogue.KINDS.values(),
@@ -120,6 +120,6 @@ def test_every_component_that_works_in_the_background_is_run_and_stopped(tmp_pat
     stopped = {task for feature in catalogue.FEATURES for task in feature.stops}
     # `boot` makes the one, and runs the other.
     assert {part for part in added if iscoroutinefunction(getattr(part, "run", None))} == run - {Jobs} | {
-        Settler
+        Flusher
     }
     assert {part for part in added if iscoroutinefunction(getattr(part, "stop", None))} == stopped - {Jobs}

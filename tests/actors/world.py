@@ -50,7 +50,7 @@ from trunkline.actors.platform.applications.actor import Application
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 from trunkline.store.env import Store
-from trunkline.store.settler import Settler
+from trunkline.store.flusher import Flusher
 
 START_MS = 1_714_564_800_000
 CALLS, WINDOW_S = 4, 3.0
@@ -175,8 +175,8 @@ class World:
                     await self.system.ask(ref, Begin())
                     self.expected.added[ref] = []
             async with trio.open_nursery() as self.callers:
-                settler = self.system.component(Settler)
-                settler.now_s = trio.current_time
+                flusher = self.system.component(Flusher)
+                flusher.now_s = trio.current_time
                 for _ in range(self.steps):
                     await self._step()
                 crash = partial(self._lose_power, store.directory.path, there)
@@ -184,7 +184,7 @@ class World:
                     case 0:
                         await self._settle()
                         await self._sweep_to_the_end()
-                        await settler.settle_all()
+                        await flusher.flush_all()
                         self.expected.check_gone(store)
                         crash()
                     case 1:

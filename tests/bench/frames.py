@@ -1,11 +1,11 @@
-"""Measures decoding, applying, committing and settling frames of the link, without sockets. Run it from the checkout:
+"""Measures decoding, applying, committing and flushing frames of the link, without sockets. Run it from the checkout:
 
     .venv/bin/python -m tests.bench.frames [--per-frame 1 10 100 1000] [--states 200000] [--devices 8] [--group 16]
 
 Frames of three numbers are made before: a whole one, and two with fractions (`floats`: three with fractions, so that
 all rows have the same length), and beside them the same as arrays in JSON (`array`), which REST brings. Then each of
 them is decoded, the actor of its device takes its turn, and after every so many frames (`--group`) there is a commit
-with one sync. Then all of it is settled into runs. The seconds are those of the processor, and for the first three the
+with one sync. Then all of it is flushed into runs. The seconds are those of the processor, and for the first three the
 median of all groups, so a machine with other work disturbs less. At the end everything is read back and counted.
 """
 
@@ -43,12 +43,12 @@ class Rate(NamedTuple):
     decode: float
     apply: float
     commit: float
-    settle: float
+    flush: float
     bytes: float
 
     @property
     def stored(self) -> float:
-        """All but settling."""
+        """All but flushing."""
         return self.decode + self.apply + self.commit
 
 
@@ -128,13 +128,13 @@ async def measure(form: str, per_frame: int, states: int, devices: int, group: i
                 stop("commit", at_s)
                 await trio.lowlevel.checkpoint()
             began_s = time.process_time()
-            await house.settle()
-            settle_s = time.process_time() - began_s
+            await house.flush()
+            flush_s = time.process_time() - began_s
             stored = await _stored(house, [ref.id for ref in refs])
             assert stored == frames * per_frame, stored
     us = {name: 1e6 * median(seconds) / (min(group, frames) * per_frame) for name, seconds in took.items()}
     return Rate(
-        **us, settle=1e6 * settle_s / (frames * per_frame), bytes=sum(map(len, raw)) / (frames * per_frame)
+        **us, flush=1e6 * flush_s / (frames * per_frame), bytes=sum(map(len, raw)) / (frames * per_frame)
     )
 
 
@@ -155,7 +155,7 @@ def main() -> None:
     given = parser.parse_args()
     write = sys.stdout.write
     write(
-        "form     states  bytes  decode   apply  commit  settle   us a state; states/s before settling, and with it\n"
+        "form     states  bytes  decode   apply  commit  flush   us a state; states/s before flushing, and with it\n"
     )
     for form in ("array", "rows", "floats", "columns"):
         for per_frame in given.per_frame:
@@ -167,7 +167,7 @@ def main() -> None:
             stored = rate.stored
             write(
                 f"{kind:8}{per_frame:7}{rate.bytes:7.1f}{rate.decode:8.2f}{rate.apply:8.2f}{rate.commit:8.2f}"
-                f"{rate.settle:8.2f}   {1e6 / stored:10,.0f} {1e6 / (stored + rate.settle):10,.0f}\n"
+                f"{rate.flush:8.2f}   {1e6 / stored:10,.0f} {1e6 / (stored + rate.flush):10,.0f}\n"
             )
 
 

@@ -8,7 +8,7 @@ All in one run, on one core for the server, with single durable posts of states:
 - the ceiling: the same requests against a handler that does nothing, on the same engine (`--null-handler`
   is how that process is started);
 - as fast as answers come, over some numbers of connections; the last columns are bytes and writes of the block device
-  for each state, the warm-up and settling included;
+  for each state, the warm-up and flushing included;
 - at half of that rate: latency from the intended start of each call;
 - at twice that rate, over so many connections that more calls are in flight than may wait: the number of refused
   calls, the latency of the others, and whether memory grows;

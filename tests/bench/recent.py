@@ -5,8 +5,8 @@ Run it in the checkout:
     .venv/bin/python -m tests.bench.recent [--points 10000] [--calls 2000] [--states 200000] [--rounds 5]
 
 - A chart: the mean by minute of one attribute of one device over its last hour, and all its points downsampled to 500,
-  read from points that have just arrived, and again after they were settled. In ms for a query.
-- The newest state of a device (`GET .../state` without parameters), as it arrived and settled, beside its composite
+  read from points that have just arrived, and again after they were flushed. In ms for a query.
+- The newest state of a device (`GET .../state` without parameters), as it arrived and flushed, beside its composite
   state. In microseconds for a call, without HTTP.
 - Arrays of 1,000 states as REST brings them, beside rows of 1,000 of the link: decoding, the turn of the device and the
   commit, in microseconds for a state.
@@ -118,16 +118,16 @@ def reads(house: House, device: bytes, calls: int, rounds: int) -> Reads:
 
 
 async def recent_points(points: int, calls: int, rounds: int) -> tuple[Reads, Reads]:
-    """The reads while everything waits in the arrivals, and after it is settled."""
+    """The reads while everything waits in the arrivals, and after it is flushed."""
     with tempfile.TemporaryDirectory() as directory, collecting():
         async with running_house(Path(directory)) as house:
             device = await house.device(ATTRIBUTES)
             await report(house, device, points)
             arrived = reads(house, device, calls, rounds)
-            await house.settle()
-            settled = reads(house, device, calls, rounds)
-    assert arrived.answers == settled.answers
-    return arrived, settled
+            await house.flush()
+            flushed = reads(house, device, calls, rounds)
+    assert arrived.answers == flushed.answers
+    return arrived, flushed
 
 
 def main(arguments: list[str]) -> None:
@@ -140,18 +140,18 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--states", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args(arguments)
-    arrived, settled = trio.run(recent_points, given.points, given.calls, given.rounds)
+    arrived, flushed = trio.run(recent_points, given.points, given.calls, given.rounds)
     write = sys.stdout.write
-    write(f"{given.points:,} points of one device      just arrived      settled   arrived : settled\n")
+    write(f"{given.points:,} points of one device      just arrived      flushed   arrived : flushed\n")
     for name, unit, scale, at in (
         ("mean by minute", "ms", 1e3, 0),
         ("downsampled to 500", "ms", 1e3, 1),
         ("the newest state", "us", 1e6, 2),
         ("composite state", "us", 1e6, 3),
     ):
-        recent, old = arrived.took[at] * scale, settled.took[at] * scale
+        recent, old = arrived.took[at] * scale, flushed.took[at] * scale
         write(f"{name:28}{recent:12,.2f} {unit}{old:12,.2f} {unit}{recent / old:12.2f}\n")
-    write(f"newest state, settled : composite state {settled.took[2] / settled.took[3]:.2f}\n\n")
+    write(f"newest state, flushed : composite state {flushed.took[2] / flushed.took[3]:.2f}\n\n")
     write(
         "states of three numbers     decode   apply  commit   us a state; states/s, and its ratio to rows\n"
     )

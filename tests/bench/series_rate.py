@@ -2,7 +2,7 @@
 
     python -m tests.bench.series_rate [--points 2000000] [--block 1024] [--columns 1] [--resolution-ms 60000] [--noise]
 
-The points of one device, one a second, lie in encoded blocks, as the store keeps them after settling. For each
+The points of one device, one a second, lie in encoded blocks, as the store keeps them after flushing. For each
 aggregation the blocks are decoded and one attribute is aggregated. The rate by rows is measured beside it: points as
 one CBOR map each, decoded and aggregated one by one with the functions of Python's standard library. All rates are of
 processor time, so other programs on the machine disturb them less.

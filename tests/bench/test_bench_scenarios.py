@@ -132,9 +132,9 @@ async def test_queries_are_answered_with_what_was_stored(session: Session) -> No
     history = ["last 1 states", "last 100 states", "last 1,000 states", "60 states of a span"]
     assert names[:4] == history
     if len(names) == 9:
-        assert any(note.startswith("Histories were not read again after settling") for note in result.notes)
+        assert any(note.startswith("Histories were not read again after flushing") for note in result.notes)
     else:
-        assert names[9:] == [f"{name}, settled" for name in history]
+        assert names[9:] == [f"{name}, flushed" for name in history]
     assert all(one.acknowledged for stage in result.stages for one in stage.calls)
     assert result.audit.read > 0
 

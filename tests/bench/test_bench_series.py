@@ -27,8 +27,8 @@ from tests.bench.peers.web import WebSeries
 from tests.bench.test_bench_real_server import EMAIL, PASSWORD
 from tests.patience import PATIENCE_S
 from trunkline.bench.errors import BenchError
+from trunkline.bench.flushed import flush
 from trunkline.bench.session import Session
-from trunkline.bench.settled import settle
 from trunkline.bench.transport import Origin
 from trunkline.http.serve import serve
 from trunkline.limits.settings import Settings
@@ -90,7 +90,7 @@ def test_the_answer_of_influxdb_is_read() -> None:
     assert source.read(answer) == {(1, 60_000): 1.5, (1, 120_000): 2}
 
 
-async def test_the_server_settles_when_it_is_told_and_answers_the_question_rightly(
+async def test_the_server_flushes_when_it_is_told_and_answers_the_question_rightly(
     tmp_path: Path, nursery: trio.Nursery
 ) -> None:
     settings = Settings(
@@ -108,8 +108,8 @@ async def test_the_server_settles_when_it_is_told_and_answers_the_question_right
         source = TrunklineSeries(session, await session.create_application("series"))
         points = replace(POINTS, first_ms=SeriesPoints.until(1_690_000_000_000).first_ms)
         await source.store(points)
-        await settle(tmp_path / "data")
+        await flush(tmp_path / "data")
         assert (await ask_series(source, points)).points_a_second > 0
     with pytest.raises(BenchError, match=r"The control socket in .* cannot be used"):
-        await settle(tmp_path)
+        await flush(tmp_path)
     nursery.cancel_scope.cancel()

@@ -31,14 +31,14 @@ def test_freed_pages_are_not_in_use(tmp_path: Path) -> None:
     assert (tmp_path / "store" / "data.mdb").stat().st_size >= full
 
 
-def test_whether_something_is_settled_is_seen_in_the_runs(tmp_path: Path) -> None:
-    for settled in (False, True):
+def test_whether_something_is_flushed_is_seen_in_the_runs(tmp_path: Path) -> None:
+    for flushed in (False, True):
         with lmdb.open(str(tmp_path / "store"), max_dbs=2) as env:
             runs = env.open_db(b"runs")
-            if settled:
+            if flushed:
                 with env.begin(write=True) as writing:
                     writing.put(b"key", b"block", db=runs)
-        assert timeline.is_settled(tmp_path) is settled
+        assert timeline.is_flushed(tmp_path) is flushed
 
 
 @pytest.mark.parametrize("kind", ["uniform", "walk"])
@@ -69,16 +69,16 @@ def told(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.slow
-def test_only_the_server_with_a_small_window_settles(
+def test_only_the_server_with_a_small_window_flushes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     timeline.main(
         [
-            *("settling", "--work", str(tmp_path), "--server-cores", "0", "--rounds", "1"),
+            *("flushing", "--work", str(tmp_path), "--server-cores", "0", "--rounds", "1"),
             *("--seconds", "1", "--devices", "5", "--window-bytes", "20000"),
         ]
     )
     shown = told(capsys)
-    assert re.search(r"^without settling +[\d,]+ +[\d.]+ +[\d.]+", shown, re.MULTILINE)
-    assert re.search(r"^with settling +[\d,]+ +[\d.]+ +[\d.]+", shown, re.MULTILINE)
-    assert "p99 with settling : without (medians): " in shown
+    assert re.search(r"^without flushing +[\d,]+ +[\d.]+ +[\d.]+", shown, re.MULTILINE)
+    assert re.search(r"^with flushing +[\d,]+ +[\d.]+ +[\d.]+", shown, re.MULTILINE)
+    assert "p99 with flushing : without (medians): " in shown

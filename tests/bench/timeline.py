@@ -1,16 +1,16 @@
-"""Measures what stored states cost: with more and more of them, at rest, and while they are settled.
+"""Measures what stored states cost: with more and more of them, at rest, and while they are flushed.
 
     .venv/bin/python -m tests.bench.timeline growth --work DIR [--states 1000000 10000000 100000000] [--seconds 5]
     .venv/bin/python -m tests.bench.timeline at-rest --work DIR [--states 1000000] [--devices 100] [--values walk]
-    .venv/bin/python -m tests.bench.timeline settling --work DIR [--rounds 3] [--seconds 10] [--rate 5000]
+    .venv/bin/python -m tests.bench.timeline flushing --work DIR [--rounds 3] [--seconds 10] [--rate 5000]
 
-- `growth` fills a store to each number of states by arrays of 1,000, settles, and prints single posts a second over 64
+- `growth` fills a store to each number of states by arrays of 1,000, flushes, and prints single posts a second over 64
   connections, the median time of a page of 1,000 states (the newest, and in the middle) of 30 devices, the time of a
   start until "ready", and the bytes of the file in use for each state. Each page is compared with what was sent.
-- `at-rest` sends states of three numbers with two decimals, about a second apart, settles, and prints the bytes of the
+- `at-rest` sends states of three numbers with two decimals, about a second apart, flushes, and prints the bytes of the
   pages in use for each state. `uniform` values are random between 0 and 100, values of a `walk` change slowly.
-- `settling` posts single states at the same rate to two servers in turn: one has a window so small that it settles all
-  the time, the other one so large that it never settles.
+- `flushing` posts single states at the same rate to two servers in turn: one has a window so small that it flushes all
+  the time, the other one so large that it never flushes.
 
 It is in the tests because it starts servers, reads their files and uses the bench, which no room may do.
 """
@@ -36,13 +36,13 @@ import trio
 from tests.e2e.server_process import OWNER, ServerProcess, serving, started
 from trunkline.bench.cores import Cores, on_cores
 from trunkline.bench.fleet import Fleet, StatePost, with_body
+from trunkline.bench.flushed import flush
 from trunkline.bench.history import to_ms
 from trunkline.bench.ledger import same_data
 from trunkline.bench.load import Tally
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.result import Calls
 from trunkline.bench.session import Session, device_path
-from trunkline.bench.settled import settle
 from trunkline.bench.stage import Plan, measure
 from trunkline.store.keys import ARRIVALS_END
 
@@ -140,7 +140,7 @@ def live_bytes(data_dir: Path) -> int:
     return pages * PAGE_BYTES
 
 
-def is_settled(data_dir: Path) -> bool:
+def is_flushed(data_dir: Path) -> bool:
     """Whether something has been written into runs."""
     with (
         lmdb.open(str(data_dir / "store"), readonly=True, max_dbs=DATABASES_MAX) as env,
@@ -179,14 +179,14 @@ async def growth(options: argparse.Namespace, data_dir: Path, cores: Cores) -> N
             else:
                 fleet = _continued(fleet, session)
             filled = await trio.to_thread.run_sync(_fill, fleet, session, cores, states)
-            await settle(data_dir)
+            await flush(data_dir)
             plan = Plan(
                 connections=CONNECTIONS, duration_s=options.seconds, warmup_s=min(1.0, options.seconds)
             )
             calls = await trio.to_thread.run_sync(loaded, fleet, session, cores, plan)
             newest = await _page_ms(fleet, session, at=1.0)
             middle = await _page_ms(fleet, session, at=0.5)
-            await settle(data_dir)
+            await flush(data_dir)
         stored, start_s = _stored(fleet), await _start_s(data_dir, cores)
         tell(
             f"{stored:15,}{filled:15,.0f}{calls.unit_rate:15,.0f}{calls.latency.p99_ms:15.1f}{newest:15.1f}{middle:15.1f}"
@@ -292,7 +292,7 @@ async def at_rest(options: argparse.Namespace, data_dir: Path, cores: Cores) -> 
         async with trio.open_nursery() as nursery:
             for _ in range(min(FILL_CONNECTIONS, options.devices)):
                 nursery.start_soon(send)
-        await settle(data_dir)
+        await flush(data_dir)
     count, size = each * options.devices, live_bytes(data_dir) - before
     file = (data_dir / "store" / "data.mdb").stat().st_size
     tell(
@@ -301,13 +301,13 @@ async def at_rest(options: argparse.Namespace, data_dir: Path, cores: Cores) -> 
     )
 
 
-# While settling goes on.
+# While flushing goes on.
 
 
-async def settling(options: argparse.Namespace, data_dir: Path, cores: Cores) -> None:
+async def flushing(options: argparse.Namespace, data_dir: Path, cores: Cores) -> None:
     """A line for each server and round, and the ratio of the medians of p99."""
     tell(f"{'':20}{'states/s':>12}{'p50 ms':>10}{'p99 ms':>10}{'p99.9 ms':>10}")
-    kinds = {"without settling": LARGE_WINDOW_BYTES, "with settling": options.window_bytes}
+    kinds = {"without flushing": LARGE_WINDOW_BYTES, "with flushing": options.window_bytes}
     p99: dict[str, list[float]] = {kind: [] for kind in kinds}
     plan = Plan(
         connections=CONNECTIONS,
@@ -320,16 +320,16 @@ async def settling(options: argparse.Namespace, data_dir: Path, cores: Cores) ->
             place = data_dir.with_name(f"{kind.partition(' ')[0]}-{number}")
             limits = {"arrival_window_bytes": window_bytes, "arrivals_bytes_max": 6 * LARGE_WINDOW_BYTES}
             async with running(place, cores, **limits) as (_, session):
-                fleet = await Fleet.create(session, ProgressBar(), "settling", options.devices)
+                fleet = await Fleet.create(session, ProgressBar(), "flushing", options.devices)
                 calls = await trio.to_thread.run_sync(loaded, fleet, session, cores, plan)
-                assert is_settled(place) is (kind == "with settling")
+                assert is_flushed(place) is (kind == "with flushing")
             latency = calls.latency
             p99[kind].append(latency.p99_ms)
             tell(
                 f"{kind:20}{calls.unit_rate:12,.0f}{latency.p50_ms:10.2f}{latency.p99_ms:10.2f}{latency.p999_ms:10.2f}"
             )
-    without, with_settling = (statistics.median(values) for values in p99.values())
-    tell(f"p99 with settling : without (medians): {with_settling / without:.2f}")
+    without, with_flushing = (statistics.median(values) for values in p99.values())
+    tell(f"p99 with flushing : without (medians): {with_flushing / without:.2f}")
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -351,7 +351,7 @@ def main(arguments: Sequence[str]) -> None:
     resting = command("at-rest", at_rest, 100)
     resting.add_argument("--states", type=int, default=10**6)
     resting.add_argument("--values", choices=("uniform", "walk"), default="uniform")
-    both = command("settling", settling, DEVICES)
+    both = command("flushing", flushing, DEVICES)
     both.add_argument("--seconds", type=float, default=10.0)
     both.add_argument("--rounds", type=int, default=3)
     both.add_argument("--rate", type=float, help="posts a second; without it as fast as answers come")

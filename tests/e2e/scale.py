@@ -81,7 +81,7 @@ async def register(data_dir: Path, count: int) -> None:
                 async with trio.open_nursery() as nursery:
                     for _ in range(TASKS):
                         nursery.start_soon(_create, system, application.id, numbers)
-            await boot.settle(system)  # what is not settled is in memory
+            await boot.flush_reports(system)  # what is not flushed is in memory
 
 
 async def _create(system: System, application: bytes, numbers: Iterator[int]) -> None:

@@ -9,7 +9,7 @@ from tests.e2e.conftest import EMAIL, PASSWORD, Server
 from trunkline.actors import server_users
 from trunkline.actors.maintenance.sweep import sweep
 from trunkline.store import keys
-from trunkline.store.settler import Settler
+from trunkline.store.flusher import Flusher
 
 StartServer = Callable[..., Any]
 
@@ -301,7 +301,7 @@ async def traces(server: Server, *texts: str) -> list[tuple[str, bytes]]:
     """The keys of entries of the store that contain an id (as bytes or text) or another text."""
     wanted = [each for text in texts for each in forms(text)]
     for _ in range(2):  # the first removes what devices had reported, the next what streams may resume from
-        await server.system.component(Settler).settle_all()
+        await server.system.component(Flusher).flush_all()
     with server.system.store.snapshot() as snapshot:
         return [
             (db, bytes(key))

@@ -192,13 +192,13 @@ async def test_events_are_the_same_live_and_when_they_are_sent_again(start_serve
             live = await taken(stream, 6 * 26)
         ids = [int(each.id) for each in live]
         assert ids == sorted(set(ids))
-        for settles in range(2):
+        for flushes in range(2):
             for at in (0, 1, 77, 154):
                 async with states(server, application, last_id=live[at].id) as stream:
                     assert await taken(stream, len(live) - at - 1) == live[at + 1 :]
                     assert await stream.next() == Event("", "", None)
-            if not settles:
-                await boot.settle(server.system)
+            if not flushes:
+                await boot.flush_reports(server.system)
         (one,) = {device for device in devices if id_of(device) == live[3].data["deviceId"]}
         async with opened_stream(server, one, resource="stateStream", last_id=live[3].id) as own:
             later = [each for each in live[4:] if each.data["deviceId"] == id_of(one)]
@@ -216,7 +216,7 @@ async def test_a_client_is_told_when_what_it_missed_is_not_kept(server: Server) 
         (seen,) = await taken(stream, 1)
     for temp in (2, 3):
         await report(server, device, temp)
-        await boot.settle(server.system)
+        await boot.flush_reports(server.system)
     async with states(server, application, last_id=seen.id) as stream:
         (reset,) = await taken(stream, 1)
         assert reset.name == "reset"
@@ -248,7 +248,7 @@ async def test_a_client_that_gets_no_events_comes_back_with_an_id_that_is_kept(s
         first = await next_id()
         for _ in range(2):
             await report(server, busy, 1)
-            await boot.settle(server.system)
+            await boot.flush_reports(server.system)
         while (last := await next_id()) == first:
             pass
     async with states(server, application, last_id=last, deviceIds=id_of(quiet)) as stream:

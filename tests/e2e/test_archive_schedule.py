@@ -19,8 +19,8 @@ from trunkline.actors.platform.applications.archive_days import oldest_unarchive
 from trunkline.actors.portability.archives.schedule import queue_due
 from trunkline.store import keys
 from trunkline.store.batch import Batch
+from trunkline.store.flusher import Flusher
 from trunkline.store.runs import runs_of
-from trunkline.store.settler import Settler
 
 
 async def test_what_cannot_be_read_is_reported_and_tried_again(server: Server) -> None:
@@ -31,7 +31,7 @@ async def test_what_cannot_be_read_is_reported_and_tried_again(server: Server) -
     for device in devices:
         await server.call("POST", f"{device}/state", {"data": {"temp": 1}, "time": start_ms})
     await configure(server, application)
-    await server.system.component(Settler).settle_all()
+    await server.system.component(Flusher).flush_all()
     with server.system.store.snapshot() as snapshot:
         (run,) = runs_of(snapshot)
         point = keys.block_key(run.number, bytes.fromhex(id_of(devices[1])), start_ms)
@@ -121,7 +121,7 @@ async def test_nothing_is_removed_because_of_its_age_before_it_is_archived(start
         states = [{"data": {"temp": number}, "time": start_ms + number} for number in range(3)]
         for part in (states[:2], states[2:]):
             await server.call("POST", f"{device}/state", part)
-            await server.system.component(Settler).settle_all()
+            await server.system.component(Flusher).flush_all()
         server.move_clock(40 * 86_400)
         server.token = await server.log_in()
         await retention.remove_expired()

@@ -34,7 +34,7 @@ async def removed(server: ServerProcess, at_least: int) -> None:
 async def test_a_removal_goes_on_after_a_kill(tmp_path: Path) -> None:
     """States are removed by whole blocks; the block of the newest state stays, and is not shown but for that state."""
     data_dir, limits = tmp_path / "data", tmp_path / "limits.toml"
-    limits.write_text("arrival_settle_s = 0.05\n")
+    limits.write_text("arrival_flush_s = 0.05\n")
     async with serving(data_dir, "--limits", str(limits)) as server:
         device = await server.device(await server.application())
         times = range(-30 * DAY_MS, STATES - 30 * DAY_MS)

@@ -21,10 +21,10 @@ from trunkline.store import codec
 from trunkline.store.batch import Batch, Completes
 from trunkline.store.env import Store
 from trunkline.store.errors import StoreError, StoreFull
+from trunkline.store.flusher import FULL_FLUSH_S, Flusher
 from trunkline.store.journal import Group
 from trunkline.store.keys import INDEXES, RECORDS, UNIQUE
 from trunkline.store.reserve import RESERVE_BYTES_MIN, RETRY_S
-from trunkline.store.settler import FULL_SETTLE_S, Settler
 
 pytestmark = pytest.mark.disk
 
@@ -222,20 +222,20 @@ def reports(device: int, time_ms: int) -> Batch:
 async def test_reports_that_were_removed_make_room_soon(
     open_store: Callable[..., Store], autojump_clock: trio.testing.MockClock
 ) -> None:
-    """What has arrived is deleted when it is settled, which takes room itself. On a full disk that is soon."""
+    """What has arrived is deleted when it is flushed, which takes room itself. On a full disk that is soon."""
     quota = 4 * QUOTA
     small = open_store(
         map_size_bytes=quota, store_size_max_bytes=quota, monotonic_s=autojump_clock.current_time
     )
-    settler = Settler(small, lambda ahead: ahead.head or b"\x80", 3600.0)
+    flusher = Flusher(small, lambda ahead: ahead.head or b"\x80", 3600.0)
     async with trio.open_nursery() as nursery:
         await nursery.start(small.journal.run)
-        nursery.start_soon(settler.run)
+        nursery.start_soon(flusher.run)
         stored = 0
         while (await outcome(small, reports(stored % 2, stored))) is None:
             stored += 1
         assert stored > 100
-        await trio.sleep(3 * FULL_SETTLE_S)
+        await trio.sleep(3 * FULL_FLUSH_S)
         wipe = Batch()
         wipe.report_wiped(bytes([0]) * 12)
         assert await outcome(small, wipe) is None

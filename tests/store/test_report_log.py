@@ -16,9 +16,9 @@ from trunkline.store.arrival_chunks import Chunk
 from trunkline.store.backup import verify
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store
+from trunkline.store.flusher import Flusher
 from trunkline.store.report_items import BACKLOG, head_item, removed
 from trunkline.store.report_log import chunks_from, commit_of, end_of, reports
-from trunkline.store.settler import Settler
 
 ONE, TWO, THREE = (bytes([number]) * 12 for number in (1, 2, 3))
 Seen = list[tuple[int, bytes, int, Any]]
@@ -50,13 +50,13 @@ def log_from(store: Store, seq: int = 0) -> Seen:
 
 
 @asynccontextmanager
-async def opened(path: Path, follower: Follower) -> AsyncIterator[tuple[Store, Settler]]:
+async def opened(path: Path, follower: Follower) -> AsyncIterator[tuple[Store, Flusher]]:
     """A store that commits, and whose commits are followed."""
     with Store.open(path, map_size_bytes=2**26) as store:
         store.journal.follower = follower.follow
         async with trio.open_nursery() as nursery:
             await nursery.start(store.journal.run)
-            yield store, Settler(store, lambda ahead: ahead.head or b"\x80", 3600.0)
+            yield store, Flusher(store, lambda ahead: ahead.head or b"\x80", 3600.0)
             nursery.cancel_scope.cancel()
 
 
@@ -77,36 +77,36 @@ async def test_a_report_has_the_same_position_in_its_commit_and_wherever_the_log
     tmp_path: Path,
 ) -> None:
     follower = Follower()
-    async with opened(tmp_path, follower) as (store, settler):
+    async with opened(tmp_path, follower) as (store, flusher):
         for number in range(90):
             await report(store, number)
             if number in (20, 50):
-                await settler._pack()
+                await flusher._pack()
         positions = [each[0] for each in follower.seen]
         assert positions == sorted(set(positions))
         assert len(positions) == 90 * 3 + sum(number % 40 for number in range(90))
         assert log_from(store) == follower.seen
         assert log_from(store, 40) == [each for each in follower.seen if commit_of(each[0]) >= 40]
-        await settler.settle_all()
-        assert log_from(store) == follower.seen, "it is kept until the next window is settled"
+        await flusher.flush_all()
+        assert log_from(store) == follower.seen, "it is kept until the next window is flushed"
         assert verify(store).problems == []
     async with opened(tmp_path, follower) as (store, _):
         assert log_from(store) == follower.seen
-        assert not store.arrivals.windows[-1].buffers, "what is settled is not loaded again"
+        assert not store.arrivals.windows[-1].buffers, "what is flushed is not loaded again"
         await report(store, 90)
         assert log_from(store) == follower.seen
 
 
-async def test_the_log_keeps_the_window_that_was_settled_last(tmp_path: Path) -> None:
+async def test_the_log_keeps_the_window_that_was_flushed_last(tmp_path: Path) -> None:
     follower = Follower()
-    async with opened(tmp_path, follower) as (store, settler):
+    async with opened(tmp_path, follower) as (store, flusher):
         for number in range(3):
             await report(store, number)
-        await settler.settle_all()
+        await flusher.flush_all()
         await report(store, 3)
-        await settler.settle_all()
+        await flusher.flush_all()
         assert log_from(store) == [each for each in follower.seen if commit_of(each[0]) == 4]
-        await settler.settle_all()
+        await flusher.flush_all()
         assert log_from(store) == [], "an hour without reports"
         with store.snapshot() as snapshot:
             assert snapshot.newest_seq() == 4
@@ -116,12 +116,12 @@ async def test_the_log_keeps_the_window_that_was_settled_last(tmp_path: Path) ->
 async def test_no_position_is_given_twice_when_nothing_is_left_of_the_log(tmp_path: Path) -> None:
     follower = Follower()
     for _ in range(3):
-        async with opened(tmp_path, follower) as (store, settler):
+        async with opened(tmp_path, follower) as (store, flusher):
             before = end_of(store.arrivals.seq)
             await report(store, 1)
             assert all(position > before for position, *_ in follower.seen[-4:])
-            await settler.settle_all()
-            await settler.settle_all()
+            await flusher.flush_all()
+            await flusher.flush_all()
             with store.snapshot() as snapshot:
                 assert not list(snapshot.keys(keys.SEGMENTS, b"", None))
     positions = [each[0] for each in follower.seen]
@@ -130,7 +130,7 @@ async def test_no_position_is_given_twice_when_nothing_is_left_of_the_log(tmp_pa
 
 async def test_backlogs_are_left_out_also_beside_live_reports_of_the_same_commit(tmp_path: Path) -> None:
     follower = Follower()
-    async with opened(tmp_path, follower) as (store, settler):
+    async with opened(tmp_path, follower) as (store, flusher):
         batch = Batch()
         batch.report(ONE, 1, codec.encode({0: "live"}))
         for part in range(2):
@@ -142,7 +142,7 @@ async def test_backlogs_are_left_out_also_beside_live_reports_of_the_same_commit
             batch.report(TWO, part, codec.encode({0: "live"}))
         await store.journal.submit(batch).wait()
         assert [each[1:3] for each in follower.seen] == [(ONE, 1), (ONE, 100), (ONE, 101), (TWO, 0), (TWO, 1)]
-        await settler.settle_all()
+        await flusher.flush_all()
         assert log_from(store) == follower.seen
         with store.snapshot() as snapshot:
             rows = [row for part in snapshot.points(ONE) for row in part.rows()]
@@ -152,7 +152,7 @@ async def test_backlogs_are_left_out_also_beside_live_reports_of_the_same_commit
 
 async def test_states_in_columns_have_positions_like_all_others(tmp_path: Path) -> None:
     follower = Follower()
-    async with opened(tmp_path, follower) as (store, settler):
+    async with opened(tmp_path, follower) as (store, flusher):
         batch = Batch()
         columns = state_columns.encoded(np.arange(5, 45), {0: np.arange(40), 1: "x"})
         batch.report(ONE, 1, codec.encode({0: 1}))
@@ -169,7 +169,7 @@ async def test_states_in_columns_have_positions_like_all_others(tmp_path: Path) 
         ]
         positions = [each[0] for each in follower.seen]
         assert positions == sorted(set(positions))
-        await settler.settle_all()
+        await flusher.flush_all()
         assert log_from(store) == follower.seen
         with store.snapshot() as snapshot:
             rows = [row for part in snapshot.points(THREE) for row in part.rows()]

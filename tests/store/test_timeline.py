@@ -25,19 +25,19 @@ from trunkline.store import (
     arrivals,
     codec,
     column_codec,
+    compaction,
     device_arrivals,
     keys,
-    merging,
     runs,
 )
-from trunkline.store import settler as settler_module
+from trunkline.store import flusher as flusher_module
 from trunkline.store.backup import verify
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store
 from trunkline.store.errors import JournalFull, StoreDamaged
+from trunkline.store.flusher import Flusher
 from trunkline.store.report_items import Ahead, head_item, removed, replaced
 from trunkline.store.runs import runs_of
-from trunkline.store.settler import Settler
 from trunkline.store.state_columns import encoded
 
 Point = dict[int, Any]
@@ -49,7 +49,7 @@ DEVICES = [bytes([number]) * 12 for number in (1, 2, 3)]
 @pytest.fixture(autouse=True)
 def _no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps are as small as can be, and follow each other at once."""
-    monkeypatch.setattr(settler_module, "REST_SHARE", 0)
+    monkeypatch.setattr(flusher_module, "REST_SHARE", 0)
 
 
 def advance(ahead: Ahead) -> bytes:
@@ -59,14 +59,14 @@ def advance(ahead: Ahead) -> bytes:
 
 
 @asynccontextmanager
-async def opened(path: Path, **given: Any) -> AsyncIterator[tuple[Store, Settler]]:
-    """A store that commits, with a settler whose steps are as small as can be."""
+async def opened(path: Path, **given: Any) -> AsyncIterator[tuple[Store, Flusher]]:
+    """A store that commits, with a flusher whose steps are as small as can be."""
     with Store.open(path, map_size_bytes=2**26, **given) as store:
-        settler = Settler(store, advance, 3600.0)
-        settler.now_s = itertools.count().__next__
+        flusher = Flusher(store, advance, 3600.0)
+        flusher.now_s = itertools.count().__next__
         async with trio.open_nursery() as nursery:
             await nursery.start(store.journal.run)
-            yield store, settler
+            yield store, flusher
             nursery.cancel_scope.cancel()
 
 
@@ -141,7 +141,7 @@ changes = (
 )
 plans = st.lists(
     st.lists(changes, min_size=1, max_size=8)
-    | st.sampled_from(["settle", "settle", "some", "pack", "open again"]),
+    | st.sampled_from(["flush", "flush", "some", "pack", "open again"]),
     min_size=6,
     max_size=30,
 )
@@ -169,27 +169,27 @@ async def test_points_are_the_fold_of_all_reports(
         patch.setattr(device_arrivals, "_STEPS", (1, 2))
         patch.setattr(device_arrivals, "_AT_ONCE", 4)
         patch.setattr(device_arrivals, "_AT_ONCE_BYTES_MIN", at_once_bytes)
-        patch.setattr(merging, "BLOCK_ROWS", 4)
-        patch.setattr(merging, "GROUP_RUNS", 2)
-        patch.setattr(merging, "SMALLEST_ROWS", 3)
+        patch.setattr(compaction, "BLOCK_ROWS", 4)
+        patch.setattr(compaction, "GROUP_RUNS", 2)
+        patch.setattr(compaction, "SMALLEST_ROWS", 3)
         rest = iter(plan)
         is_open = True
         while is_open:
             is_open = False
-            async with opened(Path(directory)) as (store, settler):
+            async with opened(Path(directory)) as (store, flusher):
                 assert shown(store, DEVICES) == model.points
                 for step in rest:
                     if step == "open again":
                         is_open = True
                         break
-                    if step == "settle":
-                        await settler.settle_all()
-                    elif step == "some":  # the merge that is due may be left in the middle
-                        await settler._pack(close=True)
-                        await settler._work()
-                        await settler._work()
+                    if step == "flush":
+                        await flusher.flush_all()
+                    elif step == "some":  # the compaction that is due may be left in the middle
+                        await flusher._pack(close=True)
+                        await flusher._work()
+                        await flusher._work()
                     elif step == "pack":
-                        await settler._pack()
+                        await flusher._pack()
                     else:
                         batch = Batch()
                         for each in step:
@@ -219,91 +219,91 @@ def reports_of(number: int) -> Iterator[tuple[Any, ...]]:
 
 
 async def test_a_power_cut_at_any_step_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At each commit of the settler the files are copied as they are before its sync, and opened."""
+    """At each commit of the flusher the files are copied as they are before its sync, and opened."""
     monkeypatch.setattr(runs, "BLOCK_ROWS", 8)
-    monkeypatch.setattr(merging, "BLOCK_ROWS", 8)
-    monkeypatch.setattr(merging, "GROUP_RUNS", 4)
-    monkeypatch.setattr(settler_module, "STEP_BYTES", 100)
+    monkeypatch.setattr(compaction, "BLOCK_ROWS", 8)
+    monkeypatch.setattr(compaction, "GROUP_RUNS", 4)
+    monkeypatch.setattr(flusher_module, "STEP_BYTES", 100)
     model, copies = Model(), list[Path]()
-    settling = False
+    flushing = False
 
     def cut() -> float:
-        if settling:
+        if flushing:
             copies.append(tmp_path / f"copy {len(copies)}")
             shutil.copytree(tmp_path / "data", copies[-1])
         return 0.0
 
-    async with opened(tmp_path / "data", sync_delay_s=cut) as (store, settler):
+    async with opened(tmp_path / "data", sync_delay_s=cut) as (store, flusher):
         for number in range(13):
             batch = Batch()
             for step in reports_of(number):
                 model.apply(batch, step)
             await store.journal.submit(batch).wait()
-            settling = number >= 11
-            await settler.settle_all()
-            settling = False
+            flushing = number >= 11
+            await flusher.flush_all()
+            flushing = False
             if number == 11:
                 before = shown(store, DEVICES)
         with store.snapshot() as snapshot:
-            assert len(runs_of(snapshot)) < 4, "runs were merged"
-        assert settler.merged_rows
+            assert len(runs_of(snapshot)) < 4, "runs became one"
+        assert flusher.compacted_rows
     assert len(copies) > 20
     for number, copy in enumerate(copies):
-        async with opened(copy) as (store, settler):
+        async with opened(copy) as (store, flusher):
             found = shown(store, DEVICES)
             assert found in (before, model.points), f"after commit {number}"
             assert verify(store).problems == []
-            await settler.settle_all()
+            await flusher.flush_all()
             assert shown(store, DEVICES) == found
             assert verify(store).problems == []
         shutil.rmtree(copy)
 
 
-async def test_a_window_that_is_closed_during_a_merge_is_settled_before_it_ends(
+async def test_a_window_that_is_closed_during_a_compaction_is_flushed_before_it_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs, "BLOCK_ROWS", 8)
-    monkeypatch.setattr(merging, "BLOCK_ROWS", 8)
-    monkeypatch.setattr(merging, "GROUP_RUNS", 4)
+    monkeypatch.setattr(compaction, "BLOCK_ROWS", 8)
+    monkeypatch.setattr(compaction, "GROUP_RUNS", 4)
     model = Model()
-    async with opened(tmp_path) as (store, settler):
+    async with opened(tmp_path) as (store, flusher):
 
         async def close(number: int) -> None:
             batch = Batch()
             for step in reports_of(number):
                 model.apply(batch, step)
             await store.journal.submit(batch).wait()
-            await settler._pack(close=True)
+            await flusher._pack(close=True)
 
         for number in range(4):
             await close(number)
-            assert await settler._work()
-        assert await settler._work()
-        assert settler._merge is not None, "the merge takes several steps"
+            assert await flusher._work()
+        assert await flusher._work()
+        assert flusher._compaction is not None, "the compaction takes several steps"
         await close(4)
-        settled = settler.settled_rows
-        assert await settler._work()
-        assert settler.settled_rows > settled
-        assert not settler.merged_rows
+        flushed = flusher.flushed_rows
+        assert await flusher._work()
+        assert flusher.flushed_rows > flushed
+        assert not flusher.compacted_rows
         assert shown(store, DEVICES) == model.points
-        await settler.settle_all()
-        assert settler.merged_rows
+        await flusher.flush_all()
+        assert flusher.compacted_rows
         with store.snapshot() as snapshot:
             assert len(runs_of(snapshot)) == 2
         assert shown(store, DEVICES) == model.points
         assert verify(store).problems == []
 
 
-async def test_a_snapshot_stays_what_it_was_while_all_is_settled(tmp_path: Path) -> None:
+async def test_a_snapshot_stays_what_it_was_while_all_is_flushed(tmp_path: Path) -> None:
     model = Model()
-    async with opened(tmp_path) as (store, settler):
+    async with opened(tmp_path) as (store, flusher):
         for number in range(3):
             batch = Batch()
             for step in reports_of(number):
                 model.apply(batch, step)
             await store.journal.submit(batch).wait()
             if number == 0:
-                await settler.settle_all()
+                await flusher.flush_all()
         expected = {
             device: {time: dict(point) for time, point in of.items()} for device, of in model.points.items()
         }
@@ -312,7 +312,7 @@ async def test_a_snapshot_stays_what_it_was_while_all_is_settled(tmp_path: Path)
             model.apply(batch, ("wipe", DEVICES[0]))
             model.apply(batch, ("report", DEVICES[1], 5, {0: "later"}))
             await store.journal.submit(batch).wait()
-            await settler.settle_all()
+            await flusher.flush_all()
             for device in DEVICES:
                 rows = {time: dict(point) for part in snapshot.points(device) for time, point in part.rows()}
                 assert rows == expected[device]
@@ -320,7 +320,7 @@ async def test_a_snapshot_stays_what_it_was_while_all_is_settled(tmp_path: Path)
 
 
 async def test_a_head_is_found_wherever_it_is(tmp_path: Path) -> None:
-    """Before and after its window is settled, with and without reports that came after it."""
+    """Before and after its window is flushed, with and without reports that came after it."""
     device = DEVICES[0]
     said: list[int] = []
 
@@ -330,7 +330,7 @@ async def test_a_head_is_found_wherever_it_is(tmp_path: Path) -> None:
         return times
 
     for life in range(2):
-        async with opened(tmp_path) as (store, settler):
+        async with opened(tmp_path) as (store, flusher):
             for number in range(12):
                 batch = Batch()
                 said.append(100 * life + number)
@@ -340,7 +340,7 @@ async def test_a_head_is_found_wherever_it_is(tmp_path: Path) -> None:
                 await store.journal.submit(batch).wait()
                 assert times_of(store) == said
                 if number % 5 == 3:
-                    await settler.settle_all()
+                    await flusher.flush_all()
                     assert times_of(store) == said
 
 
@@ -359,34 +359,34 @@ async def test_the_chunks_are_listed_in_one_page_whatever_their_size(tmp_path: P
         assert shown(store, DEVICES) == before
 
 
-async def test_reports_are_refused_while_too_much_waits_to_be_settled(tmp_path: Path) -> None:
-    async with opened(tmp_path, arrivals_bytes_max=20_000) as (store, settler):
+async def test_reports_are_refused_while_too_much_waits_to_be_flushed(tmp_path: Path) -> None:
+    async with opened(tmp_path, arrivals_bytes_max=20_000) as (store, flusher):
         batch = Batch()
         for number in range(400):
             batch.report(DEVICES[0], number, codec.encode({0: number, 1: "x" * 40}))
         await store.journal.submit(batch).wait()
         with pytest.raises(JournalFull, match="wait to be written into runs"):
             store.journal.submit(batch)
-        await settler.settle_all()
+        await flusher.flush_all()
         await store.journal.submit(batch).wait()
         assert len(shown(store, DEVICES[:1])[DEVICES[0]]) == 400
 
 
-async def test_the_arrivals_are_packed_and_settled_when_there_are_enough(tmp_path: Path) -> None:
-    """Without anybody asking for it: the task of the settler does it."""
+async def test_the_arrivals_are_packed_and_flushed_when_there_are_enough(tmp_path: Path) -> None:
+    """Without anybody asking for it: the task of the flusher does it."""
     async with (
-        opened(tmp_path, arrival_window_bytes=30_000) as (store, settler),
+        opened(tmp_path, arrival_window_bytes=30_000) as (store, flusher),
         trio.open_nursery() as nursery,
     ):
-        nursery.start_soon(settler.run)
+        nursery.start_soon(flusher.run)
         await trio.testing.wait_all_tasks_blocked()
-        await settler.settle_all()  # the task still waits for the next ones
+        await flusher.flush_all()  # the task still waits for the next ones
         for number in range(600):
             batch = Batch()
             batch.report(DEVICES[number % 3], number, codec.encode({0: number}))
             await store.journal.submit(batch).wait()
         for _ in range(1000):
-            if settler.settled_rows:
+            if flusher.flushed_rows:
                 break
             await trio.lowlevel.checkpoint()
         nursery.cancel_scope.cancel()
@@ -397,20 +397,20 @@ async def test_the_arrivals_are_packed_and_settled_when_there_are_enough(tmp_pat
             assert sorted(time_ms for of in found.values() for time_ms in of) == list(times)
 
 
-async def test_few_arrivals_are_settled_after_a_time_however_often_they_are_packed(
+async def test_few_arrivals_are_flushed_after_a_time_however_often_they_are_packed(
     tmp_path: Path, autojump_clock: trio.testing.MockClock
 ) -> None:
     with Store.open(tmp_path, map_size_bytes=2**26) as store:
-        settler = Settler(store, advance, 100.0)
+        flusher = Flusher(store, advance, 100.0)
         async with trio.open_nursery() as nursery:
             await nursery.start(store.journal.run)
-            nursery.start_soon(settler.run)
+            nursery.start_soon(flusher.run)
             for number in range(220):
                 batch = Batch()
                 batch.report(DEVICES[0], number, codec.encode({0: number}))
                 await store.journal.submit(batch).wait()
                 await trio.sleep(1)
-            assert 200 <= settler.settled_rows < 220, "every hundred seconds; they are packed every eighty"
+            assert 200 <= flusher.flushed_rows < 220, "every hundred seconds; they are packed every eighty"
             nursery.cancel_scope.cancel()
 
 
@@ -429,16 +429,16 @@ async def test_what_was_written_wrongly_is_found(
     tmp_path: Path, db: str, change: Callable[[bytes], bytes]
 ) -> None:
     """A value with a right checksum that is no chunk, segment or block is damage, and never anything else."""
-    async with opened(tmp_path) as (store, settler):
+    async with opened(tmp_path) as (store, flusher):
         for number in range(2):
             batch = Batch()
             for step in reports_of(number):
                 Model().apply(batch, step)
             await store.journal.submit(batch).wait()
             if db == keys.RUNS:
-                await settler.settle_all()
+                await flusher.flush_all()
         if db == keys.SEGMENTS:
-            await settler._pack()
+            await flusher._pack()
         with store.snapshot() as snapshot:
             key, raw = next((bytes(key), raw) for key, raw in snapshot.range(db, b"", None))
         batch = Batch()
@@ -453,17 +453,17 @@ async def test_what_was_written_wrongly_is_found(
             Store.open(tmp_path)
 
 
-async def test_the_newest_point_of_a_settled_device_is_read_without_the_others(
+async def test_the_newest_point_of_a_flushed_device_is_read_without_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with opened(tmp_path) as (store, settler):
+    async with opened(tmp_path) as (store, flusher):
         for begin in (0, 100):
             batch = Batch()
             for time_ms in range(begin, begin + 60):
                 batch.report(DEVICES[0], time_ms, codec.encode({0: time_ms, 1: 0.5, 2: True}))
             batch.report(DEVICES[1], begin, codec.encode({0: begin}))
             await store.journal.submit(batch).wait()
-            await settler.settle_all()
+            await flusher.flush_all()
         monkeypatch.delattr(runs.Block, "points")
         with store.snapshot() as snapshot:
             for device, expected in ((DEVICES[0], {0: 159, 1: 0.5, 2: True}), (DEVICES[1], {0: 100})):
@@ -475,11 +475,11 @@ async def test_blocks_of_earlier_versions_are_read(tmp_path: Path, monkeypatch: 
     """They do not have the last row apart."""
     monkeypatch.setattr(column_codec, "_LAST_BYTES_MAX", 0)
     model = Model()
-    async with opened(tmp_path) as (store, settler):
+    async with opened(tmp_path) as (store, flusher):
         batch = Batch()
         for time_ms in range(100):
             model.apply(batch, ("report", DEVICES[0], time_ms, {0: time_ms}))
         await store.journal.submit(batch).wait()
-        await settler.settle_all()
+        await flusher.flush_all()
         assert shown(store, DEVICES) == model.points
         assert verify(store).problems == []

@@ -29,7 +29,7 @@ from trunkline.actors.people.audit import messages as audit
 from trunkline.actors.people.organizations.messages import CreateOrg, OrgPost
 from trunkline.actors.workflows.flows.messages import FlowShape, GetFlow
 from trunkline.limits.table import Limits
-from trunkline.store import keys, merging, runs
+from trunkline.store import compaction, keys, runs
 from trunkline.store.backup import verify
 
 DAY_S = 86_400
@@ -50,13 +50,13 @@ KEPT: dict[str, float] = {
 def _blocks_of_one_point(monkeypatch: pytest.MonkeyPatch) -> None:
     """States are removed by whole blocks, so that each of them can be told from the others here."""
     monkeypatch.setattr(runs, "BLOCK_ROWS", 1)
-    monkeypatch.setattr(merging, "BLOCK_ROWS", 1)
+    monkeypatch.setattr(compaction, "BLOCK_ROWS", 1)
 
 
 async def removed(house: House) -> dict[str, int]:
     """Remove everything that is too old, with the memory of a server that was just started; what was removed."""
     retention = Retention(house.system)
-    await house.settle()
+    await house.flush()
     with trio.fail_after(PATIENCE_S):
         await retention.remove_expired()
     return {kind: number for kind, number in retention.removed.items() if number}
@@ -228,7 +228,7 @@ async def test_an_application_is_searched_again_when_its_next_entry_is_too_old(h
     await house.report(device, {"data": {"a": 1}})
     house.clock.pass_s(9.5 * DAY_S)
     await house.report(device, {"data": {"a": 2}})
-    await house.settle()
+    await house.flush()
     retention = Retention(house.system)
     reads = count_searches(house)
     await retention.remove_expired()

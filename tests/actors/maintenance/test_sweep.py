@@ -63,11 +63,11 @@ def space(system: System) -> Space:
         for db in keys.DATABASES:
             if db not in (keys.ARRIVALS, keys.SEGMENTS, keys.RUNS):
                 found[db] = dict(snapshot.range(db, b"", None))
-        for key in (keys.RUNS_KEY, keys.SETTLED_KEY):
+        for key in (keys.RUNS_KEY, keys.FLUSHED_KEY):
             found[keys.META].pop(key, None)
         devices = {keys.block_device(key) for key in snapshot.keys(keys.RUNS, b"", None)}
         devices |= {device for window in system.store.arrivals.windows for device in window.buffers}
-        # What has arrived stays on the disk until it is settled; what counts is what can be read of a device.
+        # What has arrived stays on the disk until it is flushed; what counts is what can be read of a device.
         heads = {device: snapshot.head(device).head for device in devices}
         found[keys.ARRIVALS] = {device: head for device, head in heads.items() if head is not None}
         rows = {
@@ -202,7 +202,7 @@ async def test_nothing_is_left_of_a_deleted_application(house: House) -> None:
     await reported(house, "neighbour")
     await application(house)
     await sweep_all(house.system)
-    await house.settle()
+    await house.flush()
     before = space(house.system)
     doomed = await application(house)
     # Triggers are removed by the runner, which has no more to do with those of an application that is gone.
@@ -210,14 +210,14 @@ async def test_nothing_is_left_of_a_deleted_application(house: House) -> None:
         keys.TRIGGERS
     }
     ids = device_ids(house.system, doomed)
-    await house.settle()
+    await house.flush()
     await house.system.ask(doomed, applications.DeleteApplication())
     assert await sweep_all(house.system) >= 1
     assert space(house.system) == before
     check(house.system)
-    await house.settle()
+    await house.flush()
     assert space(house.system)[keys.RUNS] == before[keys.RUNS]
-    await house.settle()  # the next window: until then streams may resume from what was reported
+    await house.flush()  # the next window: until then streams may resume from what was reported
     with house.system.store.snapshot() as snapshot:
         for db in (keys.ARRIVALS, keys.SEGMENTS, keys.RUNS, keys.TIMELINE):
             for key, value in snapshot.range(db, b"", None):

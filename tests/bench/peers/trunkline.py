@@ -16,12 +16,12 @@ import msgspec
 from tests.bench.peers.peer import Kept, Peer, Started
 from tests.bench.peers.series import MINUTE_MS, Means, SeriesPoints, SeriesSource
 from trunkline.bench.fleet import Fleet
+from trunkline.bench.flushed import flush
 from trunkline.bench.history import to_ms
 from trunkline.bench.ledger import Audit
 from trunkline.bench.programs import Workspace, free_port
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.session import Session, device_path
-from trunkline.bench.settled import settle
 
 _EMAIL = "bench@localhost"
 _MAIN = "from trunkline.http.cli.main import main; main()"
@@ -73,7 +73,7 @@ class Trunkline(Peer):
                 origin=session.origin,
                 callers=lambda tally, count: fleet.state_posts(tally, rehearsal=False, per_call=count),
                 kept=kept,
-                finish=partial(settle, workspace.directory / "store"),
+                finish=partial(flush, workspace.directory / "store"),
                 series=TrunklineSeries(session, fleet.application_id),
             )
         finally:

@@ -11,7 +11,7 @@ batch. So a live state waits for one batch at most, and backlogs get a fifth of 
 Owners take turns, for an owner the applications, and in an application the devices. An owner may have as many bytes
 waiting as all owners together leave free, so who fills the room is refused. An application waits while its budget is
 used up, while its workflows have half as many triggers waiting as may, and while half of the memory for reports that
-are not settled is in use: live states need the other half.
+are not flushed is in use: live states need the other half.
 """
 
 from __future__ import annotations

@@ -16,12 +16,12 @@ from trunkline.actors.fleet.devices.state.head import encoded_after
 from trunkline.actors.fleet.devices.state.inactivity import Inactivity
 from trunkline.actors.fleet.devices.state.retention import ExpireData, search_devices
 from trunkline.actors.fleet.devices.state.traffic import Traffic
-from trunkline.store.settler import Settler
+from trunkline.store.flusher import Flusher
 
 
 def _parts(start: Start) -> Iterator[object]:
     system = start.system
-    yield Settler(system.store, encoded_after, system.limits.arrival_settle_s)
+    yield Flusher(system.store, encoded_after, system.limits.arrival_flush_s)
     yield Traffic(system)
     yield Inactivity(system)
     is_held, owner_of = partial(holds_backlog, system), system.component(Owners).of

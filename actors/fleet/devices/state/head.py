@@ -6,7 +6,7 @@ and the text is read from the point of that time.
 
 The head is written with every batch of the device, except where it follows from the stored reports: the effect of a
 report that is newer than all others can be computed from its point. Up to `POINTS_AHEAD_MAX` such reports may come
-after the stored head; `Head.read` applies them. So most reports are one small write. When reports are settled into a
+after the stored head; `Head.read` applies them. So most reports are one small write. When reports are flushed into a
 run, the head that is stored apart from them contains all of them (`advanced`).
 
 The head is encoded often, so it is stored as one flat list, which takes half the time of nested lists: the last log

@@ -94,9 +94,9 @@ async def refusal(house: House, device: bytes, states: list[dict[str, Any]]) -> 
 
 
 @pytest.mark.slow
-@given(sent=st.lists(arrays(), min_size=1, max_size=3), settles=st.booleans())
+@given(sent=st.lists(arrays(), min_size=1, max_size=3), flushes=st.booleans())
 @settings(max_examples=60, deadline=None)
-async def test_an_array_is_as_good_as_its_states(sent: list[list[dict[str, Any]]], *, settles: bool) -> None:
+async def test_an_array_is_as_good_as_its_states(sent: list[list[dict[str, Any]]], *, flushes: bool) -> None:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory)
         async with running_house(path) as house:
@@ -110,15 +110,15 @@ async def test_an_array_is_as_good_as_its_states(sent: list[list[dict[str, Any]]
                     with pytest.raises(Invalid) as refused:
                         await house.report(whole, *states, as_array=True)
                     assert refused.value.message == expected
-                if settles:
-                    await house.settle()
+                if flushes:
+                    await house.flush()
             told = await everything(house, one_by_one)
             assert await everything(house, whole) == told
             house.forget()
             assert await everything(house, whole) == told
         async with running_again(path, house, 0) as again:
             assert await everything(again, whole) == told
-            await again.settle()
+            await again.flush()
             assert await everything(again, whole) == told
             assert verify(again.system.store).problems == []
 

@@ -265,7 +265,7 @@ async def test_a_backlog_fills_the_past_and_changes_nothing_newer(house: House) 
     assert heard == [{"a": 6}], "streams tell what is new"
     house.forget()
     assert await house.composite(device) == {"a": (at(-5), 6), "b": (at(-1000), 3)}
-    await house.settle()
+    await house.flush()
     assert await house.states(device) == everything
 
 

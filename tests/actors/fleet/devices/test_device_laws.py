@@ -33,7 +33,7 @@ reports = st.fixed_dictionaries(
     }
 )
 steps = st.lists(
-    st.lists(reports, min_size=1, max_size=4) | st.sampled_from(["forget", "settle", "at once"]),
+    st.lists(reports, min_size=1, max_size=4) | st.sampled_from(["forget", "flush", "at once"]),
     min_size=1,
     max_size=12,
 )
@@ -73,8 +73,8 @@ async def played(house: House, plan: list[Any]) -> tuple[bytes, Oracle]:
         for step in plan:
             if step == "forget":
                 house.forget()
-            elif step == "settle":
-                await house.settle()
+            elif step == "flush":
+                await house.flush()
             elif step == "at once":
                 at_once = True
             else:
@@ -165,7 +165,7 @@ HOUR_S = 3600
 OFFSETS_MS = {"now": 0, "late": -1500, "ahead": 700}
 lives = st.lists(
     st.sampled_from(
-        ["refused", "command", "connect", "declare", "forget", "settle", "late", "ahead", 0.001, 0.5, HOUR_S]
+        ["refused", "command", "connect", "declare", "forget", "flush", "late", "ahead", 0.001, 0.5, HOUR_S]
     )
     | st.sampled_from(["now", 0.001, "commit"]),
     max_size=40,
@@ -212,8 +212,8 @@ async def test_a_head_is_what_all_reports_say_however_few_times_it_is_stored(lif
                     await house.ask(device, devices.AddAttribute(body=attribute))
                 elif step == "forget":
                     house.forget()
-                elif step == "settle":
-                    await house.settle()
+                elif step == "flush":
+                    await house.flush()
                 else:
                     house.system.journal.flush()
             house.system.journal.flush()

@@ -61,20 +61,20 @@ async def test_a_frame_is_stored_once(tmp_path: Path) -> None:
             (at(offset), value) for offset, value in expected
         ]
         assert await house.payloads(device) == {"deviceState": 5}
-    for settles in (False, True):
+    for flushes in (False, True):
         async with running_again(tmp_path, house, 1000) as again:
             assert not await send(again, device, 9, StateReport(data={"a": 4}), session=8)
             assert not await send(again, device, 4, StateReport(data={"a": 4}), session=8, backlog=True)
             assert await again.states(device) == states
-            if settles:
-                await again.settle()
+            if flushes:
+                await again.flush()
     async with running_again(tmp_path, house, 1000) as again:
         assert not await send(again, device, 9, StateReport(data={"a": 4}), session=8)
         assert await send(again, device, 10, StateReport(data={"a": 4}), session=8)
 
 
-@pytest.mark.parametrize("settles", [False, True])
-async def test_a_crash_forgets_neither_states_nor_numbers(tmp_path: Path, *, settles: bool) -> None:
+@pytest.mark.parametrize("flushes", [False, True])
+async def test_a_crash_forgets_neither_states_nor_numbers(tmp_path: Path, *, flushes: bool) -> None:
     """The files are copied while the server runs, as `kill -9` would leave them."""
     async with running_house(tmp_path / "data") as house:
         device = await house.device()
@@ -84,15 +84,15 @@ async def test_a_crash_forgets_neither_states_nor_numbers(tmp_path: Path, *, set
             else:
                 offsets = [20 * n + at - 100_000 for at in range(12)]
                 await send(house, device, n, columns(offsets, a=np.arange(12), b=[0.5] * 12))
-            if settles and n % 10 == 9:
-                await house.settle()
+            if flushes and n % 10 == 9:
+                await house.flush()
             if n in (3, 14, 27, 39):
                 expected = await everything(house, device)
                 shutil.copytree(tmp_path / "data", tmp_path / str(n))
                 async with running_again(tmp_path / str(n), house, 0) as again:
                     assert await everything(again, device) == expected
                     assert not await send(again, device, n, StateReport(data={"a": 0}))
-                    await again.settle()
+                    await again.flush()
                     assert await everything(again, device) == expected
                 async with running_again(tmp_path / str(n), house, 0) as again:
                     assert not await send(again, device, n, StateReport(data={"a": 0}))
@@ -141,7 +141,7 @@ async def test_frames_are_told_to_streams_but_not_those_of_a_backlog(house: Hous
     found = {state["time"]: state["data"] for state in await house.states(device)}
     assert [found[at(each)]["a"] for each in many] == list(range(20))[::-1]
     assert (await house.composite(device))["a"] == (at(-2), 3)
-    await house.settle()
+    await house.flush()
     assert {state["time"]: state["data"] for state in await house.states(device)} == found
 
 
@@ -226,10 +226,10 @@ def frame_of(n: int, states: list[dict[str, Any]], form: str) -> bytes:
 
 
 @pytest.mark.slow
-@given(frames=drawn_frames(), form=st.sampled_from(["rows", "columns", "typed"]), settles=st.booleans())
+@given(frames=drawn_frames(), form=st.sampled_from(["rows", "columns", "typed"]), flushes=st.booleans())
 @settings(max_examples=40, deadline=None)
 async def test_frames_are_as_good_as_posts(
-    frames: list[list[dict[str, Any]]], form: str, settles: bool
+    frames: list[list[dict[str, Any]]], form: str, flushes: bool
 ) -> None:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory)
@@ -249,15 +249,15 @@ async def test_frames_are_as_good_as_posts(
                     except Invalid:
                         accepted.append(False)
                 assert accepted[0] == accepted[1]
-                if settles and n % 2:
-                    await house.settle()
+                if flushes and n % 2:
+                    await house.flush()
             expected = await everything(house, posted)
             assert await everything(house, framed) == expected
             house.forget()
             assert await everything(house, framed) == expected
         async with running_again(path, house, 0) as again:
             assert await everything(again, framed) == expected
-            await again.settle()
+            await again.flush()
             assert await everything(again, framed) == expected
             assert verify(again.system.store).problems == []
 

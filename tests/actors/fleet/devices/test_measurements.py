@@ -117,7 +117,7 @@ async def test_answers_are_the_same_wherever_points_lie(house: House) -> None:
     for _ in range(3):
         await report(house, device, model, dice)
         await check(house, device, model)
-        await house.settle()
+        await house.flush()
         await check(house, device, model)
 
 
@@ -125,14 +125,14 @@ class CallerLeft(Exception):
     pass
 
 
-@pytest.mark.parametrize("is_settled", [False, True])
-async def test_a_query_ends_when_its_caller_has_left(house: House, is_settled: bool) -> None:
+@pytest.mark.parametrize("is_flushed", [False, True])
+async def test_a_query_ends_when_its_caller_has_left(house: House, is_flushed: bool) -> None:
     """However few points each of the devices has."""
     devices = [await house.device(ATTRIBUTES) for _ in range(3)]
     for device in devices:
         await house.report(device, {"data": {"a": 1}, "time": START_MS - 9})
-    if is_settled:
-        await house.settle()
+    if is_flushed:
+        await house.flush()
     asked = 0
 
     def leave() -> None:

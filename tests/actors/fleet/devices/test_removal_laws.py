@@ -29,7 +29,7 @@ reports = st.fixed_dictionaries(
 )
 removals = st.tuples(st.integers(1, 3), st.none() | st.sampled_from([["a"], ["a", "b"]]))
 """How many of the newest points are removed, and which attributes of them (None: all)."""
-changes = st.lists(reports | removals | st.sampled_from(["forget", "commit", "settle"]), max_size=4)
+changes = st.lists(reports | removals | st.sampled_from(["forget", "commit", "flush"]), max_size=4)
 rounds = st.tuples(changes, removals, changes, st.just("search"), changes, st.just("put in"))
 plans = st.lists(rounds, min_size=1, max_size=4)
 
@@ -107,8 +107,8 @@ async def test_the_composite_state_is_the_fold_of_what_is_left(plan: list[Any]) 
                     case "forget":
                         house.system.journal.flush()
                         house.forget()
-                    case "settle":
-                        await house.settle()
+                    case "flush":
+                        await house.flush()
                     case "commit":
                         house.system.journal.flush()
                     case (number, attributes):

@@ -122,7 +122,7 @@ async def test_memory_does_not_grow_with_the_rows_and_the_devices(tmp_path: Path
             gateway = await house.device({}, deviceClass="gateway")
             for _ in range(devices):
                 await house.device({"temp": "number"}, deviceClass="peripheral", gatewayId=gateway.hex())
-            await house.settle()  # so that nothing is settled meanwhile
+            await house.flush()  # so that nothing is flushed meanwhile
             await house.system.read(peak)
             peaks.append(await house.system.read(peak))
         assert peaks[1] < peaks[0] + 100_000

@@ -1,6 +1,6 @@
-"""Merging of runs: adjacent runs of about the same size become one, so that a series is read from few of them.
+"""Compaction of runs: adjacent runs of about the same size become one, so that a series is read from few of them.
 
-Owns which runs are merged, and the merging itself, in steps. Does not own when a step is made (`settler.py`).
+Owns which runs become one, and the work itself, in steps. Does not own when a step is made (`flusher.py`).
 
 The oldest run of a group stays and takes over the points of the others, device by device. Of its blocks only those are
 written again that the points overlap in time, and the last one before them if it is small. A step ends at any place:
@@ -28,7 +28,7 @@ SMALLEST_ROWS: Final = 4096
 
 
 def due_group(runs: Sequence[Run]) -> list[Run] | None:
-    """The runs to merge next, the oldest first; None if there are few enough.
+    """The runs that become one next, the oldest first; None if there are few enough.
 
     A run counts as at least as large as all newer ones: otherwise a small one between larger ones would stay for ever.
     """
@@ -46,8 +46,8 @@ def due_group(runs: Sequence[Run]) -> list[Run] | None:
     return None
 
 
-class Merge:
-    """One merge of runs: `sources` into an older one. `rows` counts the points that were moved."""
+class Compaction:
+    """One compaction: the runs `sources` go into an older one. `rows` counts the points that were moved."""
 
     def __init__(self, target: int, sources: Sequence[int], *, is_oldest: bool) -> None:
         self._target = target

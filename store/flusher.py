@@ -1,12 +1,12 @@
-"""The settler: brings what devices reported from the arrivals into runs, in the background.
+"""The flusher: brings what devices reported from the arrivals into runs, in the background.
 
 Owns when chunks are packed into segments, when a window is written into a run, and how much is done at a time. Does not
-own the merging of runs (`merging.py`), nor the form of either (`arrivals.py`, `runs.py`).
+own the compaction of runs (`compaction.py`), nor the form of either (`arrivals.py`, `runs.py`).
 
 All of it is done by batches of the journal, like all other writes: a batch joins the next commit, and after a crash at
 any place each point is in a run, in the arrivals, or in both, which reads the same. A step in the event loop takes a
 few milliseconds at most, and between steps the loop belongs to others for several times as long, unless the arrivals
-grow faster than they are settled.
+grow faster than they are flushed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from trunkline.store.arrival_chunks import packed
 from trunkline.store.arrival_window import Window
 from trunkline.store.batch import Batch
 from trunkline.store.codec import encode
+from trunkline.store.compaction import Compaction, due_group
 from trunkline.store.errors import JournalFull, StoreError
-from trunkline.store.merging import Merge, due_group
 from trunkline.store.report_items import Ahead, decoded, head_of, points_of
 from trunkline.store.runs import Run, encoded_blocks, encoded_runs, runs_of
 
@@ -45,8 +45,8 @@ BACKLOG_WINDOWS: Final = 4
 """With so many windows there is no rest between steps, and they are longer."""
 STEP_BEHIND_S: Final = 0.05
 """The longest of these."""
-FULL_SETTLE_S: Final = 2.0
-"""So soon everything is settled when the disk has no room: runs take less than segments, and deleted reports none."""
+FULL_FLUSH_S: Final = 2.0
+"""So soon everything is flushed when the disk has no room: runs take less than segments, and deleted reports none."""
 RETRY_S: Final = 1.0
 BUSY_S: Final = 0.02
 WIPED_KEYS: Final = 1000
@@ -58,74 +58,74 @@ AdvanceHead = Callable[[Ahead], bytes]
 _log = structlog.get_logger("trunkline.store")
 
 
-class Settler:
+class Flusher:
     """Use one for a store, and `run` it in a nursery.
 
-    `advance_head` knows the meaning of heads. A window that is not full after `settle_s` seconds is settled as well.
+    `advance_head` knows the meaning of heads. A window that is not full after `flush_s` seconds is flushed as well.
     """
 
-    def __init__(self, store: Store, advance_head: AdvanceHead, settle_s: float) -> None:
+    def __init__(self, store: Store, advance_head: AdvanceHead, flush_s: float) -> None:
         self._store = store
-        self._settle_s = settle_s
+        self._flush_s = flush_s
         self._arrivals = store.arrivals
         self._advance_head = advance_head
         self.now_s = time.perf_counter
         """The clock that bounds a step."""
         self._working = trio.Lock()
         self._waiting = trio.CancelScope()
-        self._merge: Merge | None = None
-        """The merge that is going on."""
+        self._compaction: Compaction | None = None
+        """The one that is going on."""
         self._step_s = STEP_S
         self._failing = False
-        self.settled_rows = 0
+        self.flushed_rows = 0
         """The points that were written into runs."""
-        self.merged_rows = 0
+        self.compacted_rows = 0
         """The points that were moved from one run to another."""
 
     async def run(self) -> None:
-        """Pack, settle and merge until cancelled."""
-        self._store.journal.on_full = self._settle_soon
+        """Pack, flush and compact until cancelled."""
+        self._store.journal.on_full = self._flush_soon
         window, deadline_s = None, 0.0
         while True:
             async with self._working:
-                await self._settle_closed()
+                await self._flush_closed()
             if window is not self._arrivals.windows[-1]:
-                window, deadline_s = self._arrivals.windows[-1], trio.current_time() + self._settle_s
+                window, deadline_s = self._arrivals.windows[-1], trio.current_time() + self._flush_s
             with trio.move_on_at(deadline_s) as self._waiting:
                 await self._arrivals.wait_due()
             if self._waiting.cancelled_caught:
-                await self.settle_all()
+                await self.flush_all()
                 window = None  # an empty one stays
 
-    def _settle_soon(self) -> None:
-        self._waiting.deadline = min(self._waiting.deadline, trio.current_time() + FULL_SETTLE_S)
+    def _flush_soon(self) -> None:
+        self._waiting.deadline = min(self._waiting.deadline, trio.current_time() + FULL_FLUSH_S)
 
-    async def settle_all(self) -> None:
-        """Bring everything that has arrived into runs. If nothing has, delete what is kept of settled windows."""
+    async def flush_all(self) -> None:
+        """Bring everything that has arrived into runs. If nothing has, delete what is kept of flushed windows."""
         async with self._working:
             is_idle = not self._arrivals.windows[-1].buffers
             await self._pack(close=True)
-            await self._settle_closed()
+            await self._flush_closed()
             if is_idle:
-                batch = settling_batch()
-                self._delete_segments(batch, self._arrivals.settled_seq)
+                batch = flushing_batch()
+                self._delete_segments(batch, self._arrivals.flushed_seq)
                 await self._commit(batch)
 
-    async def _settle_closed(self) -> None:
+    async def _flush_closed(self) -> None:
         if self._arrivals.is_due:
             await self._pack()
         while await self._work():
             pass
 
     async def _work(self) -> bool:
-        """Settle a closed window; if there is none, make a step of a merge. False if nothing is to be done.
+        """Flush a closed window; if there is none, make a step of a compaction. False if nothing is to be done.
 
-        A merge may take minutes, so windows that are closed meanwhile come first.
+        A compaction may take minutes, so windows that are closed meanwhile come first.
         """
         if len(self._arrivals.windows) > 1:
-            await self._settle(self._arrivals.windows[0])
+            await self._flush(self._arrivals.windows[0])
             return True
-        return await self._merge_step()
+        return await self._compaction_step()
 
     # Steps.
 
@@ -143,7 +143,7 @@ class Settler:
         """Leave the event loop to others after a step; then pack what has arrived meanwhile, if it is due.
 
         With a backlog the next step takes as long as the others took: a turn of the loop with large calls is longer
-        than a step, so the settler would fall behind until states are refused.
+        than a step, so the flusher would fall behind until states are refused.
         """
         is_behind = len(self._arrivals.windows) >= BACKLOG_WINDOWS
         began_s = self.now_s()
@@ -169,7 +169,7 @@ class Settler:
             except StoreError as error:
                 if not self._failing:
                     self._failing = True
-                    _log.error("arrivals cannot be settled", error=str(error))
+                    _log.error("arrivals cannot be flushed", error=str(error))
                 await trio.sleep(RETRY_S)
             else:
                 self._failing = False
@@ -184,7 +184,7 @@ class Settler:
             arrivals.close_window()
         chunks = arrivals.unpacked[:]
         if chunks:
-            batch = settling_batch()
+            batch = flushing_batch()
             batch.moves_counts = True
             if arrivals.unpacked_bytes > INLINE_BYTES:
                 segment = await trio.to_thread.run_sync(packed, chunks)
@@ -196,15 +196,15 @@ class Settler:
             await self._commit(batch)
             arrivals.packed(len(chunks))
 
-    # Settling.
+    # Flushing.
 
-    async def _settle(self, window: Window) -> None:
+    async def _flush(self, window: Window) -> None:
         """Write the oldest window into a new run, and delete the segments of the window before it."""
         with self.read() as snapshot:
             before = runs_of(snapshot)
         number = max((run.number for run in before), default=0) + 1
         rows, first_ms, last_ms = 0, keys.TIME_MS_MAX, 0
-        batch, began_s = settling_batch(), self.now_s()
+        batch, began_s = flushing_batch(), self.now_s()
         # Until all of it is written, the run may have points of any time.
         batch.put(keys.META, keys.RUNS_KEY, encoded_runs([*before, Run(number, 0, 0, keys.TIME_MS_MAX)]))
         for device in sorted(window.buffers):
@@ -213,7 +213,7 @@ class Settler:
             if is_wiped:
                 await self.finish_step(batch, began_s)
                 await self._wipe(device, [run.number for run in before])
-                batch, began_s = settling_batch(), self.now_s()
+                batch, began_s = flushing_batch(), self.now_s()
             head = self._head_after(device, found)
             if head is not None:
                 batch.put(keys.TIMELINE, keys.head_key(device), head)
@@ -228,17 +228,17 @@ class Settler:
             # has few bytes, and a commit changes about ten pages more than it fills.
             if batch.size_bytes > STEP_BYTES:
                 await self.finish_step(batch, began_s)
-                batch, began_s = settling_batch(), self.now_s()
+                batch, began_s = flushing_batch(), self.now_s()
             elif self.now_s() - began_s > self._step_s:
                 await self._rest(self.now_s() - began_s)
                 began_s = self.now_s()
         written = [Run(number, rows, first_ms, last_ms)] if rows else []
         batch.put(keys.META, keys.RUNS_KEY, encoded_runs([*before, *written]))
-        batch.put(keys.META, keys.SETTLED_KEY, encode(window.last))
-        self._delete_segments(batch, self._arrivals.settled_seq)
+        batch.put(keys.META, keys.FLUSHED_KEY, encode(window.last))
+        self._delete_segments(batch, self._arrivals.flushed_seq)
         await self._commit(batch)
-        self._arrivals.settled(window)
-        self.settled_rows += rows
+        self._arrivals.flushed(window)
+        self.flushed_rows += rows
 
     def _delete_segments(self, batch: Batch, last_seq: int) -> None:
         """Delete the segments of the commits up to `last_seq`."""
@@ -259,7 +259,7 @@ class Settler:
         places = [(keys.RUNS, keys.run_prefix(run) + device) for run in runs]
         for db, prefix in [*places, (keys.TIMELINE, device)]:
             while True:
-                batch, began_s = settling_batch(), self.now_s()
+                batch, began_s = flushing_batch(), self.now_s()
                 with self.read() as snapshot:
                     for key in islice(snapshot.keys(db, prefix, keys.prefix_end(prefix)), WIPED_KEYS):
                         batch.delete(db, bytes(key))
@@ -267,20 +267,20 @@ class Settler:
                     break
                 await self.finish_step(batch, began_s)
 
-    # Merging.
+    # Compaction.
 
-    async def _merge_step(self) -> bool:
+    async def _compaction_step(self) -> bool:
         """Bring some points of adjacent runs into the oldest one of them; False if runs are few enough of each size."""
         with self.read() as snapshot:
             runs = runs_of(snapshot)
-        batch, began_s = settling_batch(), self.now_s()
-        merge = self._merge
-        if merge is None:
+        batch, began_s = flushing_batch(), self.now_s()
+        compaction = self._compaction
+        if compaction is None:
             group = due_group(runs)
             if group is None:
                 return False
             target, *sources = group
-            merge = self._merge = Merge(
+            compaction = self._compaction = Compaction(
                 target.number, [run.number for run in sources], is_oldest=target == runs[0]
             )
             whole = Run(
@@ -292,20 +292,20 @@ class Settler:
             runs = tuple(whole if run == target else run for run in runs)
             batch.put(keys.META, keys.RUNS_KEY, encoded_runs(runs))
         with self.read() as snapshot:
-            more = merge.step(snapshot, batch, partial(self._is_over, batch, began_s))
+            more = compaction.step(snapshot, batch, partial(self._is_over, batch, began_s))
         if more:
             await self.finish_step(batch, began_s)
             return True
-        left = [run for run in runs if run.number not in merge.sources]
+        left = [run for run in runs if run.number not in compaction.sources]
         batch.put(keys.META, keys.RUNS_KEY, encoded_runs(left))
         await self._commit(batch)
-        self.merged_rows += merge.rows
-        self._merge = None
+        self.compacted_rows += compaction.rows
+        self._compaction = None
         return True
 
 
-def settling_batch() -> Batch:
-    """A batch that settles what is stored, for which the reserve of a full disk has room."""
+def flushing_batch() -> Batch:
+    """A batch that flushes what is stored, for which the reserve of a full disk has room."""
     batch = Batch()
     batch.completes = "stored"
     return batch

@@ -1,7 +1,7 @@
-"""Makes a server settle everything: all states are then in blocks, and none waits in order of arrival.
+"""Makes a server flush everything: all states are then in blocks, and none waits in order of arrival.
 
 Owns the command for it, on the control socket in the data directory of a server on this machine: a load test does not
-want to wait for an hour until a server settles a few states by itself.
+want to wait for an hour until a server flushes a few states by itself.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ import trio
 from trunkline.bench.errors import BenchError
 from trunkline.bench.server_monitor import ServerMonitor
 
-SETTLING_TIMEOUT_S = 600.0
-"""Seconds: in which a server settles everything after a load."""
+FLUSHING_TIMEOUT_S = 600.0
+"""Seconds: in which a server flushes everything after a load."""
 
 _SOCKET = "control.sock"
-_COMMAND = b'{"settle": {}}\n'
+_COMMAND = b'{"flush": {}}\n'
 _ANSWER_BYTES_MAX = 65_536
 
 
-async def settle(directory: Path) -> None:
-    """Return when everything is settled; raises BenchError if the server refuses, or after SETTLING_TIMEOUT_S."""
-    with trio.move_on_after(SETTLING_TIMEOUT_S):
+async def flush(directory: Path) -> None:
+    """Return when everything is flushed; raises BenchError if the server refuses, or after FLUSHING_TIMEOUT_S."""
+    with trio.move_on_after(FLUSHING_TIMEOUT_S):
         while True:
-            # The server gives a command some time and then closes the connection; what it settled stays settled.
+            # The server gives a command some time and then closes the connection; what it flushed stays flushed.
             with suppress(trio.BrokenResourceError, msgspec.DecodeError):
                 answer = msgspec.json.decode(await _ask(directory))
                 if "ok" in answer:
                     return
-                raise BenchError(f"The server did not settle its states: {answer.get('error')}")
-    raise BenchError(f"The server did not settle its states in {SETTLING_TIMEOUT_S:g} s.")
+                raise BenchError(f"The server did not flush its states: {answer.get('error')}")
+    raise BenchError(f"The server did not flush its states in {FLUSHING_TIMEOUT_S:g} s.")
 
 
 async def _ask(directory: Path) -> bytes:
