@@ -30,6 +30,10 @@ ATTRIBUTES = [
 ]
 
 
+_LOGGED = "\x1b[2m"
+"""What a line of the log begins with, and no other."""
+
+
 async def archive_command(*arguments: str, status: int = 0) -> str:
     """What `trunkline archive` prints."""
 
@@ -38,7 +42,9 @@ async def archive_command(*arguments: str, status: int = 0) -> str:
 
     result = await trio.to_thread.run_sync(run)
     assert (result.exit_code == 0) == (status == 0), (result.output, result.exception)
-    return str(result.output)
+    # The runner takes what the whole process prints, and the server in it may log.
+    lines = str(result.output).splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith(_LOGGED))
 
 
 def reports(start_ms: int) -> list[Json]:
