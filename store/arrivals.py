@@ -1,8 +1,8 @@
 """Arrivals: what devices reported and is not in the runs yet.
 
 Owns what is staged for a commit, and when chunks are packed and windows are full. Does not own the stored form
-(`arrival_chunks.py`), the copy in memory (`arrival_window.py`), what comes after it (`flusher.py`, `runs.py`) nor the
-meaning of a head (`actors/fleet/devices/state/head.py`).
+(`arrival_chunks.py`), the copy in memory (`arrival_window.py`), what comes after it (`flusher.py`, `sorted_runs.py`)
+nor the meaning of a head (`actors/fleet/devices/state/head.py`).
 
 A commit stores what all devices reported as one value, the chunk, so it changes the same few pages whatever the number
 of devices. About every eighty chunks are packed into one compressed value, the segment, so that the tree of the chunks

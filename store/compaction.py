@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Final
 
 from trunkline.store import keys
 from trunkline.store.columns import Points, concatenated
-from trunkline.store.runs import BLOCK_ROWS, Layer, Run, blocks_back, blocks_of, encoded_blocks, joined
+from trunkline.store.sorted_runs import (
+    BLOCK_ROWS,
+    Layer,
+    SortedRun,
+    blocks_back,
+    blocks_of,
+    encoded_blocks,
+    joined,
+)
 
 if TYPE_CHECKING:
     from trunkline.store.batch import Batch
@@ -27,7 +35,7 @@ SMALLEST_ROWS: Final = 4096
 """Runs with fewer points have the same size."""
 
 
-def due_group(runs: Sequence[Run]) -> list[Run] | None:
+def due_group(runs: Sequence[SortedRun]) -> list[SortedRun] | None:
     """The runs that become one next, the oldest first; None if there are few enough.
 
     A run counts as at least as large as all newer ones: otherwise a small one between larger ones would stay for ever.

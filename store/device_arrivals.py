@@ -1,7 +1,7 @@
 """What has arrived of one device, read from the windows as far as needed.
 
 Owns the order in which places in the buffers are decoded. Does not own the buffers (`arrival_window.py`), nor how
-arrivals and runs become one series (`runs.py`).
+arrivals and runs become one series (`sorted_runs.py`).
 
 Reports need not come in the order of their times. But each span of a buffer has the range of its times, so the spans
 are decoded in the order of these ranges, some at a time, and a point is passed on as soon as no other span can be

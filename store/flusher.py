@@ -1,7 +1,7 @@
 """The flusher: brings what devices reported from the arrivals into runs, in the background.
 
 Owns when chunks are packed into segments, when a window is written into a run, and how much is done at a time. Does not
-own the compaction of runs (`compaction.py`), nor the form of either (`arrivals.py`, `runs.py`).
+own the compaction of runs (`compaction.py`), nor the form of either (`arrivals.py`, `sorted_runs.py`).
 
 All of it is done by batches of the journal, like all other writes: a batch joins the next commit, and after a crash at
 any place each point is in a run, in the arrivals, or in both, which reads the same. A step in the event loop takes a
@@ -28,7 +28,7 @@ from trunkline.store.codec import encode
 from trunkline.store.compaction import Compaction, due_group
 from trunkline.store.errors import JournalFull, StoreError
 from trunkline.store.report_items import Ahead, decoded, head_of, points_of
-from trunkline.store.runs import Run, encoded_blocks, encoded_runs, runs_of
+from trunkline.store.sorted_runs import SortedRun, encoded_blocks, encoded_runs, runs_of
 
 if TYPE_CHECKING:
     from trunkline.store.env import Store
@@ -206,7 +206,9 @@ class Flusher:
         rows, first_ms, last_ms = 0, keys.TIME_MS_MAX, 0
         batch, began_s = flushing_batch(), self.now_s()
         # Until all of it is written, the run may have points of any time.
-        batch.put(keys.META, keys.RUNS_KEY, encoded_runs([*before, Run(number, 0, 0, keys.TIME_MS_MAX)]))
+        batch.put(
+            keys.META, keys.RUNS_KEY, encoded_runs([*before, SortedRun(number, 0, 0, keys.TIME_MS_MAX)])
+        )
         for device in sorted(window.buffers):
             found = decoded(bytes(window.buffers[device].data))
             points, is_wiped = points_of(found)
@@ -232,7 +234,7 @@ class Flusher:
             elif self.now_s() - began_s > self._step_s:
                 await self._rest(self.now_s() - began_s)
                 began_s = self.now_s()
-        written = [Run(number, rows, first_ms, last_ms)] if rows else []
+        written = [SortedRun(number, rows, first_ms, last_ms)] if rows else []
         batch.put(keys.META, keys.RUNS_KEY, encoded_runs([*before, *written]))
         batch.put(keys.META, keys.FLUSHED_KEY, encode(window.last))
         self._delete_segments(batch, self._arrivals.flushed_seq)
@@ -283,7 +285,7 @@ class Flusher:
             compaction = self._compaction = Compaction(
                 target.number, [run.number for run in sources], is_oldest=target == runs[0]
             )
-            whole = Run(
+            whole = SortedRun(
                 target.number,
                 sum(run.rows for run in group),
                 min(run.first_ms for run in group),

@@ -6,12 +6,12 @@ byte order is the natural order of the encoded values, and a range of keys is a 
 numbers. `app` and `device` are ids of 12 bytes; times are milliseconds since the epoch.
 
 What devices report is first in ARRIVALS, one value for each commit; then in SEGMENTS, one compressed value for many
-commits; and then in RUNS, where the points of a device are blocks (`arrivals.py`, `runs.py`). TIMELINE has what is kept
-for each device beside its points: the payload counts of its hours, and its head (the newest values, which the API calls
-the composite state). At the end of ARRIVALS are the latest payload counts of applications, which are not in COUNTS yet:
-there they are on a page that each commit of states changes anyway. ARRIVALS is the part of LMDB's unnamed database
-before ARRIVALS_END; after it that database lists the names of the others. So a commit of states changes one page of a
-tree: with a tree of its own it would change one of that tree and one of the list, where the tree's root is.
+commits; and then in RUNS, where the points of a device are blocks (`arrivals.py`, `sorted_runs.py`). TIMELINE has what
+is kept for each device beside its points: the payload counts of its hours, and its head (the newest values, which the
+API calls the composite state). At the end of ARRIVALS are the latest payload counts of applications, which are not in
+COUNTS yet: there they are on a page that each commit of states changes anyway. ARRIVALS is the part of LMDB's unnamed
+database before ARRIVALS_END; after it that database lists the names of the others. So a commit of states changes one
+page of a tree: with a tree of its own it would change one of that tree and one of the list, where the tree's root is.
 
 The parts of a workflow that lists do not need are in FLOWS; its keys begin with the application and the workflow.
 TRIGGERS has what workflows are still to be run for, in the order of arrival, and what these runs have already done.

@@ -3,8 +3,8 @@
 Owns point reads and range scans over one LMDB read transaction. A snapshot sees every commit that was complete
 when it was opened, and nothing later. It does not see what waits in the journal (`Journal.get` does).
 
-What devices reported is read by `head` and `points`: from the arrivals (`arrivals.py`) and the runs (`runs.py`). The
-payload counts of applications in COUNTS are shown with their latest increments, which are stored in ARRIVALS.
+What devices reported is read by `head` and `points`: from the arrivals (`arrivals.py`) and the runs (`sorted_runs.py`).
+The payload counts of applications in COUNTS are shown with their latest increments, which are stored in ARRIVALS.
 
 A snapshot prevents old pages from being reused, so it should be short; one in the event loop must not be
 held over an `await`. It may move between threads, but only one thread at a time may use it.
@@ -33,7 +33,7 @@ from trunkline.store.errors import translate
 from trunkline.store.keys import CELLS, COUNTS, INDEXES, TIME_MS_MAX, UNIQUE
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.report_items import Ahead, Item, decoded_items, head_of
-from trunkline.store.runs import newest_point, read_series
+from trunkline.store.sorted_runs import newest_point, read_series
 
 STEP_ENTRIES = 256
 """After this many entries, a scan in a worker thread checks whether it was cancelled."""

@@ -11,7 +11,7 @@ from trunkline.store import codec, keys
 from trunkline.store.arrival_chunks import entries, unpacked
 from trunkline.store.column_codec import decode, encode, header, last_row
 from trunkline.store.report_items import decoded, points_of
-from trunkline.store.runs import runs_of
+from trunkline.store.sorted_runs import runs_of
 
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot

@@ -20,7 +20,7 @@ from trunkline.actors.portability.archives.schedule import queue_due
 from trunkline.store import keys
 from trunkline.store.batch import Batch
 from trunkline.store.flusher import Flusher
-from trunkline.store.runs import runs_of
+from trunkline.store.sorted_runs import runs_of
 
 
 async def test_what_cannot_be_read_is_reported_and_tried_again(server: Server) -> None:

@@ -28,7 +28,7 @@ from trunkline.store import (
     compaction,
     device_arrivals,
     keys,
-    runs,
+    sorted_runs,
 )
 from trunkline.store import flusher as flusher_module
 from trunkline.store.backup import verify
@@ -37,7 +37,7 @@ from trunkline.store.env import Store
 from trunkline.store.errors import JournalFull, StoreDamaged
 from trunkline.store.flusher import Flusher
 from trunkline.store.report_items import Ahead, head_item, removed, replaced
-from trunkline.store.runs import runs_of
+from trunkline.store.sorted_runs import runs_of
 from trunkline.store.state_columns import encoded
 
 Point = dict[int, Any]
@@ -162,7 +162,7 @@ async def test_points_are_the_fold_of_all_reports(
 ) -> None:
     model = Model()
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "BLOCK_ROWS", 4)
+        patch.setattr(sorted_runs, "BLOCK_ROWS", 4)
         patch.setattr(column_codec, "_CBOR_ROWS_MAX", as_rows)
         patch.setattr(arrival_window, "_SPAN_BYTES", span_bytes)
         patch.setattr(arrivals, "_PIECE_ITEMS", 2)
@@ -220,7 +220,7 @@ def reports_of(number: int) -> Iterator[tuple[Any, ...]]:
 
 async def test_a_power_cut_at_any_step_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At each commit of the flusher the files are copied as they are before its sync, and opened."""
-    monkeypatch.setattr(runs, "BLOCK_ROWS", 8)
+    monkeypatch.setattr(sorted_runs, "BLOCK_ROWS", 8)
     monkeypatch.setattr(compaction, "BLOCK_ROWS", 8)
     monkeypatch.setattr(compaction, "GROUP_RUNS", 4)
     monkeypatch.setattr(flusher_module, "STEP_BYTES", 100)
@@ -262,7 +262,7 @@ async def test_a_power_cut_at_any_step_loses_nothing(tmp_path: Path, monkeypatch
 async def test_a_window_that_is_closed_during_a_compaction_is_flushed_before_it_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "BLOCK_ROWS", 8)
+    monkeypatch.setattr(sorted_runs, "BLOCK_ROWS", 8)
     monkeypatch.setattr(compaction, "BLOCK_ROWS", 8)
     monkeypatch.setattr(compaction, "GROUP_RUNS", 4)
     model = Model()
@@ -464,7 +464,7 @@ async def test_the_newest_point_of_a_flushed_device_is_read_without_the_others(
             batch.report(DEVICES[1], begin, codec.encode({0: begin}))
             await store.journal.submit(batch).wait()
             await flusher.flush_all()
-        monkeypatch.delattr(runs.Block, "points")
+        monkeypatch.delattr(sorted_runs.Block, "points")
         with store.snapshot() as snapshot:
             for device, expected in ((DEVICES[0], {0: 159, 1: 0.5, 2: True}), (DEVICES[1], {0: 100})):
                 part = next(snapshot.points(device, reverse=True, rows=1))

@@ -29,7 +29,7 @@ from trunkline.actors.people.audit import messages as audit
 from trunkline.actors.people.organizations.messages import CreateOrg, OrgPost
 from trunkline.actors.workflows.flows.messages import FlowShape, GetFlow
 from trunkline.limits.table import Limits
-from trunkline.store import compaction, keys, runs
+from trunkline.store import compaction, keys, sorted_runs
 from trunkline.store.backup import verify
 
 DAY_S = 86_400
@@ -49,7 +49,7 @@ KEPT: dict[str, float] = {
 @pytest.fixture(autouse=True)
 def _blocks_of_one_point(monkeypatch: pytest.MonkeyPatch) -> None:
     """States are removed by whole blocks, so that each of them can be told from the others here."""
-    monkeypatch.setattr(runs, "BLOCK_ROWS", 1)
+    monkeypatch.setattr(sorted_runs, "BLOCK_ROWS", 1)
     monkeypatch.setattr(compaction, "BLOCK_ROWS", 1)
 
 

@@ -18,7 +18,7 @@ from trunkline.actors.fleet.devices.state.retention import ExpireData
 from trunkline.store import keys
 from trunkline.store.codec import encode_numbered
 from trunkline.store.report_items import removed, replaced
-from trunkline.store.runs import point_at
+from trunkline.store.sorted_runs import point_at
 
 
 class DeviceRemoval(DeviceRecord):

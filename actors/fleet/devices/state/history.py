@@ -43,8 +43,8 @@ from trunkline.actors.fleet.devices.state.state_page import states_json
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.columns import Column, Points
-from trunkline.store.runs import point_at
 from trunkline.store.snapshot import Snapshot
+from trunkline.store.sorted_runs import point_at
 
 TimeSpan = tuple[int, int]
 """The first and the last millisecond of a range, both included."""

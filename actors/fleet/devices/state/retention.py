@@ -3,9 +3,9 @@
 Reads show nothing that is older than its limit, whether it was removed or not. What is found here is removed by the
 device itself, in a turn (`fleet/devices/actor/removal.py`); `actors/maintenance/retention.py` decides when.
 
-Points are removed by whole blocks (`store/runs.py`), as soon as the newest point of a block is too old. Two kinds of
-points stay with their blocks, whatever their age: the newest one of the device, which `device.getState` shows, and
-those that hold a long text of the composite state, which the head only refers to.
+Points are removed by whole blocks (`store/sorted_runs.py`), as soon as the newest point of a block is too old. Two
+kinds of points stay with their blocks, whatever their age: the newest one of the device, which `device.getState` shows,
+and those that hold a long text of the composite state, which the head only refers to.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from trunkline.actors.fleet.devices.state.head import Head
 from trunkline.actors.platform.applications.archive_days import oldest_unarchived_ms
 from trunkline.limits.table import Limits
 from trunkline.store import keys
-from trunkline.store.runs import blocks_of, runs_of
+from trunkline.store.sorted_runs import blocks_of, runs_of
 
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot

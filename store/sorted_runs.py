@@ -1,4 +1,4 @@
-"""Runs: the points of devices as compressed blocks, sorted by device and time.
+"""Sorted runs: the points of devices as compressed blocks, sorted by device and time.
 
 Owns the list of runs, and reading the blocks of a device from several runs and the arrivals as one series. Does not own
 the form of a block (`column_codec.py`) nor who writes the runs (`flusher.py`, `compaction.py`).
@@ -44,7 +44,7 @@ class Reader(Protocol):
         ...
 
 
-class Run(NamedTuple):
+class SortedRun(NamedTuple):
     """A run: its number, its points (a guess), and the range of their times in ms."""
 
     number: int
@@ -54,16 +54,16 @@ class Run(NamedTuple):
 
 
 @lru_cache(64)
-def _decoded(raw: bytes | None) -> tuple[Run, ...]:
-    return () if raw is None else tuple(Run(*each) for each in codec.decode(raw))
+def _decoded(raw: bytes | None) -> tuple[SortedRun, ...]:
+    return () if raw is None else tuple(SortedRun(*each) for each in codec.decode(raw))
 
 
-def runs_of(snapshot: Reader) -> tuple[Run, ...]:
+def runs_of(snapshot: Reader) -> tuple[SortedRun, ...]:
     """All runs, the oldest first."""
     return _decoded(snapshot.get(keys.META, keys.RUNS_KEY))
 
 
-def encoded_runs(runs: Sequence[Run]) -> bytes:
+def encoded_runs(runs: Sequence[SortedRun]) -> bytes:
     """The list of all runs as it is stored."""
     return codec.encode([list(run) for run in runs])
 
