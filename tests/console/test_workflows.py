@@ -148,6 +148,8 @@ async def test_workflows_are_imported_listed_and_exported(
     await console.sees("Nodes of the type NoSuchNode do not run on this server.")
     await console.at(css="dialog").at("button", "Close").click()
     await console.sees("3 workflows")
+    # All types of the palette can be chosen, also those of devices.
+    await console.at("combobox", "Trigger").choose("on boot")
     await console.at("combobox", "Trigger").choose("timer")
     await console.sees("every 3600 s")
     await console.sees("1 workflow")

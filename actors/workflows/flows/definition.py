@@ -19,7 +19,7 @@ from trunkline.actors.core.values.global_values import check_global
 from trunkline.actors.core.values.nesting import check_each
 from trunkline.actors.workflows.flows.due_times import INACTIVITY, TIMER
 from trunkline.actors.workflows.flows.schedules import schedule_of
-from trunkline.actors.workflows.flows.triggers import CLASSES
+from trunkline.actors.workflows.flows.triggers import TYPES
 from trunkline.limits.table import Limits
 
 PARTS: Final = ("triggers", "nodes", "globals", "minimumAgentVersion", "customNodeConfig")
@@ -53,7 +53,7 @@ def check_definition(definition: Doc, flow_class: str, limits: Limits, *, at: st
     known = {node["id"] for node in nodes if "id" in node}
     for position, trigger in enumerate(triggers):
         place = f"{at}triggers[{position}]"
-        classes = CLASSES.get(trigger["type"])
+        classes = TYPES[trigger["type"]].classes
         if classes is not None and flow_class not in classes:
             valid = " and ".join(sorted(classes))
             raise Invalid(

@@ -46,7 +46,7 @@ from trunkline.actors.workflows.flows.messages import (
     TriggerFilter,
 )
 from trunkline.actors.workflows.flows.presenter import FlowPresenter, find_flow, read_definition
-from trunkline.actors.workflows.flows.triggers import CLASSES, NEVER_STARTED, TRIGGERS
+from trunkline.actors.workflows.flows.triggers import TYPES
 from trunkline.actors.workflows.flows.versions import (
     VersionFound,
     default_version,
@@ -367,8 +367,9 @@ def get_palette(node_types: Callable[[], list[Doc]], reading: Reading, message: 
     return {
         "applicationId": application.hex(),
         "triggerTypes": [
-            {"type": type, "flowClasses": sorted(CLASSES.get(type, _FLOW_CLASSES))}
-            for type in sorted(TRIGGERS.keys() - NEVER_STARTED)
+            {"type": type, "flowClasses": sorted(known.classes or _FLOW_CLASSES)}
+            for type, known in sorted(TYPES.items())
+            if known.is_started
         ],
         "nodeTypes": node_types(),
         "customNodes": nodes,

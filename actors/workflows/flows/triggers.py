@@ -1,15 +1,16 @@
-"""The triggers of workflows: for each type the fields of its `config` and of its `meta`.
+"""The triggers of workflows: for each type the fields of its `config` and of its `meta`, the classes of workflows in
+which it is valid, and what an author must be allowed to read for it.
 
-Both are closed: a field that a type does not have is refused, so a misspelt one is found when the workflow is saved.
-Everything else of a trigger is stored as it was sent. What `key` names (a device, an endpoint, a table) need not exist:
-a workflow that was made elsewhere names what will be made here later.
+`config` and `meta` are closed: a field that a type does not have is refused, so a misspelt one is found when the
+workflow is saved. Everything else of a trigger is stored as it was sent. What `key` names (a device, an endpoint, a
+table) need not exist: a workflow that was made elsewhere names what will be made here later.
 
 The module is long because there are many types.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Union
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -276,11 +277,6 @@ _STATE: Final = {
 }
 _BUTTON: Final = {"group_id": _Word, "payload": _PressPayload, "device_id": _DeviceIdOrNone | None}
 
-_PLAIN: Final = (
-    "customNodeStart", "deviceCreate", "deviceCommand", "deviceIdConnect", "deviceTagConnect",
-    "deviceIdDisconnect", "deviceTagDisconnect", "inboundEmail", "notebook", "onBoot", "onConnect", "onDisconnect",
-    "resourceJobComplete", "resourceJobIteration", "resourceJobIterationTimeout", "udp", "webhook",
-)  # fmt: skip
 _PLAIN_NAMES: Final = (
     "customNodeStart", "deviceCreate", "deviceCommand", "deviceIdsTagsConnect", "deviceIdsTagsDisconnect", "eeaInit",
     "flowError", "inboundEmail", "notebook", "onBoot", "onConnect", "onDisconnect", "resourceJobComplete",
@@ -288,75 +284,133 @@ _PLAIN_NAMES: Final = (
 )  # fmt: skip
 _BROKERS: Final = ("azureEventHub", "googlePubSub", "mqtt", "particle", "sqs", "websocket")
 
-_FORMS: Final[tuple[tuple[str, tuple[str, ...], type[Body], tuple[str, ...], dict[str, Any]], ...]] = (
-    ("File", ("appFile",), FileConfig, ("appFile",), {}),
-    ("Plain", _PLAIN, NoConfig, _PLAIN_NAMES, _TRIGGER_ID),
-    ("Beckhoff", ("beckhoff",), BeckhoffConfig, ("beckhoff",), {}),
-    ("Table", ("dataTable",), TableConfig, ("dataTable",), {}),
-    ("Integration", ("integration",), IntegrationConfig, _BROKERS, _TRIGGER_ID),
-    ("State", ("deviceId", "deviceTag"), StateConfig, ("deviceIdsTags", "device", "deviceTag"), _STATE),
-    (
-        "Inactivity",
-        ("deviceIdInactivity", "deviceTagInactivity"),
-        InactivityConfig,
-        ("deviceIdsTagsInactivity",),
-        {},
-    ),
-    ("Direct", ("direct",), NoConfig, ("direct",), {}),
-    ("Endpoint", ("endpoint",), EndpointConfig, ("endpoint",), {}),
-    ("Event", ("event",), EventConfig, ("event",), {}),
-    ("Tail", ("fileTail",), TailConfig, ("fileTail",), {}),
-    ("Watch", ("fileWatch",), WatchConfig, ("fileWatch",), {}),
-    ("Error", ("flowError",), ErrorConfig, ("flowError",), {}),
-    ("Topic", ("mqttTopic",), TopicConfig, ("mqtt",), _TRIGGER_ID),
-    ("Sync", ("onSync",), SyncConfig, ("onSync",), {}),
-    ("OpcUa", ("opcua",), OpcUaConfig, ("opcua",), {}),
-    ("Redis", ("redis",), RedisConfig, ("redisTrigger",), {}),
-    ("Request", ("request",), RequestConfig, ("request",), _TRIGGER_ID),
-    (
-        "Serial",
-        ("serial",),
-        SerialConfig,
-        ("serial",),
-        {"parse_by": Literal["byteLength", "delimiter"]},
-    ),
-    ("Snmp", ("snmpTrap",), SnmpConfig, ("snmpTrap",), {}),
-    ("Timer", ("timer",), TimerConfig, ("timer",), _TIMER),
-    ("Button", ("virtualButton",), NoConfig, ("virtualButton",), _BUTTON),
-)
-"""The forms of triggers: its name, the types that have it, `config`, the values of `meta.name`, further fields of
-`meta`."""
+
+class _Form(NamedTuple):
+    """The fields of triggers: `config`, the values of `meta.name`, and further fields of `meta`."""
+
+    name: str
+    config: type[Body]
+    names: tuple[str, ...]
+    meta: dict[str, Any] | None = None
+
+
+_PLAIN: Final = _Form("Plain", NoConfig, _PLAIN_NAMES, _TRIGGER_ID)
+_STATES: Final = _Form("State", StateConfig, ("deviceIdsTags", "device", "deviceTag"), _STATE)
+_INACTIVITY: Final = _Form("Inactivity", InactivityConfig, ("deviceIdsTagsInactivity",))
+_SERIAL: Final = {"parse_by": Literal["byteLength", "delimiter"]}
+
+_CUSTOM: Final = frozenset({"customNode"})
+_EDGE: Final = frozenset({"edge"})
+_DEVICE: Final = frozenset({"edge", "embedded"})
+
+
+class TriggerType(NamedTuple):
+    """A type of trigger. `classes`: those of workflows in which it is valid; None for all.
+
+    `reads`: the operations that the author of a workflow must be allowed to call, for a run to be told what they show.
+    """
+
+    form: _Form
+    reads: tuple[str, ...]
+    classes: frozenset[str] | None = None
+    is_started: bool = True
+
+
+_NOTHING: Final = ()
+"""What is told is what was sent to the workflow, or only the time: no operation reads it."""
+_READS_DEVICE: Final = ("device.get",)
+_READS_STATE: Final = ("device.get", "device.getState")
+
+
+def _never(form: _Form) -> TriggerType:
+    """A type that is stored and starts nothing: no mail arrives here, no notebooks and no resource jobs are run."""
+    return TriggerType(form, _NOTHING, is_started=False)
+
+
+def _on_devices(form: _Form, classes: frozenset[str] = _EDGE) -> TriggerType:
+    """A type of workflows that run on devices only."""
+    return TriggerType(form, _NOTHING, classes)
+
+
+TYPES: Final[dict[str, TriggerType]] = {
+    "appFile": TriggerType(_Form("File", FileConfig, ("appFile",)), ("file.get",)),
+    "customNodeStart": TriggerType(_PLAIN, _NOTHING, _CUSTOM),
+    "deviceCreate": TriggerType(_PLAIN, _READS_DEVICE),
+    "deviceCommand": _on_devices(_PLAIN, _DEVICE),
+    "deviceIdConnect": TriggerType(_PLAIN, _READS_DEVICE),
+    "deviceTagConnect": TriggerType(_PLAIN, _READS_DEVICE),
+    "deviceIdDisconnect": TriggerType(_PLAIN, _READS_DEVICE),
+    "deviceTagDisconnect": TriggerType(_PLAIN, _READS_DEVICE),
+    "inboundEmail": _never(_PLAIN),
+    "notebook": _never(_PLAIN),
+    "onBoot": _on_devices(_PLAIN, _DEVICE),
+    "onConnect": _on_devices(_PLAIN, _DEVICE),
+    "onDisconnect": _on_devices(_PLAIN, _DEVICE),
+    "resourceJobComplete": _never(_PLAIN),
+    "resourceJobIteration": _never(_PLAIN),
+    "resourceJobIterationTimeout": _never(_PLAIN),
+    "udp": _on_devices(_PLAIN),
+    "webhook": TriggerType(_PLAIN, _NOTHING),
+    "beckhoff": _on_devices(_Form("Beckhoff", BeckhoffConfig, ("beckhoff",))),
+    "dataTable": TriggerType(_Form("Table", TableConfig, ("dataTable",)), ("dataTableRow.get",)),
+    "integration": TriggerType(_Form("Integration", IntegrationConfig, _BROKERS, _TRIGGER_ID), _NOTHING),
+    "deviceId": TriggerType(_STATES, _READS_STATE),
+    "deviceTag": TriggerType(_STATES, _READS_STATE),
+    "deviceIdInactivity": TriggerType(_INACTIVITY, _READS_DEVICE),
+    "deviceTagInactivity": TriggerType(_INACTIVITY, _READS_DEVICE),
+    "direct": TriggerType(_Form("Direct", NoConfig, ("direct",)), _NOTHING),
+    "endpoint": TriggerType(_Form("Endpoint", EndpointConfig, ("endpoint",)), _NOTHING),
+    "event": TriggerType(_Form("Event", EventConfig, ("event",)), ("event.get",)),
+    "fileTail": _on_devices(_Form("Tail", TailConfig, ("fileTail",))),
+    "fileWatch": _on_devices(_Form("Watch", WatchConfig, ("fileWatch",))),
+    "flowError": TriggerType(_Form("Error", ErrorConfig, ("flowError",)), ("flowRun.get",)),
+    "mqttTopic": TriggerType(_Form("Topic", TopicConfig, ("mqtt",), _TRIGGER_ID), _NOTHING),
+    "onSync": _on_devices(_Form("Sync", SyncConfig, ("onSync",))),
+    "opcua": _on_devices(_Form("OpcUa", OpcUaConfig, ("opcua",))),
+    "redis": _on_devices(_Form("Redis", RedisConfig, ("redisTrigger",))),
+    "request": _on_devices(_Form("Request", RequestConfig, ("request",), _TRIGGER_ID)),
+    "serial": _on_devices(_Form("Serial", SerialConfig, ("serial",), _SERIAL)),
+    "snmpTrap": _on_devices(_Form("Snmp", SnmpConfig, ("snmpTrap",))),
+    "timer": TriggerType(_Form("Timer", TimerConfig, ("timer",), _TIMER), _NOTHING),
+    "virtualButton": TriggerType(_Form("Button", NoConfig, ("virtualButton",), _BUTTON), _NOTHING),
+}
+"""All types, by name: what their triggers are, where they are valid, and what their runs are told."""
 
 
 def _optional(hints: dict[str, Any]) -> list[tuple[str, Any, Any]]:
     return [(name, hint | UnsetType, UNSET) for name, hint in hints.items()]
 
 
+def _meta(form: _Form) -> type[Body]:
+    return msgspec.defstruct(  # type: ignore[return-value]
+        f"{form.name}Meta",
+        _optional({"name": Literal[form.names], **(form.meta or {})}),
+        bases=(TriggerMeta,),
+        namespace={"__doc__": TriggerMeta.__doc__},
+        module=__name__,
+        frozen=True,
+        kw_only=True,
+    )
+
+
 def _structs() -> dict[str, type[Body]]:
     """A struct for each type of trigger, in the order of the table."""
+    metas: dict[str, type[Body]] = {}
     structs: dict[str, type[Body]] = {}
-    for form, types, config, names, more in _FORMS:
-        meta = msgspec.defstruct(
-            f"{form}Meta",
-            _optional({"name": Literal[names], **more}),
-            bases=(TriggerMeta,),
-            namespace={"__doc__": TriggerMeta.__doc__},
+    for type, known in TYPES.items():
+        form = known.form
+        meta = metas.get(form.name) or metas.setdefault(form.name, _meta(form))
+        structs[type] = msgspec.defstruct(  # type: ignore[assignment]
+            f"{type[0].upper()}{type[1:]}Trigger",
+            _optional({"key": Text, "config": form.config, "meta": meta, "output_ids": OutputIds}),
+            bases=(Body,),
+            namespace={"__doc__": f"A trigger of type {type}."},
             module=__name__,
             frozen=True,
             kw_only=True,
+            tag_field="type",
+            tag=type,
         )
-        for type in types:
-            structs[type] = msgspec.defstruct(  # type: ignore[assignment]
-                f"{type[0].upper()}{type[1:]}Trigger",
-                _optional({"key": Text, "config": config, "meta": meta, "output_ids": OutputIds}),
-                bases=(Body,),
-                namespace={"__doc__": f"A trigger of type {type}."},
-                module=__name__,
-                frozen=True,
-                kw_only=True,
-                tag_field="type",
-                tag=type,
-            )
     return structs
 
 
@@ -367,32 +421,3 @@ if TYPE_CHECKING:
     Trigger = Body
 else:
     Trigger = Union[tuple(TRIGGERS.values())]  # noqa: UP007 - its members are not known to the parser
-
-_EDGE: Final = frozenset({"edge"})
-_DEVICE: Final = frozenset({"edge", "embedded"})
-
-CLASSES: Final[dict[str, frozenset[str]]] = {
-    "customNodeStart": frozenset({"customNode"}),
-    **dict.fromkeys(("deviceCommand", "onBoot", "onConnect", "onDisconnect"), _DEVICE),
-    **dict.fromkeys(
-        (
-            "beckhoff",
-            "fileTail",
-            "fileWatch",
-            "onSync",
-            "opcua",
-            "redis",
-            "request",
-            "serial",
-            "snmpTrap",
-            "udp",
-        ),
-        _EDGE,
-    ),
-}
-"""The classes of workflows in which a type of trigger is valid; a type that is missing here is valid in all."""
-
-NEVER_STARTED: Final = frozenset(
-    {"inboundEmail", "notebook", "resourceJobComplete", "resourceJobIteration", "resourceJobIterationTimeout"}
-)
-"""Types that are stored and start nothing: no mail arrives here, and no notebooks and no resource jobs are run."""

@@ -10,14 +10,10 @@ import { openForm } from "../parts/form.js";
 import { noted } from "../parts/notes.js";
 import { RecordTable } from "../parts/table.js";
 import { importWorkflows } from "./workflow/import.js";
+import { usePalette } from "./workflow/palette.js";
 import { definitionOf, triggerText, typeText } from "./workflow/shape.js";
 
 const CLASSES = ["cloud", "experience", "edge", "embedded", "customNode"];
-const TRIGGERS = [
-  "deviceId", "deviceTag", "deviceIdConnect", "deviceTagConnect", "deviceIdDisconnect", "deviceTagDisconnect",
-  "deviceIdInactivity", "deviceTagInactivity", "deviceCreate", "timer", "virtualButton", "event", "dataTable", "appFile",
-  "endpoint", "webhook", "integration", "mqttTopic", "flowError", "customNodeStart",
-];
 const TRIGGERS_SHOWN = 3;
 const DAY_MS = 86_400_000;
 
@@ -68,7 +64,7 @@ export function Workflows({ app }) {
   const empty = html`<${Empty} title="There are no workflows yet" call=${{ method: "POST", path: source, body: EXAMPLE }}><p>${lead}</p></${Empty}>`;
   return html`<${Page} title="Workflows" lead=${lead} actions=${actions}>
     <${RecordTable} noun="workflow" source=${(asked, signal) => get(source, listQuery(asked), { signal })} params=${params} columns=${columns} href=${href}
-      filters=${html`<${Filters} query=${query} />`} empty=${empty} refresh=${refresh} />
+      filters=${html`<${Filters} app=${app} query=${query} />`} empty=${empty} refresh=${refresh} />
   </${Page}>`;
 }
 
@@ -82,15 +78,17 @@ function listQuery({ flowClass, enabled, trigger, key, filterField, filter, ...p
   return { ...paging, query };
 }
 
-function Filters({ query }) {
+function Filters({ app, query }) {
   const id = useId();
+  const palette = usePalette(app).value;
+  const triggers = palette ? palette.triggerTypes.map(({ type }) => type) : [query.trigger].filter(Boolean);
   const choose = (name, label, options) => html`<label for=${id + name}>${label}</label>
     <select id=${id + name} value=${query[name] || ""} onChange=${(event) => setQuery({ [name]: event.target.value, key: "", page: "" })}>
       <option value="" selected=${!query[name]}>all</option>
       ${options.map(([value, text]) => html`<option value=${value} selected=${query[name] === value}>${text}</option>`)}</select>`;
   return html`${choose("class", "Class", CLASSES.map((each) => [each, each]))}
     ${choose("enabled", "State", [["true", "enabled"], ["false", "disabled"]])}
-    ${choose("trigger", "Trigger", TRIGGERS.map((each) => [each, typeText(each)]))}
+    ${choose("trigger", "Trigger", triggers.map((each) => [each, typeText(each)]))}
     ${query.key && html`<span class="row"><span class="tag">key ${query.key}</span><button class="small" onClick=${() => setQuery({ key: "", page: "" })}>All keys</button></span>`}`;
 }
 
