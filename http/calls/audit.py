@@ -34,7 +34,6 @@ from trunkline.actors.people.audit.messages import (
 )
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.errors import error_response
-from trunkline.http.calls.json_body import is_long_work
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import Route
 from trunkline.http.wire.request_context import current_request
@@ -44,9 +43,10 @@ Json = dict[str, Any]
 HIDDEN: Final = "***"
 _OMITTED: Final = "omitted"
 _LOOKED_THROUGH: Final = 4
-"""A body that is so many times as long as an entry may be is not looked through for what is left out of it."""
+"""A body whose short fields are so many times as long as an entry may be is not looked through for secrets."""
 _DELETIONS: Final = frozenset({"delete", "removeData", "truncate"})
 """The actions that make room, so that their entries may use the room for deletions."""
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 SECRET: Final = re.compile(r"password|secret|token|passphrase|privatekey|sslkey|credential|code$|hash$", re.I)
 
 
@@ -86,7 +86,7 @@ async def _execute(call: Call, get: Route | None, execute: Callable[[], Awaitabl
             status, _, body = error_response(refusal)
             await _add(call, owner, before, status, msgspec.json.decode(body))
         raise
-    shown: Json = msgspec.json.decode(response.body or b"{}")
+    shown: Json = _fields(response.body or b"{}", _bytes_max(call))
     owner = owner or _owner_of_record(shown)
     if owner is not None:
         await _add(call, owner, before, response.status, shown)
@@ -96,16 +96,18 @@ async def _execute(call: Call, get: Route | None, execute: Callable[[], Awaitabl
 async def _add(call: Call, owner: _Owner, before: Json | None, status: int, shown: Json) -> None:
     """Store the entry of a call that ended with `status` and the response `shown`."""
     resource, _, action = call.route.operation.partition(".")
-    bytes_max = call.service.system.limits.audit_body_bytes_max
-    sent = _sent(call)
+    bytes_max = _bytes_max(call)
+    sent = _sent(call, bytes_max)
     is_record = "_type" in shown and "items" not in shown
-    is_omitted = isinstance(sent, dict) and sent.keys() == {_OMITTED}
-    if isinstance(sent, dict) and not is_omitted and (is_record or status >= 400):
+    if isinstance(sent, dict) and (is_record or status >= 400):
         sent = _visible(sent, shown if is_record else {})
     changed = {
         name: value
         for name, value in (before or {}).items()
-        if is_record and isinstance(sent, dict) and name in sent and shown.get(name) != value
+        if is_record
+        and isinstance(sent, dict)
+        and name in sent
+        and (_is_omitted(value) or shown.get(name) != value)
     }
     request = current_request.get()
     target_type, target_id = _secondary_target(call)
@@ -205,7 +207,7 @@ async def _read(call: Call, get: Route | None) -> Json | None:
     try:
         read.query, _ = get.parser.parse(b"")
         if get.handler is not None:
-            return _object(msgspec.json.decode((await get.handler(read)).body))
+            return _object(_fields((await get.handler(read)).body, _bytes_max(call)))
         assert get.message is not None
         value = await call.service.read(read, get.message)
     except DomainError:
@@ -220,18 +222,38 @@ def _object(value: Any) -> Json | None:
 # What is kept of bodies.
 
 
-def _sent(call: Call) -> Any:
-    """The body of a call as it was sent; None without one, the number of items of an array, and its length if it has
-    so many values that decoding it again would hold the loop."""
+def _bytes_max(call: Call) -> int:
+    return call.service.system.limits.audit_body_bytes_max
+
+
+def _fields(text: bytes, bytes_max: int) -> Any:
+    """The JSON of a body. Of a field that is longer than an entry may be, and of an array, only how long it is.
+
+    So a body of any length is decoded within a turn of the loop. Raises `msgspec.DecodeError` and `RecursionError`.
+    """
+    if text[:1] == b"[":
+        return {"count": len(msgspec.json.decode(text, type=list[msgspec.Raw]))}
+    if len(text) <= bytes_max:
+        return msgspec.json.decode(text)
+    fields = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    return {
+        name: {_OMITTED: f"{len(raw)} bytes"} if len(raw) > bytes_max else msgspec.json.decode(raw)
+        for name, raw in fields.items()
+    }
+
+
+def _is_omitted(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {_OMITTED}
+
+
+def _sent(call: Call, bytes_max: int) -> Any:
+    """The body of a call as it was sent; None without one, or with one that was not JSON."""
     if not call.request.body:
         return None
-    if is_long_work(call.request.body):
-        return {_OMITTED: f"{len(call.request.body)} bytes"}
     try:
-        sent = msgspec.json.decode(call.request.body)
+        return _fields(call.request.body, bytes_max)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return {"count": len(sent)} if isinstance(sent, list) else sent
 
 
 def _visible(sent: Json, shown: Json) -> Json:
@@ -247,19 +269,25 @@ def _visible(sent: Json, shown: Json) -> Json:
 
 
 def _kept(value: Any, bytes_max: int) -> Json | None:
-    """A JSON object without secrets, signed links and revisions; only its length if it is too large."""
+    """A JSON object without secrets, signed links and revisions; only the length of what is too long of it."""
     if not isinstance(value, dict) or not value:
         return None
-    size = len(msgspec.json.encode(value))
-    if size <= _LOOKED_THROUGH * bytes_max:
-        kept: Json = _without_secrets(value)
-        size = len(msgspec.json.encode(kept))
-        if size <= bytes_max:
+    short: Json = {}
+    sizes: list[int] = []
+    for name, each in value.items():
+        size = len(msgspec.json.encode(each))
+        sizes.append(size)
+        short[name] = each if size <= bytes_max else {_OMITTED: f"{size} bytes"}
+    if sum(size for size in sizes if size <= bytes_max) <= _LOOKED_THROUGH * bytes_max:
+        kept: Json = _without_secrets(short)
+        if len(msgspec.json.encode(kept)) <= bytes_max:
             return kept
-    return {_OMITTED: f"{size} bytes"}
+    return {_OMITTED: f"{sum(sizes)} bytes"}
 
 
 def _without_secrets(value: Any) -> Any:
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Mapping):
         return {
             name: HIDDEN if isinstance(each, str) and _is_secret(name, each) else _without_secrets(each)

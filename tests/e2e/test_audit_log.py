@@ -183,7 +183,8 @@ async def test_a_log_is_bounded_by_its_length_and_its_age(start_server: StartSer
         kept = await entries(server, org)
         assert [each["requestBody"]["description"] for each in kept] == ["11", "10", "9", "8", "7"]
         await server.call("PATCH", application, {"description": "x" * 200})
-        assert list((await entries(server, org))[0]["requestBody"]) == ["omitted"]
+        sent = (await entries(server, org))[0]["requestBody"]
+        assert sent == {"description": {"omitted": "202 bytes"}}
         server.move_clock(3601)
         token = await server.log_in()
         async with server.client(token) as client:
@@ -191,6 +192,28 @@ async def test_a_log_is_bounded_by_its_length_and_its_age(start_server: StartSer
             await client.patch(application, json={"description": "new"})
             listed = (await client.get(f"{org}/audit-logs")).json()
         assert [each["requestBody"]["description"] for each in listed["items"]] == ["new"]
+
+
+async def test_only_the_long_fields_are_left_out(server: Server) -> None:
+    """A workflow may have megabytes of nodes; what else a call changed is in its entry."""
+    org, application = await organization(server)
+
+    def nodes(length: int) -> list[dict[str, Any]]:
+        return [{"id": "n", "type": "DebugNode", "config": {}, "meta": {"x": "y" * length}}]
+
+    created = await server.call(
+        "POST", f"{application}/flows", {"name": "before", "nodes": nodes(10_000)}, status=201
+    )
+    flow = f"{application}/flows/{created['flowId']}"
+    await server.call("PATCH", flow, {"name": "after", "nodes": nodes(20_000)})
+    entry = (await entries(server, org))[0]
+    assert entry["requestBody"]["name"] == "after"
+    assert entry["previous"]["name"] == "before"
+    assert entry["responseBody"]["name"] == "after"
+    for body, length in (("requestBody", 20_000), ("previous", 10_000), ("responseBody", 20_000)):
+        ((name, left_out),) = entry[body]["nodes"].items()
+        assert name == "omitted"
+        assert length < int(left_out.removesuffix(" bytes")) < length + 100
 
 
 def test_every_change_is_audited_but_for_those_that_are_listed() -> None:
