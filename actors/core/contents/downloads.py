@@ -37,8 +37,12 @@ class Downloads:
         """The number of downloads that are under way."""
         return self._slots.taken
 
-    async def open(self, link: Link, address: str | None = None) -> Download:
-        """Open the content of a link, for a client with this network address if there is one.
+    async def open(
+        self, link: Link, address: str | None = None, *, first: int = 0, length: int | None = None
+    ) -> Download:
+        """Open the content of a link, and read its first piece; for a client with this network address if there is one.
+
+        With `first` and `length` only this range of it is read.
 
         Raises Gone if it was removed, Overloaded at the limit of downloads or if the object store cannot be reached,
         Crashed if the content is damaged.
@@ -46,16 +50,26 @@ class Downloads:
         slot = self._slots.take(link.application, address)
         try:
             name = name_of(link.application, link.content)
-            store = self._system.store.contents
-            content = await self.contents.in_thread(lambda: store.open(name, link.stored), link.application)
+            store, size = self._system.store.contents, link.stored.size_bytes if length is None else length
+
+            def begin() -> tuple[Content, bytes]:
+                content = store.open(name, link.stored)
+                if content is None:
+                    raise Gone(CHANGED)
+                try:
+                    if first:
+                        content.seek(first)
+                    return content, content.read(min(PIECE_BYTES, size)) if size else b""
+                except BaseException:
+                    content.close()
+                    raise
+
+            content, piece = await self.contents.in_thread(begin, link.application)
         except BaseException:
             slot.free()
             raise
-        if content is None:
-            slot.free()
-            raise Gone(CHANGED)
         contents, application = self.contents, link.application
-        return Download(content, slot, lambda read: contents.in_thread(read, application))
+        return Download(content, slot, lambda read: contents.in_thread(read, application), size, piece)
 
 
 class Download:
@@ -66,25 +80,28 @@ class Download:
     """
 
     def __init__(
-        self, content: Content, slot: Slot, in_thread: Callable[[Callable[[], bytes]], Awaitable[bytes]]
+        self,
+        content: Content,
+        slot: Slot,
+        in_thread: Callable[[Callable[[], bytes]], Awaitable[bytes]],
+        size_bytes: int,
+        piece: bytes = b"",
     ) -> None:
+        """`size_bytes` are read in all, of which `piece` was read already."""
         self._slot = slot
         self._in_thread = in_thread
         self._content: Content | None = content
-        self._left_bytes = content.size_bytes
-
-    def narrow(self, first: int, length: int) -> None:
-        """Return only a range."""
-        assert self._content is not None
-        self._content.seek(first)
-        self._left_bytes = length
+        self._left_bytes = size_bytes
+        self._piece = piece
 
     async def next(self) -> bytes | None:
         """Read the next piece in a worker thread."""
         content, size = self._content, min(PIECE_BYTES, self._left_bytes)
         if content is None or not size:
             return None
-        piece = await self._in_thread(lambda: content.read(size))
+        piece, self._piece = self._piece, b""
+        if not piece:
+            piece = await self._in_thread(lambda: content.read(size))
         self._left_bytes -= len(piece)
         return piece
 

@@ -177,7 +177,7 @@ class Results:
         except BaseException:
             content.close()
             raise
-        return file, Download(content, slot, lambda read: in_thread(RESULTS, read))
+        return file, Download(content, slot, lambda read: in_thread(RESULTS, read), content.size_bytes)
 
     def _links(self) -> SignedClaims:
         if self._signed is None:

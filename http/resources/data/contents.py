@@ -105,10 +105,11 @@ async def serve(call: Call, link: Link, caching: str = "private, max-age=0, must
             416, f"Range: the file has {size_bytes} bytes, and none of this range."
         )
         return Response(416, [*headers, (b"content-range", b"bytes */%d" % size_bytes)], body)
-    found = await system.component(Downloads).open(link, request.address)
+    downloads = system.component(Downloads)
     if part is None:
+        found = await downloads.open(link, request.address)
         return Response(200, [*headers, (b"content-length", b"%d" % size_bytes)], stream=found)
-    found.narrow(part.first, part.length)
+    found = await downloads.open(link, request.address, first=part.first, length=part.length)
     last = part.first + part.length - 1
     headers += [
         (b"content-length", b"%d" % part.length),
