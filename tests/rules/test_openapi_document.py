@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import pytest
+from msgspec import UNSET, Meta, UnsetType
 
-from trunkline.actors.fleet.recipes.resource import RECIPES
+from trunkline.actors.core.records.kind import Kind
+from trunkline.actors.core.records.page import Page
+from trunkline.actors.core.records.resource import Resource
+from trunkline.actors.core.values.changes import changes_of
+from trunkline.actors.core.values.structs import Body
+from trunkline.actors.core.values.terms import Id, Name, RecordView
 from trunkline.http.calls.resource_routes import resource_routes
 from trunkline.http.calls.route import APP_PATH, Group, Route
 from trunkline.http.calls.route_table import RouteTable
@@ -53,17 +59,59 @@ def test_a_sentence_may_stand_beside_its_field_and_that_of_an_id_follows_from_it
     assert descriptions.of_parameter("path", "Id") is None
 
 
-def test_a_row_may_name_its_group_and_its_examples() -> None:
-    group, body = Group("Probes", "What is probed."), {"name": "a"}
-    rows = resource_routes(
-        APP_PATH + "/device-recipes", RECIPES, group=group, examples=(body, {"description": "b"})
-    )
-    made = document(RouteTable(rows), "test")
-    tags = [tag["name"] for tag in made["tags"]]
-    assert tags.index("Application templates") < tags.index("Probes") < tags.index("Current user")
-    create = made["paths"][APP_PATH + "/device-recipes"]["post"]
-    assert create["tags"] == ["Probes"]
-    assert create["requestBody"]["content"]["application/json"]["example"] == body
+Depth = Annotated[float, Meta(ge=0, description="How deep it was probed, in metres")]
+
+
+class ProbePost(Body, frozen=True):
+    """A new probe."""
+
+    name: Name
+    depth: Depth | UnsetType = UNSET
+
+
+@changes_of(ProbePost)
+class ProbePatch(Body, frozen=True):
+    """Changes of a probe."""
+
+
+class ProbeView(RecordView, frozen=True, kw_only=True):
+    """A probe."""
+
+    soil_probe_id: Id
+    application_id: Id
+    name: str
+    depth: Depth | None = None
+
+
+PROBES = Resource(
+    name="soilProbe",
+    kind=Kind(name="soilProbe", noun="soil probe", counted_as=None, audited_as="SoilProbe"),
+    post=ProbePost,
+    patch=ProbePatch,
+    page=Page,
+    view=ProbeView,
+)
+
+
+def test_a_new_resource_is_documented_by_itself_and_its_row() -> None:
+    """No table of this package has a line about it: `docs/guides/extending.md` says what somebody who adds one does."""
+    bodies = {"name": "a"}, {"depth": 2}
+    path = APP_PATH + "/soil-probes"
+    group = Group("Soil probes", "What lies in the ground.")
+    api = document(RouteTable(resource_routes(path, PROBES, group=group, examples=bodies)), "test")
+    tags = [tag["name"] for tag in api["tags"]]
+    assert tags.index("Application templates") < tags.index("Soil probes") < tags.index("Current user")
+    assert [owner for owner, _, schema in descriptions.fields(api) if "description" not in schema] == []
+    properties = api["components"]["schemas"]["ProbeView"]["properties"]
+    assert properties["depth"]["description"] == "How deep it was probed, in metres"
+    assert properties["soilProbeId"]["description"].startswith("The id of the soil probe")
+    one = api["paths"][path + "/{soilProbeId}"]
+    for operation, body in ((api["paths"][path]["post"], bodies[0]), (one["patch"], bodies[1])):
+        assert operation["tags"] == ["Soil probes"]
+        assert operation["requestBody"]["content"]["application/json"]["example"] == body
+    (parameter,) = [each for each in one["get"]["parameters"] if each.get("name") == "soilProbeId"]
+    assert parameter["description"] == "The id of the soil probe"
+    assert re.fullmatch("[0-9a-f]{24}", parameter["example"])
 
 
 def test_an_id_without_an_example_gets_one_of_its_own() -> None:
