@@ -787,7 +787,10 @@ class Limits:
     )
     audit_entry_keep_s: float = _bound(365 * DAY_S, "seconds", "Older entries of an audit log are removed.")
     audit_body_bytes_max: int = _bound(
-        8192, "bytes", "Of a longer field of a body, and of a longer body, an entry of the audit log holds the length only.", "body"
+        8192,
+        "bytes",
+        "Of a longer field of a body, and of a longer body, an entry of the audit log holds the length only.",
+        "body",
     )
     # Answers of calls with an Idempotency-Key.
     idempotency_keep_s: float = _bound(
