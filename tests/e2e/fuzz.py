@@ -215,12 +215,14 @@ def fuzz(url: str, token: str, cases: int, only: str = "") -> Found:
     document = requests.get(url + "/openapi.json", timeout=REQUEST_TIMEOUT_S).json()
     schema = schemathesis.openapi.from_dict(generated(document))
     schema.location = url
-    world, found = World(url, token), Found()
+    world, found, changed = World(url, token), Found(), True
     for result in schema.get_all_operations():
         operation: Any = result.ok()  # type: ignore[union-attr]  # a document that is wrong ends the run
         if operation.path.endswith(("Stream", "/me/logout")) or only not in operation.label:
             continue  # a stream does not end, and a logout ends the token of the other calls
-        world.prepare()
+        if changed:
+            world.prepare()
+        changed = operation.method.upper() not in ("GET", "HEAD")
         if "{apiTokenId}" in operation.path:  # of the user or of the application
             world.make("apiTokenId", operation.path.removesuffix("/{apiTokenId}"), {"name": "one"})
         known = set(found.failures)

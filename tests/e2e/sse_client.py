@@ -78,8 +78,8 @@ async def opened_stream(
         yield EventReader(response)
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait until the condition holds."""
+async def until(condition: Callable[[], bool], pause_s: float = 0.001) -> None:
+    """Wait until the condition holds. Each look takes the interpreter from threads of the server that compute."""
     with trio.fail_after(PATIENCE_S):
         while not condition():  # noqa: ASYNC110 - what the server does by itself has no event to wait for
-            await trio.sleep(0.001)
+            await trio.sleep(pause_s)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
+from operator import mul
 from typing import Any, NamedTuple
 
 from tests.e2e.worst_queries import is_advanced, resolved, worst_conditions
@@ -37,16 +39,16 @@ def worst_bodies(
     budget = bytes_max - SPARE_BYTES
     maker = _Maker(api, budget)
     for path, part in maker.parts(schema, example, ()):
-        for how, value in maker.blown(part, _at(example, path)):
+        for how, made in maker.blown(part, _at(example, path)):
             label = f"{'.'.join(map(str, path)) or 'body'} as {how}"
             if not wanted(label):
                 continue
-            body = json.dumps(_with(example, path, value), separators=(",", ":")).encode()
+            body = json.dumps(_with(example, path, made()), separators=(",", ":")).encode()
             if len(body) <= bytes_max:
                 yield Worst(label, body)
-    for how, value in (("[0, ...]", [0] * (budget // 2)), ("keys", _keys(budget))):
+    for how, made in (("[0, ...]", partial(mul, [0], budget // 2)), ("keys", partial(_keys, budget))):
         if wanted(f"body as {how}"):
-            yield Worst(f"body as {how}", json.dumps(value, separators=(",", ":")).encode())
+            yield Worst(f"body as {how}", json.dumps(made(), separators=(",", ":")).encode())
     if isinstance(example, dict) and wanted("an unknown field"):
         more = {**example, "notKnown": [[]] * (budget // 3)}
         yield Worst("an unknown field", json.dumps(more, separators=(",", ":")).encode())
@@ -86,11 +88,12 @@ class _Maker:
             if "items" in variant and isinstance(example, list) and example:
                 yield from self.parts(variant["items"], example[0], (*path, 0))
 
-    def blown(self, schema: Json, example: Json) -> Iterator[tuple[str, Json]]:
-        """The worst values of a schema."""
+    def blown(self, schema: Json, example: Json) -> Iterator[tuple[str, Callable[[], Json]]]:
+        """The worst values of a schema, each with what makes it: most of them are large, and few are wanted."""
         if is_advanced(schema):
-            yield from worst_conditions(self._api, schema, self._budget)
-            yield "keys", _keys(self._budget)
+            for how, value in worst_conditions(self._api, schema, self._budget):
+                yield how, partial(copy.copy, value)
+            yield "keys", partial(_keys, self._budget)
             return
         kind = schema.get("type")
         if (
@@ -103,18 +106,18 @@ class _Maker:
         if kind == "string" or kind is None:
             most = min(schema.get("maxLength", self._budget), self._budget)
             texts = ("a", "{{a.b.c}}", "(", "ä", "[", "<a>") if most > 10_000 else ("{{a.b.c}}",)
-            yield from ((f"{most} of {text!r}", (text * (most // len(text) + 1))[:most]) for text in texts)
+            yield from ((f"{most} of {text!r}", partial(_repeated, text, most)) for text in texts)
         if kind == "array":
             yield from self._arrays(schema, example)
         if kind == "object":
             yield from self._objects(schema)
         if kind is None or isinstance(kind, list):
-            yield "[0, ...]", [0] * (self._budget // 2)
-            yield "[{}, ...]", [{"a": 1}] * (self._budget // 8)
-            yield "keys", _keys(self._budget)
-            yield "nested", _nested()
+            yield "[0, ...]", partial(mul, [0], self._budget // 2)
+            yield "[{}, ...]", partial(mul, [{"a": 1}], self._budget // 8)
+            yield "keys", partial(_keys, self._budget)
+            yield "nested", _nested
 
-    def _arrays(self, schema: Json, example: Json) -> Iterator[tuple[str, Json]]:
+    def _arrays(self, schema: Json, example: Json) -> Iterator[tuple[str, Callable[[], Json]]]:
         items = schema.get("items") or {}
         most = schema.get("maxItems", self._budget)
         for variant in self.variants(items) or [{}]:
@@ -124,11 +127,12 @@ class _Maker:
             for seed in seeds:
                 size = len(json.dumps(_numbered(seed, 100_000))) + 1
                 count = min(most, self._budget // size)
-                yield f"{count} items", [_numbered(seed, number) for number in range(count)]
+                yield f"{count} items", partial(_all_numbered, seed, count)
         if most > 1000:
-            yield "empty items", [[] if items.get("type") == "array" else {}] * min(most, self._budget // 3)
+            empty: Json = [] if items.get("type") == "array" else {}
+            yield "empty items", partial(mul, [empty], min(most, self._budget // 3))
 
-    def _objects(self, schema: Json) -> Iterator[tuple[str, Json]]:
+    def _objects(self, schema: Json) -> Iterator[tuple[str, Callable[[], Json]]]:
         more = schema.get("additionalProperties", not schema.get("properties"))
         if more is False:
             return
@@ -137,12 +141,12 @@ class _Maker:
             value = self.sample(variant)
             size = len(json.dumps(value)) + 12
             count = min(schema.get("maxProperties", self._budget), self._budget // size)
-            yield f"{count} keys", {f"k{number}": value for number in range(count)}
+            yield f"{count} keys", partial(dict.fromkeys, (f"k{number}" for number in range(count)), value)
             if not variant.get("type") or variant.get("type") == "string":
                 most = min(variant.get("maxLength", self._budget), self._budget - 100)
-                yield "a long value", {"k": "{{a.b}}" * (most // 7)}
+                yield "a long value", partial(dict, k="{{a.b}}" * (most // 7))
         if not of:
-            yield "nested", {"k": _nested()}
+            yield "nested", partial(dict, k=_nested())
 
     def sample(self, schema: Json) -> Json:
         """A small value of a schema."""
@@ -172,6 +176,14 @@ class _Maker:
         if "24" in pattern:
             return "6920c0de0000000000000001"
         return "a" * max(1, schema.get("minLength", 1))
+
+
+def _repeated(text: str, length: int) -> str:
+    return (text * (length // len(text) + 1))[:length]
+
+
+def _all_numbered(seed: Json, count: int) -> list[Json]:
+    return [_numbered(seed, number) for number in range(count)]
 
 
 def _numbered(seed: Json, number: int) -> Json:

@@ -33,6 +33,8 @@ from trunkline.actors.engine.runner import FlowRunner
 from trunkline.limits.table import Limits, Rate
 
 LIMIT_MS: Final = 5.0
+PAUSE_S: Final = 0.01
+"""Between two looks whether a run has ended."""
 
 
 class Result(NamedTuple):
@@ -128,7 +130,7 @@ class Bench:
             content = f'{{"key":"button","payload":{data}}}'
             sent = await client.post(f"{path}/virtualButton", content=content.encode(), headers=_JSON)
         assert sent.is_success, sent.text
-        await until(lambda: runner.runs > runs and not runner.running)
+        await until(lambda: runner.runs > runs and not runner.running, PAUSE_S)
         await trio.lowlevel.checkpoint()
         outcome = "failed" if runner.failed > failed else "completed"
         return Result(case, value, outcome, self._meter.take())
