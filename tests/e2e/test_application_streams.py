@@ -192,11 +192,16 @@ async def test_events_are_the_same_live_and_when_they_are_sent_again(start_serve
             live = await taken(stream, 6 * 26)
         ids = [int(each.id) for each in live]
         assert ids == sorted(set(ids))
+
+        async def again(at: int) -> None:
+            async with states(server, application, last_id=live[at].id, keepAliveInterval=1) as stream:
+                assert await taken(stream, len(live) - at - 1) == live[at + 1 :]
+                assert await stream.next() == Event("", "", None)
+
         for flushes in range(2):
-            for at in (0, 1, 77, 154):
-                async with states(server, application, last_id=live[at].id) as stream:
-                    assert await taken(stream, len(live) - at - 1) == live[at + 1 :]
-                    assert await stream.next() == Event("", "", None)
+            async with trio.open_nursery() as nursery:
+                for at in (0, 1, 77, 154):
+                    nursery.start_soon(again, at)
             if not flushes:
                 await boot.flush_reports(server.system)
         (one,) = {device for device in devices if id_of(device) == live[3].data["deviceId"]}
