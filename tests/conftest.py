@@ -34,6 +34,10 @@ from tests.patience import PAGE_TEST_S
 CHECKOUT = Path(__file__).resolve().parent.parent
 TREE = CHECKOUT / ".tree"
 MEMORY = Path("/dev/shm")
+DISK = Path(tempfile.gettempdir())
+"""Where programs of this machine keep temporary files."""
+TEMPORARY_ROOT = "PYTEST_DEBUG_TEMPROOT"
+"""The variable with which pytest is told where its directories lie; the processes of the run inherit it."""
 ROOM_BYTES = 6 * 2**30
 """The directories of a whole run together have less than half of it."""
 WORKERS_MAX = 8
@@ -78,9 +82,11 @@ def pytest_configure(config: pytest.Config) -> None:
         inherited = os.environ.get("PYTHONPATH")
         os.environ["PYTHONPATH"] = tree if inherited is None else tree + os.pathsep + inherited
     if root := temporary_root():
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(root))
+        os.environ.setdefault(TEMPORARY_ROOT, str(root))
     turns.begin(config)
     costs.begin(config)
+    # Property tests make a directory for each example, and cannot use `tmp_path` for it.
+    tempfile.tempdir = os.environ.get(TEMPORARY_ROOT, tempfile.tempdir)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -166,8 +172,8 @@ def temporary_root(memory: Path = MEMORY, room_bytes: int = ROOM_BYTES) -> Path 
 
 @pytest.fixture(scope="session")
 def disk_path() -> Iterator[Path]:
-    """A directory for tests marked `disk`, where programs of this machine keep temporary files."""
-    with tempfile.TemporaryDirectory(prefix="trunkline-tests-", ignore_cleanup_errors=True) as path:
+    """A directory for tests marked `disk`."""
+    with tempfile.TemporaryDirectory(prefix="trunkline-tests-", dir=DISK, ignore_cleanup_errors=True) as path:
         yield Path(path)
 
 

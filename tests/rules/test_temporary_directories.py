@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import MEMORY, temporary_root
+from tests.conftest import DISK, MEMORY, TEMPORARY_ROOT, temporary_root
 
 
 def test_memory_is_used_where_there_is_room(tmp_path: Path) -> None:
@@ -19,10 +20,15 @@ def test_memory_is_used_where_there_is_room(tmp_path: Path) -> None:
     assert temporary_root(tmp_path / "none", 0) is None
 
 
+def test_other_temporary_directories_lie_beside_those_of_tests() -> None:
+    """Property tests make one for each example, and each of their commits would wait for the disk."""
+    assert tempfile.gettempdir() == os.environ.get(TEMPORARY_ROOT, str(DISK))
+
+
 @pytest.mark.disk
 def test_a_test_of_the_disk_is_on_one(tmp_path: Path) -> None:
     assert tmp_path.is_dir()
-    assert tmp_path.is_relative_to(tempfile.gettempdir())
+    assert tmp_path.is_relative_to(DISK)
     assert not tmp_path.is_relative_to(MEMORY)
 
 
