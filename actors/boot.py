@@ -87,7 +87,7 @@ def _sync_delay(settings: Settings) -> Callable[[], float] | None:
 
 
 async def flush_reports(system: System) -> None:
-    """Bring all that devices reported into runs, for measurements of what states cost on the disk."""
+    """Bring all that devices reported into sorted runs, for measurements of what states cost on the disk."""
     await system.component(Flusher).flush_all()
 
 

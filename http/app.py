@@ -53,7 +53,8 @@ class _Routes(QuartMap):
     Werkzeug's search costs more than the dispatcher's own, and leaves a reference cycle for each request.
     """
 
-    api: Rule | None = None
+    api: Rule
+    """Set before the first request."""
 
     def bind_to_request(
         self,
@@ -68,16 +69,11 @@ class _RouteOfRequest(MapAdapter):
     """Finds the route of one request."""
 
     def match(self, *arguments: Any, **options: Any) -> Any:
-        path, rule = self.path_info, cast("_Routes", self.map).api
-        if (
-            rule is None
-            or path in _OPERATOR_PAGES
-            or self.default_method not in _METHODS
-            or "//" in path
-            or "\n" in path
-        ):
-            return super().match(*arguments, **options)
-        return rule, {"path": path[1:]}
+        path = self.path_info
+        is_usual = path not in _OPERATOR_PAGES and "//" not in path and "\n" not in path
+        if is_usual and self.default_method in _METHODS:
+            return cast("_Routes", self.map).api, {"path": path[1:]}
+        return super().match(*arguments, **options)
 
 
 class _App(QuartTrio):

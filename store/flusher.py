@@ -1,4 +1,4 @@
-"""The flusher: brings what devices reported from the arrivals into runs, in the background.
+"""The flusher: brings what devices reported from the arrivals into sorted runs, in the background.
 
 Owns when chunks are packed into segments, when a window is written into a run, and how much is done at a time. Does not
 own the compaction of runs (`compaction.py`), nor the form of either (`arrivals.py`, `sorted_runs.py`).
@@ -78,7 +78,7 @@ class Flusher:
         self._step_s = STEP_S
         self._failing = False
         self.flushed_rows = 0
-        """The points that were written into runs."""
+        """The points that were written into sorted runs."""
         self.compacted_rows = 0
         """The points that were moved from one run to another."""
 
@@ -101,7 +101,7 @@ class Flusher:
         self._waiting.deadline = min(self._waiting.deadline, trio.current_time() + FULL_FLUSH_S)
 
     async def flush_all(self) -> None:
-        """Bring everything that has arrived into runs. If nothing has, delete what is kept of flushed windows."""
+        """Bring all that has arrived into sorted runs. If nothing has, delete what is kept of flushed windows."""
         async with self._working:
             is_idle = not self._arrivals.windows[-1].buffers
             await self._pack(close=True)

@@ -44,6 +44,7 @@ HIDDEN: Final = "***"
 _OMITTED: Final = "omitted"
 _LOOKED_THROUGH: Final = 4
 """A body whose short fields are so many times as long as an entry may be is not looked through for secrets."""
+_FIELDS_MAX: Final = 200
 _DELETIONS: Final = frozenset({"delete", "removeData", "truncate"})
 """The actions that make room, so that their entries may use the room for deletions."""
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
@@ -99,7 +100,7 @@ async def _add(call: Call, owner: _Owner, before: Json | None, status: int, show
     bytes_max = _bytes_max(call)
     sent = _sent(call, bytes_max)
     is_record = "_type" in shown and "items" not in shown
-    if isinstance(sent, dict) and (is_record or status >= 400):
+    if isinstance(sent, dict) and not _is_omitted(sent) and (is_record or status >= 400):
         sent = _visible(sent, shown if is_record else {})
     changed = {
         name: value
@@ -227,18 +228,21 @@ def _bytes_max(call: Call) -> int:
 
 
 def _fields(text: bytes, bytes_max: int) -> Any:
-    """The JSON of a body. Of a field that is longer than an entry may be, and of an array, only how long it is.
+    """The JSON of a body. Of a field that is longer than an entry may be only how long it is, and of a long body with
+    more fields than any record has as well; the items of a long array are not decoded.
 
     So a body of any length is decoded within a turn of the loop. Raises `msgspec.DecodeError` and `RecursionError`.
     """
-    if text[:1] == b"[":
-        return {"count": len(msgspec.json.decode(text, type=list[msgspec.Raw]))}
     if len(text) <= bytes_max:
         return msgspec.json.decode(text)
-    fields = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    found = msgspec.json.decode(text, type=dict[str, msgspec.Raw] | list[msgspec.Raw])
+    if isinstance(found, list):
+        return found
+    if len(found) > _FIELDS_MAX:
+        return {_OMITTED: f"{len(text)} bytes"}
     return {
         name: {_OMITTED: f"{len(raw)} bytes"} if len(raw) > bytes_max else msgspec.json.decode(raw)
-        for name, raw in fields.items()
+        for name, raw in found.items()
     }
 
 
@@ -247,13 +251,14 @@ def _is_omitted(value: Any) -> bool:
 
 
 def _sent(call: Call, bytes_max: int) -> Any:
-    """The body of a call as it was sent; None without one, or with one that was not JSON."""
+    """The body of a call as it was sent, of an array the number of items; None without one, or if it is not JSON."""
     if not call.request.body:
         return None
     try:
-        return _fields(call.request.body, bytes_max)
+        sent = _fields(call.request.body, bytes_max)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+    return {"count": len(sent)} if isinstance(sent, list) else sent
 
 
 def _visible(sent: Json, shown: Json) -> Json:
@@ -261,7 +266,7 @@ def _visible(sent: Json, shown: Json) -> Json:
     visible: Json = {}
     for name, value in sent.items():
         now = shown.get(name)
-        if isinstance(value, dict) and isinstance(now, dict):
+        if isinstance(value, dict) and isinstance(now, dict) and not _is_omitted(value):
             visible[name] = _visible(value, now)
         else:
             visible[name] = now if now is not None or value is None else HIDDEN

@@ -150,7 +150,7 @@ class House:
         return self.system.subscribe(self.ref(device), topic, devices.Listen())
 
     async def flush(self) -> None:
-        """Bring all reports into runs."""
+        """Bring all reports into sorted runs."""
         await self.system.component(Flusher).flush_all()
 
     def forget(self) -> None:

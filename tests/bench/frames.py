@@ -5,8 +5,9 @@
 Frames of three numbers are made before: a whole one, and two with fractions (`floats`: three with fractions, so that
 all rows have the same length), and beside them the same as arrays in JSON (`array`), which REST brings. Then each of
 them is decoded, the actor of its device takes its turn, and after every so many frames (`--group`) there is a commit
-with one sync. Then all of it is flushed into runs. The seconds are those of the processor, and for the first three the
-median of all groups, so a machine with other work disturbs less. At the end everything is read back and counted.
+with one sync. Then all of it is flushed into sorted runs. The seconds are those of the processor, and for the first
+three the median of all groups, so a machine with other work disturbs less. At the end everything is read back and
+counted.
 """
 
 from __future__ import annotations

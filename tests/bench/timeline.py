@@ -141,7 +141,7 @@ def live_bytes(data_dir: Path) -> int:
 
 
 def is_flushed(data_dir: Path) -> bool:
-    """Whether something has been written into runs."""
+    """Whether something has been written into sorted runs."""
     with (
         lmdb.open(str(data_dir / "store"), readonly=True, max_dbs=DATABASES_MAX) as env,
         env.begin() as reading,

@@ -216,6 +216,15 @@ async def test_only_the_long_fields_are_left_out(server: Server) -> None:
         assert length < int(left_out.removesuffix(" bytes")) < length + 100
 
 
+async def test_of_a_body_with_too_many_fields_the_length_is_kept(server: Server) -> None:
+    org, application = await organization(server)
+    body = {f"field{number}": "x" * 40 for number in range(1000)}
+    await server.call("PATCH", application, body, status=400)
+    ((name, length),) = (await entries(server, org))[0]["requestBody"].items()
+    assert name == "omitted"
+    assert int(length.removesuffix(" bytes")) > 50_000
+
+
 def test_every_change_is_audited_but_for_those_that_are_listed() -> None:
     operations = {route.operation: route for route in TABLE.routes}
     assert set(operations) >= NOT_AUDITED
