@@ -70,6 +70,7 @@ ORDER: Final = {
         "calls",
         "streams",
         "link",
+        "mqtt",
         "experiences",
         "openapi",
         "site",
