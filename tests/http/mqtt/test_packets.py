@@ -19,7 +19,11 @@ from trunkline.http.mqtt.packets import (
 
 
 def test_packets_of_different_types_are_never_equal() -> None:
-    alike: list[list[Packet]] = [[Disconnect(), Auth()], [PingReq(), PingResp()], [SubAck(1, ()), UnsubAck(1)]]
+    alike: list[list[Packet]] = [
+        [Disconnect(), Auth()],
+        [PingReq(), PingResp()],
+        [SubAck(1, ()), UnsubAck(1)],
+    ]
     for one, other in alike:
         assert one != other
 
