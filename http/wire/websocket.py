@@ -10,7 +10,7 @@ frames of its coroutines in memory, and a busy one would wake its task for each 
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import structlog
@@ -168,7 +168,7 @@ class WebSocket:
         self._session: Session | None = accepted.session
         self._bounds = accepted.bounds
         self._reader: FrameReader | None = FrameReader(accepted.bounds.message_bytes_max)
-        self._unsent: deque[bytes] = deque()
+        self._unsent: list[bytes] = []
         self._unsent_bytes = 0
         self._close_sent = False
         self._end: tuple[float, int, str] | None = None
@@ -176,7 +176,7 @@ class WebSocket:
         self._pinged = False
         self._scope: trio.CancelScope | None = None
         self._heard()
-        accepted.session.opened(self)
+        self._call(accepted.session.opened, self)
         if first:
             self._feed(first)
         if draining:
@@ -263,7 +263,7 @@ class WebSocket:
 
     def drain(self) -> None:
         if self._session is not None:
-            self._session.drain()
+            self._call(self._session.drain)
 
     # Receiving.
 
@@ -276,7 +276,7 @@ class WebSocket:
         """Receive and act. True where the task may keep sleeping."""
         data = self._transport.receive_nowait()
         if data is None:
-            return True
+            return self.has_room  # a part of what was sent may be left since the task began to wait
         if not data:
             return False
         self._heard()
@@ -303,8 +303,7 @@ class WebSocket:
             if self._session is not None:
                 self._session.received_all()
         except Exception as bug:  # noqa: BLE001 - the other connections never notice
-            _log.error("websocket failed", fault=place_of(bug))
-            self.close(FAILED, "the server failed; the fault is logged")
+            self._fail(bug)
         if broken is not None:
             self.close(broken.code, broken.message)
             self._reader = None
@@ -364,10 +363,20 @@ class WebSocket:
             self._unsent_bytes = 0
             await self._transport.send(data)
         if self._session is not None and self.has_room:
-            self._session.flushed()
+            self._call(self._session.flushed)
 
     def _end_session(self, code: int, reason: str) -> None:
         session, self._session = self._session, None
         if session is not None:
             self._transport.read_deadline_s = math.inf
-            session.closed(code, reason)
+            self._call(session.closed, code, reason)
+
+    def _call(self, callback: Callable[..., None], *arguments: object) -> None:
+        try:
+            callback(*arguments)
+        except Exception as bug:  # noqa: BLE001 - the other connections never notice
+            self._fail(bug)
+
+    def _fail(self, bug: Exception) -> None:
+        _log.error("websocket failed", fault=place_of(bug))
+        self.close(FAILED, "the server failed; the fault is logged")

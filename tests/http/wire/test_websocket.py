@@ -13,11 +13,11 @@ import trio
 from websockets.sync.client import connect as connect_websockets
 from wsproto.events import BytesMessage, CloseConnection, Ping, Pong, TextMessage
 
-from tests.http.raw_wire import Receive, Scope, Send, Wired, application, echo, serving
-from tests.http.websocket_peer import Peer, masked
+from tests.http.raw_wire import Receive, Scope, Send, Wired, application, serving
+from tests.http.websocket_peer import masked
+from tests.http.wire.websocket_sessions import BOUNDS, KEY, MESSAGE_BYTES_MAX, UPGRADE, Accepting, opened
 from tests.patience import PATIENCE_S
-from trunkline.http.wire.asgi import WEBSOCKET
-from trunkline.http.wire.websocket import SLOW, SocketBounds, WebSocket
+from trunkline.http.wire.websocket import SLOW
 from trunkline.http.wire.websocket_frames import (
     BINARY,
     CLOSE,
@@ -31,68 +31,6 @@ from trunkline.http.wire.websocket_frames import (
 
 pytestmark = pytest.mark.usefixtures("silent", "both_transports")
 
-KEY = b"dGhlIHNhbXBsZSBub25jZQ=="
-UPGRADE = (
-    b"GET /chat?room=1 HTTP/1.1\r\nHost: x\r\nUpgrade: WebSocket\r\nConnection: keep-alive, Upgrade\r\n"
-    b"Sec-WebSocket-Key: " + KEY + b"\r\nSec-WebSocket-Version: 13\r\n\r\n"
-)
-MESSAGE_BYTES_MAX = 100_000
-BOUNDS = SocketBounds(MESSAGE_BYTES_MAX, 1 << 18, 60, 30)
-
-
-class Echo:
-    """Sends back what it gets. A text is a wish: `close`, `pour` or `fail`."""
-
-    def __init__(self) -> None:
-        self.socket: WebSocket | None = None
-        self.ends: list[tuple[int, str]] = []
-        self.over = trio.Event()
-
-    def opened(self, socket: WebSocket) -> None:
-        self.socket = socket
-
-    def received(self, data: bytes, *, text: bool) -> None:
-        assert self.socket is not None
-        if text and data == b"close":
-            self.socket.close(4000, "as you wish")
-        elif text and data == b"pour":
-            while self.socket.open:
-                self.socket.send(bytes(10_000))
-        elif text and data == b"fail":
-            raise RuntimeError("a bug of the session")
-        else:
-            self.socket.send(data, text=text)
-
-    def received_all(self) -> None:
-        pass
-
-    def flushed(self) -> None:
-        pass
-
-    def drain(self) -> None:
-        assert self.socket is not None
-        self.socket.close(1001, "the server stops")
-
-    def closed(self, code: int, reason: str) -> None:
-        self.ends.append((code, reason))
-        self.over.set()
-
-
-class Accepting:
-    """An application that accepts every offer, and echoes other requests."""
-
-    def __init__(self, bounds: SocketBounds = BOUNDS) -> None:
-        self.sessions: list[Echo] = []
-        self.bounds = bounds
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        offer = scope["extensions"].get(WEBSOCKET)
-        if offer is None or scope["path"] == "/plain":
-            await echo(scope, receive, send)
-            return
-        self.sessions.append(Echo())
-        offer.accept(self.sessions[-1], next(iter(offer.protocols), None), self.bounds)
-
 
 @pytest.fixture
 async def accepting() -> Accepting:
@@ -103,22 +41,6 @@ async def accepting() -> Accepting:
 async def wired(accepting: Accepting) -> AsyncIterator[Wired]:
     async with serving(application(accepting)) as running:
         yield running
-
-
-async def opened(wired: Wired, behind: bytes = b"") -> Peer:
-    """A client whose handshake was accepted; `behind` is sent in the same segment."""
-    stream = (await wired.connect()).stream
-    await stream.send_all(UPGRADE + behind)
-    head = b""
-    with trio.fail_after(PATIENCE_S):
-        while b"\r\n\r\n" not in head:
-            head += await stream.receive_some(65_536)
-    head, _, rest = head.partition(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 101 "), head
-    assert b"sec-websocket-accept: " + accept_of(KEY) in head
-    peer = Peer(stream)
-    peer.wire.receive_data(rest) if rest else None
-    return peer
 
 
 # The handshake.
@@ -321,20 +243,6 @@ async def test_a_client_that_does_not_read_is_given_up(wired: Wired, accepting: 
     with trio.fail_after(PATIENCE_S):
         await accepting.sessions[0].over.wait()
     assert accepting.sessions[0].ends[0][0] == SLOW
-
-
-async def test_a_bug_in_a_session_ends_its_connection_only(
-    wired: Wired, accepting: Accepting, log: list[dict[str, Any]]
-) -> None:
-    other = await opened(wired)
-    failing = await opened(wired)
-    await failing.send(TextMessage(data="fail"))
-    assert (await failing.next()).code == 1011
-    assert accepting.sessions[1].ends == [(1011, "the server failed; the fault is logged")]
-    await other.send(BytesMessage(data=b"still there"))
-    assert (await other.next()).data == b"still there"
-    assert [entry["event"] for entry in log] == ["websocket failed"]
-    log.clear()
 
 
 async def test_a_stop_of_the_server_closes_with_a_code(accepting: Accepting) -> None:

@@ -14,7 +14,7 @@ import pytest
 import trio
 
 from tests.http.raw_wire import application, serving
-from tests.http.wire.test_websocket import BOUNDS, Accepting
+from tests.http.wire.websocket_sessions import BOUNDS, Accepting
 
 
 @pytest.mark.load
