@@ -55,10 +55,11 @@ from trunkline.http.terminal import LossyStderr
 from trunkline.http.tls_files import TlsConfig
 from trunkline.http.version import VERSION
 from trunkline.http.wire import garbage_collection
+from trunkline.http.wire.accepting import address_of
 from trunkline.http.wire.access_log import LogAccess, access_log
 from trunkline.http.wire.cors import CrossOrigin
 from trunkline.http.wire.descriptors import allow_descriptors
-from trunkline.http.wire.engine import Engine, address_of
+from trunkline.http.wire.engine import Engine
 from trunkline.http.wire.request_context import add_request_id
 from trunkline.http.wire.stock_requests import with_request_ids
 from trunkline.limits.settings import Settings

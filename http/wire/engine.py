@@ -1,9 +1,10 @@
-"""The HTTP engine: accepts connections, and serves HTTP/1.1, HTTP/2 and WebSocket on them, with and without TLS.
+"""The engine: serves HTTP/1.1, HTTP/2 and WebSocket on connections, and other protocols on those of other listeners.
 
 Owns which connections are over a deadline, and how they end when the server stops. A bug in one connection, ours or the
-application's, is logged and ends that connection only. Does not own how many there may be (`places.py`), nor what
-happens on a connection: that is `http1.py` and `http2.py`. Over TLS the handshake chooses one of them (ALPN). HTTP/2
-without TLS is only for clients that begin with it, where the settings allow that.
+application's, is logged and ends that connection only. Does not own how they are accepted (`accepting.py`) and how many
+there may be (`places.py`), nor what happens on a connection: that is `http1.py`, `http2.py` and `byte_connection.py`.
+Over TLS the handshake chooses the version of HTTP (ALPN). HTTP/2 without TLS is only for clients that begin with it,
+where the settings allow that.
 
 Why not Hypercorn: it spends about 290 us on a request, spread over its parser, tasks, timers and event objects, so no
 single fix helps; and it waits without bounds, for a window, for a body, for the next request. This engine keeps its
@@ -12,11 +13,11 @@ configuration and lifespan.
 
 from __future__ import annotations
 
-import errno
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, closing
-from typing import Any, Final, Protocol
+from functools import partial
+from typing import Any, Protocol
 
 import structlog
 import trio
@@ -24,9 +25,10 @@ from hypercorn.config import Config
 from hypercorn.trio.lifespan import Lifespan
 from hypercorn.utils import wrap_app
 
+from trunkline.http.wire.accepting import Listener
 from trunkline.http.wire.access_log import LogAccess
 from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, Address, Application
-from trunkline.http.wire.descriptors import NO_DESCRIPTORS
+from trunkline.http.wire.byte_connection import ByteConnection, ByteProtocol, Peer
 from trunkline.http.wire.fast_path import FastPath
 from trunkline.http.wire.faults import place_of
 from trunkline.http.wire.handshake import Handshake
@@ -38,20 +40,15 @@ from trunkline.http.wire.refusal import Refuse
 from trunkline.http.wire.request_heads import RequestHeads
 from trunkline.http.wire.request_parser import Bounds
 from trunkline.http.wire.response_head import final_response
-from trunkline.http.wire.socket_transport import WRITE_STEP_BYTES, SocketTransport, has_input, send_last
+from trunkline.http.wire.socket_transport import SocketTransport, has_input, send_last
 from trunkline.http.wire.tls_transport import TlsTransport
 from trunkline.http.wire.transport import ClientGone
 from trunkline.http.wire.websocket import WebSocket
 from trunkline.limits.table import Limits
 
-_ACCEPTED_AT_ONCE_MAX: Final = 64
-"""Connections that are accepted before others have their turn. Measured: p99 690 ms with 1, 17 ms with 64."""
 REAP_S = 0.5
 """How often deadlines are checked; a connection may be ended this much late."""
-ACCEPT_PAUSE_S = 0.1
-"""How long the server waits before it accepts again when no descriptor is left."""
 
-_TRY_AGAIN = frozenset({errno.EAGAIN, errno.EWOULDBLOCK})
 _log = structlog.get_logger("trunkline.http")
 
 
@@ -64,7 +61,7 @@ class Connection(Protocol):
 
 
 class Engine:
-    """Serves one application on the sockets of a Hypercorn configuration."""
+    """Serves one application on the sockets of a Hypercorn configuration, and other protocols on further sockets."""
 
     def __init__(
         self,
@@ -77,12 +74,14 @@ class Engine:
         log_access: LogAccess | None = None,
         http2_prior_knowledge: bool = False,
         behind_proxy: bool = False,
+        listeners: Sequence[Listener] = (),
         lap: Callable[[], None] = lambda: None,
     ) -> None:
         """`fast_path` is asked for each whole request of HTTP/1.1 before `app`; None where there is none.
 
         `config` is asked for the TLS context of each connection, as its certificate may be replaced. With
-        `behind_proxy`, the addresses of connections are a proxy's. `lap` is called after each callback of a socket.
+        `behind_proxy`, the addresses of connections are a proxy's. `listeners` are those for other protocols than HTTP;
+        they are closed by the engine. `lap` is called after each callback of a socket.
         """
         self._app = app
         self._fast_path = fast_path
@@ -108,6 +107,7 @@ class Engine:
         self.places = Places(limits.connections_max, by_address=not behind_proxy)
         self._readiness = Readiness(lap)
         self.heads = RequestHeads(limits.head_cache_length_max)
+        self._listeners = listeners
         self._draining = False
         self._empty = trio.Event()
         self.connections = 0
@@ -142,29 +142,27 @@ class Engine:
         task_status: trio.TaskStatus[list[str]],
     ) -> None:
         created = self._config.create_sockets()
-        served = [(sock, True) for sock in created.secure_sockets]
-        served += [(sock, False) for sock in created.insecure_sockets]
-        for sock, _ in served:
-            listening.enter_context(sock)
-            if sock.family != socket.AF_UNIX:
-                # Both are inherited by the connections.
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, WRITE_STEP_BYTES)
-            sock.listen(self._config.backlog)
-            sock.setblocking(False)
+        served = [Listener(sock, tls=True) for sock in created.secure_sockets]
+        served += [Listener(sock, tls=False) for sock in created.insecure_sockets]
+        addresses = [listener.url for listener in served]
+        served += self._listeners
+        for listener in served:
+            listening.enter_context(listener.sock)
+            listener.listen(self._config.backlog)
         async with trio.open_nursery() as connections:
             connections.start_soon(self._reap)
             connections.start_soon(self._readiness.run)
+            take = partial(self._take, connections)
             async with trio.open_nursery() as accepting:
-                for sock, tls in served:
-                    accepting.start_soon(self._accept, sock, tls, connections)
-                task_status.started([address_of(sock, tls=tls) for sock, tls in served])
+                for listener in served:
+                    accepting.start_soon(listener.accept, take)
+                task_status.started(addresses)
                 await shutdown()
                 accepting.cancel_scope.cancel()
             self._draining = True
-            for sock, tls in served:
+            for listener in served:
                 # Closing the listening socket would reset clients that have connected already.
-                self._accept_nowait(sock, tls, connections)
+                listener.accept_nowait(take)
             listening.close()
             await self._drain(connections)
 
@@ -179,51 +177,24 @@ class Engine:
                 await self._empty.wait()
         connections.cancel_scope.cancel()
 
-    # Accepting.
+    def _take(self, nursery: trio.Nursery, sock: socket.socket, address: Any, listener: Listener) -> None:
+        """Serve a connection that was accepted, in a task of its own."""
+        self.accepted += 1
+        self.connections += 1
+        host = str(address[0]) if isinstance(address, tuple) else None
+        place = self.places.take(host, trio.current_time())
+        nursery.start_soon(self._connection, sock, address, listener, place)
 
-    async def _accept(self, listening: socket.socket, tls: bool, nursery: trio.Nursery) -> None:
-        logged = False
-        while True:
-            await trio.lowlevel.wait_readable(listening)
-            problem = self._accept_nowait(listening, tls, nursery)
-            if problem is None:
-                logged = False
-                continue
-            if not logged:
-                _log.warning("no descriptor is left for a new connection", problem=str(problem))
-                logged = True
-            await trio.sleep(ACCEPT_PAUSE_S)
-
-    def _accept_nowait(self, listening: socket.socket, tls: bool, nursery: trio.Nursery) -> OSError | None:
-        """Accept the connections that wait, at most so many at a time that the others get their turn.
-
-        Returns the error where the process or the machine has no descriptor left.
-        """
-        for _ in range(_ACCEPTED_AT_ONCE_MAX):
-            try:
-                sock, address = listening.accept()
-            except OSError as error:
-                if error.errno in NO_DESCRIPTORS:
-                    return error
-                if error.errno in _TRY_AGAIN:
-                    return None
-                continue  # the client left before it was accepted
-            sock.setblocking(False)
-            self.accepted += 1
-            self.connections += 1
-            host = str(address[0]) if isinstance(address, tuple) else None
-            place = self.places.take(host, trio.current_time())
-            nursery.start_soon(self._connection, sock, address, tls, place)
-        return None
-
-    async def _connection(self, sock: socket.socket, address: Any, tls: bool, place: Place | None) -> None:
+    async def _connection(
+        self, sock: socket.socket, address: Any, listener: Listener, place: Place | None
+    ) -> None:
         """Serve a connection to its end. Raises nothing but Cancelled: failures end this connection only."""
         try:
             if place is None:
                 self.refused += 1
-                self._refuse_connection(sock, tls)
+                self._refuse_connection(sock, listener)
             else:
-                await self._serve(sock, address, place, tls=tls)
+                await self._serve(sock, address, place, listener)
         except OSError:
             return  # the client is gone
         except Exception as bug:  # noqa: BLE001 - the other connections never notice
@@ -244,9 +215,10 @@ class Engine:
             if self._draining and not self.connections:
                 self._empty.set()
 
-    async def _serve(self, sock: socket.socket, address: Any, place: Place, *, tls: bool) -> None:
-        """Serve a connection to its end, with the protocol that its client has chosen."""
-        if self._draining and (tls or not has_input(sock)):
+    async def _serve(self, sock: socket.socket, address: Any, place: Place, listener: Listener) -> None:
+        """Serve a connection to its end, with the protocol of its listener or that its client has chosen."""
+        tls, other = listener.tls, listener.protocol
+        if self._draining and (tls or other is not None or not has_input(sock)):
             return
         transport: SocketTransport | None = None
         try:
@@ -266,6 +238,9 @@ class Engine:
             server: Address = None
             if isinstance(address, tuple):
                 client, server = (str(address[0]), int(address[1])), sock.getsockname()[:2]
+            if other is not None:
+                await self._serve_bytes(transport, place, client, other)
+                return
             scheme, state = "http", self._state
             if isinstance(transport, TlsTransport):
                 scheme, certificate = "https", transport.client_certificate
@@ -340,6 +315,22 @@ class Engine:
             self._connections.discard(websocket)
             websocket.close_session()
 
+    async def _serve_bytes(
+        self, transport: SocketTransport, place: Place, client: Address, protocol: ByteProtocol
+    ) -> None:
+        secured = transport if isinstance(transport, TlsTransport) else None
+        peer = Peer(client, secured is not None, None if secured is None else secured.client_certificate)
+        session = protocol.session_for(peer)
+        connection = ByteConnection(transport, session, protocol.bounds, self.places, place)
+        del session  # the connection has it, until its end
+        self._connections.add(connection)
+        place.occupant = connection
+        try:
+            await connection.run()
+        finally:
+            self._connections.discard(connection)
+            connection.close_session()
+
     async def _serve_http2(
         self,
         transport: SocketTransport,
@@ -371,9 +362,9 @@ class Engine:
             self._connections.discard(connection)
             connection.close()
 
-    def _refuse_connection(self, sock: socket.socket, tls: bool) -> None:
-        """Say why, where that needs no TLS handshake."""
-        if not tls:
+    def _refuse_connection(self, sock: socket.socket, listener: Listener) -> None:
+        """Say why, where that is HTTP and needs no TLS handshake."""
+        if not listener.tls and listener.protocol is None:
             headers, body = self._refuse(
                 503, "The server has reached its maximum number of connections; try again later."
             )
@@ -386,9 +377,3 @@ class Engine:
             # A loop variable would keep the last connection in memory until the next time.
             now_s = trio.current_time()
             self.timed_out += sum([connection.expire(now_s) for connection in self._connections])
-
-
-def address_of(sock: socket.socket, *, tls: bool) -> str:
-    """The URL at which a listening socket is reached."""
-    host, port = sock.getsockname()[:2]
-    return f"http{'s' * tls}://[{host}]:{port}" if ":" in host else f"http{'s' * tls}://{host}:{port}"

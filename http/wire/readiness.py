@@ -23,7 +23,8 @@ _EVENTS_MIN = 64
 _ENDED = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
 
 OnReadable = Callable[[], bool]
-"""Called when a socket may have something to read. Returns True to keep the task asleep. Must not raise."""
+"""Called when a socket may have something to read, or takes more to send where that is watched. Returns True to keep
+the task asleep. Must not raise."""
 
 
 class Readiness:
@@ -41,6 +42,10 @@ class Readiness:
     def add(self, descriptor: int) -> None:
         """Watch a socket from now on; bytes that it holds already are reported as well."""
         self._epoll.register(descriptor, select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET)
+
+    def watch_writable(self, descriptor: int) -> None:
+        """Who waits for a socket is also called when it takes more to send, from now on."""
+        self._epoll.modify(descriptor, select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET)
 
     def discard(self, descriptor: int) -> None:
         """Stop watching a socket: before it is closed, and while nobody waits for it."""

@@ -63,6 +63,10 @@ class SocketTransport:
     def has_unsent(self) -> bool:
         return bool(self._unsent)
 
+    @property
+    def unsent_bytes(self) -> int:
+        return len(self._unsent)
+
     # Receiving.
 
     def receive_nowait(self) -> bytes | None:
@@ -115,6 +119,21 @@ class SocketTransport:
             return True
         self._unsent = memoryview(data)[sent:]
         return False
+
+    def flush_nowait(self) -> bool:
+        if self._unsent:
+            try:
+                sent = self._sock.send(self._unsent)
+            except BlockingIOError:
+                return False
+            except OSError:
+                raise self._client_gone() from None
+            # An empty view would keep the whole message in memory.
+            self._unsent = memoryview(self._unsent)[sent:] if sent < len(self._unsent) else b""
+        return not self._unsent
+
+    def watch_writable(self) -> None:
+        self._readiness.watch_writable(self._descriptor)
 
     async def send(self, data: bytes) -> None:
         if self._unsent:

@@ -73,6 +73,10 @@ class TlsTransport(SocketTransport):
     def has_unsent(self) -> bool:
         return bool(self._plain or self._unsent or self._outgoing.pending)
 
+    @property
+    def unsent_bytes(self) -> int:
+        return len(self._plain) + len(self._unsent) + self._outgoing.pending
+
     # Receiving.
 
     def receive_nowait(self) -> bytes | None:
@@ -140,6 +144,9 @@ class TlsTransport(SocketTransport):
         assert not self._plain, "bytes would be sent in the middle of a message"
         self._plain = data if len(data) <= RECORD_BYTES else memoryview(data)
         return not self._unsent and self._encrypt()
+
+    def flush_nowait(self) -> bool:
+        return super().flush_nowait() and self._encrypt()
 
     async def send(self, data: bytes) -> None:
         if self._plain:

@@ -40,6 +40,11 @@ class Transport(Protocol):
         """Part of the last bytes is not sent yet: if it never is, the client sees half a message."""
         ...
 
+    @property
+    def unsent_bytes(self) -> int:
+        """The length of that part."""
+        ...
+
     # Receiving.
 
     def receive_nowait(self) -> bytes | None:
@@ -76,6 +81,17 @@ class Transport(Protocol):
         """Send what can be sent at once. False where a part is left, which `flush` has to send.
 
         Must not be called while a part is left. Raises ClientGone.
+        """
+        ...
+
+    def flush_nowait(self) -> bool:
+        """Send what is left as far as that is possible at once. True where nothing is left. Raises ClientGone."""
+        ...
+
+    def watch_writable(self) -> None:
+        """From now on, `wait` also calls when the socket takes more: for who sends by `flush_nowait`.
+
+        Then the caller sets the deadline of what is left.
         """
         ...
 

@@ -171,8 +171,8 @@ class WebSocket:
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
         self._close_sent = False
-        self._end: tuple[float, int, str] | None = None
-        """When the session wants to end, with which code and reason."""
+        self._end: tuple[float, int, str, bytes] | None = None
+        """When the session wants to end, with which code and reason, behind which message."""
         self._pinged = False
         self._scope: trio.CancelScope | None = None
         self._heard()
@@ -194,6 +194,11 @@ class WebSocket:
         """Whether the client has taken all that was sent before, so that nothing waits here."""
         return not self._unsent and not self._transport.has_unsent
 
+    @property
+    def unsent_bytes(self) -> int:
+        """What waits here because the client has not taken it."""
+        return self._unsent_bytes + self._transport.unsent_bytes
+
     def send(self, payload: bytes, *, text: bool = False) -> None:
         """Send a message after those before it. Never waits; nothing is sent once the connection is over."""
         if self._session is not None:
@@ -208,9 +213,12 @@ class WebSocket:
         self._end_session(code, reason)
         self._transport.read_deadline_s = trio.current_time() + CLOSING_S
 
-    def close_at(self, time_s: float, code: int, reason: str) -> None:
-        """Close the connection at a time of Trio's clock, or up to half a second later; replaces an earlier call."""
-        self._end = (time_s, code, reason)
+    def close_at(self, time_s: float, code: int, reason: str, last: bytes = b"") -> None:
+        """Close the connection at a time of Trio's clock, or up to half a second later; replaces an earlier call.
+
+        `last` is a message that is sent before, if it is not empty.
+        """
+        self._end = (time_s, code, reason, last)
 
     # For the engine.
 
@@ -243,7 +251,10 @@ class WebSocket:
         """Ping a client that is silent, and end one that has not answered or does not take what is sent."""
         transport = self._transport
         if self._end is not None and now_s >= self._end[0] and self._session is not None:
-            self.close(*self._end[1:])
+            _, code, reason, last = self._end
+            if last:
+                self.send(last)
+            self.close(code, reason)
             return False
         if now_s < transport.read_deadline_s and now_s < transport.write_deadline_s:
             return False

@@ -11,7 +11,7 @@ import json
 import socket
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,6 +25,7 @@ from tests.patience import PATIENCE_S
 from trunkline.http.calls.errors import protocol_error
 from trunkline.http.serve import _access_log, _hypercorn_config, bind
 from trunkline.http.tls_files import TlsConfig
+from trunkline.http.wire.accepting import Listener
 from trunkline.http.wire.engine import Engine
 from trunkline.http.wire.exchange import Exchange
 from trunkline.http.wire.fast_path import FastPath, Respond
@@ -35,7 +36,6 @@ Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Handler = Callable[[Scope, Receive, Send], Awaitable[None]]
-
 
 over_tls: Secured | None = None
 """With what `serving` and `Wired.connect` use TLS; set by the fixture `both_transports`."""
@@ -210,9 +210,7 @@ class Peer:
         if answer.header(b"transfer-encoding") is not None:
             return await self._chunked()
         length = answer.header(b"content-length")
-        if length is None:
-            return await self.rest()
-        return await self._take(int(length))
+        return await self.rest() if length is None else await self._take(int(length))
 
     async def _chunked(self) -> bytes:
         body = b""
@@ -265,8 +263,7 @@ class Peer:
 
     async def reset(self) -> None:
         """Close the connection with a reset."""
-        linger = struct.pack("ii", 1, 0)
-        self.stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self.stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         await self.stream.aclose()
 
     async def close(self) -> None:
@@ -344,11 +341,12 @@ async def serving(
     fast_path: FastPath | None = None,
     limits: dict[str, Any] | None = None,
     at_the_end: Callable[[], None] = lambda: None,
+    listeners: Sequence[Listener] = (),
     **settings: Any,
 ) -> AsyncIterator[Wired]:
     """Serve an application like the product. `limits` overrides single limits, the rest are settings.
 
-    `fast_path` is asked by our own engine; the stock one has none.
+    `fast_path` is asked by our own engine; the stock one has none. `listeners` are further ones of our own engine.
     `at_the_end` is called when the server is told to stop, before anything else runs.
     """
     tls = over_tls
@@ -379,6 +377,7 @@ async def serving(
             log_access=log_access,
             http2_prior_knowledge=chosen.http2_prior_knowledge,
             behind_proxy=chosen.trust_forwarded_for,
+            listeners=listeners,
         )
         run = partial(ours.serve, told_to_stop)
 

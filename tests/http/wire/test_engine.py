@@ -17,9 +17,9 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from tests.http.raw_wire import Peer, Receive, Scope, Send, Wired, application, echo, reply, serving
 from tests.http.tls_client import TlsStream
 from tests.patience import PATIENCE_S
-from trunkline.http.wire import engine
+from trunkline.http.wire import accepting
+from trunkline.http.wire.accepting import Listener
 from trunkline.http.wire.descriptors import DESCRIPTORS_BESIDE, allow_descriptors
-from trunkline.http.wire.engine import Engine
 from trunkline.http.wire.exchange import Exchange
 from trunkline.http.wire.exchange_channel import ExchangeChannel
 from trunkline.http.wire.http1 import Http1Connection
@@ -167,7 +167,7 @@ async def test_without_descriptors_connections_wait_and_nothing_breaks(
 ) -> None:
     gc.collect()
     tries = 0
-    accept = Engine._accept_nowait
+    accept = Listener.accept_nowait
 
     def counted(*arguments: Any) -> OSError | None:
         nonlocal tries
@@ -175,8 +175,8 @@ async def test_without_descriptors_connections_wait_and_nothing_breaks(
         tries += problem is not None
         return problem
 
-    monkeypatch.setattr(Engine, "_accept_nowait", counted)
-    monkeypatch.setattr(engine, "ACCEPT_PAUSE_S", 0.001)
+    monkeypatch.setattr(Listener, "accept_nowait", counted)
+    monkeypatch.setattr(accepting, "ACCEPT_PAUSE_S", 0.001)
     async with serving(application(echo)) as wired:
         served = await wired.connect()
         await served.exchange(GET)
@@ -329,7 +329,7 @@ async def test_a_request_that_waits_on_an_idle_connection_is_answered_by_a_serve
         idle = await wired.connect()
         await idle.exchange(GET)
 
-        accept = wired.engine._accept_nowait
+        accept = Listener.accept_nowait
 
         def accept_the_last(*args: Any) -> OSError | None:
             # The request comes between the last look at the sockets and the end of idle connections.
@@ -337,7 +337,7 @@ async def test_a_request_that_waits_on_an_idle_connection_is_answered_by_a_serve
             os.write(idle.stream.socket.fileno(), data)
             return accept(*args)
 
-        monkeypatch.setattr(wired.engine, "_accept_nowait", accept_the_last)
+        monkeypatch.setattr(Listener, "accept_nowait", accept_the_last)
         wired.drain()
         answer = await idle.answer()
         assert answer is not None

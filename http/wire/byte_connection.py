@@ -1,0 +1,371 @@
+"""Connections of bytes: what another protocol than HTTP is spoken on, at a listening socket of its own.
+
+Owns the order of what is sent, the bound on what the client has not taken, the deadlines, and how a connection ends.
+Does not own what the bytes mean: that is a `ByteSession`, as MQTT has one. A session does the same over WebSocket
+(`byte_websocket.py`).
+
+A session is called back and does not wait in a task, as that of a WebSocket (`websocket.py` says why). Reading goes on
+while the client has not taken all that was sent: it may have to say something before it gets more. Only while half of
+what may wait does so, nothing is read. The task of a connection sleeps until its end; a scope for cancelling it exists
+only then, as an idle connection would keep it in memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import structlog
+import trio
+
+from trunkline.http.wire.faults import place_of
+from trunkline.http.wire.places import LEAST_S, Place, Places
+from trunkline.http.wire.socket_transport import WRITE_STEP_BYTES
+from trunkline.http.wire.transport import ClientGone, Transport
+
+CLIENT_CLOSED = "the client has closed the connection"
+CLIENT_LOST = "the connection was lost"
+CLIENT_SLOW = "the client does not take what is sent"
+NOT_ESTABLISHED = "the client has not said in time who it is"
+GAVE_WAY = "the connection gave its place to another before the client has said who it is"
+SERVER_FAILED = "the server failed; the fault is logged"
+SERVER_STOPPED = "the server has stopped"
+_log = structlog.get_logger("trunkline.http")
+
+
+class Bytes(Protocol):
+    """What a session has of its connection. No method waits."""
+
+    @property
+    def open(self) -> bool:
+        """Whether bytes can still be sent."""
+        ...
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the client has taken all that was sent before, so that nothing waits here."""
+        ...
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What waits here because the client has not taken it."""
+        ...
+
+    def send(self, data: bytes) -> None:
+        """Send bytes after those before them. Nothing is sent once the connection is over.
+
+        If more than a bound waits behind what is under way to a client, it is closed, and the session is told before
+        this returns. So one call may send any number of bytes when the connection has room.
+        """
+        ...
+
+    def close(self, reason: str = "") -> None:
+        """Close the connection behind what was sent. The session is told at once, with `reason`."""
+        ...
+
+    def close_at(self, time_s: float, reason: str, last: bytes = b"") -> None:
+        """Close the connection at a time of Trio's clock, or up to half a second later, behind the bytes `last`.
+
+        Replaces an earlier call; an infinite time takes it back.
+        """
+        ...
+
+    def established(self) -> None:
+        """The client has said who it is: from now on the connection lasts.
+
+        Before, it has a deadline, and ends if a new connection needs its place.
+        """
+        ...
+
+
+class ByteSession(Protocol):
+    """What is spoken on a connection of bytes. Its methods must not wait.
+
+    One that raises is logged and ends its connection.
+    """
+
+    def opened(self, connection: Bytes) -> None:
+        """The connection is open: bytes may be sent."""
+        ...
+
+    def received(self, data: bytes) -> None:
+        """What has come, in pieces that mean nothing: the session gathers them."""
+        ...
+
+    def received_all(self) -> None:
+        """All of one read was given: what was gathered can be done at once."""
+        ...
+
+    def flushed(self) -> None:
+        """The client has taken what had to wait (`Bytes.has_room`)."""
+        ...
+
+    def drain(self) -> None:
+        """The server is stopping: close the connection soon."""
+        ...
+
+    def closed(self, reason: str) -> None:
+        """The connection is over. Called exactly once, and nothing else after it.
+
+        Over WebSocket, only this is called where the client has left before it was told that its offer is accepted.
+        """
+        ...
+
+
+class Peer(NamedTuple):
+    """The other end of a connection, as a session is made for it."""
+
+    address: tuple[str, int] | None
+    """Host and port; None for a Unix socket."""
+    tls: bool
+    certificate: bytes | None
+    """The certificate of the client in DER, which TLS has verified; None if it sent none."""
+
+
+class ByteBounds(NamedTuple):
+    """The bounds of one connection."""
+
+    unsent_bytes_max: int
+    """A client for which more waits, behind what is under way, is closed."""
+    established_s: float
+    """How long a client has to say who it is."""
+    write_timeout_s: float
+    """A client that does not take `WRITE_STEP_BYTES`, or what is left, for so long is closed."""
+
+
+class ByteProtocol(NamedTuple):
+    """What is spoken on the connections of a listening socket."""
+
+    session_for: Callable[[Peer], ByteSession]
+    bounds: ByteBounds
+
+
+class ByteConnection:
+    """One open connection. `run` is its task; the session sends and closes from callbacks."""
+
+    __slots__ = (
+        "_bounds",
+        "_cut",
+        "_end",
+        "_place",
+        "_places",
+        "_scope",
+        "_session",
+        "_taken_bytes",
+        "_transport",
+        "_unsent",
+        "_unsent_bytes",
+    )
+
+    def __init__(
+        self, transport: Transport, session: ByteSession, bounds: ByteBounds, places: Places, place: Place
+    ) -> None:
+        """Open the session. The connection has its place among `places`, and does not leave it."""
+        self._transport = transport
+        self._session: ByteSession | None = session
+        self._bounds = bounds
+        self._places = places
+        self._place = place
+        self._unsent: list[bytes] = []
+        """What follows the bytes that the transport has not sent yet."""
+        self._unsent_bytes = 0
+        self._taken_bytes = 0
+        """What the client has taken since its time for that began."""
+        self._end: tuple[float, str, bytes] | None = None
+        self._cut = False
+        """The connection ends without what was not sent."""
+        self._scope: trio.CancelScope | None = None
+        """Of the end of the task."""
+        transport.read_deadline_s = trio.current_time() + bounds.established_s
+        try:
+            session.opened(self)
+        except Exception as bug:  # noqa: BLE001 - the other connections never notice
+            self._fail(bug)
+
+    # For the session.
+
+    @property
+    def open(self) -> bool:
+        return self._session is not None
+
+    @property
+    def has_room(self) -> bool:
+        return not self._unsent and not self._transport.has_unsent
+
+    @property
+    def unsent_bytes(self) -> int:
+        return self._unsent_bytes + self._transport.unsent_bytes
+
+    def send(self, data: bytes) -> None:
+        transport = self._transport
+        if self._session is None or transport.gone:
+            return
+        if self._unsent or transport.has_unsent:
+            self._unsent.append(data)
+            self._unsent_bytes += len(data)
+            if self._unsent_bytes > self._bounds.unsent_bytes_max:
+                self._cut_off(CLIENT_SLOW)
+            return
+        try:
+            if not transport.send_nowait(data):
+                transport.watch_writable()
+                self._give_time()
+        except ClientGone:
+            transport.wake()
+
+    def close(self, reason: str = "") -> None:
+        if self._session is not None:
+            self._end_session(reason)
+            self._transport.wake()
+
+    def close_at(self, time_s: float, reason: str, last: bytes = b"") -> None:
+        self._end = (time_s, reason, last)
+
+    def established(self) -> None:
+        if self._session is not None:
+            self._transport.read_deadline_s = math.inf
+            self._places.exempt(self._place)
+
+    # For the engine.
+
+    async def run(self) -> None:
+        """Serve the connection until it is over."""
+        transport = self._transport
+        while self._session is not None:
+            if transport.gone or transport.input_ended:
+                self._end_session(CLIENT_LOST if transport.gone else CLIENT_CLOSED)
+            else:
+                await transport.wait(self._on_event)
+        if transport.gone:
+            return
+        if self._cut:
+            transport.send_last(b"")
+            return
+        with trio.CancelScope() as self._scope:
+            try:
+                await transport.send(b"".join(self._unsent))
+                self._drop_unsent()
+                await transport.linger()
+            except ClientGone:
+                return
+
+    def close_session(self) -> None:
+        """The task has ended, however."""
+        self._end_session(SERVER_STOPPED)
+        self._drop_unsent()
+        self._scope = None
+
+    def expire(self, now_s: float) -> bool:
+        """End a connection at the time that its session has set, or whose client is over a deadline."""
+        transport = self._transport
+        if self._end is not None and now_s >= self._end[0]:
+            _, reason, last = self._end
+            if last:
+                self.send(last)
+            self.close(reason)
+            return False
+        if now_s < transport.read_deadline_s and now_s < transport.write_deadline_s:
+            return False
+        if self._session is not None:
+            self._cut_off(CLIENT_SLOW if now_s >= transport.write_deadline_s else NOT_ESTABLISHED)
+            return True
+        if self._scope is None or self._scope.cancel_called:
+            return False
+        self._scope.cancel()
+        return True
+
+    def drain(self) -> None:
+        if self._session is not None:
+            try:
+                self._session.drain()
+            except Exception as bug:  # noqa: BLE001 - the other connections never notice
+                self._fail(bug)
+
+    def idle_until_s(self, now_s: float) -> float | None:
+        """Whatever it sends: only who says who it is keeps its place. Its first second it has in any case."""
+        until_s = self._transport.read_deadline_s
+        return None if now_s < until_s - self._bounds.established_s + LEAST_S else until_s
+
+    def give_way(self) -> None:
+        self._cut_off(GAVE_WAY)
+
+    # Events of the socket.
+
+    def _on_event(self) -> bool:
+        """Send what waits, receive and act. True where the task may keep sleeping."""
+        session, transport = self._session, self._transport
+        if session is None or transport.gone:
+            return False
+        try:
+            if self._unsent or transport.has_unsent:
+                if self._flush_nowait():
+                    session.flushed()
+                elif self.unsent_bytes > self._bounds.unsent_bytes_max // 2:
+                    return not transport.gone
+            if self._session is None:
+                return False
+            data = transport.receive_nowait()
+            if data == b"":
+                return False
+            if data is not None:
+                session.received(data)
+                if self._session is not None:
+                    session.received_all()
+        except Exception as bug:  # noqa: BLE001 - the other connections never notice
+            self._fail(bug)
+        return self._session is not None and not transport.gone
+
+    def _flush_nowait(self) -> bool:
+        """Send what can be sent at once. True where nothing is left, so that the session is to be told."""
+        transport, before = self._transport, self.unsent_bytes
+        try:
+            if transport.flush_nowait() and self._unsent:
+                data = b"".join(self._unsent)
+                self._drop_unsent()
+                transport.send_nowait(data)
+        except ClientGone:
+            return False
+        if self.has_room:
+            transport.write_deadline_s = math.inf
+            return True
+        self._taken_bytes += before - self.unsent_bytes
+        if self._taken_bytes >= WRITE_STEP_BYTES:
+            self._give_time()
+        return False
+
+    def _give_time(self) -> None:
+        """From now on the client has its time to take something."""
+        self._taken_bytes = 0
+        self._transport.write_deadline_s = trio.current_time() + self._bounds.write_timeout_s
+
+    # The end.
+
+    def _fail(self, bug: Exception) -> None:
+        _log.error("byte connection failed", fault=place_of(bug))
+        self.close(SERVER_FAILED)
+
+    def _cut_off(self, reason: str) -> None:
+        """End the connection now: what was not sent would only wait."""
+        self._drop_unsent()
+        self._cut = True
+        self._end_session(reason)
+        if self._scope is None:
+            self._transport.wake()
+        else:
+            self._scope.cancel()
+
+    def _drop_unsent(self) -> None:
+        self._unsent.clear()
+        self._unsent_bytes = 0
+
+    def _end_session(self, reason: str) -> None:
+        session, self._session = self._session, None
+        if session is None:
+            return
+        self._end = None
+        self._transport.read_deadline_s = math.inf
+        try:
+            session.closed(reason)
+        except Exception as bug:  # noqa: BLE001 - the other connections never notice
+            _log.error("byte connection failed", fault=place_of(bug))
