@@ -73,7 +73,11 @@ def _will(fields: Fields, flags: int) -> p.Will:
     qos = flags >> 1 & 3
     if qos == 3:
         raise Malformed(MALFORMED_PACKET, "the will of CONNECT has QoS 3; it must be 0, 1 or 2")
-    own = properties.read(fields, properties.WILL) if fields.version == V5 else NONE
+    own = NONE
+    if fields.version == V5:
+        connect_name, fields.name = fields.name, "the will of CONNECT"
+        own = properties.read(fields, properties.WILL)
+        fields.name = connect_name
     topic = fields.topic_name("will topic")
     return p.Will(topic, fields.binary("will payload"), qos, bool(flags & 8), own)
 

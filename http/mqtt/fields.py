@@ -20,42 +20,48 @@ INTEGER_MAX: Final = 2**28 - 1
 class Fields:
     """The body of one packet, and how far it is read."""
 
-    __slots__ = ("at", "data", "from_server", "packet", "stop", "version")
+    __slots__ = ("at", "data", "from_server", "name", "packet", "stop", "version")
 
     def __init__(self, data: bytes, at: int, stop: int, packet: int, version: int, from_server: bool) -> None:
         self.data = data
         self.at = at
         self.stop = stop
         self.packet = packet
+        self.name = NAMES[packet]
+        """What is read, for sentences."""
         self.version = version
         self.from_server = from_server
 
-    @property
-    def name(self) -> str:
-        """The name of the packet, for sentences."""
-        return NAMES[self.packet]
-
-    def _advance(self, size: int, what: str) -> int:
-        """Pass over so many bytes: where they begin."""
-        at = self.at
-        if at + size > self.stop:
-            raise Malformed(MALFORMED_PACKET, f"{self.name} ends before its {what} does")
-        self.at = at + size
-        return at
+    def _too_short(self, what: str) -> Malformed:
+        return Malformed(MALFORMED_PACKET, f"{self.name} ends before its {what} does")
 
     def byte(self, what: str) -> int:
-        return self.data[self._advance(1, what)]
+        at = self.at
+        if at >= self.stop:
+            raise self._too_short(what)
+        self.at = at + 1
+        return self.data[at]
 
     def two_bytes(self, what: str) -> int:
-        at = self._advance(2, what)
+        at = self.at
+        if at + 2 > self.stop:
+            raise self._too_short(what)
+        self.at = at + 2
         return self.data[at] << 8 | self.data[at + 1]
 
     def four_bytes(self, what: str) -> int:
-        at = self._advance(4, what)
+        at = self.at
+        if at + 4 > self.stop:
+            raise self._too_short(what)
+        self.at = at + 4
         return int.from_bytes(self.data[at : at + 4], "big")
 
     def integer(self, what: str) -> int:
         """A variable byte integer, which has as few bytes as it needs (MQTT-1.5.5-1)."""
+        at = self.at
+        if at < self.stop and self.data[at] < 0x80:
+            self.at = at + 1
+            return self.data[at]
         value = 0
         for place in range(INTEGER_BYTES_MAX):
             byte = self.byte(what)
@@ -71,9 +77,12 @@ class Fields:
         )
 
     def binary(self, what: str) -> bytes:
-        size = self.two_bytes(what)
-        at = self._advance(size, what)
-        return self.data[at : at + size]
+        at = self.at + 2
+        end = at + self.two_bytes(what)
+        if end > self.stop:
+            raise self._too_short(what)
+        self.at = end
+        return self.data[at:end]
 
     def text(self, what: str) -> str:
         """A text in UTF-8, without surrogates and U+0000 (MQTT-1.5.4-1, MQTT-1.5.4-2)."""

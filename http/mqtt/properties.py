@@ -6,7 +6,7 @@ Owns their numbers, names, types and ranges, in which packets each may be, and h
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 from trunkline.http.mqtt.fields import FIELD_BYTES_MAX, INTEGER_MAX, Fields
 from trunkline.http.mqtt.packets import (
@@ -48,6 +48,10 @@ BINARY: Final = "binary"
 PAIR: Final = "pair"
 
 
+UNBOUNDED: Final = 2**32 - 1
+"""The upper bound of numbers that have no other than that of their type."""
+
+
 class Property(NamedTuple):
     """A row of the table. `low` and `high` bound numbers; `repeats` names the packets in which it may stand again."""
 
@@ -56,7 +60,7 @@ class Property(NamedTuple):
     type: str
     packets: frozenset[int]
     low: int = 0
-    high: int = 2**32 - 1
+    high: int = UNBOUNDED
     repeats: frozenset[int] = frozenset()
     refusal: int = PROTOCOL_ERROR
 
@@ -89,9 +93,9 @@ TABLE: Final = (
     _row(0x13, "server_keep_alive", TWO_BYTES, (CONNACK,)),
     _row(0x15, "authentication_method", TEXT, (CONNECT, CONNACK, AUTH)),
     _row(0x16, "authentication_data", BINARY, (CONNECT, CONNACK, AUTH)),
-    _row(0x17, "request_problem_information", FLAG, (CONNECT,)),
+    _row(0x17, "request_problem_information", FLAG, (CONNECT,), high=1),
     _row(0x18, "will_delay_interval", FOUR_BYTES, (WILL,)),
-    _row(0x19, "request_response_information", FLAG, (CONNECT,)),
+    _row(0x19, "request_response_information", FLAG, (CONNECT,), high=1),
     _row(0x1A, "response_information", TEXT, (CONNACK,)),
     _row(0x1C, "server_reference", TEXT, (CONNACK, DISCONNECT)),
     _row(0x1F, "reason_string", TEXT, (CONNACK, *_ACKS, DISCONNECT, AUTH)),
@@ -99,12 +103,12 @@ TABLE: Final = (
     _row(0x22, "topic_alias_maximum", TWO_BYTES, (CONNECT, CONNACK)),
     _row(0x23, "topic_alias", TWO_BYTES, (PUBLISH,), low=1, refusal=TOPIC_ALIAS_INVALID),
     _row(0x24, "maximum_qos", BYTE, (CONNACK,), high=1),
-    _row(0x25, "retain_available", FLAG, (CONNACK,)),
+    _row(0x25, "retain_available", FLAG, (CONNACK,), high=1),
     _row(0x26, "user_property", PAIR, _EVERYWHERE, repeats=frozenset(_EVERYWHERE)),
     _row(0x27, "maximum_packet_size", FOUR_BYTES, (CONNECT, CONNACK), low=1),
-    _row(0x28, "wildcard_subscription_available", FLAG, (CONNACK,)),
-    _row(0x29, "subscription_identifier_available", FLAG, (CONNACK,)),
-    _row(0x2A, "shared_subscription_available", FLAG, (CONNACK,)),
+    _row(0x28, "wildcard_subscription_available", FLAG, (CONNACK,), high=1),
+    _row(0x29, "subscription_identifier_available", FLAG, (CONNACK,), high=1),
+    _row(0x2A, "shared_subscription_available", FLAG, (CONNACK,), high=1),
 )
 BY_NAME: Final = {row.name: row for row in TABLE}
 LISTS: Final = frozenset(("user_property", "subscription_identifier"))
@@ -122,8 +126,24 @@ _READ: Final[dict[str, Callable[[Fields, str], Any]]] = {
     TEXT: Fields.text,
     TOPIC_NAME: Fields.topic_name,
     BINARY: Fields.binary,
-    PAIR: lambda fields, what: (fields.text(f"name of a {what}"), fields.text(f"value of a {what}")),
+    PAIR: lambda fields, _: (fields.text("name of a user_property"), fields.text("value of a user_property")),
 }
+
+
+def _allowed(place: int, *, from_server: bool) -> dict[int, tuple[Property, Callable[[Fields, str], Any]]]:
+    one_way = FROM_CLIENT_ONLY if from_server else FROM_SERVER_ONLY
+    return {
+        row.number: (row, _READ[row.type])
+        for row in TABLE
+        if place in row.packets and (place, row.name) not in one_way
+    }
+
+
+_ALLOWED: Final = {
+    from_server: {place: _allowed(place, from_server=from_server) for place in _EVERYWHERE}
+    for from_server in (False, True)
+}
+"""What a sender may write at a place, by numbers, and how each is read."""
 
 
 def read(fields: Fields, place: int) -> Properties:
@@ -137,46 +157,48 @@ def read(fields: Fields, place: int) -> Properties:
         raise Malformed(MALFORMED_PACKET, f"the properties of {fields.name} are longer than the packet")
     fields.stop = stop
     found: dict[str, Any] = {}
+    allowed = _ALLOWED[fields.from_server][place]
     while fields.at < stop:
-        _read_one(fields, place, found)
+        number = fields.byte("property identifier")  # All of them have one byte.
+        row, read_value = allowed.get(number) or _not_allowed(fields, place, number)
+        name = row.name
+        value = read_value(fields, name)
+        if row.low or row.high != UNBOUNDED:
+            _check_range(fields, row, value)
+        if name in LISTS:
+            _append(fields, place, row, found.setdefault(name, []), value)
+        elif name in found:
+            raise _twice(fields, name)
+        else:
+            found[name] = bool(value) if row.type == FLAG else value
     fields.stop = end_of_packet
     return found
 
 
-def _read_one(fields: Fields, place: int, found: dict[str, Any]) -> None:
-    number = fields.integer("property identifier")
+def _append(fields: Fields, place: int, row: Property, values: list[Any], value: Any) -> None:
+    values.append(value)
+    if len(values) > 1 and place not in row.repeats:
+        raise _twice(fields, row.name)
+    if len(values) > USER_PROPERTIES_MAX:
+        raise Malformed(QUOTA_EXCEEDED, f"{fields.name} has more than {USER_PROPERTIES_MAX} of {row.name}")
+
+
+def _not_allowed(fields: Fields, place: int, number: int) -> NoReturn:
+    """Say why this sender cannot write this property here."""
     row = _BY_NUMBER.get(number)
     if row is None:
         raise Malformed(
             MALFORMED_PACKET, f"{fields.name} has the property {number:#04x}, which does not exist"
         )
-    name = row.name
     if place not in row.packets:
-        where = "a will" if place == WILL else fields.name
-        raise Malformed(MALFORMED_PACKET, f"{where} cannot have the property {name}")
-    one_way = FROM_CLIENT_ONLY if fields.from_server else FROM_SERVER_ONLY
-    if (place, name) in one_way:
-        sender = "server" if fields.from_server else "client"
-        raise Malformed(PROTOCOL_ERROR, f"a {sender} cannot send {fields.name} with the property {name}")
-    value = _READ[row.type](fields, name)
-    if name in LISTS:
-        values = found.setdefault(name, [])
-        values.append(value)
-        if len(values) > 1 and place not in row.repeats:
-            raise _twice(fields, name)
-        if len(values) > USER_PROPERTIES_MAX:
-            raise Malformed(QUOTA_EXCEEDED, f"{fields.name} has more than {USER_PROPERTIES_MAX} of {name}")
-    elif name in found:
-        raise _twice(fields, name)
-    else:
-        found[name] = bool(value) if row.type == FLAG else value
-    _check_range(fields, row, value)
+        raise Malformed(MALFORMED_PACKET, f"{fields.name} cannot have the property {row.name}")
+    sender = "server" if fields.from_server else "client"
+    raise Malformed(PROTOCOL_ERROR, f"a {sender} cannot send {fields.name} with the property {row.name}")
 
 
-def _check_range(fields: Fields, row: Property, value: Any) -> None:
-    high = 1 if row.type == FLAG else row.high
-    if isinstance(value, int) and not row.low <= value <= high:
-        right = f"{row.low} or {high}" if high == 1 else f"{row.low} or more"
+def _check_range(fields: Fields, row: Property, value: int) -> None:
+    if not row.low <= value <= row.high:
+        right = f"{row.low} or {row.high}" if row.high == 1 else f"{row.low} or more"
         raise Malformed(
             row.refusal, f"the property {row.name} of {fields.name} is {value}; it must be {right}"
         )

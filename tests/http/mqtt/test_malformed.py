@@ -100,7 +100,13 @@ FIRST_OF_CLIENTS = (
         BAD,
         "CONNECT cannot have the property will_delay_interval",
     ),
-    Case("3.1.3.2", (0,), connect5(b"", b"\6", b"\0\1c\3\x21\0\1\0\1t\0\0"), BAD, "a will cannot have"),
+    Case(
+        "3.1.3.2",
+        (0,),
+        connect5(b"", b"\6", b"\0\1c\3\x21\0\1\0\1t\0\0"),
+        BAD,
+        "the will of CONNECT cannot have the property receive_maximum",
+    ),
     Case("3.1.2.11.2", (0,), connect5(b"\x11\0\0\0\1" * 2), WRONG, "session_expiry_interval more than once"),
 )
 
