@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.http import raw_wire
 from tests.http.raw_wire import Peer, Wired, application, echo, serving
@@ -22,6 +23,7 @@ from trunkline.http.serve import bind
 from trunkline.http.wire import byte_connection
 from trunkline.http.wire.accepting import Listener
 from trunkline.http.wire.byte_connection import ByteBounds, ByteProtocol, Bytes
+from trunkline.http.wire.engine import REAP_S
 
 UNSENT_BYTES_MAX = 262_144
 BOUNDS = ByteBounds(UNSENT_BYTES_MAX, established_s=10, write_timeout_s=20)
@@ -145,3 +147,18 @@ async def take(peer: Peer, size: int) -> bytes:
             pieces.append(data)
             missing -= len(data)
     return b"".join(pieces)
+
+
+async def passes(clock: MockClock, seconds: float) -> None:
+    """Let time pass, and the reaper see it."""
+    await wait_all_tasks_blocked()
+    clock.jump(seconds)
+    await wait_all_tasks_blocked()
+    clock.jump(REAP_S)
+    await wait_all_tasks_blocked()
+
+
+async def over(session: Echo) -> list[str]:
+    with trio.fail_after(PATIENCE_S):
+        await session.over.wait()
+    return session.ends

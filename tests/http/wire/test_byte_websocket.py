@@ -14,12 +14,11 @@ from wsproto.events import BytesMessage, CloseConnection, TextMessage
 
 from tests.http.raw_wire import Receive, Scope, Send, Wired, application, serving
 from tests.http.websocket_peer import Peer
-from tests.http.wire.byte_sessions import Echo
+from tests.http.wire.byte_sessions import Echo, over, passes
 from tests.patience import PATIENCE_S
 from trunkline.http.wire.asgi import WEBSOCKET
 from trunkline.http.wire.byte_connection import CLIENT_CLOSED, CLIENT_LOST, CLIENT_SLOW, NOT_ESTABLISHED
 from trunkline.http.wire.byte_websocket import ByteWebSocket
-from trunkline.http.wire.engine import REAP_S
 from trunkline.http.wire.websocket import SocketBounds
 
 pytestmark = pytest.mark.usefixtures("silent", "both_transports")
@@ -64,20 +63,6 @@ async def speaking(**acts: Callable[[Echo], Any]) -> AsyncIterator[Speaking]:
     async with serving(application(accept)) as wired:
         served = Speaking(wired, acts)
         yield served
-
-
-async def passes(clock: MockClock, seconds: float) -> None:
-    await wait_all_tasks_blocked()
-    clock.jump(seconds)
-    await wait_all_tasks_blocked()
-    clock.jump(REAP_S)
-    await wait_all_tasks_blocked()
-
-
-async def over(session: Echo) -> list[str]:
-    with trio.fail_after(PATIENCE_S):
-        await session.over.wait()
-    return session.ends
 
 
 async def test_bytes_come_back() -> None:
