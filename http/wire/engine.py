@@ -183,7 +183,8 @@ class Engine:
         self.connections += 1
         host = str(address[0]) if isinstance(address, tuple) else None
         place = self.places.take(host, trio.current_time())
-        nursery.start_soon(self._connection, sock, address, listener, place)
+        # Trio would make a name for each connection, and keep it.
+        nursery.start_soon(self._connection, sock, address, listener, place, name="Engine._connection")
 
     async def _connection(
         self, sock: socket.socket, address: Any, listener: Listener, place: Place | None
@@ -234,13 +235,13 @@ class Engine:
                 protocol = "http/1.1"
             if protocol is None:
                 return
+            if other is not None:
+                await self._serve_bytes(transport, place, address, other)
+                return
             client: Address = None
             server: Address = None
             if isinstance(address, tuple):
                 client, server = (str(address[0]), int(address[1])), sock.getsockname()[:2]
-            if other is not None:
-                await self._serve_bytes(transport, place, client, other)
-                return
             scheme, state = "http", self._state
             if isinstance(transport, TlsTransport):
                 scheme, certificate = "https", transport.client_certificate
@@ -316,13 +317,9 @@ class Engine:
             websocket.close_session()
 
     async def _serve_bytes(
-        self, transport: SocketTransport, place: Place, client: Address, protocol: ByteProtocol
+        self, transport: SocketTransport, place: Place, address: Any, protocol: ByteProtocol
     ) -> None:
-        secured = transport if isinstance(transport, TlsTransport) else None
-        peer = Peer(client, secured is not None, None if secured is None else secured.client_certificate)
-        session = protocol.session_for(peer)
-        connection = ByteConnection(transport, session, protocol.bounds, self.places, place)
-        del session  # the connection has it, until its end
+        connection = self._open_bytes(transport, place, address, protocol)
         self._connections.add(connection)
         place.occupant = connection
         try:
@@ -330,6 +327,16 @@ class Engine:
         finally:
             self._connections.discard(connection)
             connection.close_session()
+
+    def _open_bytes(
+        self, transport: SocketTransport, place: Place, address: Any, protocol: ByteProtocol
+    ) -> ByteConnection:
+        """A function of its own, whose names keep nothing in memory while the connection lasts."""
+        client = (str(address[0]), int(address[1])) if isinstance(address, tuple) else None
+        secured = transport if isinstance(transport, TlsTransport) else None
+        peer = Peer(client, secured is not None, None if secured is None else secured.client_certificate)
+        session = protocol.session_for(peer)
+        return ByteConnection(transport, session, protocol.bounds, self.places, place)
 
     async def _serve_http2(
         self,
