@@ -122,7 +122,7 @@ def text_of(raw: bytes, what: str, packet: str) -> str:
 
 
 def check_topic_name(topic: str, what: str, packet: str) -> None:
-    """Refuse wildcards: they belong into filters only (MQTT-4.7.1-1)."""
+    """Refuse wildcards: they belong into filters only (section 4.7.1)."""
     if "+" in topic or "#" in topic:
         raise Malformed(
             TOPIC_NAME_INVALID, f"the {what} of {packet} has a wildcard, + or #, which only filters have"
