@@ -67,6 +67,8 @@ class CallTurns:
         self._old: deque[Hashable] = deque()
         self._come = trio.Event()
         self._latest: Hashable = None
+        self._alone_application: bytes | None = None
+        """An application of the owner who is alone: most calls are for it, and need no look at who pays for them."""
         self._alone_from_ns = 0
         self._begun = 0
         self._call_ns = 0
@@ -80,8 +82,11 @@ class CallTurns:
 
     def put_off(self, work: Work, again: Again) -> bool:
         """Put a call off for which there is no room: True if `again` is called later, False if it may begin now."""
+        if not self.waiting and work.application == self._alone_application is not None:
+            return False
         owner = self._charged(work)
         if self._is_alone(owner):
+            self._alone_application = work.application
             return False
         self._add(owner, again)
         return True
@@ -140,6 +145,7 @@ class CallTurns:
         """Whether for some time all calls that found no room were those of this owner."""
         if owner != self._latest:
             self._latest = owner
+            self._alone_application = None
             self._alone_from_ns = time.perf_counter_ns() + ALONE_NS
             return False
         return not self.waiting and time.perf_counter_ns() > self._alone_from_ns

@@ -83,6 +83,7 @@ class LoopWatch(trio.abc.Instrument):
         """The time of the garbage collector so far."""
         self.turns = 0
         self.total_ns = 0
+        """The time of all turns, up to the latest pass of the loop."""
         self.longest_ns = 0
         self.long_turns = dict.fromkeys(KINDS, 0)
         """Turns over the limit, by the kind of the work."""
@@ -94,24 +95,25 @@ class LoopWatch(trio.abc.Instrument):
         self._left_out = 0
         self._wall_ms = wall_ms
         self._owner_of = owner_of
-        self._began_ns = time.perf_counter_ns()
+        self._began_ns = self._pass_began_ns = time.perf_counter_ns()
         self._marked_ns = self._cpu_ns = 0
         self._gc_s = 0.0
 
     def begin(self) -> None:
         """What the loop does from now on is measured; the turn of the caller began here."""
-        self._began_ns = time.perf_counter_ns()
+        self._began_ns = self._pass_began_ns = time.perf_counter_ns()
 
     # Called by the loop.
 
     def before_io_wait(self, timeout: float) -> None:
+        self.total_ns += self._began_ns - self._pass_began_ns
         if timeout > 0:
             LOOP.busy = False
 
     def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - Trio's signature
         LOOP.busy = True
         LOOP.calls_ns = 0
-        self._began_ns = now_ns = time.perf_counter_ns()
+        self._began_ns = self._pass_began_ns = now_ns = time.perf_counter_ns()
         if now_ns - self._marked_ns > _CPU_EVERY_NS:
             self._mark(now_ns)
 
@@ -120,7 +122,6 @@ class LoopWatch(trio.abc.Instrument):
         took_ns = now_ns - self._began_ns
         self._began_ns = now_ns
         self.turns += 1
-        self.total_ns += took_ns
         work = task.context.get(current_work)
         if work is not None and work.kind == "call":
             LOOP.calls_ns += took_ns
@@ -135,7 +136,6 @@ class LoopWatch(trio.abc.Instrument):
         took_ns = now_ns - self._began_ns
         self._began_ns = now_ns
         self.turns += 1
-        self.total_ns += took_ns
         LOOP.calls_ns += took_ns
         if took_ns > self._gate_ns:
             self._longer_turn(took_ns, now_ns, None)
