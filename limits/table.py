@@ -652,6 +652,12 @@ class Limits:
     link_unacked_frames_max: int = _bound(
         64, "frames", "Hides the latency of 64 commits; more only uses memory.", "link"
     )
+    retained_messages_max: int = _bound(
+        10_000, "messages", "One for each of some attributes of a thousand devices.", "application"
+    )
+    retained_bytes_max: int = _bound(
+        16 * MIB, "bytes", "10,000 retained messages of 1.6 kB each.", "application"
+    )
     waiting_commands_max: int = _bound(
         256, "commands", "Eight windows of commands; the list of what waits is written with each.", "device"
     )

@@ -16,6 +16,7 @@ page of a tree: with a tree of its own it would change one of that tree and one 
 The parts of a workflow that lists do not need are in FLOWS; its keys begin with the application and the workflow.
 TRIGGERS has what workflows are still to be run for, in the order of arrival, and what these runs have already done.
 ANSWERS has the answers of calls with an Idempotency-Key; its keys begin with the application and the owner.
+MESSAGES has the retained messages of an application's topics and the wills of its MQTT clients.
 
 The keys of the rows of a data table begin with its id and a generation. Emptying the table starts the next
 generation, which costs one write; the sweeper then removes the old one. The head of a table (its counts of
@@ -53,6 +54,7 @@ SEGMENTS: Final = "segments"
 RUNS: Final = "runs"
 TRIGGERS: Final = "triggers"
 ANSWERS: Final = "answers"
+MESSAGES: Final = "messages"
 DATABASES: Final = (
     META,
     RECORDS,
@@ -71,6 +73,7 @@ DATABASES: Final = (
     RUNS,
     TRIGGERS,
     ANSWERS,
+    MESSAGES,
 )
 
 ID_BYTES: Final = 12
@@ -104,6 +107,10 @@ _STATE: Final = b"\x48"
 
 _ANSWER: Final = b"\x08"
 _ANSWER_NUMBER: Final = b"\x10"
+
+_RETAINED: Final = b"\x08"
+_RETAINED_HEAD: Final = b"\x10"
+_WILL: Final = b"\x18"
 
 _NULL: Final = b"\x10"
 _FALSE: Final = b"\x20\x00"
@@ -554,6 +561,45 @@ def answers_home(key: bytes) -> tuple[str, bytes]:
     if key[ID_BYTES : ID_BYTES + 1] == _OWNERS["device"]:
         return "device", key[ID_BYTES + 1 : ANSWERS_PREFIX_BYTES]
     return "application", key[:ID_BYTES]
+
+
+# Messages of topics.
+
+_TOPIC_BYTES_MAX: Final = 400
+"""Longer topics are truncated and followed by a hash, as a key of LMDB has at most 511 bytes."""
+
+
+def retained_key(app: bytes, topic: str) -> bytes:
+    """The key in MESSAGES of the retained message of a topic."""
+    raw = topic.encode()
+    if len(raw) > _TOPIC_BYTES_MAX:
+        raw = raw[:_TOPIC_BYTES_MAX] + hashlib.sha256(raw).digest()
+    return retained_prefix(app) + raw
+
+
+def retained_prefix(app: bytes, beginning: str = "") -> bytes:
+    """The common prefix of the keys of retained messages whose topics have this beginning, in the order of topics."""
+    return _checked(app) + _RETAINED + beginning.encode()[:_TOPIC_BYTES_MAX]
+
+
+def retained_head_key(app: bytes) -> bytes:
+    """The key in MESSAGES of how many retained messages an application has, and of their bytes."""
+    return _checked(app) + _RETAINED_HEAD
+
+
+def will_key(app: bytes, client: bytes) -> bytes:
+    """The key in MESSAGES of the will of a connected MQTT client."""
+    return wills_prefix(app) + _checked(client)
+
+
+def wills_prefix(app: bytes) -> bytes:
+    """The common prefix of these keys of one application."""
+    return _checked(app) + _WILL
+
+
+def will_client(key: bytes) -> tuple[bytes, bytes] | None:
+    """The application and the client of the key of a will; None for another key of MESSAGES."""
+    return (key[:ID_BYTES], key[-ID_BYTES:]) if key[ID_BYTES : ID_BYTES + 1] == _WILL else None
 
 
 # Counts.

@@ -234,6 +234,7 @@ def test_a_sound_store_has_no_problem(filled: Store) -> None:
         keys.RUNS: 0,
         keys.TRIGGERS: 0,
         keys.ANSWERS: 0,
+        keys.MESSAGES: 0,
     }
 
 

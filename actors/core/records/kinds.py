@@ -29,6 +29,7 @@ def _figures(_root: bytes, application: bytes) -> Prefixes:
         (keys.FLOWS, application),
         (keys.EVENTS, application),
         (keys.ANSWERS, application),
+        (keys.MESSAGES, application),
         (keys.META, keys.jobs_key(application)),
         (keys.META, keys.job_data_prefix(application)),
         (keys.META, keys.event_jobs_prefix(application)),

@@ -145,7 +145,7 @@ def home_of_key(kinds: Mapping[str, Kind], db: str, key: bytes) -> Home:
         return Home(cast("Place", place), id)
     if db in (keys.ROWS, keys.CELLS):
         return Home("application")
-    if db in (keys.EVENTS, keys.FLOWS):
+    if db in (keys.EVENTS, keys.FLOWS, keys.MESSAGES):
         return Home("application", key[: keys.ID_BYTES])
     if db in (keys.RECORDS, keys.INDEXES):
         return _home_of_record(kinds, key)

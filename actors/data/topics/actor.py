@@ -1,7 +1,8 @@
-"""The publisher: publishes messages to topics of an application, an actor for each caller of the API.
+"""The publisher: publishes messages to topics of an application, an actor for each caller of the API and MQTT client.
 
-It owns nothing but its throttle: so each caller has one. The streams of an application are on the publisher with the id
-of the application; their topics are the filters of the streams. Messages are kept nowhere.
+It owns its throttle, and the will of its client: so each caller has one. The streams of an application are on the
+publisher with the id of the application; their topics are the filters of the streams. Messages are kept only where they
+are retained (`retained.py`).
 """
 
 from __future__ import annotations
@@ -16,8 +17,17 @@ from trunkline.actors.core.runtime.host import Host
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.origin import Origin
 from trunkline.actors.core.values.timestamps import HOUR_MS
+from trunkline.actors.data.topics.broker import Broker
 from trunkline.actors.data.topics.filters import check_topic, matches
 from trunkline.actors.data.topics.messages import Publish, PublishInRun, TopicMessage
+from trunkline.actors.data.topics.publication import (
+    ConnectClient,
+    DisconnectClient,
+    Publication,
+    PublishFromClient,
+)
+from trunkline.actors.data.topics.retained import stage_retained
+from trunkline.actors.data.topics.wills import Will, decode_will, encode_will
 from trunkline.actors.workflows.triggers.index import FlowIndex
 from trunkline.actors.workflows.triggers.intake import Cause, stage
 from trunkline.store import keys
@@ -32,7 +42,8 @@ def streams_ref(application: bytes) -> Ref:
 
 
 class Publisher(Actor):
-    """Who publishes: a user, an API token or a workflow, by its id. `ref.parent` is the application's id."""
+    """Who publishes: a user, an API token, a workflow or an MQTT client, by its id. `ref.parent` is the application's
+    id."""
 
     kind: ClassVar[str] = "publisher"
     noun: ClassVar[str] = "application"
@@ -47,32 +58,61 @@ class Publisher(Actor):
 
     def on_publish(self, message: Publish) -> None:
         """Publish a message for a caller of the API. Raises `Invalid` for its topic."""
-        self._publish(message.body.topic, message.body.message, Origin(message.by.id, message.by.type))
+        publication = Publication(message.body.topic, message.body.message.encode())
+        self._publish(publication, Origin(message.by.id, message.by.type))
 
     def on_publish_in_run(self, message: PublishInRun) -> None:
         """Publish a message for the run of a workflow. Raises `Invalid` for its topic."""
-        self._publish(message.topic, message.message, message.origin)
+        self._publish(Publication(message.topic, message.message.encode()), message.origin)
 
-    def _publish(self, topic: str, text: str, origin: Origin) -> None:
-        """Stage what workflows wait for, and count the message; after the commit it goes to the streams."""
+    def on_publish_from_client(self, message: PublishFromClient) -> None:
+        """Publish a message of an MQTT client, and retain it if it asks for that."""
+        self._publish(message.publication, message.origin, retain=message.retain)
+
+    def on_connect_client(self, message: ConnectClient) -> None:
+        """Keep the will of a client that has connected. A will that an earlier connection has left is replaced."""
+        key = keys.will_key(self.ref.parent, self.ref.id)
+        if message.will is not None:
+            check_topic(message.will.topic, "will topic")
+            self.put(keys.MESSAGES, key, encode_will(Will(message.will, message.retain_will, message.origin)))
+        elif self.system.journal.get(keys.MESSAGES, key) is not None:
+            self.delete(keys.MESSAGES, key)
+
+    def on_disconnect_client(self, message: DisconnectClient) -> None:
+        """Publish the will of a client whose connection has ended, or drop it."""
+        key = keys.will_key(self.ref.parent, self.ref.id)
+        raw = self.system.journal.get(keys.MESSAGES, key)
+        if raw is None:
+            return
+        self.delete(keys.MESSAGES, key)
+        if message.publish_will:
+            will = decode_will(raw, self.ref.id)
+            self._publish(will.publication, will.origin, retain=will.retain)
+
+    def _publish(self, publication: Publication, origin: Origin | None, *, retain: bool = False) -> None:
+        """Stage what workflows wait for, and count the message; after the commit it goes to all who listen."""
+        topic = publication.topic
         check_topic(topic, "topic")
         application, now_ms = self.ref.parent, self.system.clock.wall_ms()
+        if retain:
+            stage_retained(self, publication)
         watchers = [
             each
             for each in self.system.component(FlowIndex).of(application).of_type("mqttTopic")
             if each.config.get("integrationId", "") in OWN and matches(each.key, topic)
         ]
         if watchers:
-            stage(self, watchers, Cause(topic, text, now_ms, origin=origin))
+            stage(self, watchers, Cause(topic, publication.text, now_ms, origin=origin))
         self.add(keys.COUNTS, keys.app_counts_key(application, now_ms // HOUR_MS), {"mqttIn": 1})
-        self.after_commit(partial(_deliver, self.system, application, topic, text))
+        self.after_commit(partial(_deliver, self.system, application, publication, retain=retain))
 
 
-def _deliver(system: Host, application: bytes, topic: str, text: str) -> None:
-    """Offer a message to the streams whose filters select its topic, encoded once."""
+def _deliver(system: Host, application: bytes, publication: Publication, *, retain: bool) -> None:
+    """Offer a message to the streams whose filters select its topic, encoded once, and to MQTT clients."""
     ref = streams_ref(application)
-    filters = [each for each in system.topics_of(ref) if matches(each, topic)]
+    filters = [each for each in system.topics_of(ref) if matches(each, publication.topic)]
     if filters:
-        event = msgspec.json.encode(TopicMessage(topic=topic, message=text))
+        event = msgspec.json.encode(TopicMessage(topic=publication.topic, message=publication.text))
         for each in filters:
             system.publish(ref, each, [(0, event)])
+    system.component(Broker).deliver(application, publication, retain=retain)

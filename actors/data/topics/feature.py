@@ -6,7 +6,11 @@ from typing import Final
 
 from trunkline.actors.core.records.feature import Feature
 from trunkline.actors.data.topics.actor import Publisher
+from trunkline.actors.data.topics.broker import Broker
+from trunkline.actors.data.topics.wills import Wills
 
 FEATURE: Final = Feature(
     actors=(Publisher,),
+    parts=lambda start: (Broker(start.system), Wills(start.system)),
+    tasks=(Wills,),
 )

@@ -9,7 +9,7 @@ from trunkline.actors.core.values.errors import Invalid
 TOPIC_CHARS_MAX: Final = 230
 """The API's limit."""
 
-RESERVED: Final = ("losant/", "$")
+RESERVED: Final = ("losant/", "trunkline/", "$")
 """What no topic and no filter of an application begins with: the topics of devices and of the server itself."""
 
 

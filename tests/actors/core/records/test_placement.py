@@ -48,6 +48,7 @@ def test_every_database_has_a_home() -> None:
         keys.CELLS: Home("application"),
         keys.EVENTS: Home("application", DEVICE),
         keys.FLOWS: Home("application", DEVICE),
+        keys.MESSAGES: Home("application", DEVICE),
         keys.COUNTS: Home("application", DEVICE),
         keys.META: Home("application"),
         keys.UNIQUE: Home("root"),
