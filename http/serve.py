@@ -16,7 +16,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -49,14 +49,16 @@ from trunkline.http.experiences.certificates import DomainCertificates
 from trunkline.http.experiences.layer import ExperienceHosts, ExperienceLayer
 from trunkline.http.link.tasks import LinkTasks
 from trunkline.http.metrics.connection_stats import ConnectionStats, NoConnectionStats
+from trunkline.http.mqtt.service import MqttService
 from trunkline.http.routes import TABLE
 from trunkline.http.site.site import Site
 from trunkline.http.terminal import LossyStderr
 from trunkline.http.tls_files import TlsConfig
 from trunkline.http.version import VERSION
 from trunkline.http.wire import garbage_collection
-from trunkline.http.wire.accepting import address_of
+from trunkline.http.wire.accepting import Listener, address_of
 from trunkline.http.wire.access_log import LogAccess, access_log
+from trunkline.http.wire.byte_connection import ByteProtocol
 from trunkline.http.wire.cors import CrossOrigin
 from trunkline.http.wire.descriptors import allow_descriptors
 from trunkline.http.wire.engine import Engine
@@ -67,13 +69,21 @@ from trunkline.limits.settings import Settings
 _log = structlog.get_logger("trunkline.serve")
 
 
+class MqttPort(NamedTuple):
+    """A port on which MQTT is spoken."""
+
+    number: int
+    tls: bool
+
+
 class RunningServer(NamedTuple):
-    """A server that is ready: its URL, the user created on a first start, its dispatcher and its pages."""
+    """A server that is ready: its URL, the user created on a first start, its dispatcher, its pages and MQTT ports."""
 
     url: str
     first_user: server_users.FirstUser | None
     dispatcher: Dispatcher
     pages: Site
+    mqtt_ports: Sequence[MqttPort] = ()
 
 
 async def serve(
@@ -99,6 +109,11 @@ async def serve(
         config = _hypercorn_config(settings)
         system = held.enter_context(boot.opened(settings, clock))
         listening = held.enter_context(bind(settings.host, settings.port))
+        mqtt_sockets = [
+            (held.enter_context(bind(settings.host, port)), tls)
+            for port, tls in ((settings.mqtt_port, False), (settings.mqtt_tls_port, True))
+            if port is not None
+        ]
         base_url = settings.public_url or address_of(listening, tls=settings.certfile is not None)
         system.component(Results).base_url = base_url.rstrip("/")
         system.component(Contents).signatures.base_url = base_url.rstrip("/")
@@ -118,11 +133,17 @@ async def serve(
             await nursery.start(serve_control, system)
             trigger = partial(_drain_after, shutdown or stopping.wait, system)
             pages = Site(TABLE, VERSION)
-            listen = partial(_listen, nursery, dispatcher, pages, settings, config, listening, trigger)
-            running = RunningServer(await nursery.start(listen), first_user, dispatcher, pages)
+            mqtt_ports = [MqttPort(sock.getsockname()[1], tls) for sock, tls in mqtt_sockets]
+            listeners = _mqtt_listeners(dispatcher, mqtt_sockets)
+            listen = partial(
+                _listen, nursery, dispatcher, pages, settings, config, listening, listeners, trigger
+            )
+            running = RunningServer(await nursery.start(listen), first_user, dispatcher, pages, mqtt_ports)
             held.enter_context(_watched(system.component(LoopWatch)))
             system.store.directory.keep()
             _log.info("listening", url=running.url, data_dir=settings.data_dir)
+            if settings.mqtt_anonymous_key is not None:
+                _log.warning("MQTT clients need no credentials: mqtt_anonymous_key lets in whoever connects")
             if settings.limits == settings.limits.lifted():
                 _log.warning("throttles are lifted: this is for load tests, never for an open network")
             task_status.started(running)
@@ -164,6 +185,7 @@ async def _listen(
     settings: Settings,
     config: TlsConfig,
     listening: socket.socket,
+    listeners: Sequence[Listener],
     trigger: Callable[[], Awaitable[None]],
     task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
 ) -> None:
@@ -214,6 +236,7 @@ async def _listen(
                 log_access=log_access,
                 http2_prior_knowledge=settings.http2_prior_knowledge,
                 behind_proxy=settings.trust_forwarded_for,
+                listeners=listeners,
                 lap=system.component(LoopWatch).lap,
             )
             run = partial(engine.serve, trigger)
@@ -223,12 +246,24 @@ async def _listen(
     nursery.cancel_scope.cancel()
 
 
+def _mqtt_listeners(
+    dispatcher: Dispatcher, sockets: Sequence[tuple[socket.socket, bool]]
+) -> Sequence[Listener]:
+    """The listeners for MQTT, on sockets that are bound. The engine closes their sockets."""
+    service = dispatcher.system.component(MqttService)
+    protocol = ByteProtocol(service.session_for, service.bounds)
+    return [
+        Listener(socket.socket(fileno=sock.detach()), tls=tls, protocol=protocol) for sock, tls in sockets
+    ]
+
+
 def make_dispatcher(system: System, settings: Settings) -> Dispatcher:
     """Make the dispatcher of a system, with the secret of its data directory. Workflows call operations by it."""
     tokens = Tokens(system, system.store.directory.secret(), TABLE.routes)
     dispatcher = Dispatcher(system, tokens, TABLE, token_ttl_s=settings.token_ttl_s)
     system.component(ApiCalls).serve(InternalCalls(dispatcher))
     system.add_component(LinkTasks())
+    system.add_component(MqttService(dispatcher, anonymous_key=settings.mqtt_anonymous_key))
     return dispatcher
 
 

@@ -41,6 +41,7 @@ _ORIGIN: Final = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d{1,5})?",
 _HOST_NAME: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*", re.ASCII)
 _DOMAIN_ENTRY: Final = re.compile(r"(\*|(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*)(=[0-9a-f]{24})?", re.ASCII)
 _BUCKET: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_.-]+)*/?", re.ASCII)
+_KEY: Final = re.compile(r"[0-9a-f]{48}", re.ASCII)
 _HIDDEN: Final = "***"
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
@@ -75,6 +76,23 @@ class Settings:
     host: str = _setting("127.0.0.1", "The address to listen on; 0.0.0.0 or :: for every interface.")
     port: int = _setting(
         8080, "The TCP port to listen on; 0 lets the system choose.", minimum=0, maximum=65_535
+    )
+    mqtt_port: int | None = _setting(
+        None,
+        "The TCP port for MQTT, such as 1883; 0 lets the system choose. Default: none.",
+        minimum=0,
+        maximum=65_535,
+    )
+    mqtt_tls_port: int | None = _setting(
+        None,
+        "The TCP port for MQTT over TLS, such as 8883, with the certificate of certfile. Default: none.",
+        minimum=0,
+        maximum=65_535,
+    )
+    mqtt_anonymous_key: str | None = _setting(
+        None,
+        "An access key, without its secret: MQTT clients that present nothing may do what it allows. For closed "
+        "networks only. Default: they are refused.",
     )
     certfile: str | None = _setting(
         None, "PEM file with the certificate chain; with keyfile, the server speaks TLS."
@@ -267,6 +285,20 @@ class Settings:
                 )
         if self.ca_certs is not None and self.certfile is None:
             raise SettingsError("certfile", "is not set although ca_certs is", "set it and keyfile")
+        _check_mqtt(self)
+
+
+def _check_mqtt(settings: Settings) -> None:
+    """What the ports of MQTT need."""
+    if settings.mqtt_tls_port is not None and settings.certfile is None:
+        raise SettingsError("certfile", "is not set although mqtt_tls_port is", "set it and keyfile")
+    if settings.engine == "stock" and (settings.mqtt_port, settings.mqtt_tls_port) != (None, None):
+        raise SettingsError("engine", "is stock although there is a port for MQTT", "leave one of them out")
+    key = settings.mqtt_anonymous_key
+    if key is not None and _KEY.fullmatch(key) is None:
+        raise SettingsError(
+            "mqtt_anonymous_key", f"is {key!r}", "give the text of an access key: 48 hexadecimal digits"
+        )
 
 
 def _check_experience_hosts(settings: Settings) -> None:

@@ -86,6 +86,18 @@ class Limits:
     send_command: Rate | None = _throttle(30, 15, "device", "The API's limit, separate from that of states.")
     set_connection_status: Rate | None = _throttle(30, 15, "device", "The API's limit, separate from others.")
     mqtt_publish: Rate | None = _throttle(30, 15, "device", "The API's limit; a user or an API token is one.")
+    mqtt_client: Rate | None = _throttle(
+        300, 15, "MQTT client", "The API's limit for all messages of a client; above it, it is banned."
+    )
+    mqtt_topic: Rate | None = _throttle(
+        30,
+        15,
+        "topic of an MQTT client",
+        "The API's limit for messages to one topic; above it, it is banned.",
+    )
+    mqtt_connect: Rate | None = _throttle(
+        300, 15, "application", "The API's limit for new connections of MQTT clients."
+    )
     event_create: Rate | None = _throttle(
         15, 15, "application", "The API's limit: events are read by people."
     )
@@ -651,6 +663,39 @@ class Limits:
     )
     link_unacked_frames_max: int = _bound(
         64, "frames", "Hides the latency of 64 commits; more only uses memory.", "link"
+    )
+    mqtt_packet_bytes_max: int = _bound(
+        256 * 1024 + 1024, "bytes", "The API's limit of 256 KiB for a message, with its topic.", "packet"
+    )
+    mqtt_connect_s: float = _bound(
+        10, "seconds", "The CONNECT follows at once; slow networks need a few seconds.", "connection"
+    )
+    mqtt_in_flight_max: int = _bound(
+        1_024, "messages", "Hides the latency of a commit at 100,000 messages a second.", "direction"
+    )
+    mqtt_waiting_max: int = _bound(
+        1_000, "messages", "What a client has not taken or acknowledged; above it, it is too slow.", "client"
+    )
+    mqtt_buffer_bytes_max: int = _bound(
+        MIB, "bytes", "Four messages of the largest size that a client has not taken.", "connection"
+    )
+    mqtt_subscriptions_max: int = _bound(
+        1_000, "subscriptions", "A node of a tree in memory each, about 1 kB.", "client"
+    )
+    mqtt_topic_aliases_max: int = _bound(
+        64, "topic aliases", "As many topics as a device usually has; each keeps its text.", "client"
+    )
+    mqtt_session_s_max: int = _bound(
+        7 * 86_400, "seconds", "A week without its client; clients of 3.1.1 cannot say how long.", "session"
+    )
+    mqtt_sessions_max: int = _bound(
+        100_000, "sessions", "Sessions that outlive connections, 0.5 kB of disk each.", "application"
+    )
+    mqtt_queue_messages_max: int = _bound(
+        10_000, "messages", "A day of a message each ten seconds, for a client that is away.", "session"
+    )
+    mqtt_queue_bytes_max: int = _bound(
+        16 * MIB, "bytes", "10,000 messages of 1.6 kB; those above it are dropped, counted and logged.", "session"
     )
     retained_messages_max: int = _bound(
         10_000, "messages", "One for each of some attributes of a thousand devices.", "application"

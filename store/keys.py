@@ -16,7 +16,8 @@ page of a tree: with a tree of its own it would change one of that tree and one 
 The parts of a workflow that lists do not need are in FLOWS; its keys begin with the application and the workflow.
 TRIGGERS has what workflows are still to be run for, in the order of arrival, and what these runs have already done.
 ANSWERS has the answers of calls with an Idempotency-Key; its keys begin with the application and the owner.
-MESSAGES has the retained messages of an application's topics and the wills of its MQTT clients.
+MESSAGES has the retained messages of an application's topics, the wills and sessions of its MQTT clients, and what
+waits for them.
 
 The keys of the rows of a data table begin with its id and a generation. Emptying the table starts the next
 generation, which costs one write; the sweeper then removes the old one. The head of a table (its counts of
@@ -32,6 +33,7 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -111,6 +113,15 @@ _ANSWER_NUMBER: Final = b"\x10"
 _RETAINED: Final = b"\x08"
 _RETAINED_HEAD: Final = b"\x10"
 _WILL: Final = b"\x18"
+_SESSION: Final = b"\x20"
+_FILTER: Final = b"\x28"
+_QUEUE: Final = b"\x30"
+_QUEUE_HEAD: Final = b"\x38"
+_MESSAGE: Final = b"\x40"
+_REFERENCES: Final = b"\x48"
+_RECEIVED: Final = b"\x50"
+_ENDED_SESSION: Final = b"\x58"
+_AWAY: Final = b"\x60"
 
 _NULL: Final = b"\x10"
 _FALSE: Final = b"\x20\x00"
@@ -595,6 +606,86 @@ def will_key(app: bytes, client: bytes) -> bytes:
 def wills_prefix(app: bytes) -> bytes:
     """The common prefix of these keys of one application."""
     return _checked(app) + _WILL
+
+
+def session_key(app: bytes, client: bytes) -> bytes:
+    """The key in MESSAGES of the session of an MQTT client that outlives its connection."""
+    return _checked(app) + _SESSION + _checked(client)
+
+
+def sessions_prefix(app: bytes) -> bytes:
+    """The common prefix of these keys of one application."""
+    return _checked(app) + _SESSION
+
+
+def filter_key(app: bytes, levels: Sequence[str], client: bytes) -> bytes:
+    """The key in MESSAGES of a subscription of a session: the levels of its filter, each with 0x00 behind it."""
+    return filter_prefix(app, levels) + b"\x01" + _checked(client)
+
+
+def filter_prefix(app: bytes, levels: Sequence[str]) -> bytes:
+    """The common prefix of the subscriptions whose filters begin with these levels, and of their first bytes."""
+    return _checked(app) + _FILTER + "".join(f"{level}\x00" for level in levels).encode()
+
+
+def queue_key(app: bytes, session: bytes, number: int) -> bytes:
+    """The key in MESSAGES of the nth message that waits for a session."""
+    return queue_prefix(app, session) + number.to_bytes(8, "big")
+
+
+def queue_prefix(app: bytes, session: bytes) -> bytes:
+    """The common prefix of these keys of one session, in their order."""
+    return _checked(app) + _QUEUE + _checked(session)
+
+
+def queue_head_key(app: bytes, session: bytes) -> bytes:
+    """The key in MESSAGES of how many messages wait for a session, of their bytes, and of the next number."""
+    return _checked(app) + _QUEUE_HEAD + _checked(session)
+
+
+def message_key(app: bytes, id: bytes) -> bytes:
+    """The key in MESSAGES of a message that waits for several sessions."""
+    return _checked(app) + _MESSAGE + _checked(id)
+
+
+def references_key(app: bytes, id: bytes) -> bytes:
+    """The key in MESSAGES of how many sessions it waits for."""
+    return _checked(app) + _REFERENCES + _checked(id)
+
+
+def received_key(app: bytes, session: bytes, packet_id: int) -> bytes:
+    """The key in MESSAGES that a session has received a packet with QoS 2, which is not released."""
+    return received_prefix(app, session) + packet_id.to_bytes(2, "big")
+
+
+def received_prefix(app: bytes, session: bytes) -> bytes:
+    """The common prefix of these keys of one session."""
+    return _checked(app) + _RECEIVED + _checked(session)
+
+
+def ended_session_key(app: bytes, session: bytes) -> bytes:
+    """The key in MESSAGES of a session that has ended, of which there may be messages to remove."""
+    return ended_sessions_prefix(app) + _checked(session)
+
+
+def ended_sessions_prefix(app: bytes) -> bytes:
+    """The common prefix of these keys of one application."""
+    return _checked(app) + _ENDED_SESSION
+
+
+def away_key(app: bytes, until_ms: int, client: bytes) -> bytes:
+    """The key in MESSAGES of when the session of a client ends that is away."""
+    return away_prefix(app) + _time(until_ms) + _checked(client)
+
+
+def away_prefix(app: bytes) -> bytes:
+    """The common prefix of these keys of one application, in the order of their times."""
+    return _checked(app) + _AWAY
+
+
+def away_of_key(key: bytes) -> tuple[int, bytes]:
+    """When the session of a client ends, and the client."""
+    return int.from_bytes(key[ID_BYTES + 1 : ID_BYTES + 9], "big"), key[-ID_BYTES:]
 
 
 def will_client(key: bytes) -> tuple[bytes, bytes] | None:

@@ -26,6 +26,12 @@ def serve_command(
     port: Annotated[
         int | None, typer.Option(help="The port to listen on, 0 for any (default: 8080).")
     ] = None,
+    mqtt_port: Annotated[
+        int | None, typer.Option(help="The port for MQTT, 0 for any; 1883 is usual (default: none).")
+    ] = None,
+    mqtt_tls_port: Annotated[
+        int | None, typer.Option(help="The port for MQTT over TLS; 8883 is usual (default: none).")
+    ] = None,
     limits: Annotated[
         str | None,
         typer.Option(metavar="off|FILE.toml", help="Disable the throttles, or override single limits."),
@@ -68,7 +74,15 @@ def serve_command(
 
     from trunkline.http.serve import configure_logging, serve
 
-    more = {"certfile": certfile, "keyfile": keyfile, "ca_certs": ca_certs, "engine": engine, "blobs": blobs}
+    more = {
+        "mqtt_port": mqtt_port,
+        "mqtt_tls_port": mqtt_tls_port,
+        "certfile": certfile,
+        "keyfile": keyfile,
+        "ca_certs": ca_certs,
+        "engine": engine,
+        "blobs": blobs,
+    }
     settings = effective_settings(config, limits, data_dir=data, host=host, port=port, **more)
     if demo:
         from trunkline.http.cli.demo import demo_settings
@@ -94,6 +108,8 @@ async def _announce_start(server: RunningServer, *, settings: Settings, demo: bo
         from trunkline.http.cli.demo import log_in_hint
 
         announce(log_in_hint(server))
+    for port in server.mqtt_ports:
+        announce(f"MQTT{' over TLS' if port.tls else ''}: {settings.host} port {port.number}")
     announce(f"Trunkline serves {settings.data_dir} at {server.url} (the API: {server.url}/docs)")
     if demo:
         from trunkline.http.cli.demo import run_demo_on

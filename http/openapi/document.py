@@ -55,7 +55,7 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Log in": ("Get a token; every other call needs one.", ("auth", "whitelabels")),
     "Applications": (
         "An application holds devices, tables, events and keys.",
-        ("applications", "application"),
+        ("applications", "application", "mqtt"),
     ),
     "Devices": (
         "The devices of an application, and their declared attributes.",

@@ -71,6 +71,14 @@ class Bytes(Protocol):
         """
         ...
 
+    def pause(self) -> None:
+        """Read nothing from now on, until `resume`: what was received has to be worked off first."""
+        ...
+
+    def resume(self) -> None:
+        """Read again."""
+        ...
+
     def established(self) -> None:
         """The client has said who it is: from now on the connection lasts.
 
@@ -148,6 +156,7 @@ class ByteConnection:
         "_bounds",
         "_cut",
         "_end",
+        "_paused",
         "_place",
         "_places",
         "_scope",
@@ -173,6 +182,7 @@ class ByteConnection:
         self._taken_bytes = 0
         """What the client has taken since its time for that began."""
         self._end: tuple[float, str, bytes] | None = None
+        self._paused = False
         self._cut = False
         """The connection ends without what was not sent."""
         self._scope: trio.CancelScope | None = None
@@ -221,6 +231,15 @@ class ByteConnection:
 
     def close_at(self, time_s: float, reason: str, last: bytes = b"") -> None:
         self._end = (time_s, reason, last)
+
+    def pause(self) -> None:
+        self._paused = True
+
+    def resume(self) -> None:
+        if self._paused:
+            self._paused = False
+            self._transport.mark_readable()
+            self._transport.wake()
 
     def established(self) -> None:
         if self._session is not None:

@@ -56,6 +56,14 @@ class ByteWebSocket:
         self._end = (time_s, reason, last)
         self._set_end()
 
+    def pause(self) -> None:
+        if self._socket is not None:
+            self._socket.pause()
+
+    def resume(self) -> None:
+        if self._socket is not None:
+            self._socket.resume()
+
     def established(self) -> None:
         self._established_by_s = math.inf
         self._set_end()

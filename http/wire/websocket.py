@@ -151,6 +151,7 @@ class WebSocket:
         "_bounds",
         "_close_sent",
         "_end",
+        "_paused",
         "_pinged",
         "_reader",
         "_scope",
@@ -173,6 +174,7 @@ class WebSocket:
         self._close_sent = False
         self._end: tuple[float, int, str, bytes] | None = None
         """When the session wants to end, with which code and reason, behind which message."""
+        self._paused = False
         self._pinged = False
         self._scope: trio.CancelScope | None = None
         self._heard()
@@ -219,6 +221,17 @@ class WebSocket:
         `last` is a message that is sent before, if it is not empty.
         """
         self._end = (time_s, code, reason, last)
+
+    def pause(self) -> None:
+        """Read nothing from now on, until `resume`: what was received has to be worked off first."""
+        self._paused = True
+
+    def resume(self) -> None:
+        """Read again."""
+        if self._paused:
+            self._paused = False
+            self._transport.mark_readable()
+            self._transport.wake()
 
     # For the engine.
 
@@ -285,6 +298,8 @@ class WebSocket:
 
     def _on_readable(self) -> bool:
         """Receive and act. True where the task may keep sleeping."""
+        if self._paused:
+            return True
         data = self._transport.receive_nowait()
         if data is None:
             return self.has_room  # a part of what was sent may be left since the task began to wait

@@ -60,6 +60,7 @@ class Server:
         self.settings = settings
         self.stop = stop
         self.token = ""
+        self.mqtt_ports: list[int] = []
 
     def move_clock(self, seconds: float) -> None:
         """Advance the server's clocks by `seconds` (set them back if negative)."""
@@ -172,6 +173,7 @@ async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Serve
             serving = await nursery.start(run)
         hold_placement(serving.dispatcher.system)
         server = Server(serving.url, serving.dispatcher.system, chosen, stop)
+        server.mqtt_ports = [port.number for port in serving.mqtt_ports]
         server.token = await server.log_in(**login)
         yield server
         with trio.fail_after(PATIENCE_S):

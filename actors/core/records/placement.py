@@ -71,6 +71,13 @@ CROSSINGS: Final[tuple[Crossing, ...]] = (
         "increments are sent to the application in batches; they may be added in any order",
     ),
     Crossing(
+        "device",
+        keys.MESSAGES,
+        "application",
+        "that a message with QoS 2 of an MQTT session was received, in the batch of the states that it brought",
+        "the session gives each such message a number, which the device keeps with its states",
+    ),
+    Crossing(
         "application",
         keys.UNIQUE,
         "root",

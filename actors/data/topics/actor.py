@@ -24,10 +24,12 @@ from trunkline.actors.data.topics.publication import (
     ConnectClient,
     DisconnectClient,
     Publication,
+    PublishDueWill,
     PublishFromClient,
 )
+from trunkline.actors.data.topics.queues import Queued, stage_for
 from trunkline.actors.data.topics.retained import stage_retained
-from trunkline.actors.data.topics.wills import Will, decode_will, encode_will
+from trunkline.actors.data.topics.wills import Will, Wills, decode_will, encode_will
 from trunkline.actors.workflows.triggers.index import FlowIndex
 from trunkline.actors.workflows.triggers.intake import Cause, stage
 from trunkline.store import keys
@@ -70,24 +72,53 @@ class Publisher(Actor):
         self._publish(message.publication, message.origin, retain=message.retain)
 
     def on_connect_client(self, message: ConnectClient) -> None:
-        """Keep the will of a client that has connected. A will that an earlier connection has left is replaced."""
+        """Keep the will of a client that has connected. A will that still waits for its time is dropped if the client
+        goes on with its session, and published if that has ended."""
         key = keys.will_key(self.ref.parent, self.ref.id)
+        raw = self.system.journal.get(keys.MESSAGES, key)
+        if raw is not None and not message.is_resumed:
+            self._publish_will(decode_will(raw, self.ref.id))
         if message.will is not None:
             check_topic(message.will.topic, "will topic")
-            self.put(keys.MESSAGES, key, encode_will(Will(message.will, message.retain_will, message.origin)))
-        elif self.system.journal.get(keys.MESSAGES, key) is not None:
+            will = Will(message.will, message.retain_will, message.origin, message.delay_s)
+            self.put(keys.MESSAGES, key, encode_will(will))
+        elif raw is not None:
             self.delete(keys.MESSAGES, key)
 
     def on_disconnect_client(self, message: DisconnectClient) -> None:
-        """Publish the will of a client whose connection has ended, or drop it."""
+        """Publish the will of a client whose connection has ended, let it wait for its time, or drop it."""
         key = keys.will_key(self.ref.parent, self.ref.id)
         raw = self.system.journal.get(keys.MESSAGES, key)
         if raw is None:
             return
+        will = decode_will(raw, self.ref.id)
+        if message.publish_will and will.delay_s:
+            due_ms = will.due_ms or self.system.clock.wall_ms() + 1000 * will.delay_s
+            self.put(keys.MESSAGES, key, encode_will(will._replace(due_ms=due_ms)))
+            self.after_commit(partial(self.system.component(Wills).schedule, self.ref, due_ms))
+            return
         self.delete(keys.MESSAGES, key)
         if message.publish_will:
-            will = decode_will(raw, self.ref.id)
-            self._publish(will.publication, will.origin, retain=will.retain)
+            self._publish_will(will)
+
+    def on_publish_due_will(self, _message: PublishDueWill) -> None:
+        """Publish a will whose time has come."""
+        key = keys.will_key(self.ref.parent, self.ref.id)
+        raw = self.system.journal.get(keys.MESSAGES, key)
+        will = None if raw is None else decode_will(raw, self.ref.id)
+        if will is not None and will.due_ms is not None and self.system.clock.wall_ms() >= will.due_ms:
+            self.delete(keys.MESSAGES, key)
+            self._publish_will(will)
+
+    def _publish_will(self, will: Will) -> None:
+        publication = will.publication
+        expiry_s = publication.properties.get("message_expiry_interval")
+        if expiry_s is not None:  # it begins now
+            publication.expires_ms = self.system.clock.wall_ms() + 1000 * expiry_s
+            left = dict(publication.properties)
+            del left["message_expiry_interval"]
+            publication.properties = left
+        self._publish(publication, will.origin, retain=will.retain)
 
     def _publish(self, publication: Publication, origin: Origin | None, *, retain: bool = False) -> None:
         """Stage what workflows wait for, and count the message; after the commit it goes to all who listen."""
@@ -104,15 +135,25 @@ class Publisher(Actor):
         if watchers:
             stage(self, watchers, Cause(topic, publication.text, now_ms, origin=origin))
         self.add(keys.COUNTS, keys.app_counts_key(application, now_ms // HOUR_MS), {"mqttIn": 1})
-        self.after_commit(partial(_deliver, self.system, application, publication, retain=retain))
+        broker = self.system.component(Broker)
+        receivers, sleepers = broker.route(application, publication)
+        queued: list[Queued] = []
+        if sleepers:
+            queued, dropped = stage_for(self, publication, sleepers, retain=retain)
+            if dropped:
+                broker.note_dropped(application, dropped)
+        if receivers or queued:
+            self.after_commit(
+                partial(broker.deliver, application, publication, receivers, queued, retain=retain)
+            )
+        self.after_commit(partial(_stream, self.system, application, publication))
 
 
-def _deliver(system: Host, application: bytes, publication: Publication, *, retain: bool) -> None:
-    """Offer a message to the streams whose filters select its topic, encoded once, and to MQTT clients."""
+def _stream(system: Host, application: bytes, publication: Publication) -> None:
+    """Offer a message to the streams whose filters select its topic, encoded once."""
     ref = streams_ref(application)
     filters = [each for each in system.topics_of(ref) if matches(each, publication.topic)]
     if filters:
         event = msgspec.json.encode(TopicMessage(topic=publication.topic, message=publication.text))
         for each in filters:
             system.publish(ref, each, [(0, event)])
-    system.component(Broker).deliver(application, publication, retain=retain)

@@ -1,4 +1,4 @@
-"""Who is subscribed to topics now: the connected MQTT clients of each application, in memory.
+"""Who is subscribed to topics: connected MQTT clients, in memory, and the sessions of others, in the store.
 
 Owns the clients that are connected, their subscriptions, and which of them get a message. Does not own how a client is
 sent a message, nor what it has not taken yet: that is its `Client`, a connection. Messages are given to clients after
@@ -13,19 +13,26 @@ application changes, as a busy topic has many messages between two changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+import structlog
+
 from trunkline.actors.data.topics.publication import Publication
+from trunkline.actors.data.topics.session_records import Options, Sleeper, sleepers_of, split_shared
 
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.system import System
+    from trunkline.actors.data.topics.queues import Queued
 
+_APPLICATIONS_KEPT_MAX: Final = 1_024
+"""Applications without connected clients for which it is kept who gets the messages of their topics."""
 _TOPICS_KEPT_MAX: Final = 4_096
 """Topics of an application for which it is kept who gets their messages."""
-SHARED: Final = "$share/"
-"""What the filter of a shared subscription begins with; the name of the group and the filter follow."""
+
+_log = structlog.get_logger("trunkline.topics")
 
 
 class ClientEnd(Enum):
@@ -35,22 +42,18 @@ class ClientEnd(Enum):
     GONE = "the application was deleted"
 
 
-class Options(NamedTuple):
-    """What a client asked for with a subscription. `id` is its identifier, 0 for none."""
-
-    qos: int
-    no_local: bool = False
-    retain_as_published: bool = False
-    id: int = 0
-
-
 class Client(Protocol):
     """A connected client, as the broker sees it. No call waits or raises."""
 
     key: bytes
+    session: bytes | None
+    """Its session that outlives the connection; messages with QoS 1 and 2 for it wait in the store. None without."""
 
     def deliver(self, publication: Publication, qos: int, ids: tuple[int, ...], *, retain: bool) -> None:
         """Send a message, or keep it until the client takes it, within the bounds of the client."""
+
+    def offer(self, queued: Queued, publication: Publication) -> None:
+        """A message was stored for the session of the client, behind all that were offered before."""
 
     def has_room(self) -> bool:
         """Whether the client takes what it is sent; the members of a shared subscription that do come first."""
@@ -69,9 +72,19 @@ class Receiver(NamedTuple):
     retain_as_published: bool
 
 
+class Route(NamedTuple):
+    """Who gets a message: connected clients at once, and sessions in which it is stored first."""
+
+    receivers: list[Receiver]
+    sleepers: list[Sleeper]
+
+
 class _Matched(NamedTuple):
+    """Who is subscribed to a topic: clients, groups, and sessions by the index in the store, once it was read."""
+
     receivers: tuple[Receiver, ...]
     groups: tuple[_Group, ...]
+    sleepers: tuple[Sleeper, ...]
 
 
 class _Group:
@@ -159,23 +172,28 @@ class _Subscriptions:
             self._kept.clear()
         return found
 
-    def matched(self, topic: str) -> _Matched:
-        """Who gets the messages of a topic."""
+    def matched(self, topic: str, find: Callable[[str], tuple[Sleeper, ...]]) -> _Matched:
+        """Who gets the messages of a topic; `find` finds sessions in the store."""
         found = self._kept.get(topic)
         if found is None:
             if len(self._kept) >= _TOPICS_KEPT_MAX:
                 self._kept.clear()
-            found = self._kept[topic] = self._find(topic)
+            found = self._kept[topic] = self._find(topic, find(topic))
         return found
 
-    def _find(self, topic: str) -> _Matched:
+    def forget_matched(self) -> None:
+        """The subscriptions in the store have changed."""
+        self._kept.clear()
+
+    def _find(self, topic: str, sleepers: tuple[Sleeper, ...]) -> _Matched:
         options: dict[Client, list[Options]] = {}
         groups: list[_Group] = []
         for node in _matching(self._root, topic.split("/"), is_hidden=topic.startswith("$")):
             groups += node.groups.values()
             for client, each in node.clients.items():
                 options.setdefault(client, []).append(each)
-        return _Matched(tuple(_receiver(client, each) for client, each in options.items()), tuple(groups))
+        receivers = tuple(_receiver(client, each) for client, each in options.items())
+        return _Matched(receivers, tuple(groups), sleepers)
 
 
 def _matching(root: _Node, levels: list[str], *, is_hidden: bool) -> Iterator[_Node]:
@@ -214,10 +232,13 @@ def _receiver(client: Client, options: list[Options]) -> Receiver:
 
 
 class Broker:
-    """The component of the system. `delivered` counts messages that were given to clients."""
+    """The component of the system. `delivered` counts messages that were given to clients since the start."""
 
     def __init__(self, system: System) -> None:
         self.delivered = 0
+        self.dropped = 0
+        """Messages that were not queued for a session, as its queue was full."""
+        self._system = system
         self._applications: dict[bytes, _Subscriptions] = {}
         system.forgotten.append(self._forget)
 
@@ -246,8 +267,6 @@ class Broker:
         if subscriptions is None or subscriptions.clients.get(client.key) is not client:
             return
         del subscriptions.clients[client.key]
-        if not subscriptions.clients:
-            del self._applications[application]
 
     def subscribe(self, application: bytes, client: Client, filter: str, options: Options) -> bool:
         """Subscribe a client, also to a shared subscription. False if it was subscribed before.
@@ -261,29 +280,83 @@ class Broker:
         subscriptions = self._applications.get(application)
         return subscriptions is not None and subscriptions.remove(client, *split_shared(filter))
 
-    def deliver(self, application: bytes, publication: Publication, *, retain: bool) -> None:
-        """Give a message, which is stored, to all who are subscribed."""
+    def subscriptions_changed(self, application: bytes) -> None:
+        """Subscriptions of sessions were stored or removed."""
+        subscriptions = self._applications.get(application)
+        if subscriptions is not None:
+            subscriptions.forget_matched()
+
+    def route(self, application: bytes, publication: Publication) -> Route:
+        """Who gets a message that is published now. Members of shared subscriptions have had their turn then."""
         subscriptions = self._applications.get(application)
         if subscriptions is None:
-            return
-        receivers, groups = subscriptions.matched(publication.topic)
-        publisher, most = publication.publisher, publication.qos
-        for receiver in receivers:
-            client, qos, ids, no_local, as_published = receiver
-            if no_local and client.key == publisher:
-                continue
-            client.deliver(publication, min(qos, most), ids, retain=retain and as_published)
-            self.delivered += 1
+            if len(self._applications) >= _APPLICATIONS_KEPT_MAX:
+                self._applications = {id: each for id, each in self._applications.items() if each.clients}
+            subscriptions = self._applications[application] = _Subscriptions()
+        receivers, groups, sleepers = subscriptions.matched(
+            publication.topic, partial(self._sleepers, application)
+        )
+        publisher, is_kept = publication.publisher, publication.qos > 0
+        chosen = [
+            each
+            for each in receivers
+            if not (each.no_local and each.client.key == publisher)
+            and not (is_kept and each.qos and each.client.session is not None)
+        ]
+        stored = [
+            each
+            for each in (sleepers if is_kept else ())
+            if each.qos and not (each.no_local and each.client == publisher)
+        ]
         for group in groups:
-            chosen = group.next()
-            if chosen is not None:
-                chosen.client.deliver(
-                    publication,
-                    min(chosen.qos, most),
-                    chosen.ids,
-                    retain=retain and chosen.retain_as_published,
+            member = group.next()
+            if member is None:
+                continue
+            client = member.client
+            if is_kept and member.qos and client.session is not None:
+                stored.append(
+                    Sleeper(
+                        client.key, client.session, member.qos, member.ids, False, member.retain_as_published
+                    )
                 )
-                self.delivered += 1
+            else:
+                chosen.append(member)
+        return Route(chosen, stored)
+
+    def deliver(
+        self,
+        application: bytes,
+        publication: Publication,
+        receivers: Sequence[Receiver],
+        queued: Sequence[Queued],
+        *,
+        retain: bool,
+    ) -> None:
+        """Give a message to clients, after the commit of what was queued for their sessions."""
+        most = publication.qos
+        for client, qos, ids, _, as_published in receivers:
+            client.deliver(publication, min(qos, most), ids, retain=retain and as_published)
+        self.delivered += len(receivers)
+        if queued:
+            clients = self.clients_of(application)
+            for each in queued:
+                found = clients.get(each.client)
+                if found is not None and found.session == each.session:
+                    found.offer(each, publication)
+                    self.delivered += 1
+
+    def note_dropped(self, application: bytes, number: int) -> None:
+        """Count messages for which the queues of sessions had no room."""
+        self.dropped += number
+        _log.warning(
+            "messages were dropped: the queues of MQTT sessions are full",
+            application=application.hex(),
+            sessions=number,
+        )
+
+    def _sleepers(self, application: bytes, topic: str) -> tuple[Sleeper, ...]:
+        with self._system.store.snapshot() as snapshot:
+            return sleepers_of(snapshot, application, topic)
 
     def _forget(self, application: bytes) -> None:
         """An application was deleted."""
@@ -291,11 +364,3 @@ class Broker:
         if subscriptions is not None:
             for client in list(subscriptions.clients.values()):
                 client.end(ClientEnd.GONE)
-
-
-def split_shared(filter: str) -> tuple[str, str]:
-    """The name of the group and the filter of a shared subscription; the name of any other is empty."""
-    if not filter.startswith(SHARED):
-        return "", filter
-    group, _, rest = filter[len(SHARED) :].partition("/")
-    return group, rest

@@ -7,10 +7,12 @@ from typing import Final
 from trunkline.actors.core.records.feature import Feature
 from trunkline.actors.data.topics.actor import Publisher
 from trunkline.actors.data.topics.broker import Broker
+from trunkline.actors.data.topics.session_actor import MqttSessionActor
+from trunkline.actors.data.topics.session_sweep import SessionSweep
 from trunkline.actors.data.topics.wills import Wills
 
 FEATURE: Final = Feature(
-    actors=(Publisher,),
-    parts=lambda start: (Broker(start.system), Wills(start.system)),
-    tasks=(Wills,),
+    actors=(Publisher, MqttSessionActor),
+    parts=lambda start: (Broker(start.system), Wills(start.system), SessionSweep(start.system)),
+    tasks=(Wills, SessionSweep),
 )

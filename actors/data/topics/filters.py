@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from trunkline.actors.core.values.errors import Invalid
@@ -54,6 +55,35 @@ def matches(filter: str, topic: str) -> bool:
     )
 
 
+def covers(allowed: str, wanted: str) -> bool:
+    """Whether every topic that the filter `wanted` selects is selected by `allowed` too."""
+    ours, theirs = allowed.split("/"), wanted.split("/")
+    for at, own in enumerate(ours):
+        if own == "#":
+            return True
+        if at == len(theirs):
+            return False
+        other = theirs[at]
+        if other == "#" or (own not in ("+", other)):
+            return False
+    return len(ours) == len(theirs)
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether there is a topic that both filters select."""
+    ours, theirs = one.split("/"), other.split("/")
+    for at in range(max(len(ours), len(theirs)) + 1):
+        mine = ours[at] if at < len(ours) else None
+        its = theirs[at] if at < len(theirs) else None
+        if mine == "#" or its == "#":
+            return True
+        if mine is None or its is None:
+            return mine is its
+        if mine != its and "+" not in (mine, its):
+            return False
+    return True
+
+
 def _check_reserved(text: str, field: str) -> None:
     for prefix in RESERVED:
         if text.startswith(prefix):
@@ -67,3 +97,19 @@ def _check_text(text: str, field: str) -> None:
         raise Invalid(f"{field}: is empty; give a topic such as barn/door.")
     if "\x00" in text:
         raise Invalid(f"{field}: has the character U+0000, which no topic may have.")
+
+
+def may_publish(filter_type: str, listed: Sequence[str], topic: str) -> bool:
+    """Whether a key whose topics are meant so allows to publish to a topic of the application."""
+    if filter_type in ("all", "none"):
+        return filter_type == "all"
+    return any(matches(each, topic) for each in listed) is (filter_type == "whitelist")
+
+
+def may_subscribe(filter_type: str, listed: Sequence[str], filter: str) -> bool:
+    """Whether a key whose topics are meant so allows a subscription: all topics that the filter selects are allowed."""
+    if filter_type in ("all", "none"):
+        return filter_type == "all"
+    if filter_type == "whitelist":
+        return any(covers(each, filter) for each in listed)
+    return not any(overlap(each, filter) for each in listed)

@@ -64,11 +64,17 @@ class PublishFromClient(Message, frozen=True):
 
 class ConnectClient(Message, frozen=True):
     """An MQTT client has connected. `will` is published if its connection ends without a goodbye, also if the server
-    stops meanwhile; None if it has none."""
+    stops meanwhile; None if it has none.
+
+    The will is published `delay_s` seconds after the end, unless the client comes back before and `is_resumed` is true:
+    it goes on with its session.
+    """
 
     will: Publication | None
     retain_will: bool
     origin: Origin | None
+    delay_s: int = 0
+    is_resumed: bool = False
 
 
 class DisconnectClient(Message, frozen=True):
@@ -76,3 +82,7 @@ class DisconnectClient(Message, frozen=True):
     the will is dropped."""
 
     publish_will: bool
+
+
+class PublishDueWill(Message, frozen=True):
+    """Publish the will of a client whose delay is over, if the client has not come back."""

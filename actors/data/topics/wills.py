@@ -1,12 +1,14 @@
 """Wills: what an MQTT client leaves to be published if its connection ends without a goodbye.
 
 A will is stored before the client is told that it is connected, so that it is also published where the server ends
-without one: at its next start (`Wills`). Owns the stored form and the recovery. The publisher of the client writes it
+without one: at its next start. Owns the stored form, the delays and the recovery. The publisher of the client writes it
 (`actor.py`).
 """
 
 from __future__ import annotations
 
+import heapq
+import math
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -16,7 +18,7 @@ import trio
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, NotFound
 from trunkline.actors.core.values.origin import Origin
-from trunkline.actors.data.topics.publication import DisconnectClient, Publication
+from trunkline.actors.data.topics.publication import DisconnectClient, Publication, PublishDueWill
 from trunkline.actors.data.topics.retained import decoded, encoded
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
@@ -30,41 +32,83 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 256
 """Wills that are published together at the start: some milliseconds."""
 
+_LOOK_S: Final = 30.0
+"""How often the clock is looked at: it may be set meanwhile."""
+_AGAIN_MS: Final = 1_000
+"""A will that could not be stored is tried again after this time."""
+
 _log = structlog.get_logger("trunkline.topics")
 
 
 class Will(NamedTuple):
-    """A will: what is published, whether it is retained, and who caused it."""
+    """A will: what is published, whether it is retained, who caused it, and how long after the end of the connection.
+
+    `due_ms` is when it is to be published, None while its client is connected.
+    """
 
     publication: Publication
     retain: bool
     origin: Origin | None
+    delay_s: int = 0
+    due_ms: int | None = None
 
 
 def encode_will(will: Will) -> bytes:
     """The stored bytes of a will."""
     origin = will.origin
-    return encode([encoded(will.publication), will.retain, origin and [origin.id, origin.type, origin.hops]])
+    by = None if origin is None else [origin.id, origin.type, origin.hops]
+    return encode([encoded(will.publication), will.retain, by, will.delay_s, will.due_ms])
 
 
 def decode_will(raw: bytes, client: bytes) -> Will:
     """The will of a client of which `raw` are the stored bytes."""
-    message, retain, origin = decode(raw)
+    message, retain, origin, delay_s, due_ms = decode(raw)
     publication = decoded(message)
     publication.publisher = client
-    return Will(publication, retain, None if origin is None else Origin(*origin))
+    return Will(publication, retain, None if origin is None else Origin(*origin), delay_s, due_ms)
 
 
 class Wills:
-    """A component of the system, and a task of its start."""
+    """A component of the system: publishes wills when their delays are over."""
 
     def __init__(self, system: System) -> None:
         self._system = system
+        self._due: list[tuple[int, Ref]] = []
+        self._changed = trio.Event()
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Publish the wills of clients that were connected when the server stopped, before any client comes."""
+        """Take care of the wills of clients that were connected when the server stopped, before any client comes; then
+        publish each when it is due, until cancelled."""
         await self._recover()
         task_status.started()
+        while True:
+            wait_s = math.inf
+            if self._due:
+                wait_s = max(0.0, (self._due[0][0] - self._system.clock.wall_ms()) / 1000)
+            with trio.move_on_after(min(wait_s, _LOOK_S)):
+                await self._changed.wait()
+            self._changed = trio.Event()
+            await self.publish_due()
+
+    def schedule(self, ref: Ref, due_ms: int) -> None:
+        """A will is to be published at this time. Forgotten with the server, which finds it at its next start."""
+        heapq.heappush(self._due, (due_ms, ref))
+        self._changed.set()
+
+    async def publish_due(self) -> None:
+        """Publish the wills whose time has come. One that is refused now is tried again later."""
+        now_ms = self._system.clock.wall_ms()
+        due = []
+        while self._due and self._due[0][0] <= now_ms:
+            due.append(heapq.heappop(self._due)[1])
+        for start in range(0, len(due), _AT_ONCE):
+            asks = [(ref, PublishDueWill()) for ref in due[start : start + _AT_ONCE]]
+            for (ref, _), answer in zip(asks, await self._system.ask_each(asks), strict=True):
+                if isinstance(answer, DomainError) and not isinstance(answer, NotFound):
+                    _log.warning(
+                        "a will is published later", application=ref.parent.hex(), reason=answer.message
+                    )
+                    self.schedule(ref, now_ms + _AGAIN_MS)
 
     async def _recover(self) -> None:
         system, after = self._system, b""

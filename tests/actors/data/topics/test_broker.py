@@ -12,7 +12,7 @@ from tests.actors.house import House, running_house
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import Forbidden, Invalid
 from trunkline.actors.core.values.origin import Origin
-from trunkline.actors.data.topics.broker import Broker, ClientEnd, Options
+from trunkline.actors.data.topics.broker import Broker, ClientEnd
 from trunkline.actors.data.topics.messages import PublishInRun
 from trunkline.actors.data.topics.publication import (
     ConnectClient,
@@ -20,13 +20,17 @@ from trunkline.actors.data.topics.publication import (
     Publication,
     PublishFromClient,
 )
+from trunkline.actors.data.topics.queues import Queued
 from trunkline.actors.data.topics.retained import retained_of
+from trunkline.actors.data.topics.session_records import Options
 from trunkline.limits.table import Limits
 from trunkline.store import keys
 
 
 class Listener:
     """A client that writes down what it gets."""
+
+    session: bytes | None = None
 
     def __init__(self, name: str, *, has_room: bool = True) -> None:
         self.key = name.encode().ljust(keys.ID_BYTES, b".")
@@ -36,6 +40,9 @@ class Listener:
 
     def deliver(self, publication: Publication, qos: int, ids: tuple[int, ...], *, retain: bool) -> None:
         self.got.append((publication.topic, publication.payload, qos, ids, retain))
+
+    def offer(self, queued: Queued, publication: Publication) -> None:
+        self.got.append((publication.topic, publication.payload, queued.qos, queued.ids, queued.retain))
 
     def has_room(self) -> bool:
         return self.room
@@ -255,7 +262,8 @@ async def test_wills_of_connected_clients_are_published_at_the_next_start(tmp_pa
             ref = Ref("publisher", application, b"client%d....." % number)
             will = Publication(f"gone/{number}", b"w")
             await house.system.ask(ref, ConnectClient(will=will, retain_will=True, origin=None))
-        await house.system.ask(ref, ConnectClient(will=None, retain_will=False, origin=None))
+        back = ConnectClient(will=None, retain_will=False, origin=None, is_resumed=True)
+        await house.system.ask(ref, back)
     async with running_house(tmp_path / "data") as house:
         house.application = application
         assert retained(house, "gone/+") == [("gone/0", b"w"), ("gone/1", b"w")]

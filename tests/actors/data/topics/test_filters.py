@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.actors.core.values.errors import Invalid
-from trunkline.actors.data.topics.filters import check_form, matches
+from trunkline.actors.data.topics.filters import (
+    check_form,
+    covers,
+    matches,
+    may_publish,
+    may_subscribe,
+    overlap,
+)
 
 
 @pytest.mark.parametrize(
@@ -49,3 +56,48 @@ def test_a_filter_selects_what_its_levels_say_one_by_one(
 
     filter = "/".join([*wanted, "#"] if rest else wanted)
     assert matches(filter, "/".join(levels)) == selects(wanted, levels)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "wanted", "is_covered", "overlaps"),
+    [
+        ("a/b", "a/b", True, True),
+        ("a/b", "a/c", False, False),
+        ("a/+", "a/b", True, True),
+        ("a/b", "a/+", False, True),
+        ("a/#", "a", True, True),
+        ("a", "a/#", False, True),
+        ("a/#", "a/+/c/#", True, True),
+        ("a/+", "a/#", False, True),
+        ("+/b", "a/+", False, True),
+        ("#", "+/x", True, True),
+        ("+/x", "#", False, True),
+        ("a/b", "a/b/c", False, False),
+        ("a/b/c", "a/b", False, False),
+        ("a/b/#", "a/c/#", False, False),
+    ],
+)
+def test_filters_are_compared(allowed: str, wanted: str, *, is_covered: bool, overlaps: bool) -> None:
+    assert covers(allowed, wanted) is is_covered
+    assert overlap(allowed, wanted) is overlap(wanted, allowed) is overlaps
+    assert may_subscribe("whitelist", ["other", allowed], wanted) is is_covered
+    assert may_subscribe("blacklist", ["other", allowed], wanted) is not overlaps
+
+
+@pytest.mark.parametrize(
+    ("filter_type", "listed", "allowed"),
+    [
+        ("all", [], True),
+        ("all", ["a/b"], True),
+        ("none", ["a/b"], False),
+        ("whitelist", [], False),
+        ("whitelist", ["x", "a/+"], True),
+        ("blacklist", [], True),
+        ("blacklist", ["x", "a/+"], False),
+    ],
+)
+def test_the_topics_of_a_key_allow_what_they_say(
+    filter_type: str, listed: list[str], *, allowed: bool
+) -> None:
+    assert may_publish(filter_type, listed, "a/b") is allowed
+    assert may_subscribe(filter_type, listed, "a/b") is allowed

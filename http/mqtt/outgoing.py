@@ -1,0 +1,230 @@
+"""What an MQTT client is sent: messages of topics, and commands of devices, in order.
+
+Owns packet ids, how much may be under way, what waits until the client has acknowledged or taken what was sent before,
+and the bound on that. Does not own who gets a message (`actors/data/topics/broker.py`), nor the session.
+
+Messages with QoS 0 that the client does not take are dropped above the bound and counted; with QoS 1 and 2 the
+connection is ended, because the session has no memory that outlives it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from trunkline.actors.data.topics.publication import Publication
+from trunkline.http.mqtt.packets import NONE, V5
+from trunkline.http.mqtt.writer import EncodedPublish, encoded_publish, publish_bytes
+
+_PACKET_IDS: Final = 65_535
+
+
+class Outgoing(NamedTuple):
+    """A message that waits to be sent. `acknowledged` is called when the client has it, if somebody waits for that."""
+
+    publication: Publication
+    qos: int
+    ids: tuple[int, ...]
+    retain: bool
+    acknowledged: Callable[[], None] | None
+
+
+class _UnderWay(NamedTuple):
+    """A message that the client was sent: what is called when it has it, and when a PUBREC has come for it."""
+
+    acknowledged: Callable[[], None] | None = None
+    received: Callable[[], None] | None = None
+
+
+class OutgoingMessages:
+    """The messages to one client.
+
+    `send` sends bytes; `has_room` says whether the client has taken what was sent before. `in_flight_max` is how many
+    messages with QoS 1 and 2 may be under way, `waiting_max` how many may wait, `packet_bytes_max` the largest packet
+    that the client takes.
+    """
+
+    __slots__ = (
+        "_has_room",
+        "_in_flight_max",
+        "_next_id",
+        "_now_ms",
+        "_packet_bytes_max",
+        "_send",
+        "_under_way",
+        "_version",
+        "_waiting",
+        "_waiting_max",
+        "dropped",
+        "sent",
+    )
+
+    def __init__(
+        self,
+        version: int,
+        send: Callable[[bytes], None],
+        has_room: Callable[[], bool],
+        now_ms: Callable[[], int],
+        *,
+        in_flight_max: int,
+        waiting_max: int,
+        packet_bytes_max: int,
+    ) -> None:
+        self.sent = 0
+        self.dropped = 0
+        """Messages that the client was not sent: QoS 0 without room, expired ones, and those too large for it."""
+        self._version = version
+        self._send = send
+        self._has_room = has_room
+        self._now_ms = now_ms
+        self._in_flight_max = in_flight_max
+        self._waiting_max = waiting_max
+        self._packet_bytes_max = packet_bytes_max
+        self._next_id = 1
+        self._under_way: dict[int, _UnderWay] = {}
+        """By packet id; with QoS 2 until PUBCOMP."""
+        self._waiting: deque[Outgoing] = deque()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more message with QoS 1 would be sent at once."""
+        return not self._waiting and len(self._under_way) < self._in_flight_max and self._has_room()
+
+    @property
+    def under_way(self) -> int:
+        """Messages that the client has not acknowledged."""
+        return len(self._under_way)
+
+    @property
+    def waiting(self) -> int:
+        """Messages that were not sent yet."""
+        return len(self._waiting)
+
+    def add(self, message: Outgoing) -> bool:
+        """Send a message, or let it wait. False if too many wait already, which ends the connection."""
+        if not self._waiting and self._may_send(message.qos):
+            self._transmit(message)
+        elif len(self._waiting) < self._waiting_max:
+            self._waiting.append(message)
+        elif message.qos:
+            return False
+        else:
+            self.dropped += 1
+        return True
+
+    def flush(self) -> None:
+        """Send what waits, as far as the client takes it. For when it has acknowledged or taken something."""
+        waiting = self._waiting
+        while waiting and self._may_send(waiting[0].qos):
+            self._transmit(waiting.popleft())
+
+    def acknowledge(self, packet_id: int) -> bool:
+        """PUBACK or PUBCOMP, or a PUBREC that refuses: the message is done. False if none is under way with this id."""
+        if packet_id not in self._under_way:
+            return False
+        acknowledged = self._under_way.pop(packet_id).acknowledged
+        if acknowledged is not None:
+            acknowledged()
+        self.flush()
+        return True
+
+    def receive(self, packet_id: int) -> bool:
+        """PUBREC. True if the message may be released at once: nobody has to store before that it has come."""
+        found = self._under_way.get(packet_id)
+        if found is None or found.received is None:
+            return True
+        found.received()
+        return False
+
+    def is_under_way(self, packet_id: int) -> bool:
+        """Whether a message with this id is under way."""
+        return packet_id in self._under_way
+
+    # Messages with packet ids of their own.
+
+    def send_as(
+        self, packet_id: int, message: Outgoing, received: Callable[[], None] | None, *, dup: bool
+    ) -> bool:
+        """Send a message with QoS 1 or 2 and a packet id that was chosen for it. False if it may not be sent now."""
+        if not self.has_room or packet_id in self._under_way:
+            return False
+        form = self._sendable(message)
+        if form is not None:
+            self.sent += 1
+            self._under_way[packet_id] = _UnderWay(message.acknowledged, received)
+            self._send(form.packet(packet_id, dup=dup))
+        return True
+
+    def release_as(self, packet_id: int, packet: bytes, acknowledged: Callable[[], None]) -> bool:
+        """Send the PUBREL of a message that an earlier connection has brought. False if it may not be sent now."""
+        if not self.has_room or packet_id in self._under_way:
+            return False
+        self._under_way[packet_id] = _UnderWay(acknowledged)
+        self._send(packet)
+        return True
+
+    def _may_send(self, qos: int) -> bool:
+        return self._has_room() and (not qos or len(self._under_way) < self._in_flight_max)
+
+    def _transmit(self, message: Outgoing) -> None:
+        form = self._sendable(message)
+        if form is None:
+            return
+        self.sent += 1
+        if not message.qos:
+            self._send(form.packet())
+            if message.acknowledged is not None:
+                message.acknowledged()
+            return
+        packet_id = self._free_id()
+        self._under_way[packet_id] = _UnderWay(message.acknowledged)
+        self._send(form.packet(packet_id))
+
+    def _sendable(self, message: Outgoing) -> EncodedPublish | None:
+        """The bytes of a message; None if it has expired or is too large for the client, which is then done with it."""
+        publication = message.publication
+        expires_ms = publication.expires_ms
+        if expires_ms is None or self._now_ms() < expires_ms:
+            form = self._form(publication, message.qos, message.ids, retain=message.retain)
+            if publish_bytes(form, message.qos) <= self._packet_bytes_max:
+                return form
+        self.dropped += 1
+        if message.acknowledged is not None:
+            message.acknowledged()
+        return None
+
+    def _form(
+        self, publication: Publication, qos: int, ids: tuple[int, ...], *, retain: bool
+    ) -> EncodedPublish:
+        """The bytes without the packet id: made once for all clients with the same options."""
+        is_v5 = self._version == V5
+        key = (is_v5, qos, retain, ids if is_v5 else ())
+        form: EncodedPublish | None = publication.forms.get(key)
+        if form is not None and publication.expires_ms is None:
+            return form
+        properties: dict[str, Any] = {}
+        if is_v5:
+            properties = dict(publication.properties)
+            if ids:
+                properties["subscription_identifier"] = list(ids)
+            if publication.expires_ms is not None:
+                left_ms = publication.expires_ms - self._now_ms()
+                properties["message_expiry_interval"] = max(1, -(-left_ms // 1000))
+        form = publication.forms[key] = encoded_publish(
+            self._version,
+            publication.topic,
+            publication.payload,
+            qos,
+            retain=retain,
+            properties=properties or NONE,
+        )
+        return form
+
+    def _free_id(self) -> int:
+        """A packet id that no message under way has; fewer are under way than there are ids."""
+        while self._next_id in self._under_way:
+            self._next_id = self._next_id % _PACKET_IDS + 1
+        packet_id = self._next_id
+        self._next_id = packet_id % _PACKET_IDS + 1
+        return packet_id

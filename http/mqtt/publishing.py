@@ -1,0 +1,270 @@
+"""What an MQTT client publishes: states to devices, everything else to the topics of the application.
+
+Owns who may publish what, the packet ids of QoS 2, and topic aliases. Does not own what a device does with a state, nor
+who gets a message. A message takes its turn when it is received; its acknowledgement follows the commit.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from trunkline.actors.access.authority import is_gateway_of
+from trunkline.actors.core.records import records
+from trunkline.actors.core.runtime.mailbox import FULL
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.errors import (
+    Crashed,
+    DomainError,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Overloaded,
+    TooManyRequests,
+)
+from trunkline.actors.data.topics.publication import NO_PROPERTIES, Publication, PublishFromClient
+from trunkline.actors.data.topics.queues import mark_received
+from trunkline.actors.data.topics.session_actor import MqttSessionActor, ReleasePacket
+from trunkline.actors.fleet.devices.record.kind import DEVICE
+from trunkline.actors.fleet.devices.record.messages import SendState
+from trunkline.actors.fleet.devices.state.traffic import Traffic
+from trunkline.http.calls.json_body import is_long_work
+from trunkline.http.mqtt import packets
+from trunkline.http.mqtt.device_topics import STATE, DeviceTopic, device_topic, is_reserved, states_of
+from trunkline.http.mqtt.login import Client
+from trunkline.http.mqtt.packets import V5, Publish
+from trunkline.http.mqtt.refusals import ack_code_of, may_succeed_later
+from trunkline.http.mqtt.writer import ack
+
+if TYPE_CHECKING:
+    from trunkline.actors.core.runtime.system import PendingAnswer
+    from trunkline.http.mqtt.session import MqttSession
+
+_CRASHED: Final = "The server failed to handle this message; the fault is logged."
+PASSED_ON: Final = (
+    "payload_format_indicator",
+    "content_type",
+    "response_topic",
+    "correlation_data",
+    "user_property",
+)
+"""The properties of a message that its receivers get too."""
+_log = structlog.get_logger("trunkline.mqtt")
+
+
+class TooFast(Exception):
+    """The client is over a limit of the platform, which ends the connection. Its text says which."""
+
+
+class Publishing:
+    """The messages of one client."""
+
+    __slots__ = ("_aliases", "_client", "_received", "_session", "refused")
+
+    def __init__(self, session: MqttSession, client: Client) -> None:
+        self._session = session
+        self._client = client
+        self._aliases: dict[int, str] = {}
+        self._received: set[int] = set()
+        """Packet ids of QoS 2 that are not released: their messages are stored once."""
+        self.refused = 0
+        """Messages that were not stored."""
+
+    def publish(self, packet: Publish) -> None:
+        """Handle a PUBLISH. Raises `TooFast`, and `Malformed` where the protocol ends the connection."""
+        session = self._session
+        topic = self._topic_of(packet)
+        if packet.qos == 2 and packet.packet_id in self._received:
+            session.acknowledgements.at_once(ack(session.version, packets.PUBREC, packet.packet_id))
+            return
+        self._check_rate(topic)
+        try:
+            turn = self._begin(topic, packet)
+        except DomainError as refusal:
+            self._refuse(topic, packet, refusal)
+            return
+        except Exception as bug:  # noqa: BLE001 - the other messages never notice
+            _log.error("message failed", exc_info=bug)
+            self._refuse(topic, packet, Crashed(_CRASHED))
+            return
+        if packet.qos == 2:
+            self._received.add(packet.packet_id)
+        if packet.qos:
+            session.acknowledgements.after(turn, partial(self._answer, topic, packet))
+
+    def check_again(self, client: Client) -> None:
+        """What the client may do has changed."""
+        self._client = client
+
+    def release(self, packet_id: int) -> None:
+        """Handle a PUBREL: the id is free for another message. Raises `DomainError` if that cannot be stored now."""
+        session, client = self._session, self._client
+        code = packets.SUCCESS if packet_id in self._received else packets.PACKET_IDENTIFIER_NOT_FOUND
+        self._received.discard(packet_id)
+        answer = ack(session.version, packets.PUBCOMP, packet_id, code)
+        if session.session is None or code:
+            session.acknowledgements.at_once(answer)
+            return
+        turn = session.service.system.begin(
+            Ref(MqttSessionActor.kind, client.application, client.key),
+            ReleasePacket(session=session.session, packet_id=packet_id),
+        )
+        assert turn is not None, "a session has no turn that waits"
+        session.acknowledgements.after(turn, partial(self._released, answer))
+
+    def _released(self, answer: bytes, failure: DomainError | None) -> bytes:
+        if failure is None:
+            return answer
+        self._session.disconnect(packets.UNSPECIFIED_ERROR, failure.message)
+        return b""
+
+    def resume(self, received: set[int]) -> None:
+        """Go on with a session: these packet ids with QoS 2 were received and not released."""
+        self._received = received
+
+    # Which topic.
+
+    def _topic_of(self, packet: Publish) -> str:
+        """The topic, which an alias may stand for."""
+        alias = packet.properties.get("topic_alias") if packet.properties else None
+        if alias is None:
+            return packet.topic
+        if alias > self._session.limits.mqtt_topic_aliases_max:
+            raise packets.Malformed(
+                packets.TOPIC_ALIAS_INVALID,
+                f"topic alias {alias} is above the maximum of {self._session.limits.mqtt_topic_aliases_max}",
+            )
+        if packet.topic:
+            self._aliases[alias] = packet.topic
+            return packet.topic
+        topic = self._aliases.get(alias)
+        if topic is None:
+            raise packets.Malformed(
+                packets.PROTOCOL_ERROR, f"topic alias {alias} was not given a topic before"
+            )
+        return topic
+
+    def _check_rate(self, topic: str) -> None:
+        client, service = self._client, self._session.service
+        reason = service.client_limits.sends(
+            client.application, client.key, topic, service.system.clock.monotonic_s()
+        )
+        if reason is not None:
+            raise TooFast(reason)
+
+    # Turns.
+
+    def _begin(self, topic: str, packet: Publish) -> PendingAnswer:
+        """Take the turn of a message. Raises `DomainError`."""
+        system, client = self._session.service.system, self._client
+        system.check_load()
+        ref: Ref
+        message: Any
+        if is_reserved(topic):
+            ref = self._device_of(device_topic(topic), topic)
+            content_type = packet.properties.get("content_type", "") if packet.properties else ""
+            if is_long_work(packet.payload):
+                raise Invalid(
+                    "The payload has more values than one message may; send arrays with fewer states."
+                )
+            message = SendState(body=states_of(packet.payload, content_type), origin=client.origin)
+        else:
+            if not client.may_publish(topic):
+                raise Forbidden(f"The access key does not allow to publish to {topic}.")
+            ref = Ref("publisher", client.application, client.key)
+            message = PublishFromClient(
+                publication=self._publication(topic, packet), retain=packet.retain, origin=client.origin
+            )
+        stamp = None
+        if packet.qos == 2 and self._session.session is not None:
+            stamp = mark_received(self._session.session, packet.packet_id)
+        turn = system.begin(ref, message, stamp)
+        if turn is None:
+            raise Overloaded("The device is busy with a long call. Send the message again.", reason=FULL)
+        return turn
+
+    def _publication(self, topic: str, packet: Publish) -> Publication:
+        given, client = packet.properties, self._client
+        if not given:
+            return Publication(topic, packet.payload, packet.qos, publisher=client.key)
+        properties = {name: given[name] for name in PASSED_ON if name in given}
+        expiry_s, expires_ms = given.get("message_expiry_interval"), None
+        if expiry_s is not None:
+            expires_ms = self._session.service.system.clock.wall_ms() + 1000 * expiry_s
+        return Publication(
+            topic, packet.payload, packet.qos, properties or NO_PROPERTIES, expires_ms, client.key
+        )
+
+    def _device_of(self, topic: DeviceTopic | None, text: str) -> Ref:
+        """The device whose state is published. Raises `DomainError`."""
+        client = self._client
+        if topic is None or topic.about != STATE:
+            raise Forbidden(f"{text} is reserved; devices publish to losant/DEVICE_ID/state.")
+        if client.device is None:
+            raise Forbidden(f"{text}: this client is no device; its client id must be the id of one.")
+        if topic.device != client.device:
+            check_peripheral(self._session, client, topic.device)
+        return Ref("device", client.application, topic.device)
+
+    # Answers.
+
+    def _answer(self, topic: str, packet: Publish, failure: DomainError | None) -> bytes:
+        """The PUBACK or PUBREC after the commit."""
+        if failure is not None:
+            if packet.qos == 2:
+                self._received.discard(packet.packet_id)
+            return self._refusal(topic, packet, failure)
+        type = packets.PUBACK if packet.qos == 1 else packets.PUBREC
+        return ack(self._session.version, type, packet.packet_id)
+
+    def _refuse(self, topic: str, packet: Publish, refusal: DomainError) -> None:
+        if isinstance(refusal, TooManyRequests):
+            self._note(topic, refusal)
+            raise TooFast(refusal.message)
+        answer = self._refusal(topic, packet, refusal)
+        if packet.qos:
+            self._session.acknowledgements.at_once(answer)
+
+    def _refusal(self, topic: str, packet: Publish, refusal: DomainError) -> bytes:
+        """Note what is refused; the packet that says so, if the client has one for that.
+
+        Version 3.1.1 has no way to refuse a message: what can never be stored is acknowledged, so that it is not sent
+        for ever; where it could be stored later, the client is disconnected without an acknowledgement.
+        """
+        session = self._session
+        self._note(topic, refusal)
+        if not packet.qos:
+            return b""
+        type = packets.PUBACK if packet.qos == 1 else packets.PUBREC
+        if session.version == V5:
+            reason = {"reason_string": refusal.message} if session.wants_reasons else packets.NONE
+            return ack(V5, type, packet.packet_id, ack_code_of(refusal), reason)
+        if may_succeed_later(refusal):
+            session.disconnect(packets.SERVER_BUSY, refusal.message)
+            return b""
+        if packet.qos == 2:
+            self._received.add(packet.packet_id)
+        return ack(session.version, type, packet.packet_id)
+
+    def _note(self, topic: str, refusal: DomainError) -> None:
+        """Count what was refused, for the overview of the application."""
+        client = self._client
+        self.refused += 1
+        about = device_topic(topic)
+        device = client.device if about is None else about.device
+        operation = "mqtt.publish" if about is None else "device.sendState"
+        self._session.service.system.component(Traffic).refuse(client.application, device, operation, refusal)
+
+
+def check_peripheral(session: MqttSession, client: Client, device: bytes) -> None:
+    """Raise `DomainError` unless a device is a peripheral of the client, which is a gateway."""
+    assert client.device is not None
+    with session.service.system.store.snapshot() as snapshot:
+        own = records.find(snapshot, DEVICE, client.application, client.device)
+        found = records.find(snapshot, DEVICE, client.application, device)
+    if own is None or found is None:
+        raise NotFound(f"device: there is no device {device.hex()} in this application.")
+    if not is_gateway_of(own, found):
+        raise Forbidden(f"device: {device.hex()} is not a peripheral of the device of this connection.")

@@ -1,0 +1,70 @@
+"""The MQTT server: what all connections of MQTT clients share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from trunkline.http.link.tasks import LinkTasks
+from trunkline.http.mqtt.client_limits import ClientLimits
+from trunkline.http.mqtt.session import MqttSession
+from trunkline.http.wire.byte_connection import ByteBounds, Peer
+
+if TYPE_CHECKING:
+    from trunkline.http.calls.dispatch import Dispatcher
+
+_LOOK_S: Final = 0.001
+"""How often it is looked whether there is room: about the time of a commit."""
+
+
+class MqttService:
+    """Makes the sessions of connections. `connected` counts clients that were accepted since the start."""
+
+    def __init__(self, dispatcher: Dispatcher, *, anonymous_key: str | None = None) -> None:
+        """`anonymous_key` is an access key: clients that present nothing may do what it allows."""
+        self.dispatcher = dispatcher
+        self.anonymous_key = anonymous_key
+        self.system = dispatcher.system
+        self.client_limits = ClientLimits(dispatcher.system.limits)
+        self.sessions: set[MqttSession] = set()
+        """The open connections."""
+        self.connected = 0
+        self._waiting: dict[MqttSession, None] = {}
+        self._looks = False
+
+    @property
+    def is_overloaded(self) -> bool:
+        """Whether so much waits to be stored that clients have to wait: half of what may wait for all callers."""
+        system = self.system
+        return system.journal.pending_batches >= system.limits.waiting_writes_max // 2
+
+    def wait(self, session: MqttSession) -> None:
+        """Let a session go on when there is room again, those that wait longest first."""
+        self._waiting[session] = None
+        if not self._looks:
+            self._looks = True
+            self.system.component(LinkTasks).start_soon(self._let_go_on)
+
+    async def _let_go_on(self) -> None:
+        while self._waiting:
+            await trio.sleep(_LOOK_S)
+            while self._waiting and not self.is_overloaded:
+                session = next(iter(self._waiting))
+                del self._waiting[session]
+                session.go_on()
+        self._looks = False
+
+    @property
+    def bounds(self) -> ByteBounds:
+        """The bounds of connections."""
+        limits = self.system.limits
+        return ByteBounds(
+            unsent_bytes_max=limits.mqtt_buffer_bytes_max,
+            established_s=limits.mqtt_connect_s,
+            write_timeout_s=limits.write_timeout_s,
+        )
+
+    def session_for(self, peer: Peer) -> MqttSession:
+        """The session of a new connection."""
+        return MqttSession(self, peer)

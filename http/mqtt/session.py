@@ -1,0 +1,566 @@
+"""One connection of an MQTT client: from its first byte to its end.
+
+Owns the order of packets, the login, the keep alive, and how the connection ends. Does not own the bytes of packets
+(`reader.py`, `writer.py`), what is published (`publishing.py`) and subscribed (`subscribing.py`), nor the connection
+itself (`wire/byte_connection.py`).
+
+The CONNACK leaves when what the client has brought is on disk: its session, if that outlives the connection, its will,
+and for a device the entry in its connection log. Until then packets that follow wait. Nothing here waits in a task but
+the login, which may read certificates. The module is long because a connection has one state, and all of it is here.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+import trio
+
+from trunkline.actors.core.records.owners import Owners
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.runtime.work import Work, noted
+from trunkline.actors.core.values.errors import DomainError, Gone, NotFound, Unauthorized
+from trunkline.actors.data.topics.broker import Broker, ClientEnd
+from trunkline.actors.data.topics.publication import ConnectClient, DisconnectClient, Publication
+from trunkline.actors.data.topics.queues import Queued, received_of
+from trunkline.actors.data.topics.session_actor import (
+    ChangeSubscriptions,
+    CloseSession,
+    MqttSessionActor,
+    OpenedSession,
+    OpenSession,
+)
+from trunkline.actors.fleet.devices.commands.command_messages import LinkCommand
+from trunkline.actors.fleet.devices.commands.links import Link, LinkEnd, Links
+from trunkline.http.link.tasks import LinkTasks
+from trunkline.http.mqtt import connecting, packets
+from trunkline.http.mqtt.acknowledgements import Acknowledgements
+from trunkline.http.mqtt.login import Client, Presented, log_in, still_allowed
+from trunkline.http.mqtt.outgoing import Outgoing, OutgoingMessages
+from trunkline.http.mqtt.packets import (
+    V5,
+    Ack,
+    Connect,
+    Disconnect,
+    Malformed,
+    Packet,
+    PingReq,
+    Publish,
+    Subscribe,
+    Unsubscribe,
+)
+from trunkline.http.mqtt.publishing import Publishing, TooFast
+from trunkline.http.mqtt.reader import PacketReader
+from trunkline.http.mqtt.refusals import code_of
+from trunkline.http.mqtt.session_queue import SessionQueue
+from trunkline.http.mqtt.subscribing import Subscribing
+from trunkline.http.mqtt.writer import PINGRESP, ack, disconnect
+
+if TYPE_CHECKING:
+    from trunkline.http.mqtt.service import MqttService
+    from trunkline.http.wire.byte_connection import Bytes, Peer
+
+_GRACE: Final = 1.5
+"""A client that is silent for so many times its keep alive is disconnected (MQTT 5, 3.1.2.10)."""
+_log = structlog.get_logger("trunkline.mqtt")
+
+
+class MqttSession:
+    """The session of a connection (`wire/byte_connection.py`), a client of the broker
+    (`actors/data/topics/broker.py`), and the link of a device (`actors/fleet/devices/commands/links.py`)."""
+
+    def __init__(self, service: MqttService, peer: Peer) -> None:
+        self.service = service
+        self.limits = service.system.limits
+        self.version = packets.V3_1_1
+        self.wants_reasons = True
+        self.key = b""
+        self.session: bytes | None = None
+        self.queue: SessionQueue | None = None
+        self.client: Client | None = None
+        self.is_open = True
+        self.acknowledgements = Acknowledgements(service.system, self.send)
+        self.outgoing = self._outgoing_for({})
+        self._peer = peer
+        self._connection: Bytes | None = None
+        self._reader: PacketReader | None = PacketReader(self.limits.mqtt_packet_bytes_max)
+        self._connect: Connect | None = None
+        self._assigned_id: str | None = None
+        self._held: deque[Packet] = deque()
+        """Packets that have come, and were not handled yet."""
+        self._broken: Malformed | None = None
+        """What ends the connection behind the packets before it."""
+        self._is_connected = False
+        self._to_store = 0
+        """What has to be on disk before the CONNACK leaves."""
+        self._publishing: Publishing | None = None
+        self._subscribing: Subscribing | None = None
+        self._link: Link | None = None
+        self._owner: bytes | None = None
+        self._is_resumed = False
+        self._new_expiry_s: int | None = None
+        self._has_will = False
+        self._publishes_will = True
+        self._from_client = 0
+        self._work = Work("link", "mqtt")
+
+    # The connection.
+
+    def opened(self, connection: Bytes) -> None:
+        self._connection = connection
+        self.service.sessions.add(self)
+
+    def received(self, data: bytes) -> None:
+        noted.work = self._work
+        reader = self._reader
+        if reader is None:
+            return
+        try:
+            self._held.extend(reader.feed(data))
+        except Malformed as problem:
+            self._held.extend(problem.packets)
+            self._broken, self._reader = problem, None
+            if self._connect is None:
+                self.version = reader.version
+        self._go_on()
+
+    def go_on(self) -> None:
+        """Handle what was held back because the server had too much to store."""
+        noted.work = self._work
+        self._go_on()
+        self.received_all()
+
+    def received_all(self) -> None:
+        if self.queue is not None:
+            self.queue.flush()
+        self.acknowledgements.wait()
+        connect = self._connect
+        if (
+            self._is_connected
+            and connect is not None
+            and connect.keep_alive_s
+            and self._connection is not None
+        ):
+            last = self._farewell(packets.KEEP_ALIVE_TIMEOUT, "nothing came for 1.5 times the keep alive")
+            silent_at_s = trio.current_time() + _GRACE * connect.keep_alive_s
+            self._connection.close_at(silent_at_s, "nothing came for 1.5 times the keep alive", last)
+
+    def flushed(self) -> None:
+        self.outgoing.flush()
+        self.pump()
+
+    def pump(self) -> None:
+        """The client may have room: send what waits for it."""
+        if self.queue is not None:
+            self.queue.pump()
+        if self._subscribing is not None:
+            self._subscribing.pump()
+        self.pump_commands()
+
+    def drain(self) -> None:
+        self.disconnect(packets.SERVER_SHUTTING_DOWN, "the server is stopping; connect again later")
+
+    def closed(self, reason: str) -> None:
+        self.is_open = False
+        self._reader = None
+        self.service.sessions.discard(self)
+        self.acknowledgements.wait()
+        self.acknowledgements.drop()
+        self._held.clear()
+        client, self._connection = self.client, None
+        if client is None:
+            return
+        system = self.service.system
+        self._unwatch(client)
+        if self._subscribing is not None:
+            self._subscribing.close()
+        system.component(Broker).disconnect(client.application, self)
+        if self._link is not None:
+            system.component(Links).close(self._link, reason)
+        if self._owner is not None:
+            system.lasting.leave(self._owner)
+        if self._has_will:
+            self._tell(
+                Ref("publisher", client.application, client.key),
+                DisconnectClient(publish_will=self._publishes_will),
+            )
+        if self.queue is not None:
+            self.queue.flush()
+            ref = Ref(MqttSessionActor.kind, client.application, client.key)
+            self._tell(ref, CloseSession(session=self.queue.id, expiry_s=self._new_expiry_s))
+
+    def send(self, data: bytes) -> None:
+        """Send bytes, if the connection is open."""
+        if self._connection is not None:
+            self._connection.send(data)
+
+    def disconnect(self, code: int, reason: str) -> None:
+        """End the connection, and say why where the version has a packet for that."""
+        if not self.is_open or self._connection is None:
+            return
+        self.send(self._farewell(code, reason))
+        self._connection.close(reason)
+
+    def _farewell(self, code: int, reason: str) -> bytes:
+        """The last packet of the server."""
+        if self._is_connected:
+            if self.version != V5:
+                return b""
+            return disconnect(V5, code, {"reason_string": reason} if self.wants_reasons else packets.NONE)
+        if self._connect is None and code != packets.UNSUPPORTED_PROTOCOL_VERSION:
+            return b""
+        return connecting.refusal(self.version, code, reason, wants_reasons=self.wants_reasons)
+
+    # Packets.
+
+    def _go_on(self) -> None:
+        """Handle the packets that have come, as far as that may be now. While some are held, nothing is read."""
+        held, service = self._held, self.service
+        while held and self.is_open:
+            if self._is_connected:
+                if service.is_overloaded:
+                    service.wait(self)
+                    break
+                self._handle_connected(held.popleft())
+            elif self._connect is None:
+                self._begin(held.popleft())  # type: ignore[arg-type] # the reader takes no other packet first
+            else:
+                break
+        if self._connection is None:
+            return
+        if held:
+            self._connection.pause()
+        elif self._broken is not None:
+            self.disconnect(self._broken.code, self._broken.sentence)
+        else:
+            self._connection.resume()
+
+    def _handle_connected(self, packet: Packet) -> None:
+        assert self._publishing is not None
+        assert self._subscribing is not None
+        self._from_client += 1
+        kind = type(packet)
+        try:
+            if kind is Publish:
+                self._publishing.publish(packet)  # type: ignore[arg-type]
+            elif kind is Ack:
+                self._acknowledged(packet)  # type: ignore[arg-type]
+            elif kind is PingReq:
+                self.send(PINGRESP)
+            elif kind is Subscribe:
+                self._subscribing.subscribe(packet)  # type: ignore[arg-type]
+            elif kind is Unsubscribe:
+                self._subscribing.unsubscribe(packet)  # type: ignore[arg-type]
+            elif kind is Disconnect:
+                self._said_goodbye(packet)  # type: ignore[arg-type]
+            else:
+                self.disconnect(packets.PROTOCOL_ERROR, f"{kind.__name__.upper()} does not belong here")
+        except TooFast as excess:
+            self._ban(str(excess))
+        except DomainError as refusal:
+            self.disconnect(code_of(refusal), refusal.message)
+        except Malformed as problem:
+            self.disconnect(problem.code, problem.sentence)
+
+    def _acknowledged(self, packet: Ack) -> None:
+        """PUBACK, PUBREC, PUBREL or PUBCOMP of the client."""
+        assert self._publishing is not None
+        outgoing = self.outgoing
+        if packet.type == packets.PUBREL:
+            self._publishing.release(packet.packet_id)
+            return
+        if packet.type == packets.PUBREC and packet.code < packets.UNSPECIFIED_ERROR:
+            is_known = outgoing.is_under_way(packet.packet_id)
+            if outgoing.receive(packet.packet_id):
+                code = packets.SUCCESS if is_known else packets.PACKET_IDENTIFIER_NOT_FOUND
+                self.acknowledgements.at_once(ack(self.version, packets.PUBREL, packet.packet_id, code))
+            return
+        if outgoing.acknowledge(packet.packet_id):
+            self.pump()
+
+    def _said_goodbye(self, packet: Disconnect) -> None:
+        self._publishes_will = packet.code == packets.DISCONNECT_WITH_WILL_MESSAGE
+        expiry_s = packet.properties.get("session_expiry_interval")
+        if expiry_s is not None:
+            if self.session is None and expiry_s:
+                self.disconnect(
+                    packets.PROTOCOL_ERROR, "a session that ends with its connection cannot last longer"
+                )
+                return
+            self._new_expiry_s = min(expiry_s, self.limits.mqtt_session_s_max)
+        if self._connection is not None:
+            self._connection.close("the client has disconnected")
+
+    def _ban(self, reason: str) -> None:
+        client, service = self.client, self.service
+        assert client is not None
+        ban_s = service.client_limits.ban(client.application, client.key, service.system.clock.monotonic_s())
+        self.disconnect(packets.MESSAGE_RATE_TOO_HIGH, f"{reason}; connect again in {ban_s:g} s")
+
+    # CONNECT.
+
+    def _begin(self, connect: Connect) -> None:
+        """Handle a CONNECT. What follows waits until its CONNACK."""
+        self._connect = connect
+        self.version = connect.version
+        given = connect.properties
+        self.wants_reasons = given.get("request_problem_information", True)
+        self.outgoing = self._outgoing_for(given)
+        problem = connecting.problem_of(connect)
+        if problem is not None:
+            self.disconnect(*problem)
+            return
+        self.service.system.component(LinkTasks).start_soon(self._log_in)
+
+    async def _log_in(self) -> None:
+        connect, peer = self._connect, self._peer
+        assert connect is not None
+        address = "" if peer.address is None else peer.address[0]
+        if not connect.client_id:
+            self._assigned_id = f"auto-{secrets.token_hex(12)}"
+        client_id = self._assigned_id or connect.client_id
+        presented = Presented(client_id, connect.username, connect.password, peer.certificate, address)
+        try:
+            client = await log_in(self.service.dispatcher, presented, self.service.anonymous_key)
+            if self.is_open:
+                self._connect_as(client)
+        except Unauthorized as refusal:
+            code = packets.NOT_AUTHORIZED if connect.username is None else packets.BAD_USER_NAME_OR_PASSWORD
+            self.disconnect(code, refusal.message)
+        except DomainError as refusal:
+            self.disconnect(code_of(refusal), refusal.message)
+        except Exception as bug:  # noqa: BLE001 - the other connections never notice
+            _log.error("login failed", exc_info=bug)
+            self.disconnect(packets.UNSPECIFIED_ERROR, "the server failed; the fault is logged")
+
+    def _connect_as(self, client: Client) -> None:
+        """The client is who it says: store what it has brought. Raises `DomainError`."""
+        connect, service = self._connect, self.service
+        assert connect is not None
+        system, application = service.system, client.application
+        now_s = system.clock.monotonic_s()
+        ban_s = service.client_limits.ban_left_s(application, client.key, now_s)
+        if ban_s:
+            self.disconnect(packets.BANNED, f"the client is banned for {math.ceil(ban_s)} s more")
+            return
+        if not service.client_limits.connects(application, now_s):
+            self.disconnect(packets.CONNECTION_RATE_EXCEEDED, "the application has too many new connections")
+            return
+        will = connecting.will_of(connect, client)
+        if client.device is None:
+            owner = system.component(Owners).of(application)
+            system.lasting.take_at_once(owner)
+            self._owner = owner
+        self.client, self.key = client, client.key
+        self._work = Work("link", "mqtt", application)
+        self._publishing, self._subscribing = Publishing(self, client), Subscribing(self, client)
+        system.component(Broker).connect(application, self)
+        self._watch(client)
+        self._to_store = 1
+        self._open_session(connect, client)
+        self._has_will = will is not None
+        message = ConnectClient(
+            will=will,
+            retain_will=connect.will is not None and connect.will.retain,
+            origin=client.origin,
+            delay_s=connecting.will_delay_s(connect, self.limits),
+            is_resumed=self._is_resumed,
+        )
+        self._store(Ref("publisher", application, client.key), message)
+        if client.device is not None:
+            self._to_store += 1
+            address = None if self._peer.address is None else self._peer.address[0]
+            self._link, _ = system.component(Links).open(
+                application,
+                client.device,
+                DeviceLink(self),
+                self._stored,
+                address=address,
+                origin=client.origin,
+            )
+        self._stored(None)
+
+    def _open_session(self, connect: Connect, client: Client) -> None:
+        """Go on with the session of the client, or begin one, if it is to outlive the connection."""
+        expiry_s = connecting.session_expiry_s(connect, self.limits)
+        ref = Ref(MqttSessionActor.kind, client.application, client.key)
+        message = OpenSession(
+            client_id=self._assigned_id or connect.client_id, expiry_s=expiry_s, clean=connect.clean_start
+        )
+        opened: OpenedSession | None = self._store(ref, message)
+        if opened is None:
+            return
+        assert self._publishing is not None
+        assert self._subscribing is not None
+        record = opened.record
+        self.session, self.queue = record.id, SessionQueue(self, ref, record)
+        self._is_resumed = opened.is_present
+        if opened.is_present:
+            with self.service.system.store.snapshot() as snapshot:
+                self._publishing.resume(received_of(snapshot, client.application, record.id))
+            lost = self._subscribing.resume(record.filters)
+            if lost:
+                self._store(ref, ChangeSubscriptions(session=record.id, added={}, removed=tuple(lost)))
+
+    def _store(self, ref: Ref, message: Any) -> Any:
+        """Take a turn whose writes have to be on disk before the CONNACK. Returns its answer."""
+        system = self.service.system
+        turn = system.begin(ref, message)
+        assert turn is not None, "neither a publisher nor a session has a turn that waits"
+        if turn.group is not None:
+            self._to_store += 1
+            system.when_stored(turn, self._stored)
+        return turn.value
+
+    def _stored(self, failure: DomainError | None) -> None:
+        """One of the things that have to be on disk is, or could not be stored."""
+        self._to_store -= 1
+        if failure is not None:
+            self.disconnect(code_of(failure), failure.message)
+        elif not self._to_store and self.is_open:
+            self._welcome()
+
+    def _welcome(self) -> None:
+        """Send the CONNACK, and handle what came meanwhile."""
+        connect = self._connect
+        assert connect is not None
+        assert self._connection is not None
+        self._is_connected = True
+        self._connection.established()
+        self.send(connecting.welcome(connect, self.limits, self._assigned_id, is_resumed=self._is_resumed))
+        self.service.connected += 1
+        self.pump()
+        self.go_on()
+
+    def _outgoing_for(self, given: packets.Properties) -> OutgoingMessages:
+        limits = self.limits
+        return OutgoingMessages(
+            self.version,
+            self.send,
+            self._client_takes,
+            self.service.system.clock.wall_ms,
+            in_flight_max=min(given.get("receive_maximum", 65_535), limits.mqtt_in_flight_max),
+            waiting_max=limits.mqtt_waiting_max,
+            packet_bytes_max=given.get("maximum_packet_size", 1 << 28),
+        )
+
+    def _client_takes(self) -> bool:
+        return self._connection is not None and self._connection.has_room
+
+    # The will, and what ends the login.
+
+    def _tell(self, ref: Ref, message: Any) -> None:
+        """Take a turn at the end of the connection. What cannot be stored now is made up for at the next start."""
+        try:
+            self.service.system.begin(ref, message)
+        except (NotFound, Gone):
+            return  # the application was deleted
+        except DomainError as refusal:
+            _log.warning("the end of an MQTT connection could not be stored", reason=refusal.message)
+
+    def _watch(self, client: Client) -> None:
+        """End the connection when the login does."""
+        system, principal = self.service.system, client.principal
+        system.revocations.hold(principal)
+        principal.watchers[self._check_again] = None
+
+    def _unwatch(self, client: Client) -> None:
+        client.principal.watchers.pop(self._check_again, None)
+        self.service.system.revocations.release(client.principal)
+
+    def _check_again(self) -> None:
+        """Something has changed that the login depends on."""
+        client = self.client
+        if client is None or not self.is_open:
+            return
+        found = still_allowed(client)
+        if isinstance(found, DomainError):
+            self.disconnect(packets.NOT_AUTHORIZED, found.message)
+            return
+        self._unwatch(client)
+        self.client = found
+        self._watch(found)
+        assert self._publishing is not None
+        assert self._subscribing is not None
+        self._publishing.check_again(found)
+        self._subscribing.check_again(found)
+
+    # For the broker.
+
+    def deliver(self, publication: Publication, qos: int, ids: tuple[int, ...], *, retain: bool) -> None:
+        self.send_message(Outgoing(publication, qos, ids, retain, None))
+
+    def send_message(self, message: Outgoing) -> None:
+        """Send a message, or let it wait; too many that wait end the connection."""
+        if self.is_open and not self.outgoing.add(message):
+            self.disconnect(packets.QUOTA_EXCEEDED, "too many messages wait that the client has not taken")
+
+    def offer(self, queued: Queued, publication: Publication) -> None:
+        if self.queue is not None and self._is_connected:
+            self.queue.offer(queued, publication)
+
+    def has_room(self) -> bool:
+        return self._is_connected and self.outgoing.has_room
+
+    def end(self, why: ClientEnd | LinkEnd) -> None:
+        code = packets.ADMINISTRATIVE_ACTION
+        if why in (ClientEnd.TAKEN_OVER, LinkEnd.SUPERSEDED):
+            code = packets.SESSION_TAKEN_OVER
+        elif why is LinkEnd.FAILED:
+            code = packets.UNSPECIFIED_ERROR
+        self.disconnect(code, why.value)
+
+    # For the link.
+
+    @property
+    def takes_commands(self) -> bool:
+        """Whether the client is subscribed to commands and has room for one."""
+        return self._subscribing is not None and self._subscribing.takes_commands and self.has_room()
+
+    def deliver_commands(self, commands: Sequence[LinkCommand]) -> None:
+        """Send commands of the client's device or its peripherals."""
+        assert self._subscribing is not None
+        self._subscribing.deliver_commands(commands)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """The packets from the client, and the messages to it."""
+        return self._from_client, self.outgoing.sent
+
+    def pump_commands(self) -> None:
+        """The client may have room for commands that wait."""
+        if self._link is not None and self.takes_commands:
+            self.service.system.component(Links).pump(self._link)
+
+    def offer_again(self, devices: Sequence[bytes]) -> None:
+        """The client has subscribed to the commands of these devices, some of which it was not sent."""
+        link = self._link
+        if link is not None:
+            for device in devices:
+                link.lose(device)
+                link.behind[device] = None
+
+
+class DeviceLink:
+    """The link of a client that is a device (`actors/fleet/devices/commands/links.py`)."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: MqttSession) -> None:
+        self._session = session
+
+    def deliver(self, commands: Sequence[LinkCommand]) -> None:
+        self._session.deliver_commands(commands)
+
+    def has_room(self) -> bool:
+        return self._session.takes_commands
+
+    def end(self, why: LinkEnd) -> None:
+        self._session.end(why)
+
+    def counts(self) -> tuple[int, int]:
+        return self._session.counts

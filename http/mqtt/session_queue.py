@@ -1,0 +1,110 @@
+"""What waits in the store for a client whose session outlives its connections.
+
+Owns how far the client was sent what waits, and what it has acknowledged. Does not own what is stored
+(`actors/data/topics/queues.py`), nor how many messages may be under way (`outgoing.py`).
+
+A message goes from its commit to the client at once if all before it were sent and there is room. If not, the client is
+behind: it is sent pages from the store whenever there is room. The packet id of a message follows from its number, so
+it is the same on each connection, as the specification asks for.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.errors import DomainError
+from trunkline.actors.data.topics.publication import Publication
+from trunkline.actors.data.topics.queues import Entry, Queued, waiting_of
+from trunkline.actors.data.topics.session_actor import AcknowledgeMessages, MessageReceived
+from trunkline.actors.data.topics.session_records import SessionRecord
+from trunkline.http.mqtt import packets
+from trunkline.http.mqtt.outgoing import Outgoing
+from trunkline.http.mqtt.writer import ack
+
+if TYPE_CHECKING:
+    from trunkline.http.mqtt.session import MqttSession
+
+PACKET_IDS: Final = 65_535
+_PAGE: Final = 64
+"""Messages that are read at a time: a fraction of a millisecond."""
+
+
+class SessionQueue:
+    """The queue of one connected client."""
+
+    __slots__ = ("_acknowledged", "_is_behind", "_last", "_ref", "_sent_below", "_session", "id")
+
+    def __init__(self, session: MqttSession, ref: Ref, record: SessionRecord) -> None:
+        """`ref` is the actor of the session."""
+        self.id = record.id
+        self._session = session
+        self._ref = ref
+        self._last = 0
+        """The number of the last message that the client was sent on this connection."""
+        self._is_behind = True
+        self._sent_below = record.sent_below
+        self._acknowledged: list[int] = []
+
+    def offer(self, queued: Queued, publication: Publication) -> None:
+        """A message was stored behind all others: send it, or remember that the client is behind."""
+        if self._is_behind or queued.number <= self._last:
+            return
+        entry = Entry(queued.qos, queued.retain, queued.ids, False, None, b"")
+        if not self._send(queued.number, entry, publication):
+            self._is_behind = True
+
+    def pump(self) -> None:
+        """Send what waits as long as there is room."""
+        session = self._session
+        while self._is_behind and session.is_open and session.outgoing.has_room:
+            with session.service.system.store.snapshot() as snapshot:
+                page = list(islice(waiting_of(snapshot, self._ref.parent, self.id, self._last), _PAGE))
+            for number, entry, publication in page:
+                if not self._send(number, entry, publication):
+                    return
+            self._is_behind = len(page) == _PAGE
+
+    def flush(self) -> None:
+        """Store what the client has acknowledged in this read. Put off if that is refused now."""
+        numbers, system = self._acknowledged, self._session.service.system
+        if not numbers:
+            return
+        try:
+            system.begin(self._ref, AcknowledgeMessages(session=self.id, numbers=tuple(numbers)))
+        except DomainError:
+            return  # with the next acknowledgement; at worst the messages are sent again
+        numbers.clear()
+
+    def _send(self, number: int, entry: Entry, publication: Publication | None) -> bool:
+        """Send a message, or its release. False if there is no room for it now."""
+        session, packet_id = self._session, (number - 1) % PACKET_IDS + 1
+        done = partial(self._acknowledged.append, number)
+        if entry.is_released:
+            packet = ack(session.version, packets.PUBREL, packet_id)
+            is_sent = session.outgoing.release_as(packet_id, packet, done)
+        elif publication is None:
+            done()
+            is_sent = True
+        else:
+            message = Outgoing(publication, entry.qos, entry.ids, entry.retain, done)
+            received = partial(self._received, number, packet_id) if entry.qos == 2 else None
+            is_sent = session.outgoing.send_as(packet_id, message, received, dup=number < self._sent_below)
+        if is_sent:
+            self._last = number
+        return is_sent
+
+    def _received(self, number: int, packet_id: int) -> None:
+        """The client has a message with QoS 2: it is released when that is stored."""
+        session = self._session
+        turn = session.service.system.begin(self._ref, MessageReceived(session=self.id, number=number))
+        assert turn is not None, "a session has no turn that waits"
+        session.acknowledgements.after(turn, partial(self._release, packet_id))
+
+    def _release(self, packet_id: int, failure: DomainError | None) -> bytes:
+        if failure is not None:
+            self._session.disconnect(packets.UNSPECIFIED_ERROR, failure.message)
+            return b""
+        return ack(self._session.version, packets.PUBREL, packet_id)

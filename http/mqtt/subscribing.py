@@ -1,0 +1,268 @@
+"""What an MQTT client subscribes to: topics of the application, with their retained messages, and commands of devices.
+
+Owns which filters are granted, what of the retained messages was sent, and how commands reach the client. Does not own
+who gets a message (`actors/data/topics/broker.py`), nor which commands wait (`actors/fleet/devices/commands/links.py`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.errors import DomainError, Invalid, NotFound, Overloaded
+from trunkline.actors.data.topics.broker import Broker
+from trunkline.actors.data.topics.filters import check_form
+from trunkline.actors.data.topics.publication import Publication
+from trunkline.actors.data.topics.retained import retained_of
+from trunkline.actors.data.topics.session_actor import ChangeSubscriptions, MqttSessionActor
+from trunkline.actors.data.topics.session_records import FILTER_BYTES_MAX, SHARED, Options, split_shared
+from trunkline.actors.fleet.devices.commands.command_messages import AcknowledgeCommand, LinkCommand
+from trunkline.http.mqtt import packets
+from trunkline.http.mqtt.device_topics import command_payload, command_topic, commands_of, is_reserved
+from trunkline.http.mqtt.login import Client
+from trunkline.http.mqtt.outgoing import Outgoing
+from trunkline.http.mqtt.packets import Filter, Subscribe, Unsubscribe
+from trunkline.http.mqtt.publishing import check_peripheral
+from trunkline.http.mqtt.writer import suback, unsuback
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from trunkline.http.mqtt.session import MqttSession
+
+_RETAINED_AT_ONCE: Final = 64
+"""Retained messages that are read and sent in one turn: a fraction of a millisecond."""
+_NOT_RETAINED: Final = 2
+"""The retain handling with which no retained messages are sent."""
+
+
+class _Commands:
+    """A subscription to commands: the first level of their topics, the device, None for each, and the QoS."""
+
+    __slots__ = ("device", "prefix", "qos")
+
+    def __init__(self, prefix: str, device: bytes | None, qos: int) -> None:
+        self.prefix = prefix
+        self.device = device
+        self.qos = qos
+
+
+class _Retained:
+    """Retained messages that are to be sent for a subscription, from a key on."""
+
+    __slots__ = ("after", "filter", "options")
+
+    def __init__(self, filter: str, options: Options) -> None:
+        self.filter = filter
+        self.options = options
+        self.after = b""
+
+
+class Subscribing:
+    """The subscriptions of one client."""
+
+    __slots__ = ("_client", "_commands", "_filters", "_retained", "_session", "_skipped")
+
+    def __init__(self, session: MqttSession, client: Client) -> None:
+        self._session = session
+        self._client = client
+        self._filters: set[str] = set()
+        self._commands: dict[str, _Commands] = {}
+        self._retained: deque[_Retained] = deque()
+        self._skipped: set[bytes] = set()
+        """Peripherals with commands that were not sent, as the client is not subscribed to them."""
+
+    def __len__(self) -> int:
+        return len(self._filters) + len(self._commands)
+
+    @property
+    def takes_commands(self) -> bool:
+        """Whether the client is subscribed to commands."""
+        return bool(self._commands)
+
+    def subscribe(self, packet: Subscribe) -> None:
+        """Handle a SUBSCRIBE: answer for each filter, then send what is retained and what waits."""
+        session = self._session
+        ids: Sequence[int] = packet.properties.get("subscription_identifier", ())
+        number = ids[0] if ids else 0
+        codes = [self._subscribe(each, number) for each in packet.filters]
+        answer = suback(session.version, packet.packet_id, codes)
+        added = {
+            each.filter: Options(code, each.no_local, each.retain_as_published, number)
+            for each, code in zip(packet.filters, codes, strict=True)
+            if code < packets.UNSPECIFIED_ERROR
+        }
+        self._answer(answer, added, ())
+        session.pump()
+
+    def unsubscribe(self, packet: Unsubscribe) -> None:
+        """Handle an UNSUBSCRIBE."""
+        session, codes, removed = self._session, [], []
+        for filter in packet.filters:
+            if filter in self._filters or filter in self._commands:
+                self._drop(filter)
+                removed.append(filter)
+                codes.append(packets.SUCCESS)
+            else:
+                codes.append(packets.NO_SUBSCRIPTION_EXISTED)
+        self._answer(unsuback(session.version, packet.packet_id, codes), {}, removed)
+
+    def resume(self, filters: Mapping[str, Options]) -> list[str]:
+        """Subscribe again to what the session is subscribed to. Returns what the client may not have any more."""
+        lost = []
+        for filter, options in filters.items():
+            asked = Filter(filter, options.qos, options.no_local, options.retain_as_published, _NOT_RETAINED)
+            if self._subscribe(asked, options.id) >= packets.UNSPECIFIED_ERROR:
+                lost.append(filter)
+        return lost
+
+    def _answer(self, packet: bytes, added: Mapping[str, Options], removed: Sequence[str]) -> None:
+        """Send a SUBACK or UNSUBACK: if the session outlives the connection, when the change is on disk."""
+        session, client = self._session, self._client
+        if session.session is None or not (added or removed):
+            session.acknowledgements.at_once(packet)
+            return
+        turn = session.service.system.begin(
+            Ref(MqttSessionActor.kind, client.application, client.key),
+            ChangeSubscriptions(session=session.session, added=added, removed=tuple(removed)),
+        )
+        assert turn is not None, "a session has no turn that waits"
+        session.acknowledgements.after(turn, partial(self._changed, packet))
+
+    def _changed(self, packet: bytes, failure: DomainError | None) -> bytes:
+        if failure is None:
+            return packet
+        self._session.disconnect(packets.UNSPECIFIED_ERROR, failure.message)
+        return b""
+
+    def close(self) -> None:
+        """The connection is over."""
+        for filter in list(self._filters):
+            self._drop(filter)
+        self._commands.clear()
+        self._retained.clear()
+
+    def check_again(self, client: Client) -> None:
+        """What the client may do has changed: what it may not subscribe to any more ends."""
+        self._client = client
+        for filter in list(self._filters):
+            if not client.may_subscribe(split_shared(filter)[1]):
+                self._drop(filter)
+
+    def _drop(self, filter: str) -> None:
+        if self._commands.pop(filter, None) is None:
+            self._filters.discard(filter)
+            broker = self._session.service.system.component(Broker)
+            broker.unsubscribe(self._client.application, self._session, filter)
+
+    def _subscribe(self, asked: Filter, number: int) -> int:
+        """Subscribe to a filter. Returns the granted QoS, or the code of the refusal."""
+        filter, client = asked.filter, self._client
+        is_shared = filter.startswith(SHARED)
+        try:
+            group, plain = split_shared(filter)
+            if is_shared:
+                check_form(group, "the name of the group")
+                if "/" in group or "+" in group or "#" in group:
+                    raise Invalid("the name of the group has a wildcard.")
+            check_form(plain, "filter")
+            if len(filter.encode()) > FILTER_BYTES_MAX:
+                raise Invalid("the filter is too long.")
+        except Invalid:
+            return packets.TOPIC_FILTER_INVALID
+        if is_shared and asked.no_local:
+            raise packets.Malformed(packets.PROTOCOL_ERROR, "a shared subscription has no_local")
+        if is_reserved(plain):
+            return packets.NOT_AUTHORIZED if is_shared else self._subscribe_to_commands(asked)
+        if plain.startswith("$") or not client.may_subscribe(plain):
+            return packets.NOT_AUTHORIZED
+        if filter not in self._filters and len(self) >= self._session.limits.mqtt_subscriptions_max:
+            return packets.QUOTA_EXCEEDED
+        options = Options(asked.qos, asked.no_local, asked.retain_as_published, number)
+        is_new = self._session.service.system.component(Broker).subscribe(
+            client.application, self._session, filter, options
+        )
+        self._filters.add(filter)
+        if not is_shared and (asked.retain_handling == 0 or (asked.retain_handling == 1 and is_new)):
+            self._retained.append(_Retained(plain, options))
+        return asked.qos
+
+    # Retained messages.
+
+    def pump(self) -> None:
+        """Send retained messages as long as the client takes them."""
+        session, retained = self._session, self._retained
+        system, outgoing = session.service.system, session.outgoing
+        while retained and outgoing.has_room:
+            first = retained[0]
+            with system.store.snapshot() as snapshot:
+                found = list(
+                    islice(
+                        retained_of(
+                            snapshot,
+                            self._client.application,
+                            first.filter,
+                            system.clock.wall_ms(),
+                            first.after,
+                        ),
+                        _RETAINED_AT_ONCE,
+                    )
+                )
+            if len(found) < _RETAINED_AT_ONCE:
+                retained.popleft()
+            options = first.options
+            ids = (options.id,) if options.id else ()
+            for key, publication in found:
+                first.after = key
+                session.deliver(publication, min(options.qos, publication.qos), ids, retain=True)
+                if not session.is_open:
+                    return
+
+    # Commands.
+
+    def _subscribe_to_commands(self, asked: Filter) -> int:
+        client, session = self._client, self._session
+        commands = commands_of(asked.filter)
+        if commands is None or client.device is None:
+            return packets.NOT_AUTHORIZED
+        prefix, device = commands
+        if device is not None and device != client.device:
+            try:
+                check_peripheral(session, client, device)
+            except DomainError:
+                return packets.NOT_AUTHORIZED
+        qos = min(asked.qos, 1)
+        self._commands[asked.filter] = _Commands(prefix, device, qos)
+        again = [each for each in self._skipped if device in (None, each)]
+        self._skipped.difference_update(again)
+        session.offer_again(again)
+        return qos
+
+    def deliver_commands(self, commands: Sequence[LinkCommand]) -> None:
+        """Send commands, of the client's device or a peripheral of it."""
+        session, own = self._session, self._client.device
+        assert own is not None
+        for command in commands:
+            device = command.device or own
+            wanted = next((each for each in self._commands.values() if each.device in (None, device)), None)
+            if wanted is None:
+                self._skipped.add(device)
+                continue
+            publication = Publication(
+                command_topic(wanted.prefix, device), command_payload(command), wanted.qos
+            )
+            arrived = partial(self._command_arrived, device, command.id)
+            session.send_message(Outgoing(publication, wanted.qos, (), False, arrived))
+
+    def _command_arrived(self, device: bytes, number: int) -> None:
+        """The client has a command: with QoS 1 it has said so, with QoS 0 it was sent."""
+        client = self._client
+        gateway = None if device == client.device else client.device
+        message = AcknowledgeCommand(id=number, gateway=gateway)
+        try:
+            self._session.service.system.begin(Ref("device", client.application, device), message)
+        except (NotFound, Overloaded):
+            return  # a peripheral that has gone elsewhere; or the command comes again

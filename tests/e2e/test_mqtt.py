@@ -1,0 +1,606 @@
+"""MQTT on real sockets: who may connect, what reaches whom, and what is on disk when it is acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import cbor2
+import msgspec
+import pytest
+
+from tests.e2e.conftest import Server, running_server
+from tests.e2e.mqtt_client import MqttClient, mqtt_client
+from trunkline.http.mqtt import packets, writer
+from trunkline.http.mqtt.packets import V3_1, V3_1_1, V5, Filter, Publish, Will
+
+THROTTLES = (
+    "send_state",
+    "send_command",
+    "set_connection_status",
+    "mqtt_client",
+    "mqtt_topic",
+    "mqtt_connect",
+)
+LOOSE = dict.fromkeys(THROTTLES, "off")
+VERSIONS = pytest.mark.parametrize("version", [V3_1_1, V5])
+
+
+class House:
+    """A server with MQTT, one device, and a key for all."""
+
+    def __init__(
+        self, server: Server, application: str, device: str, key: str, secret: str, key_path: str
+    ) -> None:
+        self.server = server
+        self.application = application
+        self.device = device
+        self.id = device.rpartition("/")[2]
+        self.key = key
+        self.secret = secret
+        self.key_path = key_path
+
+    @property
+    def credentials(self) -> dict[str, Any]:
+        return {"username": self.key, "password": self.secret.encode()}
+
+    @asynccontextmanager
+    async def client(
+        self, client_id: str = "", version: int = V5, **fields: Any
+    ) -> AsyncIterator[MqttClient]:
+        """A connected client: the device, or another one by its id."""
+        async with mqtt_client(self.server.mqtt_ports[0], version) as client:
+            answer = await client.connect(client_id or self.id, **{**self.credentials, **fields})
+            assert answer.code == packets.SUCCESS, answer
+            yield client
+
+    async def key_of(self, **fields: Any) -> dict[str, Any]:
+        made = await self.server.call("POST", f"{self.application}/keys", fields)
+        return {"username": made["key"], "password": made["secret"].encode()}
+
+    async def states(self, device: str = "") -> list[dict[str, Any]]:
+        query = {"limit": 1000, "sortDirection": "asc", "start": 1}
+        found: list[Any] = await self.server.call("GET", f"{device or self.device}/state", params=query)
+        return [state["data"] for state in found]
+
+
+@asynccontextmanager
+async def house_in(data_dir: Path, **settings: Any) -> AsyncIterator[House]:
+    limits = {**LOOSE, **settings.pop("limits", {})}
+    async with running_server(data_dir, mqtt_port=0, engine="fast", limits=limits, **settings) as server:
+        application = await server.application()
+        device = await server.device(application)
+        made = await server.call("POST", f"{application}/keys", {})
+        path = f"{application}/keys/{made['id']}"
+        yield House(server, application, device, made["key"], made["secret"], path)
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with house_in(tmp_path / "data") as made:
+        yield made
+
+
+# Connecting.
+
+
+@pytest.mark.parametrize("version", [V3_1, V3_1_1, V5])
+async def test_a_device_reports_and_every_acknowledged_state_is_stored(house: House, version: int) -> None:
+    async with house.client(version=version) as client:
+        topic = f"losant/{house.id}/state"
+        await client.publish(topic, b'{"data": {"temp": 1}, "time": 1000}')
+        for number, qos in ((2, 1), (3, 2)):
+            body = msgspec.json.encode(
+                {"data": {"temp": number}, "time": {"$date": f"2024-05-0{number}T00:00:00Z"}}
+            )
+            answer = await client.publish(topic, body, qos)
+            assert (answer.type, answer.code) == ((packets.PUBACK, 0) if qos == 1 else (packets.PUBCOMP, 0))
+        many = msgspec.json.encode([{"data": {"temp": 4}}, {"data": {"temp": 5, "on": True}}])
+        await client.publish(f"trunkline/{house.id}/state", many, 1)
+        await client.goodbye()
+    assert [state["temp"] for state in await house.states()] == [1, 2, 3, 4, 5]
+
+
+async def test_a_state_may_be_cbor(house: House) -> None:
+    async with house.client() as client:
+        topic = f"losant/{house.id}/state"
+        answer = await client.publish(
+            topic, cbor2.dumps({"data": {"temp": 1.5}}), 1, properties={"content_type": "application/cbor"}
+        )
+        assert answer.code == packets.SUCCESS
+        answer = await client.publish(topic, b"\xff", 1, properties={"content_type": "application/cbor"})
+        assert answer.code == packets.PAYLOAD_FORMAT_INVALID
+    assert await house.states() == [{"temp": 1.5}]
+
+
+@VERSIONS
+async def test_wrong_credentials_are_refused(house: House, version: int) -> None:
+    selected = await house.key_of(deviceIds=[house.id])
+    inactive = await house.server.call("POST", f"{house.application}/keys", {})
+    path = f"{house.application}/keys/{inactive['id']}"
+    await house.server.call("PATCH", path, {"status": "inactive"})
+    for client_id, given in (
+        (house.id, {**house.credentials, "password": b"wrong"}),
+        (house.id, {**house.credentials, "username": "0" * 48}),
+        (house.id, {**house.credentials, "username": "nobody"}),
+        ("somebody", selected),
+        (house.id, {"username": inactive["key"], "password": inactive["secret"].encode()}),
+    ):
+        async with mqtt_client(house.server.mqtt_ports[0], version) as client:
+            answer = await client.connect(client_id, **given)
+            assert answer.code == (packets.BAD_USER_NAME_OR_PASSWORD if version == V5 else 4)
+            assert await client.next() is None
+    async with mqtt_client(house.server.mqtt_ports[0], version) as client:
+        answer = await client.connect(house.id)
+        assert answer.code == (packets.NOT_AUTHORIZED if version == V5 else 5)
+
+
+async def test_tokens_are_passwords(house: House) -> None:
+    token, _ = await house.server.device_token(house.device)
+    application = house.application.rpartition("/")[2]
+    user = house.server.token.encode()
+    for client_id, username, password, code in (
+        (house.id, "token", token.encode(), packets.SUCCESS),
+        ("another", "token", token.encode(), packets.BAD_USER_NAME_OR_PASSWORD),
+        ("desk", f"token/{application}", user, packets.SUCCESS),
+        (house.id, f"token/{application}", user, packets.BAD_USER_NAME_OR_PASSWORD),
+        ("desk", "token", user, packets.PAYLOAD_FORMAT_INVALID),
+        ("desk", f"token/{'0' * 24}", user, packets.NOT_AUTHORIZED),
+        ("desk", "token", b"nonsense", packets.BAD_USER_NAME_OR_PASSWORD),
+    ):
+        async with mqtt_client(house.server.mqtt_ports[0]) as client:
+            answer = await client.connect(client_id, username=username, password=password)
+            assert answer.code == code, (client_id, username, answer)
+
+
+async def test_an_anonymous_key_lets_in_who_presents_nothing(tmp_path: Path) -> None:
+    async with house_in(tmp_path / "data") as house:
+        key = house.key
+    async with running_server(tmp_path / "data", mqtt_port=0, mqtt_anonymous_key=key) as server:
+        async with mqtt_client(server.mqtt_ports[0], V3_1_1) as client:
+            assert (await client.connect("whoever")).code == 0
+            assert await client.subscribe("a/#") == (1,)
+            await client.publish("a/b", b"1", 1)
+            assert (await client.message()).payload == b"1"
+        async with mqtt_client(server.mqtt_ports[0], V3_1_1) as client:
+            assert (await client.connect("whoever", username=key, password=b"wrong")).code == 4
+
+
+async def test_a_connack_says_what_the_server_does(house: House) -> None:
+    async with mqtt_client(house.server.mqtt_ports[0]) as client:
+        asked = {"session_expiry_interval": 0xFFFF_FFFF}
+        answer = await client.connect("", **house.credentials, clean_start=False, properties=asked)
+        told = answer.properties
+        assert not answer.session_present
+        assert told["session_expiry_interval"] == house.server.system.limits.mqtt_session_s_max
+        assert told["assigned_client_identifier"].startswith("auto-")
+        limits = house.server.system.limits
+        assert told["receive_maximum"] == limits.mqtt_in_flight_max
+        assert told["maximum_packet_size"] == limits.mqtt_packet_bytes_max
+    for version, client_id, more, code in (
+        (V3_1_1, "", {"clean_start": False}, 2),
+        (V5, "x" * 257, {}, packets.CLIENT_IDENTIFIER_NOT_VALID),
+        (V5, "a", {"properties": {"authentication_method": "SCRAM"}}, packets.BAD_AUTHENTICATION_METHOD),
+        (V5, "a", {"will": Will("$SYS/x", b"")}, packets.PAYLOAD_FORMAT_INVALID),
+    ):
+        async with mqtt_client(house.server.mqtt_ports[0], version) as client:
+            answer = await client.connect(client_id, **house.credentials, **more)
+            assert answer.code == code, answer
+
+
+async def test_what_is_not_mqtt_is_closed(house: House) -> None:
+    for data in (b"GET / HTTP/1.1\r\n\r\n", b"\x10\x02\x00\x00", b"\xc0\x00", b"\x00" * 100):
+        async with mqtt_client(house.server.mqtt_ports[0]) as client:
+            await client.send(data)
+            while await client.next() is not None:
+                pass
+    async with house.client() as client:
+        await client.send(b"\x30\xff\xff\xff\xff\x00")
+        assert await client.farewell() == packets.MALFORMED_PACKET
+    async with house.client() as client:
+        await client.send(b"\x30\xff\xff\xff\x7f")
+        assert await client.farewell() == packets.PACKET_TOO_LARGE
+
+
+async def test_packets_may_come_before_the_connack(house: House) -> None:
+    async with mqtt_client(house.server.mqtt_ports[0]) as client:
+        connect = packets.Connect(V5, house.id, **house.credentials)
+        subscribe = packets.Subscribe(1, (Filter("a"),))
+        publish = Publish("a", b"early", 0)
+        await client.send(
+            writer.connect(connect)
+            + writer.subscribe(V5, subscribe)
+            + writer.publish(V5, publish)
+            + writer.PINGREQ
+        )
+        kinds = [type(await client.next()) for _ in range(4)]
+        assert kinds == [packets.ConnAck, packets.SubAck, packets.PingResp, Publish]
+
+
+async def test_a_second_connection_takes_over(house: House) -> None:
+    for client_id in (house.id, "desk"):
+        async with house.client(client_id) as first, house.client(client_id) as second:
+            assert await first.farewell() == packets.SESSION_TAKEN_OVER
+            await second.publish("a", b"x", 1)
+
+
+async def test_a_revoked_key_and_a_deleted_device_end_connections(house: House) -> None:
+    async with house.client() as device, house.client("desk") as desk:
+        await house.server.call("PATCH", house.key_path, {"status": "inactive"})
+        assert await device.farewell() == packets.NOT_AUTHORIZED
+        assert await desk.farewell() == packets.NOT_AUTHORIZED
+        await house.server.call("PATCH", house.key_path, {"status": "active"})
+    async with house.client() as device:
+        await house.server.call("DELETE", house.device)
+        assert await device.farewell() in (packets.NOT_AUTHORIZED, packets.ADMINISTRATIVE_ACTION)
+    async with house.client("desk") as desk:
+        await house.server.call("DELETE", house.application)
+        assert await desk.farewell() in (packets.NOT_AUTHORIZED, packets.ADMINISTRATIVE_ACTION)
+
+
+async def test_the_connection_log_has_the_connections_of_devices(house: House) -> None:
+    async with house.client() as client:
+        found = await house.server.call("GET", house.device)
+        assert found["connectionInfo"]["connected"]
+        await client.publish(f"losant/{house.id}/state", b'{"data": {"temp": 1}}', 1)
+        await client.goodbye()
+        assert await client.next() is None
+
+    async def log() -> list[dict[str, Any]]:
+        entries: list[dict[str, Any]] = await house.server.call("GET", f"{house.device}/logs")
+        return entries
+
+    entries = await log()
+    assert entries[0]["disconnectReason"] == "the client has disconnected"
+    assert entries[0]["messagesFromClient"] == 2
+
+
+# Topics of the application.
+
+
+@VERSIONS
+@pytest.mark.parametrize("qos", [0, 1, 2])
+async def test_a_message_reaches_who_is_subscribed(house: House, version: int, qos: int) -> None:
+    async with (
+        house.client("a", version) as one,
+        house.client("b", version) as other,
+        house.client("c") as sender,
+    ):
+        assert await one.subscribe("barn/+", qos=qos) == (qos,)
+        assert await other.subscribe("barn/#", "attic", qos=2) == (2, 2)
+        for number in range(3):
+            await sender.publish("barn/door", b"%d" % number, 2, retain=number == 2)
+        for receiver, expected in ((one, qos), (other, 2)):
+            got = [await receiver.message() for _ in range(3)]
+            assert [(each.topic, each.payload, each.qos, each.retain) for each in got] == [
+                ("barn/door", b"%d" % number, expected, False) for number in range(3)
+            ]
+        assert await one.unsubscribe("barn/+", "other") == ((0, 0x11) if version == V5 else ())
+        await sender.publish("barn/door", b"last", 1)
+        assert (await other.message()).payload == b"last"
+        await one.send(writer.PINGREQ)
+        assert type(await one.next()) is packets.PingResp
+
+
+async def test_retained_messages_come_with_a_subscription(house: House) -> None:
+    async with house.client("a") as client:
+        for number in range(200):
+            await client.publish(f"shelf/{number:03}", b"%d" % number, 1, retain=True)
+        await client.publish("shelf/000", b"", 1, retain=True)
+        await client.subscribe("shelf/#", qos=1, subscription_identifier=[5])
+        got = [await client.message() for _ in range(199)]
+        assert [each.payload for each in got] == [b"%d" % number for number in range(1, 200)]
+        assert all(each.retain and each.properties["subscription_identifier"] == [5] for each in got)
+        for handling, expected in ((1, 0), (2, 0), (0, 1)):
+            await client.subscribe(Filter("shelf/001", 0, retain_handling=handling))
+            if handling == 1:  # the first subscription to this filter
+                expected = 1
+            await client.send(writer.PINGREQ)
+            seen = 0
+            while type(packet := await client.next()) is Publish:
+                seen += 1
+            assert type(packet) is packets.PingResp
+            assert seen == expected
+
+
+async def test_options_of_subscriptions(house: House) -> None:
+    async with house.client("a") as client, house.client("b") as other:
+        await client.subscribe(Filter("own", 1, no_local=True), Filter("kept", 1, retain_as_published=True))
+        await client.publish("own", b"mine", 1)
+        await other.publish("own", b"theirs", 1)
+        await other.publish("kept", b"k", 1, retain=True)
+        assert (await client.message()).payload == b"theirs"
+        assert (await client.message()).retain
+
+
+async def test_properties_go_through_and_messages_expire(house: House) -> None:
+    async with house.client("a") as client, house.client("b") as other:
+        await other.subscribe("ask")
+        sent = {
+            "content_type": "text/plain",
+            "response_topic": "answer",
+            "correlation_data": b"\x01",
+            "payload_format_indicator": 1,
+            "user_property": [("k", "1"), ("k", "2")],
+            "message_expiry_interval": 60,
+        }
+        await client.publish("ask", b"?", 1, properties=sent)
+        assert dict((await other.message()).properties) == sent
+        await client.publish("ask", b"kept", 1, retain=True, properties={"message_expiry_interval": 60})
+        await other.message()
+        house.server.move_clock(61)
+        await client.subscribe("ask")
+        await client.publish("ask", b"now", 1)
+        assert (await client.message()).payload == b"now", "the retained message has expired"
+
+
+async def test_topic_aliases(house: House) -> None:
+    async with house.client("a") as client, house.client("b") as other:
+        await other.subscribe("long/topic")
+        await client.publish("long/topic", b"1", 1, properties={"topic_alias": 3})
+        await client.publish("", b"2", 1, properties={"topic_alias": 3})
+        assert [(await other.message()).payload for _ in range(2)] == [b"1", b"2"]
+        await client.send(writer.publish(V5, Publish("", b"", properties={"topic_alias": 4})))
+        assert await client.farewell() == packets.PROTOCOL_ERROR
+    async with house.client("a") as client:
+        await client.send(writer.publish(V5, Publish("x", b"", properties={"topic_alias": 65_535})))
+        assert await client.farewell() == packets.TOPIC_ALIAS_INVALID
+
+
+async def test_a_shared_subscription_divides_the_messages(house: House) -> None:
+    async with house.client("a") as one, house.client("b") as other, house.client("c") as sender:
+        for member in (one, other):
+            assert await member.subscribe("$share/crew/job") == (1,)
+        for number in range(10):
+            await sender.publish("job", b"%d" % number, 1)
+        got = [[(await member.message()).payload for _ in range(5)] for member in (one, other)]
+        assert sorted(got[0] + got[1]) == [b"%d" % number for number in range(10)]
+        await sender.send(
+            writer.subscribe(V5, packets.Subscribe(9, (Filter("$share/crew/job", 1, no_local=True),)))
+        )
+        assert await sender.farewell() == packets.PROTOCOL_ERROR
+
+
+async def test_wrong_filters_and_topics_are_refused(house: House) -> None:
+    async with house.client("a") as client:
+        wrong = ("a/#/b", "a+", "$share/g", "$share//a", "$share/a+/b", "x" * 2000)
+        codes = await client.subscribe("fine", *wrong)
+        assert codes[0] == 1
+        assert set(codes[1:]) == {packets.TOPIC_FILTER_INVALID}
+        for topic in ("losant/x", f"losant/{house.id}/state", f"losant/{house.id}/command"):
+            assert (await client.publish(topic, b"{}", 1)).code == packets.NOT_AUTHORIZED
+            assert (await client.publish(topic, b"{}", 2)).code == packets.NOT_AUTHORIZED
+        assert await client.subscribe(f"losant/{house.id}/command", "losant/#", "$SYS/#") == (
+            0x87,
+            0x87,
+            0x87,
+        )
+        assert (await client.publish("$SYS/x", b"", 1)).code == packets.PAYLOAD_FORMAT_INVALID
+    async with house.client("a", V3_1_1) as client:
+        assert await client.subscribe("a/#/b", "b") == (0x80, 1)
+
+
+async def test_the_topics_of_a_key_act(house: House) -> None:
+    given = await house.key_of(filterType="whitelist", pubTopics=["out/+"], subTopics=["in/#"])
+    async with house.client(**given) as client:
+        assert await client.subscribe("in/a", "in/#", "#", "out/a") == (1, 1, 0x87, 0x87)
+        assert (await client.publish("out/a", b"", 1)).code == packets.SUCCESS
+        assert (await client.publish("in/a", b"", 1)).code == packets.NOT_AUTHORIZED
+        assert (await client.publish(f"losant/{house.id}/state", b'{"data": {"temp": 1}}', 1)).code == 0
+        assert await client.subscribe(f"losant/{house.id}/command") == (1,)
+        refused = await client.publish("in/a", b"", 2)
+        assert (refused.type, refused.code) == (packets.PUBREC, packets.NOT_AUTHORIZED)
+        assert "access key" in refused.properties["reason_string"]
+    async with mqtt_client(house.server.mqtt_ports[0]) as client:
+        answer = await client.connect(house.id, **given, will=Will("in/a", b""))
+        assert answer.code == packets.NOT_AUTHORIZED
+
+
+async def test_nothing_crosses_an_application(house: House) -> None:
+    other = await house.server.application("other")
+    made = await house.server.call("POST", f"{other}/keys", {})
+    async with (
+        house.client("a") as client,
+        house.client("a", username=made["key"], password=made["secret"].encode()) as stranger,
+    ):
+        await client.subscribe("#")
+        await stranger.subscribe("#")
+        await client.publish("x", b"ours", 1, retain=True)
+        await stranger.publish("x", b"theirs", 1)
+        assert (await client.message()).payload == b"ours"
+        assert (await stranger.message()).payload == b"theirs"
+
+
+async def test_the_api_and_mqtt_share_the_topics(house: House) -> None:
+    async with house.client("a") as client:
+        await client.subscribe("desk")
+        body = {"topic": "desk", "message": "öffnen"}
+        await house.server.call("POST", f"{house.application}/mqttPublishMessage", body)
+        assert (await client.message()).payload == "öffnen".encode()
+
+
+# Wills.
+
+
+@VERSIONS
+async def test_a_will_is_published_when_the_connection_is_lost(house: House, version: int) -> None:
+    async with house.client("watcher") as watcher:
+        await watcher.subscribe("gone/#")
+        for leaves, expected in (("cut", True), ("goodbye", False)):
+            will = Will(f"gone/{leaves}", b"bye", 1, retain=True)
+            async with house.client("mortal", version, will=will) as client:
+                if leaves == "goodbye":
+                    await client.goodbye()
+                    assert await client.next() is None
+            if expected:
+                got = await watcher.message()
+                assert (got.topic, got.payload, got.qos) == (f"gone/{leaves}", b"bye", 1)
+        if version == V5:
+            async with house.client("mortal", will=Will("gone/asked", b"bye")) as client:
+                await client.goodbye(packets.DISCONNECT_WITH_WILL_MESSAGE)
+                assert (await watcher.message()).topic == "gone/asked"
+        await watcher.publish("gone/end", b"", 1)
+        assert (await watcher.message()).topic == "gone/end"
+
+
+# Commands.
+
+
+@VERSIONS
+async def test_commands_wait_for_a_subscription_and_its_acknowledgement(house: House, version: int) -> None:
+    async with house.client(version=version) as client:
+        await client.goodbye()
+        assert await client.next() is None
+    for name in ("first", "second"):
+        body = {"name": name, "payload": {"x": 1}, "time": "2024-05-01T00:00:00.000Z", "ttlSeconds": 3600}
+        await house.server.call("POST", f"{house.device}/command", body)
+    async with house.client(version=version) as client:
+        await client.subscribe("losant/+/command")
+        first = await client.message()
+        assert first.topic == f"losant/{house.id}/command"
+        assert msgspec.json.decode(first.payload) == {
+            "name": "first",
+            "payload": {"x": 1},
+            "time": {"$date": "2024-05-01T00:00:00.000Z"},
+        }
+        second = await client.expect(Publish)
+        assert msgspec.json.decode(second.payload)["name"] == "second"
+        # not acknowledged
+    async with house.client(version=version) as client:
+        await client.subscribe(f"trunkline/{house.id}/command", qos=2)
+        again = await client.message()
+        assert again.topic == f"trunkline/{house.id}/command"
+        assert (msgspec.json.decode(again.payload)["name"], again.qos) == ("second", 1)
+        await house.server.call("POST", f"{house.device}/command", {"name": "third"})
+        assert msgspec.json.decode((await client.message()).payload)["name"] == "third"
+    async with house.client(version=version) as client:
+        await client.subscribe("losant/+/command")
+        await house.server.call("POST", f"{house.device}/command", {"name": "fourth"})
+        assert msgspec.json.decode((await client.message()).payload)["name"] == "fourth"
+
+
+async def test_a_gateway_speaks_for_its_peripherals(house: House) -> None:
+    server = house.server
+    gateway = await server.device(house.application, "gateway", deviceClass="gateway")
+    gateway_id = gateway.rpartition("/")[2]
+    near = await server.device(house.application, "near", deviceClass="peripheral", gatewayId=gateway_id)
+    near_id = near.rpartition("/")[2]
+    async with house.client(gateway_id) as client:
+        answer = await client.publish(f"losant/{near_id}/state", b'{"data": {"temp": 7}}', 1)
+        assert answer.code == packets.SUCCESS
+        answer = await client.publish(f"losant/{house.id}/state", b'{"data": {"temp": 7}}', 1)
+        assert answer.code == packets.NOT_AUTHORIZED
+        await client.subscribe(f"losant/{gateway_id}/command")
+        await server.call("POST", f"{near}/command", {"name": "near", "ttlSeconds": 60})
+        await server.call("POST", f"{gateway}/command", {"name": "own", "ttlSeconds": 60})
+        assert (await client.message()).topic == f"losant/{gateway_id}/command"
+        assert await client.subscribe(f"losant/{near_id}/command", f"losant/{house.id}/command") == (1, 0x87)
+        assert (await client.message()).topic == f"losant/{near_id}/command"
+    assert await house.states(near) == [{"temp": 7}]
+
+
+# Refusals and limits.
+
+
+async def test_a_wrong_state_is_refused_and_the_connection_goes_on(house: House) -> None:
+    topic = f"losant/{house.id}/state"
+    async with house.client() as client:
+        for body in (b"", b"{", b'{"data": {"unknown": 1}}', b'{"data": {"temp": "warm"}}', b"[1]"):
+            for qos in (1, 2):
+                answer = await client.publish(topic, body, qos)
+                assert answer.code == packets.PAYLOAD_FORMAT_INVALID
+                assert answer.properties["reason_string"]
+        await client.publish(topic, b'{"data": {"temp": 1}}', 1)
+    async with house.client(version=V3_1_1) as client:
+        await client.publish(topic, b'{"data": {"unknown": 1}}', 1)
+        await client.publish(topic, b'{"data": {"unknown": 1}}', 2)
+        await client.publish(topic, b'{"data": {"temp": 2}}', 1)
+    assert await house.states() == [{"temp": 1}, {"temp": 2}]
+
+
+async def test_who_sends_too_much_is_banned_for_longer_each_time(tmp_path: Path) -> None:
+    limits = {"mqtt_topic": {"calls": 3, "window_s": 15}, "mqtt_client": {"calls": 5, "window_s": 15}}
+    async with house_in(tmp_path / "data", limits=limits) as house:
+        for ban_s in (30, 60):
+            async with house.client("a") as client:
+                for number in range(3):
+                    await client.publish("t", b"%d" % number, 1)
+                await client.send(writer.publish(V5, Publish("t", b"", 1, packet_id=9)))
+                assert await client.farewell() == packets.MESSAGE_RATE_TOO_HIGH
+            async with mqtt_client(house.server.mqtt_ports[0]) as client:
+                answer = await client.connect("a", **house.credentials)
+                assert answer.code == packets.BANNED
+            house.server.move_clock(ban_s - 1)
+            async with mqtt_client(house.server.mqtt_ports[0]) as client:
+                answer = await client.connect("a", **house.credentials)
+                assert answer.code == packets.BANNED
+            house.server.move_clock(1)
+        async with house.client("a") as client:
+            for number in range(5):
+                await client.publish(f"t/{number}", b"", 1)
+            await client.send(writer.publish(V5, Publish("t/6", b"", 1, packet_id=9)))
+            assert await client.farewell() == packets.MESSAGE_RATE_TOO_HIGH
+
+
+async def test_states_count_in_the_bucket_of_the_device(tmp_path: Path) -> None:
+    async with house_in(tmp_path / "data", limits={"send_state": {"calls": 2, "window_s": 15}}) as house:
+        await house.server.call("POST", f"{house.device}/state", {"data": {"temp": 1}})
+        async with house.client() as client:
+            topic = f"losant/{house.id}/state"
+            assert (await client.publish(topic, b'{"data": {"temp": 2}}', 1)).code == 0
+            await client.send(writer.publish(V5, Publish(topic, b'{"data": {"temp": 3}}', 1, packet_id=9)))
+            assert await client.farewell() == packets.MESSAGE_RATE_TOO_HIGH
+        assert [state["temp"] for state in await house.states()] == [1, 2]
+
+
+async def test_new_connections_of_an_application_are_limited(tmp_path: Path) -> None:
+    async with house_in(tmp_path / "data", limits={"mqtt_connect": {"calls": 2, "window_s": 15}}) as house:
+        for _ in range(2):
+            async with house.client("a"):
+                pass
+        async with mqtt_client(house.server.mqtt_ports[0]) as client:
+            answer = await client.connect("a", **house.credentials)
+            assert answer.code == packets.CONNECTION_RATE_EXCEEDED
+
+
+async def test_a_client_gets_no_more_at_once_than_it_wants(house: House) -> None:
+    async with house.client("a", properties={"receive_maximum": 2, "maximum_packet_size": 100}) as client:
+        await client.subscribe("t", qos=2)
+        async with house.client("b") as sender:
+            for number in range(5):
+                await sender.publish("t", b"%d" % number, 1)
+            await sender.publish("t", b"x" * 200, 1)
+            await sender.publish("t", b"end", 1)
+        first, second = [await client.expect(Publish) for _ in range(2)]
+        await client.send(writer.PINGREQ)
+        assert type(await client.next()) is packets.PingResp, "no third message before an acknowledgement"
+        for each in (first, second):
+            await client.send(writer.ack(V5, packets.PUBACK, each.packet_id))
+        got = [await client.message() for _ in range(4)]
+        assert [each.payload for each in got] == [b"2", b"3", b"4", b"end"]
+
+
+async def test_a_client_that_takes_nothing_is_disconnected(tmp_path: Path) -> None:
+    async with (
+        house_in(tmp_path / "data", limits={"mqtt_waiting_max": 10}) as house,
+        house.client("a", properties={"receive_maximum": 1}) as client,
+    ):
+        await client.subscribe("t")
+        async with house.client("b") as sender:
+            for number in range(20):
+                await sender.publish("t", b"%d" % number, 1)
+        assert type(await client.next()) is Publish
+        assert await client.farewell() == packets.QUOTA_EXCEEDED
+
+
+async def test_the_server_says_goodbye_when_it_stops(tmp_path: Path) -> None:
+    async with (
+        house_in(tmp_path / "data") as house,
+        house.client("a") as client,
+        house.client("b", V3_1_1) as older,
+    ):
+        await house.server.stop()
+        assert await client.farewell() == packets.SERVER_SHUTTING_DOWN
+        assert await older.farewell() is None
