@@ -133,7 +133,7 @@ BOUNDS: Final = (
         ("actors/core/runtime/streams.py",),
     ),
     ServerBound(
-        "Connections that last: streams, links, WebSockets of webhooks, callers who wait for workflows",
+        "Connections that last: streams, links, MQTT clients, WebSockets of webhooks, callers who wait for workflows",
         "A connection for hours; for up to a minute while a caller waits",
         ("connections_max",),
         "Owner; at most half of all connections.",

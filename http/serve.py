@@ -50,6 +50,7 @@ from trunkline.http.experiences.layer import ExperienceHosts, ExperienceLayer
 from trunkline.http.link.tasks import LinkTasks
 from trunkline.http.metrics.connection_stats import ConnectionStats, NoConnectionStats
 from trunkline.http.mqtt.service import MqttService
+from trunkline.http.mqtt.session import MqttSession
 from trunkline.http.routes import TABLE
 from trunkline.http.site.site import Site
 from trunkline.http.terminal import LossyStderr
@@ -251,7 +252,7 @@ def _mqtt_listeners(
 ) -> Sequence[Listener]:
     """The listeners for MQTT, on sockets that are bound. The engine closes their sockets."""
     service = dispatcher.system.component(MqttService)
-    protocol = ByteProtocol(service.session_for, service.bounds)
+    protocol = ByteProtocol(partial(MqttSession, service), service.bounds)
     return [
         Listener(socket.socket(fileno=sock.detach()), tls=tls, protocol=protocol) for sock, tls in sockets
     ]

@@ -670,10 +670,10 @@ class Limits:
     mqtt_connect_s: float = _bound(
         10, "seconds", "The CONNECT follows at once; slow networks need a few seconds.", "connection"
     )
-    mqtt_in_flight_max: int = _bound(
+    mqtt_in_flight_messages_max: int = _bound(
         1_024, "messages", "Hides the latency of a commit at 100,000 messages a second.", "direction"
     )
-    mqtt_waiting_max: int = _bound(
+    mqtt_waiting_messages_max: int = _bound(
         1_000, "messages", "What a client has not taken or acknowledged; above it, it is too slow.", "client"
     )
     mqtt_buffer_bytes_max: int = _bound(
@@ -695,7 +695,10 @@ class Limits:
         10_000, "messages", "A day of a message each ten seconds, for a client that is away.", "session"
     )
     mqtt_queue_bytes_max: int = _bound(
-        16 * MIB, "bytes", "10,000 messages of 1.6 kB; those above it are dropped, counted and logged.", "session"
+        16 * MIB,
+        "bytes",
+        "10,000 messages of 1.6 kB; those above it are dropped, counted and logged.",
+        "session",
     )
     retained_messages_max: int = _bound(
         10_000, "messages", "One for each of some attributes of a thousand devices.", "application"

@@ -122,6 +122,7 @@ _REFERENCES: Final = b"\x48"
 _RECEIVED: Final = b"\x50"
 _ENDED_SESSION: Final = b"\x58"
 _AWAY: Final = b"\x60"
+_SESSION_COUNT: Final = b"\x68"
 
 _NULL: Final = b"\x10"
 _FALSE: Final = b"\x20\x00"
@@ -616,6 +617,11 @@ def session_key(app: bytes, client: bytes) -> bytes:
 def sessions_prefix(app: bytes) -> bytes:
     """The common prefix of these keys of one application."""
     return _checked(app) + _SESSION
+
+
+def session_count_key(app: bytes) -> bytes:
+    """The key in MESSAGES of how many sessions an application has."""
+    return _checked(app) + _SESSION_COUNT
 
 
 def filter_key(app: bytes, levels: Sequence[str], client: bytes) -> bytes:

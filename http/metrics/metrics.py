@@ -23,6 +23,7 @@ from trunkline.actors.core.contents.downloads import Downloads
 from trunkline.actors.core.contents.uploads import Uploads
 from trunkline.actors.core.runtime.loop_watch import TURN_TIMES_S, LoopWatch
 from trunkline.actors.core.scripts.pool import ScriptPool
+from trunkline.actors.data.topics.broker import Broker
 from trunkline.actors.engine.runner import FlowRunner
 from trunkline.actors.fleet.devices.commands.links import Links
 from trunkline.actors.fleet.devices.state.backlog import BacklogLane
@@ -33,6 +34,7 @@ from trunkline.actors.workflows.triggers.queue import TriggerQueue
 from trunkline.http.calls.call_statistics import CALL_TIMES_S
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.metrics.connection_stats import ConnectionStats, NoConnectionStats
+from trunkline.http.mqtt.service import MqttService
 from trunkline.http.wire.garbage_collection import PAUSES
 
 
@@ -60,6 +62,7 @@ class MetricsCollector(Collector):
         yield from self._backlog()
         yield from self._streams()
         yield from self._links()
+        yield from self._mqtt()
         yield from self._jobs()
         yield from self._files()
         yield from self._integrations()
@@ -168,6 +171,23 @@ class MetricsCollector(Collector):
             "slow_consumers_closed",
             "Streams closed because their reader fell behind.",
             system.streams.slow_consumers,
+        )
+
+    def _mqtt(self) -> Iterator[Metric]:
+        system = self._dispatcher.system
+        service, broker = system.component(MqttService), system.component(Broker)
+        yield _gauge("mqtt_connections", "Open connections of MQTT clients.", len(service.sessions))
+        yield _counter("mqtt_connected", "MQTT clients that were accepted.", service.connected)
+        yield _counter(
+            "mqtt_delivered", "Messages of topics that were given to MQTT clients.", broker.delivered
+        )
+        yield _counter(
+            "mqtt_dropped",
+            "Messages that were not queued for an MQTT session, as its queue was full.",
+            broker.dropped,
+        )
+        yield _counter(
+            "mqtt_bans", "Bans of MQTT clients that have sent too much.", service.client_limits.bans
         )
 
     def _jobs(self) -> Iterator[Metric]:

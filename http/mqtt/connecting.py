@@ -54,7 +54,8 @@ def session_expiry_s(connect: Connect, limits: Limits) -> int:
     """
     if connect.version != V5:
         return 0 if connect.clean_start else limits.mqtt_session_s_max
-    return min(connect.properties.get("session_expiry_interval", 0), limits.mqtt_session_s_max)
+    asked_s: int = connect.properties.get("session_expiry_interval", 0)
+    return min(asked_s, limits.mqtt_session_s_max)
 
 
 def will_delay_s(connect: Connect, limits: Limits) -> int:
@@ -70,7 +71,7 @@ def welcome(connect: Connect, limits: Limits, assigned_id: str | None, *, is_res
     if connect.version != V5:
         return connack(connect.version, session_present=is_resumed)
     facts: dict[str, Any] = {
-        "receive_maximum": limits.mqtt_in_flight_max,
+        "receive_maximum": limits.mqtt_in_flight_messages_max,
         "maximum_packet_size": limits.mqtt_packet_bytes_max,
         "topic_alias_maximum": limits.mqtt_topic_aliases_max,
     }

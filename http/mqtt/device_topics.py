@@ -68,7 +68,7 @@ def states_of(payload: bytes, content_type: str) -> Any:
     except (cbor2.CBORError, ValueError, OverflowError, RecursionError, EOFError, TypeError) as error:
         raise Invalid(f"The payload is not a state, or an array of states, in CBOR: {error}.") from None
     except msgspec.ValidationError as error:
-        raise Invalid(f"The payload is no state: {error}.") from None
+        raise Invalid(f"The payload is not a state: {error}.") from None
 
 
 def command_topic(prefix: str, device: bytes) -> str:

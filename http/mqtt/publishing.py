@@ -40,7 +40,7 @@ from trunkline.http.mqtt.writer import ack
 
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.system import PendingAnswer
-    from trunkline.http.mqtt.session import MqttSession
+    from trunkline.http.mqtt.connection import MqttConnection
 
 _CRASHED: Final = "The server failed to handle this message; the fault is logged."
 PASSED_ON: Final = (
@@ -63,7 +63,7 @@ class Publishing:
 
     __slots__ = ("_aliases", "_client", "_received", "_session", "refused")
 
-    def __init__(self, session: MqttSession, client: Client) -> None:
+    def __init__(self, session: MqttConnection, client: Client) -> None:
         self._session = session
         self._client = client
         self._aliases: dict[int, str] = {}
@@ -203,7 +203,7 @@ class Publishing:
         if topic is None or topic.about != STATE:
             raise Forbidden(f"{text} is reserved; devices publish to losant/DEVICE_ID/state.")
         if client.device is None:
-            raise Forbidden(f"{text}: this client is no device; its client id must be the id of one.")
+            raise Forbidden(f"{text}: this client is not a device; its client id must be the id of one.")
         if topic.device != client.device:
             check_peripheral(self._session, client, topic.device)
         return Ref("device", client.application, topic.device)
@@ -258,7 +258,7 @@ class Publishing:
         self._session.service.system.component(Traffic).refuse(client.application, device, operation, refusal)
 
 
-def check_peripheral(session: MqttSession, client: Client, device: bytes) -> None:
+def check_peripheral(session: MqttConnection, client: Client, device: bytes) -> None:
     """Raise `DomainError` unless a device is a peripheral of the client, which is a gateway."""
     assert client.device is not None
     with session.service.system.store.snapshot() as snapshot:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 
 from trunkline.http.link.tasks import LinkTasks
 from trunkline.http.mqtt.client_limits import ClientLimits
-from trunkline.http.mqtt.session import MqttSession
-from trunkline.http.wire.byte_connection import ByteBounds, Peer
+from trunkline.http.wire.byte_connection import ByteBounds
 
 if TYPE_CHECKING:
     from trunkline.http.calls.dispatch import Dispatcher
@@ -18,8 +17,15 @@ _LOOK_S: Final = 0.001
 """How often it is looked whether there is room: about the time of a commit."""
 
 
+class Session(Protocol):
+    """A session, as the server sees it."""
+
+    def go_on(self) -> None:
+        """Handle what was held back."""
+
+
 class MqttService:
-    """Makes the sessions of connections. `connected` counts clients that were accepted since the start."""
+    """What they share. `connected` counts clients that were accepted since the start."""
 
     def __init__(self, dispatcher: Dispatcher, *, anonymous_key: str | None = None) -> None:
         """`anonymous_key` is an access key: clients that present nothing may do what it allows."""
@@ -27,10 +33,10 @@ class MqttService:
         self.anonymous_key = anonymous_key
         self.system = dispatcher.system
         self.client_limits = ClientLimits(dispatcher.system.limits)
-        self.sessions: set[MqttSession] = set()
+        self.sessions: set[Session] = set()
         """The open connections."""
         self.connected = 0
-        self._waiting: dict[MqttSession, None] = {}
+        self._waiting: dict[Session, None] = {}
         self._looks = False
 
     @property
@@ -39,7 +45,7 @@ class MqttService:
         system = self.system
         return system.journal.pending_batches >= system.limits.waiting_writes_max // 2
 
-    def wait(self, session: MqttSession) -> None:
+    def wait(self, session: Session) -> None:
         """Let a session go on when there is room again, those that wait longest first."""
         self._waiting[session] = None
         if not self._looks:
@@ -64,7 +70,3 @@ class MqttService:
             established_s=limits.mqtt_connect_s,
             write_timeout_s=limits.write_timeout_s,
         )
-
-    def session_for(self, peer: Peer) -> MqttSession:
-        """The session of a new connection."""
-        return MqttSession(self, peer)

@@ -443,8 +443,8 @@ class MqttSession:
             self.send,
             self._client_takes,
             self.service.system.clock.wall_ms,
-            in_flight_max=min(given.get("receive_maximum", 65_535), limits.mqtt_in_flight_max),
-            waiting_max=limits.mqtt_waiting_max,
+            in_flight_max=min(given.get("receive_maximum", 65_535), limits.mqtt_in_flight_messages_max),
+            waiting_max=limits.mqtt_waiting_messages_max,
             packet_bytes_max=given.get("maximum_packet_size", 1 << 28),
         )
 

@@ -25,7 +25,7 @@ from trunkline.http.mqtt.outgoing import Outgoing
 from trunkline.http.mqtt.writer import ack
 
 if TYPE_CHECKING:
-    from trunkline.http.mqtt.session import MqttSession
+    from trunkline.http.mqtt.connection import MqttConnection
 
 PACKET_IDS: Final = 65_535
 _PAGE: Final = 64
@@ -37,7 +37,7 @@ class SessionQueue:
 
     __slots__ = ("_acknowledged", "_is_behind", "_last", "_ref", "_sent_below", "_session", "id")
 
-    def __init__(self, session: MqttSession, ref: Ref, record: SessionRecord) -> None:
+    def __init__(self, session: MqttConnection, ref: Ref, record: SessionRecord) -> None:
         """`ref` is the actor of the session."""
         self.id = record.id
         self._session = session

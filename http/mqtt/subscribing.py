@@ -31,7 +31,7 @@ from trunkline.http.mqtt.writer import suback, unsuback
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from trunkline.http.mqtt.session import MqttSession
+    from trunkline.http.mqtt.connection import MqttConnection
 
 _RETAINED_AT_ONCE: Final = 64
 """Retained messages that are read and sent in one turn: a fraction of a millisecond."""
@@ -66,7 +66,7 @@ class Subscribing:
 
     __slots__ = ("_client", "_commands", "_filters", "_retained", "_session", "_skipped")
 
-    def __init__(self, session: MqttSession, client: Client) -> None:
+    def __init__(self, session: MqttConnection, client: Client) -> None:
         self._session = session
         self._client = client
         self._filters: set[str] = set()

@@ -1,9 +1,7 @@
-"""MQTT on real sockets: who may connect, what reaches whom, and what is on disk when it is acknowledged."""
+"""MQTT on real sockets: who may connect, what devices do, and how connections end."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,76 +9,13 @@ import cbor2
 import msgspec
 import pytest
 
-from tests.e2e.conftest import Server, running_server
-from tests.e2e.mqtt_client import MqttClient, mqtt_client
+from tests.e2e.conftest import running_server
+from tests.e2e.mqtt_client import mqtt_client
+from tests.e2e.mqtt_house import VERSIONS, House, house, house_in
 from trunkline.http.mqtt import packets, writer
 from trunkline.http.mqtt.packets import V3_1, V3_1_1, V5, Filter, Publish, Will
 
-THROTTLES = (
-    "send_state",
-    "send_command",
-    "set_connection_status",
-    "mqtt_client",
-    "mqtt_topic",
-    "mqtt_connect",
-)
-LOOSE = dict.fromkeys(THROTTLES, "off")
-VERSIONS = pytest.mark.parametrize("version", [V3_1_1, V5])
-
-
-class House:
-    """A server with MQTT, one device, and a key for all."""
-
-    def __init__(
-        self, server: Server, application: str, device: str, key: str, secret: str, key_path: str
-    ) -> None:
-        self.server = server
-        self.application = application
-        self.device = device
-        self.id = device.rpartition("/")[2]
-        self.key = key
-        self.secret = secret
-        self.key_path = key_path
-
-    @property
-    def credentials(self) -> dict[str, Any]:
-        return {"username": self.key, "password": self.secret.encode()}
-
-    @asynccontextmanager
-    async def client(
-        self, client_id: str = "", version: int = V5, **fields: Any
-    ) -> AsyncIterator[MqttClient]:
-        """A connected client: the device, or another one by its id."""
-        async with mqtt_client(self.server.mqtt_ports[0], version) as client:
-            answer = await client.connect(client_id or self.id, **{**self.credentials, **fields})
-            assert answer.code == packets.SUCCESS, answer
-            yield client
-
-    async def key_of(self, **fields: Any) -> dict[str, Any]:
-        made = await self.server.call("POST", f"{self.application}/keys", fields)
-        return {"username": made["key"], "password": made["secret"].encode()}
-
-    async def states(self, device: str = "") -> list[dict[str, Any]]:
-        query = {"limit": 1000, "sortDirection": "asc", "start": 1}
-        found: list[Any] = await self.server.call("GET", f"{device or self.device}/state", params=query)
-        return [state["data"] for state in found]
-
-
-@asynccontextmanager
-async def house_in(data_dir: Path, **settings: Any) -> AsyncIterator[House]:
-    limits = {**LOOSE, **settings.pop("limits", {})}
-    async with running_server(data_dir, mqtt_port=0, engine="fast", limits=limits, **settings) as server:
-        application = await server.application()
-        device = await server.device(application)
-        made = await server.call("POST", f"{application}/keys", {})
-        path = f"{application}/keys/{made['id']}"
-        yield House(server, application, device, made["key"], made["secret"], path)
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with house_in(tmp_path / "data") as made:
-        yield made
+__all__ = ["house"]  # the fixture
 
 
 # Connecting.
@@ -177,7 +112,7 @@ async def test_a_connack_says_what_the_server_does(house: House) -> None:
         assert told["session_expiry_interval"] == house.server.system.limits.mqtt_session_s_max
         assert told["assigned_client_identifier"].startswith("auto-")
         limits = house.server.system.limits
-        assert told["receive_maximum"] == limits.mqtt_in_flight_max
+        assert told["receive_maximum"] == limits.mqtt_in_flight_messages_max
         assert told["maximum_packet_size"] == limits.mqtt_packet_bytes_max
     for version, client_id, more, code in (
         (V3_1_1, "", {"clean_start": False}, 2),
@@ -255,194 +190,6 @@ async def test_the_connection_log_has_the_connections_of_devices(house: House) -
     entries = await log()
     assert entries[0]["disconnectReason"] == "the client has disconnected"
     assert entries[0]["messagesFromClient"] == 2
-
-
-# Topics of the application.
-
-
-@VERSIONS
-@pytest.mark.parametrize("qos", [0, 1, 2])
-async def test_a_message_reaches_who_is_subscribed(house: House, version: int, qos: int) -> None:
-    async with (
-        house.client("a", version) as one,
-        house.client("b", version) as other,
-        house.client("c") as sender,
-    ):
-        assert await one.subscribe("barn/+", qos=qos) == (qos,)
-        assert await other.subscribe("barn/#", "attic", qos=2) == (2, 2)
-        for number in range(3):
-            await sender.publish("barn/door", b"%d" % number, 2, retain=number == 2)
-        for receiver, expected in ((one, qos), (other, 2)):
-            got = [await receiver.message() for _ in range(3)]
-            assert [(each.topic, each.payload, each.qos, each.retain) for each in got] == [
-                ("barn/door", b"%d" % number, expected, False) for number in range(3)
-            ]
-        assert await one.unsubscribe("barn/+", "other") == ((0, 0x11) if version == V5 else ())
-        await sender.publish("barn/door", b"last", 1)
-        assert (await other.message()).payload == b"last"
-        await one.send(writer.PINGREQ)
-        assert type(await one.next()) is packets.PingResp
-
-
-async def test_retained_messages_come_with_a_subscription(house: House) -> None:
-    async with house.client("a") as client:
-        for number in range(200):
-            await client.publish(f"shelf/{number:03}", b"%d" % number, 1, retain=True)
-        await client.publish("shelf/000", b"", 1, retain=True)
-        await client.subscribe("shelf/#", qos=1, subscription_identifier=[5])
-        got = [await client.message() for _ in range(199)]
-        assert [each.payload for each in got] == [b"%d" % number for number in range(1, 200)]
-        assert all(each.retain and each.properties["subscription_identifier"] == [5] for each in got)
-        for handling, expected in ((1, 0), (2, 0), (0, 1)):
-            await client.subscribe(Filter("shelf/001", 0, retain_handling=handling))
-            if handling == 1:  # the first subscription to this filter
-                expected = 1
-            await client.send(writer.PINGREQ)
-            seen = 0
-            while type(packet := await client.next()) is Publish:
-                seen += 1
-            assert type(packet) is packets.PingResp
-            assert seen == expected
-
-
-async def test_options_of_subscriptions(house: House) -> None:
-    async with house.client("a") as client, house.client("b") as other:
-        await client.subscribe(Filter("own", 1, no_local=True), Filter("kept", 1, retain_as_published=True))
-        await client.publish("own", b"mine", 1)
-        await other.publish("own", b"theirs", 1)
-        await other.publish("kept", b"k", 1, retain=True)
-        assert (await client.message()).payload == b"theirs"
-        assert (await client.message()).retain
-
-
-async def test_properties_go_through_and_messages_expire(house: House) -> None:
-    async with house.client("a") as client, house.client("b") as other:
-        await other.subscribe("ask")
-        sent = {
-            "content_type": "text/plain",
-            "response_topic": "answer",
-            "correlation_data": b"\x01",
-            "payload_format_indicator": 1,
-            "user_property": [("k", "1"), ("k", "2")],
-            "message_expiry_interval": 60,
-        }
-        await client.publish("ask", b"?", 1, properties=sent)
-        assert dict((await other.message()).properties) == sent
-        await client.publish("ask", b"kept", 1, retain=True, properties={"message_expiry_interval": 60})
-        await other.message()
-        house.server.move_clock(61)
-        await client.subscribe("ask")
-        await client.publish("ask", b"now", 1)
-        assert (await client.message()).payload == b"now", "the retained message has expired"
-
-
-async def test_topic_aliases(house: House) -> None:
-    async with house.client("a") as client, house.client("b") as other:
-        await other.subscribe("long/topic")
-        await client.publish("long/topic", b"1", 1, properties={"topic_alias": 3})
-        await client.publish("", b"2", 1, properties={"topic_alias": 3})
-        assert [(await other.message()).payload for _ in range(2)] == [b"1", b"2"]
-        await client.send(writer.publish(V5, Publish("", b"", properties={"topic_alias": 4})))
-        assert await client.farewell() == packets.PROTOCOL_ERROR
-    async with house.client("a") as client:
-        await client.send(writer.publish(V5, Publish("x", b"", properties={"topic_alias": 65_535})))
-        assert await client.farewell() == packets.TOPIC_ALIAS_INVALID
-
-
-async def test_a_shared_subscription_divides_the_messages(house: House) -> None:
-    async with house.client("a") as one, house.client("b") as other, house.client("c") as sender:
-        for member in (one, other):
-            assert await member.subscribe("$share/crew/job") == (1,)
-        for number in range(10):
-            await sender.publish("job", b"%d" % number, 1)
-        got = [[(await member.message()).payload for _ in range(5)] for member in (one, other)]
-        assert sorted(got[0] + got[1]) == [b"%d" % number for number in range(10)]
-        await sender.send(
-            writer.subscribe(V5, packets.Subscribe(9, (Filter("$share/crew/job", 1, no_local=True),)))
-        )
-        assert await sender.farewell() == packets.PROTOCOL_ERROR
-
-
-async def test_wrong_filters_and_topics_are_refused(house: House) -> None:
-    async with house.client("a") as client:
-        wrong = ("a/#/b", "a+", "$share/g", "$share//a", "$share/a+/b", "x" * 2000)
-        codes = await client.subscribe("fine", *wrong)
-        assert codes[0] == 1
-        assert set(codes[1:]) == {packets.TOPIC_FILTER_INVALID}
-        for topic in ("losant/x", f"losant/{house.id}/state", f"losant/{house.id}/command"):
-            assert (await client.publish(topic, b"{}", 1)).code == packets.NOT_AUTHORIZED
-            assert (await client.publish(topic, b"{}", 2)).code == packets.NOT_AUTHORIZED
-        assert await client.subscribe(f"losant/{house.id}/command", "losant/#", "$SYS/#") == (
-            0x87,
-            0x87,
-            0x87,
-        )
-        assert (await client.publish("$SYS/x", b"", 1)).code == packets.PAYLOAD_FORMAT_INVALID
-    async with house.client("a", V3_1_1) as client:
-        assert await client.subscribe("a/#/b", "b") == (0x80, 1)
-
-
-async def test_the_topics_of_a_key_act(house: House) -> None:
-    given = await house.key_of(filterType="whitelist", pubTopics=["out/+"], subTopics=["in/#"])
-    async with house.client(**given) as client:
-        assert await client.subscribe("in/a", "in/#", "#", "out/a") == (1, 1, 0x87, 0x87)
-        assert (await client.publish("out/a", b"", 1)).code == packets.SUCCESS
-        assert (await client.publish("in/a", b"", 1)).code == packets.NOT_AUTHORIZED
-        assert (await client.publish(f"losant/{house.id}/state", b'{"data": {"temp": 1}}', 1)).code == 0
-        assert await client.subscribe(f"losant/{house.id}/command") == (1,)
-        refused = await client.publish("in/a", b"", 2)
-        assert (refused.type, refused.code) == (packets.PUBREC, packets.NOT_AUTHORIZED)
-        assert "access key" in refused.properties["reason_string"]
-    async with mqtt_client(house.server.mqtt_ports[0]) as client:
-        answer = await client.connect(house.id, **given, will=Will("in/a", b""))
-        assert answer.code == packets.NOT_AUTHORIZED
-
-
-async def test_nothing_crosses_an_application(house: House) -> None:
-    other = await house.server.application("other")
-    made = await house.server.call("POST", f"{other}/keys", {})
-    async with (
-        house.client("a") as client,
-        house.client("a", username=made["key"], password=made["secret"].encode()) as stranger,
-    ):
-        await client.subscribe("#")
-        await stranger.subscribe("#")
-        await client.publish("x", b"ours", 1, retain=True)
-        await stranger.publish("x", b"theirs", 1)
-        assert (await client.message()).payload == b"ours"
-        assert (await stranger.message()).payload == b"theirs"
-
-
-async def test_the_api_and_mqtt_share_the_topics(house: House) -> None:
-    async with house.client("a") as client:
-        await client.subscribe("desk")
-        body = {"topic": "desk", "message": "öffnen"}
-        await house.server.call("POST", f"{house.application}/mqttPublishMessage", body)
-        assert (await client.message()).payload == "öffnen".encode()
-
-
-# Wills.
-
-
-@VERSIONS
-async def test_a_will_is_published_when_the_connection_is_lost(house: House, version: int) -> None:
-    async with house.client("watcher") as watcher:
-        await watcher.subscribe("gone/#")
-        for leaves, expected in (("cut", True), ("goodbye", False)):
-            will = Will(f"gone/{leaves}", b"bye", 1, retain=True)
-            async with house.client("mortal", version, will=will) as client:
-                if leaves == "goodbye":
-                    await client.goodbye()
-                    assert await client.next() is None
-            if expected:
-                got = await watcher.message()
-                assert (got.topic, got.payload, got.qos) == (f"gone/{leaves}", b"bye", 1)
-        if version == V5:
-            async with house.client("mortal", will=Will("gone/asked", b"bye")) as client:
-                await client.goodbye(packets.DISCONNECT_WITH_WILL_MESSAGE)
-                assert (await watcher.message()).topic == "gone/asked"
-        await watcher.publish("gone/end", b"", 1)
-        assert (await watcher.message()).topic == "gone/end"
 
 
 # Commands.
@@ -584,7 +331,7 @@ async def test_a_client_gets_no_more_at_once_than_it_wants(house: House) -> None
 
 async def test_a_client_that_takes_nothing_is_disconnected(tmp_path: Path) -> None:
     async with (
-        house_in(tmp_path / "data", limits={"mqtt_waiting_max": 10}) as house,
+        house_in(tmp_path / "data", limits={"mqtt_waiting_messages_max": 10}) as house,
         house.client("a", properties={"receive_maximum": 1}) as client,
     ):
         await client.subscribe("t")

@@ -6,23 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 
 from tests.e2e.conftest import running_server
 from tests.e2e.mqtt_client import MqttClient, mqtt_client
+from tests.e2e.mqtt_house import VERSIONS, House, house, house_in
 from tests.e2e.sse_client import until
-from tests.e2e.test_mqtt import House, house, house_in
 from trunkline.actors.data.topics.broker import Broker
 from trunkline.actors.data.topics.session_sweep import SessionSweep
 from trunkline.actors.data.topics.wills import Wills
 from trunkline.actors.maintenance.sweep import sweep
 from trunkline.http.mqtt import packets, writer
-from trunkline.http.mqtt.packets import V3_1_1, V5, Ack, Publish, Will
+from trunkline.http.mqtt.packets import V5, Ack, Publish, Will
 from trunkline.http.mqtt.service import MqttService
 from trunkline.store import keys
 
 __all__ = ["house"]  # the fixture
-VERSIONS = pytest.mark.parametrize("version", [V3_1_1, V5])
 
 
 def kept(version: int = V5) -> dict[str, Any]:

@@ -58,7 +58,8 @@ def test_every_setting_can_come_from_the_environment(name: str) -> None:
     special = {"log_format": "json", "port": "80", "engine": "stock", "smtp_port": "25", "smtp_tls": "tls"}
     special |= {"public_url": "https://devices.example.com", "smtp_from": "me@example.com"}
     special |= {"codehost_url": "https://api.example.com/user", "sendgrid_url": "https://mail.example.com"}
-    special |= {"client_certificates": "optional"}
+    special |= {"client_certificates": "optional", "mqtt_anonymous_key": "0" * 48}
+    special |= {"mqtt_port": "1883", "mqtt_tls_port": "8883"}
     special |= {"blobs": "s3://bucket/prefix", "s3_endpoint": "https://storage.example.com"}
     special |= {"archive_format": "parquet", "metrics_for": "operators"}
     special |= {"cors_origins": "https://app.example.com http://localhost:5173"}
@@ -72,6 +73,8 @@ def test_every_setting_can_come_from_the_environment(name: str) -> None:
     environ = {f"TRUNKLINE_{other.upper()}": "x" for group in together if name in group for other in group}
     if name == "experience_suffix":
         environ["TRUNKLINE_PUBLIC_URL"] = "https://devices.example.com"
+    if name == "mqtt_tls_port":
+        environ |= {"TRUNKLINE_CERTFILE": "x", "TRUNKLINE_KEYFILE": "x"}
     if name == "smtp_password_file":
         environ["TRUNKLINE_SMTP_USER"] = "x"
     settings = load(None, {**environ, f"TRUNKLINE_{name.upper()}": text})

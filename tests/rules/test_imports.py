@@ -31,9 +31,10 @@ OWNED_BY_STORE = {"lmdb", "cbor2"}
 
 WIRES = {
     PurePosixPath("http/link"),
+    PurePosixPath("http/mqtt"),
     *(PurePosixPath(f"bench/link_{part}.py") for part in ("frames", "queue")),
 }
-"""What speaks CBOR to others: both ends of the device link. The store uses it for itself."""
+"""What speaks CBOR to others: both ends of the device link, and MQTT. The store uses it for itself."""
 
 # The rooms below `http` do not know the HTTP server.
 EDGE_ONLY = {

@@ -12,6 +12,7 @@ from functools import partial
 from typing import ClassVar, NamedTuple
 
 from trunkline.actors.core.runtime.actor import Actor
+from trunkline.actors.core.values.errors import Overloaded
 from trunkline.actors.core.values.structs import Message
 from trunkline.actors.data.topics.broker import Broker
 from trunkline.actors.data.topics.queues import read_head, stage_received, stage_removal
@@ -24,7 +25,7 @@ from trunkline.actors.data.topics.session_records import (
     is_indexed,
 )
 from trunkline.store import keys
-from trunkline.store.codec import encode
+from trunkline.store.codec import decode, encode
 
 
 class OpenedSession(NamedTuple):
@@ -110,20 +111,22 @@ class MqttSessionActor(Actor):
 
     def on_open_session(self, message: OpenSession) -> OpenedSession | None:
         """Go on with the session, or begin one."""
-        before, now_ms = self._stored(), self.system.clock.wall_ms()
+        before, now_ms, change = self._stored(), self.system.clock.wall_ms(), 0
         if before is not None:
             self._come_back(before)
             ends_ms = before.ends_ms
             if message.clean or (ends_ms is not None and now_ms >= ends_ms):
                 self._end(before)
-                before = None
+                before, change = None, -1
         if before is not None:
             record = before._replace(expiry_s=message.expiry_s, away_ms=None)
         elif message.expiry_s:
+            self._count(change + 1)
             record = SessionRecord(
                 message.client_id, self.system.ids.new(now_ms), message.expiry_s, None, {}, 0
             )
         else:
+            self._count(change)
             return None
         self._put(record)
         return OpenedSession(record, before is not None)
@@ -137,6 +140,7 @@ class MqttSessionActor(Actor):
         expiry_s = record.expiry_s if message.expiry_s is None else message.expiry_s
         if not expiry_s:
             self._end(record)
+            self._count(-1)
             return
         head = read_head(
             self.system.journal.get(keys.MESSAGES, keys.queue_head_key(self.ref.parent, record.id))
@@ -189,6 +193,7 @@ class MqttSessionActor(Actor):
         if record is not None and ends_ms is not None and self.system.clock.wall_ms() >= ends_ms:
             self._come_back(record)
             self._end(record)
+            self._count(-1)
 
     def on_remove_waiting(self, message: RemoveWaiting) -> None:
         """Remove what is left of a session that has ended."""
@@ -229,6 +234,24 @@ class MqttSessionActor(Actor):
         self.put(keys.MESSAGES, keys.ended_session_key(application, record.id), encode(client))
         if record.filters:
             self._announce()
+
+    def _count(self, change: int) -> None:
+        """Count the sessions of the application. Raises `Overloaded` if it would have more than it may."""
+        if not change:
+            return
+        key, most = keys.session_count_key(self.ref.parent), self.system.limits.mqtt_sessions_max
+        raw = self.system.journal.get(keys.MESSAGES, key)
+        number = (0 if raw is None else decode(raw)) + change
+        if number > most:
+            raise Overloaded(
+                f"The application has {most} MQTT sessions that outlive their connections, which is the limit. Connect "
+                "with a clean start and without a session expiry.",
+                reason="mqtt_sessions",
+            )
+        if number > 0:
+            self.put(keys.MESSAGES, key, encode(number))
+        else:
+            self.delete(keys.MESSAGES, key)
 
     def _announce(self) -> None:
         """After the commit the broker looks again who is subscribed."""

@@ -12,6 +12,7 @@ ROUTES = (
         operation="mqtt.open",
         summary="Speak MQTT over a WebSocket connection",
         access="none",
+        area="public",
         upgrades=True,
         handler=open_mqtt,
         ok=101,

@@ -38,6 +38,9 @@ from trunkline.actors.data.events import messages as events
 from trunkline.actors.data.events.kind import EVENT
 from trunkline.actors.data.tables import messages as tables
 from trunkline.actors.data.tables.check import row_problems
+from trunkline.actors.data.topics import publication as topics
+from trunkline.actors.data.topics.session_actor import ChangeSubscriptions, OpenSession
+from trunkline.actors.data.topics.session_records import Options
 from trunkline.actors.fleet.devices.record import messages as devices
 from trunkline.actors.fleet.devices.record.kind import DELETED_DEVICE, DEVICE
 from trunkline.actors.maintenance import sweep as purge
@@ -141,11 +144,27 @@ async def application(house: House, *, filled: bool = True) -> Ref:
         if number % 2:
             await inside.ask(device, devices.DeleteDevice())
     await table(inside)
+    await messages_of_topics(inside)
     for _ in range(2):
         flow = await workflow(inside, creator)
     await house.system.ask(flow, flow_messages.DeleteFlow())
     await create_flow(inside, [trigger("timer", [], config={"seconds": 31_000_000})], [])
     return ref
+
+
+async def messages_of_topics(house: House) -> None:
+    """A retained message, a will, and a session with a message that waits for it."""
+    publisher = Ref("publisher", house.application, b"a client....")
+    session = Ref("mqttSession", house.application, b"a sleeper...")
+    will = topics.ConnectClient(will=topics.Publication("gone", b"x"), retain_will=False, origin=None)
+    await house.system.ask(publisher, will)
+    opened = await house.system.ask(session, OpenSession(client_id="sleeper", expiry_s=3600, clean=False))
+    id = opened.value.record.id
+    added = ChangeSubscriptions(session=id, added={"a/#": Options(1)}, removed=())
+    await house.system.ask(session, added)
+    publication = topics.Publication("a/b", b"y" * 1000, 1)
+    message = topics.PublishFromClient(publication=publication, retain=True, origin=None)
+    await house.system.ask(publisher, message)
 
 
 async def table(house: House) -> Ref:

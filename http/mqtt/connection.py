@@ -1,0 +1,39 @@
+"""What the parts of a session ask of it (`session.py`), which knows them all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from trunkline.actors.data.topics.broker import Client as Receiver
+
+if TYPE_CHECKING:
+    from trunkline.http.mqtt.acknowledgements import Acknowledgements
+    from trunkline.http.mqtt.outgoing import Outgoing, OutgoingMessages
+    from trunkline.http.mqtt.service import MqttService
+    from trunkline.limits.table import Limits
+
+
+class MqttConnection(Receiver, Protocol):
+    """The connection of a client that has logged in. No call waits."""
+
+    service: MqttService
+    limits: Limits
+    version: int
+    wants_reasons: bool
+    """Whether the client wants sentences about what is refused."""
+    is_open: bool
+    acknowledgements: Acknowledgements
+    outgoing: OutgoingMessages
+
+    def disconnect(self, code: int, reason: str) -> None:
+        """End the connection, and say why where the version has a packet for that."""
+
+    def send_message(self, message: Outgoing) -> None:
+        """Send a message, or let it wait; too many that wait end the connection."""
+
+    def pump(self) -> None:
+        """The client may have room: send what waits for it."""
+
+    def offer_again(self, devices: Sequence[bytes]) -> None:
+        """The client has subscribed to the commands of these devices, some of which it was not sent."""
