@@ -183,8 +183,8 @@ class MetricsCollector(Collector):
         )
         yield _counter(
             "mqtt_dropped",
-            "Messages that were not queued for an MQTT session, as its queue was full.",
-            broker.dropped,
+            "Messages that MQTT clients were not sent: no room, expired, or too large for the client.",
+            broker.dropped + service.dropped,
         )
         yield _counter(
             "mqtt_bans", "Bans of MQTT clients that have sent too much.", service.client_limits.bans

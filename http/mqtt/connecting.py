@@ -81,9 +81,3 @@ def welcome(connect: Connect, limits: Limits, assigned_id: str | None, *, is_res
     if assigned_id is not None:
         facts["assigned_client_identifier"] = assigned_id
     return connack(V5, session_present=is_resumed, properties=facts)
-
-
-def refusal(version: int, code: int, reason: str, *, wants_reasons: bool) -> bytes:
-    """The CONNACK that refuses a client."""
-    told = {"reason_string": reason} if wants_reasons else packets.NONE
-    return connack(version, code, properties=told)

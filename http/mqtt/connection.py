@@ -10,6 +10,7 @@ from trunkline.actors.data.topics.broker import Client as Receiver
 if TYPE_CHECKING:
     from trunkline.http.mqtt.acknowledgements import Acknowledgements
     from trunkline.http.mqtt.outgoing import Outgoing, OutgoingMessages
+    from trunkline.http.mqtt.packets import Properties
     from trunkline.http.mqtt.service import MqttService
     from trunkline.limits.table import Limits
 
@@ -20,14 +21,15 @@ class MqttConnection(Receiver, Protocol):
     service: MqttService
     limits: Limits
     version: int
-    wants_reasons: bool
-    """Whether the client wants sentences about what is refused."""
     is_open: bool
     acknowledgements: Acknowledgements
     outgoing: OutgoingMessages
 
     def disconnect(self, code: int, reason: str) -> None:
         """End the connection, and say why where the version has a packet for that."""
+
+    def reason(self, sentence: str) -> Properties:
+        """The property with a sentence, if the client wants it and takes a packet with it."""
 
     def send_message(self, message: Outgoing) -> None:
         """Send a message, or let it wait; too many that wait end the connection."""

@@ -41,22 +41,25 @@ class OutgoingMessages:
     """The messages to one client.
 
     `send` sends bytes; `has_room` says whether the client has taken what was sent before. `in_flight_max` is how many
-    messages with QoS 1 and 2 may be under way, `waiting_max` how many may wait, `packet_bytes_max` the largest packet
-    that the client takes.
+    messages with QoS 1 and 2 may be under way, `waiting_max` and `waiting_bytes_max` how many may wait and how many
+    bytes their payloads may have, `packet_bytes_max` is the largest packet that the client takes. `note_dropped` is
+    called for each message that the client is not sent.
     """
 
     __slots__ = (
         "_has_room",
         "_in_flight_max",
         "_next_id",
+        "_note_dropped",
         "_now_ms",
         "_packet_bytes_max",
         "_send",
         "_under_way",
         "_version",
         "_waiting",
+        "_waiting_bytes",
+        "_waiting_bytes_max",
         "_waiting_max",
-        "dropped",
         "sent",
     )
 
@@ -69,11 +72,11 @@ class OutgoingMessages:
         *,
         in_flight_max: int,
         waiting_max: int,
+        waiting_bytes_max: int,
         packet_bytes_max: int,
+        note_dropped: Callable[[], None],
     ) -> None:
         self.sent = 0
-        self.dropped = 0
-        """Messages that the client was not sent: QoS 0 without room, expired ones, and those too large for it."""
         self._version = version
         self._send = send
         self._has_room = has_room
@@ -85,6 +88,9 @@ class OutgoingMessages:
         self._under_way: dict[int, _UnderWay] = {}
         """By packet id; with QoS 2 until PUBCOMP."""
         self._waiting: deque[Outgoing] = deque()
+        self._waiting_bytes = 0
+        self._waiting_bytes_max = waiting_bytes_max
+        self._note_dropped = note_dropped
 
     @property
     def has_room(self) -> bool:
@@ -105,19 +111,24 @@ class OutgoingMessages:
         """Send a message, or let it wait. False if too many wait already, which ends the connection."""
         if not self._waiting and self._may_send(message.qos):
             self._transmit(message)
-        elif len(self._waiting) < self._waiting_max:
+        elif not self._waiting or (
+            len(self._waiting) < self._waiting_max and self._waiting_bytes < self._waiting_bytes_max
+        ):
             self._waiting.append(message)
+            self._waiting_bytes += len(message.publication.payload)
         elif message.qos:
             return False
         else:
-            self.dropped += 1
+            self._note_dropped()
         return True
 
     def flush(self) -> None:
         """Send what waits, as far as the client takes it. For when it has acknowledged or taken something."""
         waiting = self._waiting
         while waiting and self._may_send(waiting[0].qos):
-            self._transmit(waiting.popleft())
+            message = waiting.popleft()
+            self._waiting_bytes -= len(message.publication.payload)
+            self._transmit(message)
 
     def acknowledge(self, packet_id: int) -> bool:
         """PUBACK or PUBCOMP, or a PUBREC that refuses: the message is done. False if none is under way with this id."""
@@ -189,7 +200,7 @@ class OutgoingMessages:
             form = self._form(publication, message.qos, message.ids, retain=message.retain)
             if publish_bytes(form, message.qos) <= self._packet_bytes_max:
                 return form
-        self.dropped += 1
+        self._note_dropped()
         if message.acknowledged is not None:
             message.acknowledged()
         return None

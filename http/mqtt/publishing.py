@@ -239,8 +239,10 @@ class Publishing:
             return b""
         type = packets.PUBACK if packet.qos == 1 else packets.PUBREC
         if session.version == V5:
-            reason = {"reason_string": refusal.message} if session.wants_reasons else packets.NONE
-            return ack(V5, type, packet.packet_id, ack_code_of(refusal), reason)
+            code = ack_code_of(refusal)
+            if isinstance(refusal, Invalid) and not is_reserved(topic):
+                code = packets.TOPIC_NAME_INVALID
+            return ack(V5, type, packet.packet_id, code, session.reason(refusal.message))
         if may_succeed_later(refusal):
             session.disconnect(packets.SERVER_BUSY, refusal.message)
             return b""

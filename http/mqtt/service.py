@@ -36,8 +36,14 @@ class MqttService:
         self.sessions: set[Session] = set()
         """The open connections."""
         self.connected = 0
+        self.dropped = 0
+        """Messages that connected clients were not sent: QoS 0 without room, expired ones, those too large for them."""
         self._waiting: dict[Session, None] = {}
         self._looks = False
+
+    def note_dropped(self) -> None:
+        """A message was not sent to a connected client."""
+        self.dropped += 1
 
     @property
     def is_overloaded(self) -> bool:

@@ -23,7 +23,7 @@ import trio
 from trunkline.actors.core.records.owners import Owners
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.work import Work, noted
-from trunkline.actors.core.values.errors import DomainError, Gone, NotFound, Unauthorized
+from trunkline.actors.core.values.errors import DomainError, Gone, Invalid, NotFound, Unauthorized
 from trunkline.actors.data.topics.broker import Broker, ClientEnd
 from trunkline.actors.data.topics.publication import ConnectClient, DisconnectClient, Publication
 from trunkline.actors.data.topics.queues import Queued, received_of
@@ -58,14 +58,20 @@ from trunkline.http.mqtt.reader import PacketReader
 from trunkline.http.mqtt.refusals import code_of
 from trunkline.http.mqtt.session_queue import SessionQueue
 from trunkline.http.mqtt.subscribing import Subscribing
-from trunkline.http.mqtt.writer import PINGRESP, ack, disconnect
+from trunkline.http.mqtt.writer import PINGRESP, ack, connack, disconnect
 
 if TYPE_CHECKING:
     from trunkline.http.mqtt.service import MqttService
     from trunkline.http.wire.byte_connection import Bytes, Peer
 
+_REASON_BYTES_MAX: Final = 1_024
+"""A client is not told a sentence that is longer, as one that quotes a long topic."""
+_REASON_ROOM: Final = 16
+"""At most so many bytes are around a sentence in a packet."""
 _GRACE: Final = 1.5
 """A client that is silent for so many times its keep alive is disconnected (MQTT 5, 3.1.2.10)."""
+_SILENT: Final = "nothing came for 1.5 times the keep alive"
+_LOGIN_OVER: Final = "the token has expired; connect with a new one"
 _log = structlog.get_logger("trunkline.mqtt")
 
 
@@ -77,7 +83,7 @@ class MqttSession:
         self.service = service
         self.limits = service.system.limits
         self.version = packets.V3_1_1
-        self.wants_reasons = True
+        self._reason_bytes_max = 0
         self.key = b""
         self.session: bytes | None = None
         self.queue: SessionQueue | None = None
@@ -101,6 +107,9 @@ class MqttSession:
         self._subscribing: Subscribing | None = None
         self._link: Link | None = None
         self._owner: bytes | None = None
+        self._silence = b""
+        """The last packet to a client that is silent for too long, once it is known."""
+        self._token_ends_s = math.inf
         self._is_resumed = False
         self._new_expiry_s: int | None = None
         self._has_will = False
@@ -138,16 +147,7 @@ class MqttSession:
         if self.queue is not None:
             self.queue.flush()
         self.acknowledgements.wait()
-        connect = self._connect
-        if (
-            self._is_connected
-            and connect is not None
-            and connect.keep_alive_s
-            and self._connection is not None
-        ):
-            last = self._farewell(packets.KEEP_ALIVE_TIMEOUT, "nothing came for 1.5 times the keep alive")
-            silent_at_s = trio.current_time() + _GRACE * connect.keep_alive_s
-            self._connection.close_at(silent_at_s, "nothing came for 1.5 times the keep alive", last)
+        self._set_end()
 
     def flushed(self) -> None:
         self.outgoing.flush()
@@ -198,6 +198,11 @@ class MqttSession:
         if self._connection is not None:
             self._connection.send(data)
 
+    def reason(self, sentence: str) -> packets.Properties:
+        """The property with a sentence, if the client wants it and takes a packet with it."""
+        size_bytes = len(sentence.encode())
+        return {"reason_string": sentence} if size_bytes <= self._reason_bytes_max else packets.NONE
+
     def disconnect(self, code: int, reason: str) -> None:
         """End the connection, and say why where the version has a packet for that."""
         if not self.is_open or self._connection is None:
@@ -210,10 +215,10 @@ class MqttSession:
         if self._is_connected:
             if self.version != V5:
                 return b""
-            return disconnect(V5, code, {"reason_string": reason} if self.wants_reasons else packets.NONE)
+            return disconnect(V5, code, self.reason(reason))
         if self._connect is None and code != packets.UNSUPPORTED_PROTOCOL_VERSION:
             return b""
-        return connecting.refusal(self.version, code, reason, wants_reasons=self.wants_reasons)
+        return connack(self.version, code, properties=self.reason(reason))
 
     # Packets.
 
@@ -308,7 +313,9 @@ class MqttSession:
         self._connect = connect
         self.version = connect.version
         given = connect.properties
-        self.wants_reasons = given.get("request_problem_information", True)
+        if given.get("request_problem_information", True):
+            largest = given.get("maximum_packet_size", _REASON_BYTES_MAX + _REASON_ROOM)
+            self._reason_bytes_max = min(_REASON_BYTES_MAX, largest - _REASON_ROOM)
         self.outgoing = self._outgoing_for(given)
         problem = connecting.problem_of(connect)
         if problem is not None:
@@ -328,7 +335,7 @@ class MqttSession:
             client = await log_in(self.service.dispatcher, presented, self.service.anonymous_key)
             if self.is_open:
                 self._connect_as(client)
-        except Unauthorized as refusal:
+        except (Unauthorized, Invalid) as refusal:
             code = packets.NOT_AUTHORIZED if connect.username is None else packets.BAD_USER_NAME_OR_PASSWORD
             self.disconnect(code, refusal.message)
         except DomainError as refusal:
@@ -350,7 +357,11 @@ class MqttSession:
         if not service.client_limits.connects(application, now_s):
             self.disconnect(packets.CONNECTION_RATE_EXCEEDED, "the application has too many new connections")
             return
-        will = connecting.will_of(connect, client)
+        try:
+            will = connecting.will_of(connect, client)
+        except Invalid as refusal:
+            self.disconnect(packets.TOPIC_NAME_INVALID, refusal.message)
+            return
         if client.device is None:
             owner = system.component(Owners).of(application)
             system.lasting.take_at_once(owner)
@@ -445,7 +456,9 @@ class MqttSession:
             self.service.system.clock.wall_ms,
             in_flight_max=min(given.get("receive_maximum", 65_535), limits.mqtt_in_flight_messages_max),
             waiting_max=limits.mqtt_waiting_messages_max,
+            waiting_bytes_max=limits.mqtt_buffer_bytes_max,
             packet_bytes_max=given.get("maximum_packet_size", 1 << 28),
+            note_dropped=self.service.note_dropped,
         )
 
     def _client_takes(self) -> bool:
@@ -462,11 +475,30 @@ class MqttSession:
         except DomainError as refusal:
             _log.warning("the end of an MQTT connection could not be stored", reason=refusal.message)
 
+    def _set_end(self) -> None:
+        """Say when the connection ends unless something comes: after 1.5 times the keep alive, or with its token."""
+        connect, connection = self._connect, self._connection
+        if not self._is_connected or connect is None or connection is None:
+            return
+        silent_at_s = math.inf
+        if connect.keep_alive_s:
+            silent_at_s = trio.current_time() + _GRACE * connect.keep_alive_s
+        if silent_at_s < self._token_ends_s:
+            if not self._silence:
+                self._silence = self._farewell(packets.KEEP_ALIVE_TIMEOUT, _SILENT)
+            connection.close_at(silent_at_s, _SILENT, self._silence)
+        elif self._token_ends_s < math.inf:
+            last = self._farewell(packets.NOT_AUTHORIZED, _LOGIN_OVER)
+            connection.close_at(self._token_ends_s, _LOGIN_OVER, last)
+
     def _watch(self, client: Client) -> None:
         """End the connection when the login does."""
         system, principal = self.service.system, client.principal
         system.revocations.hold(principal)
         principal.watchers[self._check_again] = None
+        if principal.expires_ms is not None:
+            left_ms = principal.expires_ms - system.clock.wall_ms()
+            self._token_ends_s = trio.current_time() + max(0, left_ms) / 1000
 
     def _unwatch(self, client: Client) -> None:
         client.principal.watchers.pop(self._check_again, None)

@@ -81,13 +81,42 @@ async def test_tokens_are_passwords(house: House) -> None:
         ("another", "token", token.encode(), packets.BAD_USER_NAME_OR_PASSWORD),
         ("desk", f"token/{application}", user, packets.SUCCESS),
         (house.id, f"token/{application}", user, packets.BAD_USER_NAME_OR_PASSWORD),
-        ("desk", "token", user, packets.PAYLOAD_FORMAT_INVALID),
+        ("desk", "token", user, packets.BAD_USER_NAME_OR_PASSWORD),
         ("desk", f"token/{'0' * 24}", user, packets.NOT_AUTHORIZED),
         ("desk", "token", b"nonsense", packets.BAD_USER_NAME_OR_PASSWORD),
     ):
         async with mqtt_client(house.server.mqtt_ports[0]) as client:
             answer = await client.connect(client_id, username=username, password=password)
             assert answer.code == code, (client_id, username, answer)
+
+
+async def test_a_connection_ends_with_its_token(house: House) -> None:
+    made = await house.server.call("POST", f"{house.application}/keys", {})
+    credentials = {"deviceId": house.id, "key": made["key"], "secret": made["secret"], "tokenTTL": 1}
+    token = (await house.server.call("POST", "/auth/device", credentials, token=""))["token"]
+    async with mqtt_client(house.server.mqtt_ports[0]) as client:
+        answer = await client.connect(house.id, username="token", password=token.encode(), keep_alive_s=60)
+        assert answer.code == packets.SUCCESS
+        assert await client.farewell() == packets.NOT_AUTHORIZED
+
+
+async def test_a_silent_client_is_disconnected(house: House) -> None:
+    async with house.client(keep_alive_s=1) as client, house.client("b", V3_1_1, keep_alive_s=1) as older:
+        assert await client.farewell() == packets.KEEP_ALIVE_TIMEOUT
+        assert await older.farewell() is None
+
+
+async def test_a_sentence_that_is_too_long_for_a_client_is_left_out(house: House) -> None:
+    for wanted, topic, is_told in (
+        ({}, "losant/x", True),
+        ({}, "losant/" + "x" * 60_000, False),
+        ({"request_problem_information": False}, "losant/x", False),
+        ({"maximum_packet_size": 50}, "losant/x", False),
+    ):
+        async with house.client("a", properties=wanted) as client:
+            answer = await client.publish(topic, b"", 1)
+            assert answer.code == packets.NOT_AUTHORIZED
+            assert ("reason_string" in answer.properties) is is_told
 
 
 async def test_an_anonymous_key_lets_in_who_presents_nothing(tmp_path: Path) -> None:
@@ -118,7 +147,7 @@ async def test_a_connack_says_what_the_server_does(house: House) -> None:
         (V3_1_1, "", {"clean_start": False}, 2),
         (V5, "x" * 257, {}, packets.CLIENT_IDENTIFIER_NOT_VALID),
         (V5, "a", {"properties": {"authentication_method": "SCRAM"}}, packets.BAD_AUTHENTICATION_METHOD),
-        (V5, "a", {"will": Will("$SYS/x", b"")}, packets.PAYLOAD_FORMAT_INVALID),
+        (V5, "a", {"will": Will("$SYS/x", b"")}, packets.TOPIC_NAME_INVALID),
     ):
         async with mqtt_client(house.server.mqtt_ports[0], version) as client:
             answer = await client.connect(client_id, **house.credentials, **more)
