@@ -63,6 +63,12 @@ ACTING: Final = (
         "When they are inactive, deleted or expired; those of users also with the password or the account.",
     ),
     Acting(
+        "Wills and sessions of MQTT clients",
+        "The access key, certificate or token with which the client has connected",
+        "With the key or certificate: a will is dropped then, and what waits in a session is only for a client that "
+        "logs in and may subscribe to it. A will that was left with a token is published.",
+    ),
+    Acting(
         "Experience users and their tokens",
         "The experience user",
         "With the user, with `tokenCutoff` of the user or `expUserTokenCutoff` of the application, and after their "

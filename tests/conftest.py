@@ -132,13 +132,14 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, ob
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """A process for each core; none beside this one for tests chosen by file, name or mark (`-m load` among them).
+    """A process for each core, and one more, as tests wait for a third of their time; none beside this one for tests
+    chosen by file, name or mark (`-m load` among them).
 
     Who chooses a few tests wants their start, their output and a debugger at once; a load wants the machine for itself.
     """
     options = config.option
     chosen = options.keyword or options.markexpr != "not load" or any(".py" in name for name in config.args)
-    return 0 if chosen else min(len(os.sched_getaffinity(0)), WORKERS_MAX)
+    return 0 if chosen else min(len(os.sched_getaffinity(0)) + 1, WORKERS_MAX)
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -109,7 +109,18 @@ CERTIFICATE: Final = Kind(
     indexes=("certificateInfo.commonName", "status", "creationDate", "lastUpdated"),
     unique=(FINGERPRINT,),
     counted_as="certificateCount",
-    ends_access=frozenset({"status", "filterType", TOPIC_FILTER, "deviceIds", "deviceTags", "certificate"}),
+    ends_access=frozenset(
+        {
+            "status",
+            "filterType",
+            "pubTopics",
+            "subTopics",
+            TOPIC_FILTER,
+            "deviceIds",
+            "deviceTags",
+            "certificate",
+        }
+    ),
     audited_as="ApplicationCertificate",
     not_portable=GIVES_ACCESS,
 )

@@ -31,6 +31,9 @@ class MqttConnection(Receiver, Protocol):
     def reason(self, sentence: str) -> Properties:
         """The property with a sentence, if the client wants it and takes a packet with it."""
 
+    def may_receive(self, topic: str) -> bool:
+        """Whether the client may still have messages of a topic, which were queued when it was allowed to."""
+
     def send_message(self, message: Outgoing) -> None:
         """Send a message, or let it wait; too many that wait end the connection."""
 

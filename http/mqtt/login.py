@@ -46,13 +46,15 @@ class Presented(NamedTuple):
 
 
 class Client(NamedTuple):
-    """Who a client is. `device` is None for one that is no device. `again` looks once more, after a revocation."""
+    """Who a client is. `device` is None for one that is no device; `login` is the id of the access key or certificate,
+    None for a token. `again` looks once more, after a revocation."""
 
     principal: Principal
     application: bytes
     device: bytes | None
     key: bytes
     origin: Origin
+    login: bytes | None
     again: Callable[[], Client]
 
     def may_publish(self, topic: str) -> bool:
@@ -123,7 +125,9 @@ def _key_client(service: Dispatcher, presented: Presented, principal: Principal,
         return _key_client(service, presented, found, key_id)
 
     origin = principal.origin or Origin(key_id.hex(), "applicationKey")
-    return Client(principal, application, device, client_key(presented.client_id, device), origin, again)
+    return Client(
+        principal, application, device, client_key(presented.client_id, device), origin, key_id, again
+    )
 
 
 def _with_token(service: Dispatcher, presented: Presented, named: str, header: bytes) -> Client:
@@ -147,7 +151,13 @@ def _with_token(service: Dispatcher, presented: Presented, named: str, header: b
     origin = principal.origin or Origin(application.hex(), "application")
     key = client_key(presented.client_id, device)
     return Client(
-        principal, application, device, key, origin, partial(_with_token, service, presented, named, header)
+        principal,
+        application,
+        device,
+        key,
+        origin,
+        None,
+        partial(_with_token, service, presented, named, header),
     )
 
 
@@ -205,7 +215,13 @@ async def _with_certificate(service: Dispatcher, presented: Presented) -> Client
         with system.store.snapshot() as snapshot:
             principal = resolve(snapshot, claims, DEVICE_SCOPES)
         return Client(
-            principal, admitted.application_id, device, device, Origin(device.hex(), "device"), again
+            principal,
+            admitted.application_id,
+            device,
+            device,
+            Origin(device.hex(), "device"),
+            admitted.key_id,
+            again,
         )
 
     return again()

@@ -378,6 +378,7 @@ class MqttSession:
             will=will,
             retain_will=connect.will is not None and connect.will.retain,
             origin=client.origin,
+            login=client.login,
             delay_s=connecting.will_delay_s(connect, self.limits),
             is_resumed=self._is_resumed,
         )
@@ -511,6 +512,7 @@ class MqttSession:
             return
         found = still_allowed(client)
         if isinstance(found, DomainError):
+            self._publishes_will = False
             self.disconnect(packets.NOT_AUTHORIZED, found.message)
             return
         self._unwatch(client)
@@ -530,6 +532,10 @@ class MqttSession:
         """Send a message, or let it wait; too many that wait end the connection."""
         if self.is_open and not self.outgoing.add(message):
             self.disconnect(packets.QUOTA_EXCEEDED, "too many messages wait that the client has not taken")
+
+    def may_receive(self, topic: str) -> bool:
+        """Whether the client may still have messages of a topic, which were queued when it was allowed to."""
+        return self.client is not None and self.client.may_subscribe(topic)
 
     def offer(self, queued: Queued, publication: Publication) -> None:
         if self.queue is not None and self._is_connected:

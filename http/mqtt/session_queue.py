@@ -85,7 +85,7 @@ class SessionQueue:
         if entry.is_released:
             packet = ack(session.version, packets.PUBREL, packet_id)
             is_sent = session.outgoing.release_as(packet_id, packet, done)
-        elif publication is None:
+        elif publication is None or not session.may_receive(publication.topic):
             done()
             is_sent = True
         else:

@@ -148,9 +148,11 @@ class Subscribing:
     def check_again(self, client: Client) -> None:
         """What the client may do has changed: what it may not subscribe to any more ends."""
         self._client = client
-        for filter in list(self._filters):
-            if not client.may_subscribe(split_shared(filter)[1]):
-                self._drop(filter)
+        lost = [each for each in self._filters if not client.may_subscribe(split_shared(each)[1])]
+        for filter in lost:
+            self._drop(filter)
+        if lost and self._session.session is not None:
+            self._answer(b"", {}, lost)
 
     def _drop(self, filter: str) -> None:
         if self._commands.pop(filter, None) is None:

@@ -269,6 +269,48 @@ async def test_a_will_that_waits_survives_a_restart(tmp_path: Path) -> None:
             assert (await watcher.message()).payload == b"bye"
 
 
+async def test_a_will_ends_with_the_key_of_its_client(house: House) -> None:
+    will = Will("gone", b"bye", 1, properties={"will_delay_interval": 60})
+    wills = house.server.system.component(Wills)
+    made = await house.server.call("POST", f"{house.application}/keys", {})
+    path = f"{house.application}/keys/{made['id']}"
+    given = {"username": made["key"], "password": made["secret"].encode()}
+    async with house.client("watcher") as watcher:
+        await watcher.subscribe("gone")
+        async with client_of(house) as client:
+            assert (await client.connect("now", **given, will=Will("gone", b"now"))).code == 0
+            async with client_of(house) as other:
+                assert (await other.connect("later", **given, will=will, **kept())).code == 0
+            await until(lambda: len(house.server.system.component(MqttService).sessions) == 2)
+            await house.server.call("PATCH", path, {"status": "inactive"})
+            assert await client.farewell() == packets.NOT_AUTHORIZED
+        house.server.move_clock(61)
+        await wills.publish_due()
+        await watcher.publish("gone", b"end", 1)
+        assert (await watcher.message()).payload == b"end"
+
+
+async def test_what_waits_is_not_for_a_client_that_may_no_longer_have_it(house: House) -> None:
+    made = await house.server.call("POST", f"{house.application}/keys", {})
+    path = f"{house.application}/keys/{made['id']}"
+    given = {"username": made["key"], "password": made["secret"].encode()}
+    async with client_of(house) as client:
+        assert (await client.connect("sleeper", **given, **kept())).code == 0
+        await client.subscribe("a", "b")
+    async with house.client("sender") as sender:
+        for topic in ("a", "b"):
+            await sender.publish(topic, b"waits", 1)
+    await house.server.call("PATCH", path, {"filterType": "whitelist", "subTopics": ["b"]})
+    async with client_of(house) as client:
+        assert (await client.connect("sleeper", **given, **kept())).session_present
+        assert (await client.message()).topic == "b"
+        await house.server.call("PATCH", path, {"subTopics": ["c"]})
+        async with house.client("sender") as sender:
+            await sender.publish("b", b"too late", 1)
+        await client.send(writer.PINGREQ)
+        assert type(await client.next()) is packets.PingResp
+
+
 async def test_a_deleted_application_takes_its_sessions_along(house: House) -> None:
     async with client_of(house) as client:
         await opened(client, house, "sleeper", **kept())

@@ -29,7 +29,7 @@ from trunkline.actors.data.topics.publication import (
 )
 from trunkline.actors.data.topics.queues import Queued, stage_for
 from trunkline.actors.data.topics.retained import stage_retained
-from trunkline.actors.data.topics.wills import Will, Wills, decode_will, encode_will
+from trunkline.actors.data.topics.wills import Will, Wills, decode_will, encode_will, may_be_published
 from trunkline.actors.workflows.triggers.index import FlowIndex
 from trunkline.actors.workflows.triggers.intake import Cause, stage
 from trunkline.store import keys
@@ -80,7 +80,7 @@ class Publisher(Actor):
             self._publish_will(decode_will(raw, self.ref.id))
         if message.will is not None:
             check_topic(message.will.topic, "will topic")
-            will = Will(message.will, message.retain_will, message.origin, message.delay_s)
+            will = Will(message.will, message.retain_will, message.origin, message.login, message.delay_s)
             self.put(keys.MESSAGES, key, encode_will(will))
         elif raw is not None:
             self.delete(keys.MESSAGES, key)
@@ -111,6 +111,10 @@ class Publisher(Actor):
             self._publish_will(will)
 
     def _publish_will(self, will: Will) -> None:
+        """Publish a will, if its client could still log in as it did."""
+        with self.system.store.snapshot() as snapshot:
+            if not may_be_published(snapshot, self.ref.parent, will):
+                return
         publication = will.publication
         expiry_s = publication.properties.get("message_expiry_interval")
         if expiry_s is not None:  # it begins now

@@ -67,12 +67,13 @@ class ConnectClient(Message, frozen=True):
     stops meanwhile; None if it has none.
 
     The will is published `delay_s` seconds after the end, unless the client comes back before and `is_resumed` is true:
-    it goes on with its session.
+    it goes on with its session. `login` is the id of the access key or certificate without which it is not published.
     """
 
     will: Publication | None
     retain_will: bool
     origin: Origin | None
+    login: bytes | None = None
     delay_s: int = 0
     is_resumed: bool = False
 

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import structlog
 import trio
 
+from trunkline.actors.access.certificates import CERTIFICATE
+from trunkline.actors.core.records import records
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, NotFound
 from trunkline.actors.core.values.origin import Origin
 from trunkline.actors.data.topics.publication import DisconnectClient, Publication, PublishDueWill
 from trunkline.actors.data.topics.retained import decoded, encoded
+from trunkline.actors.platform.applications.keys import APPLICATION_KEY
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 
@@ -43,12 +46,14 @@ _log = structlog.get_logger("trunkline.topics")
 class Will(NamedTuple):
     """A will: what is published, whether it is retained, who caused it, and how long after the end of the connection.
 
+    `login` is the id of the access key or certificate of its client, in whose name it is published; None for a token.
     `due_ms` is when it is to be published, None while its client is connected.
     """
 
     publication: Publication
     retain: bool
     origin: Origin | None
+    login: bytes | None = None
     delay_s: int = 0
     due_ms: int | None = None
 
@@ -57,15 +62,23 @@ def encode_will(will: Will) -> bytes:
     """The stored bytes of a will."""
     origin = will.origin
     by = None if origin is None else [origin.id, origin.type, origin.hops]
-    return encode([encoded(will.publication), will.retain, by, will.delay_s, will.due_ms])
+    return encode([encoded(will.publication), will.retain, by, will.login, will.delay_s, will.due_ms])
 
 
 def decode_will(raw: bytes, client: bytes) -> Will:
     """The will of a client of which `raw` are the stored bytes."""
-    message, retain, origin, delay_s, due_ms = decode(raw)
+    message, retain, origin, login, delay_s, due_ms = decode(raw)
     publication = decoded(message)
     publication.publisher = client
-    return Will(publication, retain, None if origin is None else Origin(*origin), delay_s, due_ms)
+    return Will(publication, retain, None if origin is None else Origin(*origin), login, delay_s, due_ms)
+
+
+def may_be_published(snapshot: Snapshot, application: bytes, will: Will) -> bool:
+    """Whether the access key or certificate of its client still gives access."""
+    if will.login is None:
+        return True
+    found = [records.find(snapshot, kind, application, will.login) for kind in (APPLICATION_KEY, CERTIFICATE)]
+    return any(each is not None and each.doc["status"] == "active" for each in found)
 
 
 class Wills:

@@ -175,7 +175,17 @@ APPLICATION_KEY: Final = Kind(
     title=None,
     counted_as="keyCount",
     ends_access=frozenset(
-        {"status", "filterType", TOPIC_FILTER, "deviceIds", "deviceTags", "addressFilterType", "addresses"}
+        {
+            "status",
+            "filterType",
+            "pubTopics",
+            "subTopics",
+            TOPIC_FILTER,
+            "deviceIds",
+            "deviceTags",
+            "addressFilterType",
+            "addresses",
+        }
     ),
     audited_as="ApplicationKey",
     not_portable=GIVES_ACCESS,
