@@ -33,7 +33,7 @@ NOT_EXECUTED = {
     f"{of}.{what}": status
     for of in ("notebook", "resourceJob")
     for what, status in (("execute", 501), ("cancelExecution", 404))
-} | {"device.link": 426}
+} | {"device.link": 426, "mqtt.open": 426}
 """They say that this server executes nothing, or needs WebSocket, and with which status."""
 COLLEAGUE, PASSWORD = "colleague@example.com", "Another-horse-8"
 

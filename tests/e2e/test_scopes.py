@@ -38,6 +38,7 @@ async def test_the_table_has_the_rows_that_this_test_knows() -> None:
         "contents.get",
         "downloads.get",
         "files.download",
+        "mqtt.open",
         "orgInvites.get",
         "orgInvites.post",
         "uploads.post",

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
+
+from msgspec import Struct
 
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.errors import Overloaded
@@ -28,7 +30,7 @@ from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 
 
-class OpenedSession(NamedTuple):
+class OpenedSession(Struct, frozen=True):
     """A session that a client uses from now on. `is_present`: it had it before."""
 
     record: SessionRecord
