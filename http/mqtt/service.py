@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
+import structlog
 import trio
 
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.errors import DomainError, Gone, NotFound
+from trunkline.actors.core.values.structs import Message
+from trunkline.actors.data.topics.broker import Broker
 from trunkline.http.link.tasks import LinkTasks
 from trunkline.http.mqtt.client_limits import ClientLimits
 from trunkline.http.wire.byte_connection import ByteBounds
@@ -13,8 +18,13 @@ from trunkline.http.wire.byte_connection import ByteBounds
 if TYPE_CHECKING:
     from trunkline.http.calls.dispatch import Dispatcher
 
+_AGAIN_S: Final = 1.0
+"""How long it is waited before what was refused is stored."""
 _LOOK_S: Final = 0.001
 """How often it is looked whether there is room: about the time of a commit."""
+
+
+_log = structlog.get_logger("trunkline.mqtt")
 
 
 class Session(Protocol):
@@ -40,6 +50,9 @@ class MqttService:
         """Messages that connected clients were not sent: QoS 0 without room, expired ones, those too large for them."""
         self._waiting: dict[Session, None] = {}
         self._looks = False
+        self._untold: list[tuple[Ref, Message]] = []
+        """What could not be stored of connections that have ended."""
+        self._tells_again = False
 
     def note_dropped(self) -> None:
         """A message was not sent to a connected client."""
@@ -57,6 +70,36 @@ class MqttService:
         if not self._looks:
             self._looks = True
             self.system.component(LinkTasks).start_soon(self._let_go_on)
+
+    def tell(self, ref: Ref, message: Message) -> None:
+        """Tell an actor that a connection has ended. What it refuses now it is told again, until the client is back."""
+        try:
+            self.system.begin(ref, message)
+        except (NotFound, Gone):
+            return  # the application was deleted
+        except DomainError as refusal:
+            _log.warning("the end of an MQTT connection is stored later", reason=refusal.message)
+            self._untold.append((ref, message))
+            if not self._tells_again:
+                self._tells_again = True
+                self.system.component(LinkTasks).start_soon(self._tell_again)
+
+    async def _tell_again(self) -> None:
+        broker = self.system.component(Broker)
+        while self._untold:
+            await trio.sleep(_AGAIN_S)
+            untold, self._untold = self._untold, []
+            for at, (ref, message) in enumerate(untold):
+                if ref.id in broker.clients_of(ref.parent):
+                    continue  # its new connection has taken over what the old one has left
+                try:
+                    self.system.begin(ref, message)
+                except (NotFound, Gone):
+                    continue
+                except DomainError:
+                    self._untold = untold[at:]
+                    break
+        self._tells_again = False
 
     async def _let_go_on(self) -> None:
         while self._waiting:

@@ -23,7 +23,7 @@ import trio
 from trunkline.actors.core.records.owners import Owners
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.work import Work, noted
-from trunkline.actors.core.values.errors import DomainError, Gone, Invalid, NotFound, Unauthorized
+from trunkline.actors.core.values.errors import DomainError, Invalid, Unauthorized
 from trunkline.actors.data.topics.broker import Broker, ClientEnd
 from trunkline.actors.data.topics.publication import ConnectClient, DisconnectClient, Publication
 from trunkline.actors.data.topics.queues import Queued, received_of
@@ -184,14 +184,12 @@ class MqttSession:
         if self._owner is not None:
             system.lasting.leave(self._owner)
         if self._has_will:
-            self._tell(
-                Ref("publisher", client.application, client.key),
-                DisconnectClient(publish_will=self._publishes_will),
-            )
+            ref = Ref("publisher", client.application, client.key)
+            self.service.tell(ref, DisconnectClient(publish_will=self._publishes_will))
         if self.queue is not None:
             self.queue.flush()
             ref = Ref(MqttSessionActor.kind, client.application, client.key)
-            self._tell(ref, CloseSession(session=self.queue.id, expiry_s=self._new_expiry_s))
+            self.service.tell(ref, CloseSession(session=self.queue.id, expiry_s=self._new_expiry_s))
 
     def send(self, data: bytes) -> None:
         """Send bytes, if the connection is open."""
@@ -288,7 +286,6 @@ class MqttSession:
             self.pump()
 
     def _said_goodbye(self, packet: Disconnect) -> None:
-        self._publishes_will = packet.code == packets.DISCONNECT_WITH_WILL_MESSAGE
         expiry_s = packet.properties.get("session_expiry_interval")
         if expiry_s is not None:
             if self.session is None and expiry_s:
@@ -297,6 +294,7 @@ class MqttSession:
                 )
                 return
             self._new_expiry_s = min(expiry_s, self.limits.mqtt_session_s_max)
+        self._publishes_will = packet.code == packets.DISCONNECT_WITH_WILL_MESSAGE
         if self._connection is not None:
             self._connection.close("the client has disconnected")
 
@@ -466,15 +464,6 @@ class MqttSession:
         return self._connection is not None and self._connection.has_room
 
     # The will, and what ends the login.
-
-    def _tell(self, ref: Ref, message: Any) -> None:
-        """Take a turn at the end of the connection. What cannot be stored now is made up for at the next start."""
-        try:
-            self.service.system.begin(ref, message)
-        except (NotFound, Gone):
-            return  # the application was deleted
-        except DomainError as refusal:
-            _log.warning("the end of an MQTT connection could not be stored", reason=refusal.message)
 
     def _set_end(self) -> None:
         """Say when the connection ends unless something comes: after 1.5 times the keep alive, or with its token."""

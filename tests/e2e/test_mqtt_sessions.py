@@ -256,6 +256,19 @@ async def test_a_will_waits_for_its_time_unless_the_client_comes_back(house: Hou
         assert (await watcher.message()).payload == b"end"
 
 
+async def test_a_will_that_cannot_be_stored_at_once_is_published_later(tmp_path: Path) -> None:
+    """Its publisher has room for one message that waits for a commit, which takes a while here."""
+    limits = {"mailbox_length_max": 1}
+    async with (
+        house_in(tmp_path / "data", limits=limits, sync_delay_ms=100) as house,
+        house.client("watcher") as watcher,
+    ):
+        await watcher.subscribe("gone")
+        async with house.client("mortal", will=Will("gone", b"bye", 1)) as client:
+            await client.send(writer.publish(V5, Publish("a", b"x", 1, packet_id=1)))
+        assert (await watcher.message()).payload == b"bye"
+
+
 async def test_a_will_that_waits_survives_a_restart(tmp_path: Path) -> None:
     async with house_in(tmp_path / "data") as house, client_of(house) as client:
         will = Will("gone", b"bye", 1, retain=True, properties={"will_delay_interval": 3600})
