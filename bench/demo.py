@@ -3,7 +3,8 @@
 Owns the traffic of the devices: creating them (or finding them again by name), sending a state about once a
 second each, and receiving commands. Does not own their behaviour (``demo_devices``).
 
-One device uses the device link for both; the others post their states and read a command stream. All survive restarts
+One device uses the device link for both; the others post their states and read a command stream, and two of them also
+publish every second state to a topic of the application. All survive restarts
 of the server: they retry after growing pauses and resume after the last command received, and the device on the link
 sends the states of the time without a connection later. A device that is deleted stops.
 """
@@ -19,7 +20,7 @@ import msgspec
 import trio
 
 from trunkline.bench.client import Connection
-from trunkline.bench.demo_devices import DEMO_DEVICES, DemoDevice
+from trunkline.bench.demo_devices import DEMO_DEVICES, DemoDevice, State
 from trunkline.bench.errors import ApiError, NotFound, TryLater, Unauthorized, WireError
 from trunkline.bench.event_stream import open_events
 from trunkline.bench.link_client import SUPERSEDED, LinkClient, LinkEnded
@@ -36,6 +37,9 @@ unknown variable of such a name."""
 
 LINKED = frozenset({"weather-mast"})
 """The devices that use the link."""
+
+PUBLISHED = frozenset({"cold-store-2", "delivery-van-7"})
+"""The devices that also publish every second state to a topic: half of what the throttle of a publisher allows."""
 
 KEPT_STATES_MAX = 600
 """States that a device on the link keeps while the server cannot be reached."""
@@ -145,24 +149,39 @@ class _Device:
     async def _report(self, first_state: Callable[[str], None]) -> None:
         pacer, backoff = Pacer(), _Backoff()
         last_s = next_s = trio.current_time()
+        publishes, is_next = self.model.name in PUBLISHED, True
         async with Connection(self.session.origin, token=self.session.token) as connection:
             while True:
                 await trio.sleep_until(max(next_s, pacer.next_s))
                 now_s = trio.current_time()
                 # After a pause the device continues from now; missed states are not sent later.
                 next_s = max(next_s + PERIOD_S, now_s + PERIOD_S / 2)
-                body = msgspec.json.encode({"data": self.model.step(now_s - last_s)})
+                state = self.model.step(now_s - last_s)
                 last_s = now_s
                 try:
+                    body = msgspec.json.encode({"data": state})
                     response = await connection.request("POST", f"{self.path}/state", body)
                     pacer.learn(response, trio.current_time())
                     if response.status >= 400:
                         raise refusal(response)
+                    if publishes and is_next:
+                        await self._publish(connection, state)
+                    is_next = not is_next
                 except (WireError, ApiError) as problem:
                     await self._after(problem, backoff)
                     continue
                 backoff.reset()
                 self._reached(first_state)
+
+    async def _publish(self, connection: Connection, state: State) -> None:
+        """Publish a state to the topic of the device."""
+        application = self.path.partition("/devices/")[0]
+        message = {"topic": f"farm/{self.model.name}", "message": msgspec.json.encode(state).decode()}
+        body = msgspec.json.encode(message)
+        response = await connection.request("POST", f"{application}/mqttPublishMessage", body)
+        # A message that the throttle refuses is left out: the next one comes in two seconds.
+        if response.status >= 400 and response.status != 429:
+            raise refusal(response)
 
     def _reached(self, first_state: Callable[[str], None]) -> None:
         """A state was acknowledged."""

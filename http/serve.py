@@ -93,11 +93,13 @@ async def serve(
     ready: Callable[[RunningServer], Awaitable[None]] | None = None,
     shutdown: Callable[[], Awaitable[None]] | None = None,
     clock: Clock | None = None,
+    mqtt_port_if_free: int | None = None,
     task_status: trio.TaskStatus[RunningServer] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve until `shutdown` returns (default: SIGTERM or SIGINT), then drain.
 
     `ready` runs concurrently with the server once it listens. Tests pass a `clock` (default: the machine's).
+    `mqtt_port_if_free` is a port for MQTT beside those of the settings, which is left out if something else has it.
     Raises `StoreError` if the data directory cannot be opened and `OSError` if the address cannot be bound, both with
     a sentence for the operator.
     """
@@ -115,6 +117,8 @@ async def serve(
             for port, tls in ((settings.mqtt_port, False), (settings.mqtt_tls_port, True))
             if port is not None
         ]
+        if mqtt_port_if_free is not None and (free := _bind_if_free(settings.host, mqtt_port_if_free)):
+            mqtt_sockets.append((held.enter_context(free), False))
         base_url = settings.public_url or address_of(listening, tls=settings.certfile is not None)
         system.component(Results).base_url = base_url.rstrip("/")
         system.component(Contents).signatures.base_url = base_url.rstrip("/")
@@ -279,6 +283,20 @@ def bind(host: str, port: int) -> socket.socket:
         sock.close()
         reason = getattr(error, "strerror", None) or str(error)
         raise OSError(f"{where} cannot be listened on: {reason}. Choose another --host or --port.") from error
+    return sock
+
+
+def _bind_if_free(host: str, port: int) -> socket.socket | None:
+    """Return a socket that listens, so that nothing else takes the port any more; None where something has it."""
+    try:
+        sock = bind(host, port)
+    except OSError:
+        return None
+    try:
+        sock.listen()
+    except OSError:
+        sock.close()
+        return None
     return sock
 
 

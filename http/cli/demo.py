@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Set
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 import trio
 
 from trunkline.actors import server_users
 from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
+from trunkline.bench.demo_mqtt import replace_mqtt_key, subscribe_line
 from trunkline.bench.demo_records import DOMAIN, Example, ensure_records
 from trunkline.bench.errors import BenchError
 from trunkline.http.terminal import announce, failure_message, warn
@@ -18,6 +20,8 @@ from trunkline.limits.settings import Settings
 if TYPE_CHECKING:
     from trunkline.http.serve import RunningServer
 
+MQTT_PORT: Final = 1883
+"""The port for MQTT if none is set. Clients use it where they are given no other."""
 DEMO_SCOPES = frozenset({"all.User"})
 DEMO_PAUSE_S, DEMO_PAUSE_MAX_S = 1, 60
 DEMO_TOKEN_SCOPES = frozenset({"all.Device.read", "device.sendCommand"})
@@ -32,6 +36,12 @@ def demo_settings(settings: Settings) -> Settings:
     return dataclasses.replace(settings, experience_domains=DOMAIN["domainName"])
 
 
+def demo_mqtt_port(settings: Settings) -> int | None:
+    """The port for MQTT that the demo opens if it is free: none beside one that is set, or beside TLS."""
+    is_chosen = settings.mqtt_port is not None or settings.certfile is not None
+    return None if is_chosen or settings.engine == "stock" else MQTT_PORT
+
+
 async def run_demo_on(server: RunningServer) -> None:
     """Run the devices of the demo while the server runs, or until all of them are deleted; also if a token ends."""
     shown = False
@@ -41,8 +51,9 @@ async def run_demo_on(server: RunningServer) -> None:
         nonlocal shown
         server.pages.show_examples(await ensure_records(token, ready, _examples()))
         if not shown:
+            shown = True
             _show_demo(server, ready)
-        shown = True
+            await _show_mqtt(server, token, ready)
 
     async def run_once() -> None:
         token = _token(server, DEMO_SCOPES, None)
@@ -93,3 +104,14 @@ def _show_demo(server: RunningServer, ready: DemoReady) -> None:
     for line in curl_lines(ready):
         announce(f"  {line}")
     announce("The token is valid for a day, for reading devices and for sending them commands.")
+
+
+async def _show_mqtt(server: RunningServer, token: str, ready: DemoReady) -> None:
+    """Print how to see what the devices publish, if there is a port for MQTT without TLS."""
+    port = next((port.number for port in server.mqtt_ports if not port.tls), None)
+    if port is None:
+        return
+    key, secret = await replace_mqtt_key(token, ready)
+    host = urlsplit(server.url).hostname or ""
+    announce("To see what two of the devices publish by MQTT (the key is valid until the next start):")
+    announce(f"  {subscribe_line(host, port, key, secret)}")

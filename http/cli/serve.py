@@ -27,7 +27,8 @@ def serve_command(
         int | None, typer.Option(help="The port to listen on, 0 for any (default: 8080).")
     ] = None,
     mqtt_port: Annotated[
-        int | None, typer.Option(help="The port for MQTT, 0 for any; 1883 is usual (default: none).")
+        int | None,
+        typer.Option(help="The port for MQTT, 0 for any (default: none, with --demo 1883 if it is free)."),
     ] = None,
     mqtt_tls_port: Annotated[
         int | None, typer.Option(help="The port for MQTT over TLS; 8883 is usual (default: none).")
@@ -84,10 +85,12 @@ def serve_command(
         "blobs": blobs,
     }
     settings = effective_settings(config, limits, data_dir=data, host=host, port=port, **more)
+    mqtt_port_if_free = None
     if demo:
-        from trunkline.http.cli.demo import demo_settings
+        from trunkline.http.cli.demo import demo_mqtt_port, demo_settings
 
         settings = demo_settings(settings)
+        mqtt_port_if_free = demo_mqtt_port(settings)
     configure_logging(settings)
     if ignored := service_variables(os.environ):
         structlog.get_logger("trunkline.serve").warning(
@@ -95,11 +98,17 @@ def serve_command(
         )
     if limits == "off":
         warn("THE THROTTLES ARE OFF. This is for load tests; never serve devices like this.")
-    trio.run(partial(serve, settings, ready=partial(_announce_start, settings=settings, demo=demo)))
+    announce_start = partial(_announce_start, settings=settings, demo=demo, wanted=mqtt_port_if_free)
+    trio.run(partial(serve, settings, ready=announce_start, mqtt_port_if_free=mqtt_port_if_free))
 
 
-async def _announce_start(server: RunningServer, *, settings: Settings, demo: bool) -> None:
-    """Print the URL of the server and the first user, if one was created; then run the demo if requested."""
+async def _announce_start(
+    server: RunningServer, *, settings: Settings, demo: bool, wanted: int | None
+) -> None:
+    """Print the URL of the server and the first user, if one was created; then run the demo if requested.
+
+    `wanted` is the port for MQTT that the demo opens if it is free.
+    """
     announce(f"The console: {server.url}/console")
     first = server.first_user
     if first is not None and first.password is not None:
@@ -110,6 +119,8 @@ async def _announce_start(server: RunningServer, *, settings: Settings, demo: bo
         announce(log_in_hint(server))
     for port in server.mqtt_ports:
         announce(f"MQTT{' over TLS' if port.tls else ''}: {settings.host} port {port.number}")
+    if wanted is not None and all(port.tls for port in server.mqtt_ports):
+        announce(f"No MQTT: port {wanted} is in use. Choose another one with --mqtt-port.")
     announce(f"Trunkline serves {settings.data_dir} at {server.url} (the API: {server.url}/docs)")
     if demo:
         from trunkline.http.cli.demo import run_demo_on

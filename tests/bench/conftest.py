@@ -74,6 +74,7 @@ class FakeApi:
         self.states: dict[str, dict[int, dict[str, Any]]] = {}
         self.latest: dict[str, list[dict[str, Any]]] = {}
         self.calls: list[tuple[str, str]] = []
+        self.published: list[dict[str, Any]] = []
         self.state_posts = 0
         self.start_is_inclusive = True
         self.answer_state: Callable[[str, list[Any], int], Answer | None] = lambda device, states, number: (
@@ -167,6 +168,9 @@ class FakeApi:
                 return 200, self.devices[device], {}
             case ("POST", "applications", _, "devices", device, "state") if device in self.devices:
                 return self.post_states(device, data if isinstance(data, list) else [data])
+            case ("POST", "applications", app, "mqttPublishMessage") if app in self.applications:
+                self.published.append(data)
+                return 200, {"success": True}, {}
             case ("GET", "applications", _, "devices", device, "state") if device in self.devices:
                 return self.get_states(device, query)
         return 404, {"type": "NotFound", "message": f"{parts.path} was not found."}, {}

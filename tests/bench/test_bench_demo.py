@@ -157,6 +157,7 @@ async def test_a_demo_reports_obeys_and_resumes_its_command_stream(
     assert list(fake_api.applications.values()) == ["Trunkline demo"]
     assert sorted(ready[0].device_ids) == sorted(kind.name for kind in DEMO_DEVICES)
     assert all(len(fake_api.latest[one]) > 1 for one in ready[0].device_ids.values())
+    assert {message["topic"] for message in fake_api.published} == {f"farm/{name}" for name in demo.PUBLISHED}
     assert "greenhouse-north: setTarget: target is 27 degrees" in lines
     assert any("dance: not understood; it knows setTarget" in line for line in lines)
     assert any("an invalid command" in line for line in lines)
@@ -199,6 +200,26 @@ async def test_a_demo_ends_when_its_devices_are_deleted(
             linked=set(),
         )
     assert sorted(lines) == sorted(f"{kind.name} was deleted and stops" for kind in DEMO_DEVICES)
+
+
+async def test_two_devices_publish_every_second_state(fake_api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "PERIOD_S", 0.01)
+
+    def published(name: str) -> list[Any]:
+        return [json.loads(one["message"]) for one in fake_api.published if one["topic"] == f"farm/{name}"]
+
+    ready: list[DemoReady] = []
+    async with trio.open_nursery() as nursery:
+
+        async def run() -> None:
+            await run_demo(fake_api.url, "t0ken", on_ready=ready.append, linked=set())
+
+        nursery.start_soon(run)
+        await fake_api.until(lambda: bool(ready) and all(len(published(name)) > 2 for name in demo.PUBLISHED))
+        nursery.cancel_scope.cancel()
+    for name in demo.PUBLISHED:
+        states = fake_api.latest[ready[0].device_ids[name]]
+        assert published(name)[:3] == states[:6:2]
 
 
 def test_the_lines_to_try_are_good_shell_and_name_the_device() -> None:

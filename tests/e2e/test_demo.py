@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
+import shlex
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
 
+from tests.e2e.mqtt_client import mqtt_client
 from tests.e2e.server_process import OWNER, ServerProcess, started, trunkline
 from tests.e2e.shells import SHELLS, pasted, path_with_curl, with_owner
 from tests.patience import PATIENCE_S
+from tests.ports import taken_port
+from trunkline.bench.demo import PUBLISHED
+from trunkline.http.cli.demo import MQTT_PORT, demo_mqtt_port
+from trunkline.http.mqtt import packets
+from trunkline.http.mqtt.packets import V3_1_1
+from trunkline.limits.settings import Settings
 
 pytestmark = pytest.mark.slow
 
@@ -77,6 +88,73 @@ async def test_the_printed_token_is_for_devices_only(tmp_path: Path) -> None:
         token = export.removeprefix("export TOKEN=")
         await server.call("GET", "/me", token=token, status=403)
         await server.call("POST", "/applications", {"name": "mine"}, token=token, status=403)
+
+
+async def topics_shown(line: str, most: int) -> set[str]:
+    """The topics of the first messages that a client gets which was started by this line; each has a state."""
+    command, *given = shlex.split(line)
+    assert command == "mosquitto_sub"
+    parser = argparse.ArgumentParser(add_help=False)
+    for name in "hpuPt":
+        parser.add_argument(f"-{name}", required=True)
+    parser.add_argument("-v", action="store_true", required=True)
+    options = parser.parse_args(given)
+    topics: set[str] = set()
+    async with mqtt_client(int(options.p), V3_1_1) as client:
+        answer = await client.connect("", username=options.u, password=options.P.encode())
+        assert (options.h, answer.code) == ("127.0.0.1", packets.SUCCESS)
+        await client.subscribe(options.t)
+        with trio.fail_after(PATIENCE_S):
+            while len(topics) < most:
+                message = await client.expect(packets.Publish)
+                assert ("temperature" if "store" in message.topic else "speed") in json.loads(message.payload)
+                topics.add(message.topic)
+    return topics
+
+
+async def subscribe_line(server: ServerProcess) -> str:
+    return (await server.prints(r"\n  (mosquitto_sub .*)\n"))[1]
+
+
+async def test_the_printed_line_for_mqtt_shows_messages_until_the_next_start(tmp_path: Path) -> None:
+    lines = []
+    for start in range(2):
+        async with started(tmp_path / "data", "--demo", "--mqtt-port", "0") as server:
+            lines.append(await subscribe_line(server))
+            port = (await server.prints(r"MQTT: 127\.0\.0\.1 port (\d+)\n"))[1]
+            assert f" -p {port} " in lines[-1]
+            assert await topics_shown(lines[-1], 2) == {f"farm/{name}" for name in PUBLISHED}
+            if start:
+                key, secret = shlex.split(lines[0])[6::2][:2]
+                async with mqtt_client(int(port)) as client:
+                    answer = await client.connect("", username=key, password=secret.encode())
+                    assert answer.code == packets.BAD_USER_NAME_OR_PASSWORD
+            assert await server.terminate() == 0
+            assert "Traceback" not in server.log
+
+
+async def test_the_demo_opens_the_usual_port_for_mqtt_if_it_is_free(tmp_path: Path) -> None:
+    with taken_port() as holder:
+        number = holder.getsockname()[1]
+        change = f"from trunkline.http.cli import demo, main; demo.MQTT_PORT = {number}; main.main()"
+        begin = partial(started, tmp_path / "data", "--demo", program=("-c", change), cold=True)
+        async with begin() as server:
+            assert f" -p {number} " in await subscribe_line(server)
+            assert await server.terminate() == 0
+        holder.listen()
+        async with begin() as server:
+            await server.prints(f"No MQTT: port {number} is in use. Choose another one with --mqtt-port.")
+            await demo_lines(server)
+            assert "mosquitto_sub" not in server.printed
+            assert await server.terminate() == 0
+
+
+@pytest.mark.parametrize(
+    "chosen", [{"mqtt_port": 0}, {"certfile": "a.pem", "keyfile": "a.key"}, {"engine": "stock"}]
+)
+def test_the_demo_opens_no_port_for_mqtt_beside_a_chosen_one_or_tls(chosen: dict[str, Any]) -> None:
+    assert demo_mqtt_port(Settings()) == MQTT_PORT
+    assert demo_mqtt_port(Settings(**chosen)) is None
 
 
 async def test_the_demo_outlives_a_new_password_and_its_application(tmp_path: Path) -> None:
