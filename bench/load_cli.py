@@ -23,6 +23,8 @@ from trunkline.bench.scenarios.link_connections import (
     LinkStormScenario,
 )
 from trunkline.bench.scenarios.mixed import MixedScenario
+from trunkline.bench.scenarios.mqtt import QOS, MqttScenario, MqttTopicScenario
+from trunkline.bench.scenarios.mqtt_storm import MqttStormScenario
 from trunkline.bench.scenarios.queries import QueriesScenario
 from trunkline.bench.scenarios.state import StateScenario
 from trunkline.bench.scenarios.storm import StormScenario
@@ -37,6 +39,7 @@ def load_commands() -> Iterator[Callable[..., None]]:
         yield with_common(make, _run)
     yield with_common(storm, _run, without=NOT_OF_A_STORM)
     yield with_common(link, _run, without=("rate",))
+    yield with_common(mqtt, _run, without=("rate",))
 
 
 def state(devices: Devices = 1000) -> Scenario:
@@ -123,6 +126,39 @@ def link(
         forms=forms,
         rest=rest,
     )
+
+
+def mqtt(
+    devices: Devices = 1000,
+    qos: Annotated[
+        list[int] | None,
+        typer.Option(help="0, 1 or 2; may be given several times [default: 0, 1, 2].", min=0, max=2),
+    ] = None,
+    rest: Annotated[bool, typer.Option(help="Also single states over REST.")] = True,
+    fan_out: Annotated[
+        bool, typer.Option("--fan-out", help="Instead: one client publishes to --connections subscribers.")
+    ] = False,
+    fan_in: Annotated[
+        bool, typer.Option("--fan-in", help="Instead: --connections clients publish to one subscriber.")
+    ] = False,
+    storm: Annotated[
+        bool,
+        typer.Option("--storm", help="Instead: all --devices connect at once, each with a state."),
+    ] = False,
+    mqtt_port: Annotated[
+        int,
+        typer.Option(help="The port of MQTT; with TLS if the server's address has it.", min=1, max=65_535),
+    ] = 1883,
+) -> Scenario:
+    """States over MQTT by QoS, fan-out, fan-in, many connections at once; all that was acknowledged is read back."""
+    if (fan_out, fan_in, storm).count(True) > 1:
+        raise BenchError("--fan-out, --fan-in and --storm exclude each other.")
+    levels = [level for level in QOS if qos is None or level in qos]
+    if fan_out or fan_in:
+        return MqttTopicScenario(qos=levels, is_fan_in=fan_in, mqtt_port=mqtt_port)
+    if storm:
+        return MqttStormScenario(devices=devices, mqtt_port=mqtt_port)
+    return MqttScenario(devices=devices, qos=levels, rest=rest, mqtt_port=mqtt_port)
 
 
 def queries(

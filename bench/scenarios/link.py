@@ -88,24 +88,29 @@ class LinkScenario(Scenario):
         return LinkLoad(reactor, run.session.origin, self.fleet, ledgers, tally, form, size)
 
     async def audit(self, session: Session, found: Audit, bar: ProgressBar) -> None:
-        stored = sum(len(ledger.outcomes) for ledger in self.fleet.ledgers)
-        if stored <= READ_BACK_MAX:
-            await self.fleet.audit(session, found, bar)
-            return
-        bar.begin("counting states")
-        waiting, done = iter(self.fleet.ledgers), 0
+        await audit_many(self.fleet, session, found, bar)
 
-        async def work() -> None:
-            nonlocal done
-            for ledger in waiting:
-                await _count(session, self.fleet.application_id, ledger, found)
-                done += 1
-                bar.show(done / self.devices, f"{found.read:,} states")
 
-        async with trio.open_nursery() as nursery:
-            for _ in range(session.connections_max):
-                nursery.start_soon(work)
-        bar.end(f"{found.read:,} states counted and summed")
+async def audit_many(fleet: Fleet, session: Session, found: Audit, bar: ProgressBar) -> None:
+    """Read all states of a fleet back, or let the server count and sum them where they are too many."""
+    stored = sum(len(ledger.outcomes) for ledger in fleet.ledgers)
+    if stored <= READ_BACK_MAX:
+        await fleet.audit(session, found, bar)
+        return
+    bar.begin("counting states")
+    waiting, done = iter(fleet.ledgers), 0
+
+    async def work() -> None:
+        nonlocal done
+        for ledger in waiting:
+            await _count(session, fleet.application_id, ledger, found)
+            done += 1
+            bar.show(done / len(fleet.ledgers), f"{found.read:,} states")
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(session.connections_max):
+            nursery.start_soon(work)
+    bar.end(f"{found.read:,} states counted and summed")
 
 
 async def _count(session: Session, application_id: str, ledger: StateLedger, found: Audit) -> None:
