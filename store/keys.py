@@ -123,6 +123,7 @@ _RECEIVED: Final = b"\x50"
 _ENDED_SESSION: Final = b"\x58"
 _AWAY: Final = b"\x60"
 _SESSION_COUNT: Final = b"\x68"
+_GROUP: Final = b"\x70"
 
 _NULL: Final = b"\x10"
 _FALSE: Final = b"\x20\x00"
@@ -622,6 +623,11 @@ def sessions_prefix(app: bytes) -> bytes:
 def session_count_key(app: bytes) -> bytes:
     """The key in MESSAGES of how many sessions an application has."""
     return _checked(app) + _SESSION_COUNT
+
+
+def group_key(app: bytes, group: bytes) -> bytes:
+    """The key in MESSAGES of how many sessions are members of a shared subscription."""
+    return _checked(app) + _GROUP + _checked(group)
 
 
 def filter_key(app: bytes, levels: Sequence[str], client: bytes) -> bytes:

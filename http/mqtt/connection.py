@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING, Protocol
 from trunkline.actors.data.topics.broker import Client as Receiver
 
 if TYPE_CHECKING:
+    from trunkline.actors.data.topics.session_records import Options
     from trunkline.http.mqtt.acknowledgements import Acknowledgements
     from trunkline.http.mqtt.outgoing import Outgoing, OutgoingMessages
     from trunkline.http.mqtt.packets import Properties
     from trunkline.http.mqtt.service import MqttService
     from trunkline.limits.table import Limits
+
+
+class Queue(Protocol):
+    """What waits in the store for a session (`session_queue.py`)."""
+
+    def take(self, group: bytes, options: Options) -> None:
+        """Take what waits for a shared subscription, if the client has all that waited for itself."""
 
 
 class MqttConnection(Receiver, Protocol):
@@ -24,6 +32,10 @@ class MqttConnection(Receiver, Protocol):
     is_open: bool
     acknowledgements: Acknowledgements
     outgoing: OutgoingMessages
+
+    @property
+    def queue(self) -> Queue | None:
+        """What waits in the store; None for a session that ends with its connection."""
 
     def disconnect(self, code: int, reason: str) -> None:
         """End the connection, and say why where the version has a packet for that."""

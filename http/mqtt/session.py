@@ -159,6 +159,7 @@ class MqttSession:
             self.queue.pump()
         if self._subscribing is not None:
             self._subscribing.pump()
+            self._subscribing.take_shared()
         self.pump_commands()
 
     def drain(self) -> None:
@@ -529,6 +530,10 @@ class MqttSession:
     def offer(self, queued: Queued, publication: Publication) -> None:
         if self.queue is not None and self._is_connected:
             self.queue.offer(queued, publication)
+
+    def take_shared(self) -> None:
+        if self._is_connected and self._subscribing is not None:
+            self._subscribing.take_shared()
 
     def has_room(self) -> bool:
         return self._is_connected and self.outgoing.has_room

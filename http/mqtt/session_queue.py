@@ -18,8 +18,8 @@ from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError
 from trunkline.actors.data.topics.publication import Publication
 from trunkline.actors.data.topics.queues import Entry, Queued, waiting_of
-from trunkline.actors.data.topics.session_actor import AcknowledgeMessages, MessageReceived
-from trunkline.actors.data.topics.session_records import SessionRecord
+from trunkline.actors.data.topics.session_actor import AcknowledgeMessages, MessageReceived, TakeShared
+from trunkline.actors.data.topics.session_records import Options, SessionRecord
 from trunkline.http.mqtt import packets
 from trunkline.http.mqtt.outgoing import Outgoing
 from trunkline.http.mqtt.writer import ack
@@ -35,7 +35,16 @@ _PAGE: Final = 64
 class SessionQueue:
     """The queue of one connected client."""
 
-    __slots__ = ("_acknowledged", "_is_behind", "_last", "_ref", "_sent_below", "_session", "id")
+    __slots__ = (
+        "_acknowledged",
+        "_is_behind",
+        "_is_taking",
+        "_last",
+        "_ref",
+        "_sent_below",
+        "_session",
+        "id",
+    )
 
     def __init__(self, session: MqttConnection, ref: Ref, record: SessionRecord) -> None:
         """`ref` is the actor of the session."""
@@ -47,6 +56,7 @@ class SessionQueue:
         self._is_behind = True
         self._sent_below = record.sent_below
         self._acknowledged: list[int] = []
+        self._is_taking = False
 
     def offer(self, queued: Queued, publication: Publication) -> None:
         """A message was stored behind all others: send it, or remember that the client is behind."""
@@ -66,6 +76,28 @@ class SessionQueue:
                 if not self._send(number, entry, publication):
                     return
             self._is_behind = len(page) == _PAGE
+
+    def take(self, group: bytes, options: Options) -> None:
+        """Take what waits for a shared subscription, if the client has all that waited for itself; some at a time."""
+        session = self._session
+        if self._is_behind or self._is_taking or session.outgoing.under_way or not session.outgoing.has_room:
+            return
+        ids = (options.id,) if options.id else ()
+        message = TakeShared(session=self.id, group=group, number=_PAGE, qos=options.qos, ids=ids)
+        try:
+            turn = session.service.system.begin(self._ref, message)
+        except DomainError:
+            return  # with the next chance
+        assert turn is not None, "a session has no turn that waits"
+        if turn.value and turn.group is not None:
+            self._is_taking = True
+            session.service.system.when_stored(turn, self._taken)
+
+    def _taken(self, failure: DomainError | None) -> None:
+        self._is_taking = False
+        if failure is None and self._session.is_open:
+            self._is_behind = True
+            self._session.pump()
 
     def flush(self) -> None:
         """Store what the client has acknowledged in this read. Put off if that is refused now."""

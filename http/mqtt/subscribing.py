@@ -18,7 +18,13 @@ from trunkline.actors.data.topics.filters import check_form
 from trunkline.actors.data.topics.publication import Publication
 from trunkline.actors.data.topics.retained import retained_of
 from trunkline.actors.data.topics.session_actor import ChangeSubscriptions, MqttSessionActor
-from trunkline.actors.data.topics.session_records import FILTER_BYTES_MAX, SHARED, Options, split_shared
+from trunkline.actors.data.topics.session_records import (
+    FILTER_BYTES_MAX,
+    SHARED,
+    Options,
+    group_id,
+    split_shared,
+)
 from trunkline.actors.fleet.devices.commands.command_messages import AcknowledgeCommand, LinkCommand
 from trunkline.http.mqtt import packets
 from trunkline.http.mqtt.device_topics import command_payload, command_topic, commands_of, is_reserved
@@ -64,12 +70,14 @@ class _Retained:
 class Subscribing:
     """The subscriptions of one client."""
 
-    __slots__ = ("_client", "_commands", "_filters", "_retained", "_session", "_skipped")
+    __slots__ = ("_client", "_commands", "_filters", "_retained", "_session", "_shared", "_skipped")
 
     def __init__(self, session: MqttConnection, client: Client) -> None:
         self._session = session
         self._client = client
         self._filters: set[str] = set()
+        self._shared: dict[bytes, Options] = {}
+        """The shared subscriptions with QoS 1 and 2, by the ids of their queues."""
         self._commands: dict[str, _Commands] = {}
         self._retained: deque[_Retained] = deque()
         self._skipped: set[bytes] = set()
@@ -157,6 +165,9 @@ class Subscribing:
     def _drop(self, filter: str) -> None:
         if self._commands.pop(filter, None) is None:
             self._filters.discard(filter)
+            group = group_id(filter)
+            if group is not None:
+                self._shared.pop(group, None)
             broker = self._session.service.system.component(Broker)
             broker.unsubscribe(self._client.application, self._session, filter)
 
@@ -188,9 +199,19 @@ class Subscribing:
             client.application, self._session, filter, options
         )
         self._filters.add(filter)
+        group_of = group_id(filter)
+        if group_of is not None and asked.qos:
+            self._shared[group_of] = options
         if not is_shared and (asked.retain_handling == 0 or (asked.retain_handling == 1 and is_new)):
             self._retained.append(_Retained(plain, options))
         return asked.qos
+
+    def take_shared(self) -> None:
+        """Take what waits for shared subscriptions, if the session outlives the connection and has nothing to do."""
+        queue = self._session.queue
+        if queue is not None:
+            for group, options in self._shared.items():
+                queue.take(group, options)
 
     # Retained messages.
 

@@ -92,7 +92,7 @@ WALKS: Final[dict[str, Walk | str]] = {
     "Webhooks": hook,
     "Integrations": "e2e.test_integrations.test_messages_of_a_deleted_integration_end_its_connection",
     "Access keys": key,
-    "Wills and sessions": "e2e.test_mqtt_sessions.test_a_will_ends_with_the_key_of_its_client",
+    "Wills and sessions": "e2e.test_mqtt_wills.test_a_will_ends_with_the_key_of_its_client",
     "Experience users": "actors.presentation.experience.test_tokens.test_tokens_end_with_the_user_or_a_cutoff",
     "Invitations": invitation,
     "Links": "e2e.test_file_contents.test_contents_go_with_their_records",

@@ -6,18 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import trio
 
 from tests.e2e.conftest import running_server
 from tests.e2e.mqtt_client import MqttClient, mqtt_client
 from tests.e2e.mqtt_house import VERSIONS, House, house, house_in
-from tests.e2e.sse_client import until
 from trunkline.actors.data.topics.broker import Broker
 from trunkline.actors.data.topics.session_sweep import SessionSweep
-from trunkline.actors.data.topics.wills import Wills
 from trunkline.actors.maintenance.sweep import sweep
 from trunkline.http.mqtt import packets, writer
-from trunkline.http.mqtt.packets import V5, Ack, Publish, Will
-from trunkline.http.mqtt.service import MqttService
+from trunkline.http.mqtt.packets import V5, Ack, Publish
 from trunkline.store import keys
 
 __all__ = ["house"]  # the fixture
@@ -232,75 +230,71 @@ async def test_commands_reach_a_session_that_was_subscribed_before(house: House)
         assert msgspec.json.decode((await client.message()).payload)["name"] == "go"
 
 
-async def test_a_will_waits_for_its_time_unless_the_client_comes_back(house: House) -> None:
-    will = Will("gone", b"bye", 1, properties={"will_delay_interval": 60, "message_expiry_interval": 5})
-    wills = house.server.system.component(Wills)
-    async with house.client("watcher") as watcher:
-        await watcher.subscribe("gone")
-        async with client_of(house) as client:
-            await opened(client, house, "mortal", will=will, **kept())
-        async with client_of(house) as client:
-            assert await opened(client, house, "mortal", will=will, **kept())
-        await until(lambda: len(house.server.system.component(MqttService).sessions) == 1)
-        house.server.move_clock(61)
-        await wills.publish_due()
-        assert (await watcher.message()).payload == b"bye"
-        async with client_of(house) as client:
-            await opened(client, house, "mortal", will=will, **kept())
-        async with client_of(house) as client:
-            assert not await opened(client, house, "mortal", clean_start=True)
-        assert (await watcher.message()).payload == b"bye", "its session has ended"
-        house.server.move_clock(61)
-        await wills.publish_due()
-        await watcher.publish("gone", b"end", 1)
-        assert (await watcher.message()).payload == b"end"
-
-
-async def test_a_will_that_cannot_be_stored_at_once_is_published_later(tmp_path: Path) -> None:
-    """Its publisher has room for one message that waits for a commit, which takes a while here."""
-    limits = {"mailbox_length_max": 1}
-    async with (
-        house_in(tmp_path / "data", limits=limits, sync_delay_ms=100) as house,
-        house.client("watcher") as watcher,
-    ):
-        await watcher.subscribe("gone")
-        async with house.client("mortal", will=Will("gone", b"bye", 1)) as client:
-            await client.send(writer.publish(V5, Publish("a", b"x", 1, packet_id=1)))
-        assert (await watcher.message()).payload == b"bye"
-
-
-async def test_a_will_that_waits_survives_a_restart(tmp_path: Path) -> None:
-    async with house_in(tmp_path / "data") as house, client_of(house) as client:
-        will = Will("gone", b"bye", 1, retain=True, properties={"will_delay_interval": 3600})
-        await opened(client, house, "mortal", will=will, **kept())
-    async with running_server(tmp_path / "data", mqtt_port=0) as server:
+@VERSIONS
+async def test_messages_wait_for_a_shared_subscription_without_a_connected_member(
+    tmp_path: Path, version: int
+) -> None:
+    filter, expected = "$share/crew/job/+", [b"%d" % number for number in range(200)]
+    async with house_in(tmp_path / "data") as house:
+        for name in ("one", "two"):
+            async with client_of(house, version) as client:
+                await opened(client, house, name, **kept(version))
+                assert await client.subscribe(filter, qos=2) == (2,)
+                await client.goodbye()
+                assert await client.next() is None
+        async with house.client("sender") as sender:
+            for payload in expected[:100]:
+                await sender.publish("job/short", payload, 1 + len(payload) % 2)
+    loose = {"mqtt_topic": "off", "mqtt_client": "off"}
+    async with running_server(tmp_path / "data", mqtt_port=0, limits=loose) as server:
         house.server = server
-        server.move_clock(3601)
-        await server.system.component(Wills).publish_due()
-        async with house.client("watcher") as watcher:
-            await watcher.subscribe("gone")
-            assert (await watcher.message()).payload == b"bye"
+        async with house.client("sender") as sender:
+            for payload in expected[100:]:
+                await sender.publish("job/long", payload + b" " * 300, 1)
+        got: list[bytes] = []
+        async with client_of(house, version) as client:
+            assert await opened(client, house, "one", **kept(version))
+            got += [(await client.message()).payload.strip() for _ in range(64)]
+        async with trio.open_nursery() as nursery:
 
+            async def receive(name: str) -> None:
+                async with client_of(house, version) as client:
+                    assert await opened(client, house, name, **kept(version))
+                    while True:
+                        got.append((await client.message()).payload.strip())
+                        if set(got) == set(expected):
+                            nursery.cancel_scope.cancel()
 
-async def test_a_will_ends_with_the_key_of_its_client(house: House) -> None:
-    will = Will("gone", b"bye", 1, properties={"will_delay_interval": 60})
-    wills = house.server.system.component(Wills)
-    made = await house.server.call("POST", f"{house.application}/keys", {})
-    path = f"{house.application}/keys/{made['id']}"
-    given = {"username": made["key"], "password": made["secret"].encode()}
-    async with house.client("watcher") as watcher:
-        await watcher.subscribe("gone")
-        async with client_of(house) as client:
-            assert (await client.connect("now", **given, will=Will("gone", b"now"))).code == 0
-            async with client_of(house) as other:
-                assert (await other.connect("later", **given, will=will, **kept())).code == 0
-            await until(lambda: len(house.server.system.component(MqttService).sessions) == 2)
-            await house.server.call("PATCH", path, {"status": "inactive"})
-            assert await client.farewell() == packets.NOT_AUTHORIZED
-        house.server.move_clock(61)
-        await wills.publish_due()
-        await watcher.publish("gone", b"end", 1)
-        assert (await watcher.message()).payload == b"end"
+            nursery.start_soon(receive, "one")
+            nursery.start_soon(receive, "two")
+        # The acknowledgements of the first connection may not have come: these are sent again.
+        assert sorted(set(got)) == sorted(expected)
+        assert len(got) <= 200 + 64
+        async with house.client("sender") as sender, client_of(house, version) as client:
+            assert await opened(client, house, "one", **kept(version))
+            await sender.publish("job/now", b"at once", 1)
+            while (await client.message()).payload != b"at once":
+                pass
+            for name in ("one", "two"):
+                async with client_of(house, version) as member:
+                    await opened(member, house, name, **kept(version))
+                    await member.unsubscribe(filter)
+            async with client_of(house, version) as member:
+                await opened(member, house, "two", **kept(version))
+                await member.subscribe(filter)
+            # A group of the same name begins anew, before what waited for the one of before is removed.
+            await sender.publish("job/new", b"new", 1)
+            while await server.system.component(SessionSweep).sweep():
+                pass
+            async with client_of(house, version) as member:
+                await opened(member, house, "two", **kept(version))
+                assert (await member.message()).payload == b"new"
+        for name in ("one", "two"):
+            async with client_of(house, version) as client:
+                await opened(client, house, name, clean_start=True)
+        while await server.system.component(SessionSweep).sweep():
+            pass
+        assert await leftovers(house) == []
 
 
 async def test_what_waits_is_not_for_a_client_that_may_no_longer_have_it(house: House) -> None:

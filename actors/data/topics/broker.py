@@ -21,7 +21,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 import structlog
 
 from trunkline.actors.data.topics.publication import Publication
-from trunkline.actors.data.topics.session_records import Options, Sleeper, sleepers_of, split_shared
+from trunkline.actors.data.topics.session_records import (
+    SHARED,
+    Options,
+    Sleeper,
+    group_id,
+    sleepers_of,
+    split_shared,
+)
 
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.system import System
@@ -54,6 +61,9 @@ class Client(Protocol):
 
     def offer(self, queued: Queued, publication: Publication) -> None:
         """A message was stored for the session of the client, behind all that were offered before."""
+
+    def take_shared(self) -> None:
+        """Messages wait for a shared subscription of which the session of the client is a member."""
 
     def has_room(self) -> bool:
         """Whether the client takes what it is sent; the members of a shared subscription that do come first."""
@@ -88,11 +98,12 @@ class _Matched(NamedTuple):
 
 
 class _Group:
-    """The members of a shared subscription."""
+    """The connected members of a shared subscription. `id` is that of its queue."""
 
-    __slots__ = ("members",)
+    __slots__ = ("id", "members")
 
-    def __init__(self) -> None:
+    def __init__(self, id: bytes) -> None:
+        self.id = id
         self.members: dict[Client, Options] = {}
 
     def next(self) -> Receiver | None:
@@ -125,10 +136,12 @@ class _Node:
 class _Subscriptions:
     """The connected clients of one application, and the tree of their filters."""
 
-    __slots__ = ("_kept", "_root", "clients")
+    __slots__ = ("_kept", "_root", "clients", "groups")
 
     def __init__(self) -> None:
         self.clients: dict[bytes, Client] = {}
+        self.groups: dict[bytes, _Group] = {}
+        """The shared subscriptions with connected members, by the ids of their queues."""
         self._root = _Node()
         self._kept: dict[str, _Matched] = {}
 
@@ -140,7 +153,12 @@ class _Subscriptions:
             if below is None:
                 below = node.below[level] = _Node()
             node = below
-        members = node.groups.setdefault(group, _Group()).members if group else node.clients
+        members = node.clients
+        if group:
+            id = group_id(f"{SHARED}{group}/{filter}")
+            assert id is not None
+            shared = node.groups.setdefault(group, _Group(id))
+            members, self.groups[id] = shared.members, shared
         is_new = client not in members
         members[client] = options
         self._kept.clear()
@@ -161,6 +179,7 @@ class _Subscriptions:
             found = shared is not None and shared.members.pop(client, None) is not None
             if shared is not None and not shared.members:
                 del node.groups[group]
+                del self.groups[shared.id]
         else:
             found = node.clients.pop(client, None) is not None
         for level in reversed(levels):
@@ -306,7 +325,9 @@ class Broker:
         stored = [
             each
             for each in (sleepers if is_kept else ())
-            if each.qos and not (each.no_local and each.client == publisher)
+            if each.qos
+            and not (each.no_local and each.client == publisher)
+            and not (each.is_group and each.session in subscriptions.groups)
         ]
         for group in groups:
             member = group.next()
@@ -340,10 +361,21 @@ class Broker:
         if queued:
             clients = self.clients_of(application)
             for each in queued:
+                if each.client == each.session:
+                    self._offer_to_group(application, each.session)
+                    continue
                 found = clients.get(each.client)
                 if found is not None and found.session == each.session:
                     found.offer(each, publication)
                     self.delivered += 1
+
+    def _offer_to_group(self, application: bytes, group: bytes) -> None:
+        """A message waits for a group: a member that has connected since may take it."""
+        found = self._applications[application].groups.get(group)
+        for client in () if found is None else tuple(found.members):
+            if client.session is not None:
+                client.take_shared()
+                return
 
     def note_dropped(self, application: bytes, number: int) -> None:
         """Count messages for which the queues of sessions had no room."""

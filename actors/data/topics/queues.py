@@ -11,6 +11,7 @@ written in one process, and read from the journal, so the numbers are right alth
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trunkline.actors.data.topics.publication import Publication
@@ -130,6 +131,45 @@ def stage_removal(actor: Actor, session: bytes, numbers: Iterable[int]) -> None:
     actor.put(keys.MESSAGES, head_key, encode([number, size_bytes if number else 0, head.next, head.dropped]))
     for id, times in released.items():
         _release(actor, id, times)
+
+
+def stage_move(
+    actor: Actor, source: bytes, target: bytes, number: int, qos: int, ids: tuple[int, ...]
+) -> int:
+    """Stage that up to `number` messages wait for another session than before. Returns how many."""
+    application, journal = actor.ref.parent, actor.system.journal
+    low = keys.queue_prefix(application, source)
+    high = keys.prefix_end(low)
+    assert high is not None
+    found = list(islice(journal.range(keys.MESSAGES, low, high), number))
+    if not found:
+        return 0
+    heads = [
+        read_head(journal.get(keys.MESSAGES, keys.queue_head_key(application, each)))
+        for each in (source, target)
+    ]
+    size_bytes = 0
+    for at, (key, raw) in enumerate(found):
+        entry = read_entry(raw)
+        message = entry.raw
+        if entry.shared is not None:
+            message = journal.get(keys.MESSAGES, keys.message_key(application, entry.shared)) or b""
+        size_bytes += len(message)
+        plain: list[Any] = [*entry._replace(qos=min(qos, entry.qos), ids=ids)]
+        actor.delete(keys.MESSAGES, key)
+        actor.put(keys.MESSAGES, keys.queue_key(application, target, heads[1].next + at), encode(plain))
+    for session, head, change, moved in (
+        (source, heads[0], -1, 0),
+        (target, heads[1], 1, len(found)),
+    ):
+        after = Head(
+            head.number + change * len(found),
+            max(0, head.size_bytes + change * size_bytes),
+            head.next + moved,
+            head.dropped,
+        )
+        actor.put(keys.MESSAGES, keys.queue_head_key(application, session), encode(list(after)))
+    return len(found)
 
 
 def _release(actor: Actor, id: bytes, times: int) -> None:

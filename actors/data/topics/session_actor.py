@@ -17,14 +17,15 @@ from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.errors import Overloaded
 from trunkline.actors.core.values.structs import Message
 from trunkline.actors.data.topics.broker import Broker
-from trunkline.actors.data.topics.queues import read_head, stage_received, stage_removal
+from trunkline.actors.data.topics.queues import read_head, stage_move, stage_received, stage_removal
 from trunkline.actors.data.topics.session_records import (
     Options,
     SessionRecord,
     decode_session,
+    group_id,
     index_key,
     index_value,
-    is_indexed,
+    split_shared,
 )
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
@@ -68,6 +69,17 @@ class AcknowledgeMessages(Message, frozen=True):
 
     session: bytes
     numbers: tuple[int, ...]
+
+
+class TakeShared(Message, frozen=True):
+    """Give a session up to `number` messages that wait for a shared subscription of which it is a member, with this QoS
+    at most and these identifiers."""
+
+    session: bytes
+    group: bytes
+    number: int
+    qos: int
+    ids: tuple[int, ...]
 
 
 class MessageReceived(Message, frozen=True):
@@ -157,18 +169,24 @@ class MqttSessionActor(Actor):
         record = self._of(message.session)
         if record is None:
             return
-        application, client = self.ref.parent, self.ref.id
         filters = dict(record.filters)
         for filter in message.removed:
-            if filters.pop(filter, None) is not None and is_indexed(filter):
-                self.delete(keys.MESSAGES, index_key(application, filter, client))
+            if filters.pop(filter, None) is not None:
+                self._leave_index(filter)
         for filter, options in message.added.items():
+            self._enter_index(filter, options, record.id, is_new=filter not in filters)
             filters[filter] = options
-            if is_indexed(filter):
-                key = index_key(application, filter, client)
-                self.put(keys.MESSAGES, key, index_value(record.id, options))
         self._put(record._replace(filters=filters))
         self._announce()
+
+    def on_take_shared(self, message: TakeShared) -> int:
+        """Move messages that wait for a group to the session of a member. Answers how many."""
+        record = self._of(message.session)
+        if record is None or self.system.journal.get(
+            keys.MESSAGES, keys.ended_session_key(self.ref.parent, message.group)
+        ):
+            return 0  # or what waited for a group of before is still to be removed
+        return stage_move(self, message.group, record.id, message.number, message.qos, message.ids)
 
     def on_acknowledge_messages(self, message: AcknowledgeMessages) -> None:
         """Remove messages that the client has."""
@@ -204,7 +222,9 @@ class MqttSessionActor(Actor):
         for packet_id in message.packet_ids:
             self.delete(keys.MESSAGES, keys.received_key(application, message.session, packet_id))
         if message.is_last:
-            self.delete(keys.MESSAGES, keys.queue_head_key(application, message.session))
+            # A group may have members again.
+            if self.system.journal.get(keys.MESSAGES, keys.group_key(application, message.session)) is None:
+                self.delete(keys.MESSAGES, keys.queue_head_key(application, message.session))
             self.delete(keys.MESSAGES, keys.ended_session_key(application, message.session))
 
     # Records.
@@ -231,11 +251,46 @@ class MqttSessionActor(Actor):
         application, client = self.ref.parent, self.ref.id
         self.delete(keys.MESSAGES, keys.session_key(application, client))
         for filter in record.filters:
-            if is_indexed(filter):
-                self.delete(keys.MESSAGES, index_key(application, filter, client))
-        self.put(keys.MESSAGES, keys.ended_session_key(application, record.id), encode(client))
+            self._leave_index(filter)
+        self._leave_waiting(record.id, client)
         if record.filters:
             self._announce()
+
+    def _leave_waiting(self, session: bytes, client: bytes) -> None:
+        """What waits now for a session, or for a group, is to be removed."""
+        application = self.ref.parent
+        head = read_head(self.system.journal.get(keys.MESSAGES, keys.queue_head_key(application, session)))
+        self.put(keys.MESSAGES, keys.ended_session_key(application, session), encode([client, head.next]))
+
+    def _enter_index(self, filter: str, options: Options, session: bytes, *, is_new: bool) -> None:
+        """Have messages wait because of a subscription: for the session, or for the group of a shared one."""
+        application, group = self.ref.parent, group_id(filter)
+        if group is None:
+            key = index_key(application, filter, self.ref.id)
+            self.put(keys.MESSAGES, key, index_value(session, options))
+        elif is_new and self._count_members(group, 1) == 1:
+            key = index_key(application, split_shared(filter)[1], group)
+            self.put(keys.MESSAGES, key, index_value(group, Options(2)))
+
+    def _leave_index(self, filter: str) -> None:
+        """No more messages wait because of a subscription; with the last member of a group all that wait for it go."""
+        application, group = self.ref.parent, group_id(filter)
+        if group is None:
+            self.delete(keys.MESSAGES, index_key(application, filter, self.ref.id))
+        elif self._count_members(group, -1) == 0:
+            self.delete(keys.MESSAGES, index_key(application, split_shared(filter)[1], group))
+            self._leave_waiting(group, group)
+
+    def _count_members(self, group: bytes, change: int) -> int:
+        """Count the sessions that are members of a group. Returns how many there are now."""
+        key = keys.group_key(self.ref.parent, group)
+        raw = self.system.journal.get(keys.MESSAGES, key)
+        number: int = max(0, (0 if raw is None else decode(raw)) + change)
+        if number:
+            self.put(keys.MESSAGES, key, encode(number))
+        else:
+            self.delete(keys.MESSAGES, key)
+        return number
 
     def _count(self, change: int) -> None:
         """Count the sessions of the application. Raises `Overloaded` if it would have more than it may."""

@@ -11,6 +11,7 @@ topic is found by looking at each level for the same text, for `+` and for `#`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from trunkline.store import keys
@@ -89,6 +90,11 @@ class Sleeper(NamedTuple):
     no_local: bool
     retain_as_published: bool
 
+    @property
+    def is_group(self) -> bool:
+        """Whether it is the queue of a shared subscription."""
+        return self.client == self.session
+
 
 def sleepers_of(snapshot: Snapshot, application: bytes, topic: str) -> tuple[Sleeper, ...]:
     """The sessions that get the messages of a topic, as far as they are stored, in the order of their clients."""
@@ -151,7 +157,11 @@ def split_shared(filter: str) -> tuple[str, str]:
     return group, rest
 
 
-def is_indexed(filter: str) -> bool:
-    """Whether messages wait for a session because of this subscription while its client is away: not because of a
-    shared one, as its messages are for whoever of the group is connected."""
-    return not filter.startswith(SHARED)
+def group_id(filter: str) -> bytes | None:
+    """What identifies a shared subscription within its application, by its whole filter; None for any other.
+
+    It is the id of the queue in which messages wait while no member is connected, and of its entry in the index.
+    """
+    if not filter.startswith(SHARED):
+        return None
+    return sha256(filter.encode()).digest()[: keys.ID_BYTES]

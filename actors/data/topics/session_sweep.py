@@ -124,11 +124,13 @@ def _removals(snapshot: Snapshot) -> Iterator[tuple[Ref, Message]]:
         prefix = keys.ended_sessions_prefix(application)
         for key, raw in snapshot.range(keys.MESSAGES, prefix, keys.prefix_end(prefix)):
             session = bytes(key[-keys.ID_BYTES :])
+            client, below = decode(bytes(raw))
             waiting = keys.queue_prefix(application, session)
+            end = keys.queue_key(application, session, below)
             received = keys.received_prefix(application, session)
             numbers = [
                 int.from_bytes(each[-8:], "big")
-                for each in islice(snapshot.keys(keys.MESSAGES, waiting, keys.prefix_end(waiting)), _AT_ONCE)
+                for each in islice(snapshot.keys(keys.MESSAGES, waiting, end), _AT_ONCE)
             ]
             packet_ids = [
                 int.from_bytes(each[-2:], "big")
@@ -142,4 +144,4 @@ def _removals(snapshot: Snapshot) -> Iterator[tuple[Ref, Message]]:
                 packet_ids=tuple(packet_ids),
                 is_last=len(numbers) < _AT_ONCE and len(packet_ids) < _AT_ONCE,
             )
-            yield Ref(MqttSessionActor.kind, application, decode(bytes(raw))), message
+            yield Ref(MqttSessionActor.kind, application, client), message

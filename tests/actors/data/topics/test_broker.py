@@ -44,6 +44,9 @@ class Listener:
     def offer(self, queued: Queued, publication: Publication) -> None:
         self.got.append((publication.topic, publication.payload, queued.qos, queued.ids, queued.retain))
 
+    def take_shared(self) -> None:
+        """No session of these clients outlives its connection."""
+
     def has_room(self) -> bool:
         return self.room
 
