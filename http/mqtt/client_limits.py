@@ -43,6 +43,8 @@ class ClientLimits:
     def __init__(self, limits: Limits) -> None:
         self.bans = 0
         """Bans since the start."""
+        self.counts_messages = limits.mqtt_client is not None or limits.mqtt_topic is not None
+        """Whether messages have a limit, so that `sends` has to be asked."""
         self._limits = limits
         self._clients: dict[tuple[bytes, bytes], _Client] = {}
         self._connections: dict[bytes, SlidingWindow] = {}
@@ -69,8 +71,6 @@ class ClientLimits:
     def sends(self, application: bytes, client: bytes, topic: str, now_s: float) -> str | None:
         """Count a message of a client. A sentence if it may not send it, None if it may."""
         per_client, per_topic = self._limits.mqtt_client, self._limits.mqtt_topic
-        if per_client is None and per_topic is None:
-            return None
         found = self._of(application, client, now_s)
         if per_topic is not None:
             window = found.topics.get(topic)

@@ -61,7 +61,7 @@ def commands_of(filter: str) -> tuple[str, bytes | None] | None:
 
 def states_of(payload: bytes, content_type: str) -> Any:
     """The state, or the array of states, in a payload. Raises `Invalid`."""
-    if content_type.partition(";")[0].strip().lower() != CBOR:
+    if not content_type or content_type.partition(";")[0].strip().lower() != CBOR:
         return decode(_decoder, payload)
     try:
         return msgspec.convert(cbor2.loads(payload), StateOrStates)

@@ -61,7 +61,7 @@ class TooFast(Exception):
 class Publishing:
     """The messages of one client."""
 
-    __slots__ = ("_aliases", "_client", "_received", "_session", "refused")
+    __slots__ = ("_aliases", "_client", "_own", "_own_topic", "_received", "_session", "refused")
 
     def __init__(self, session: MqttConnection, client: Client) -> None:
         self._session = session
@@ -69,6 +69,10 @@ class Publishing:
         self._aliases: dict[int, str] = {}
         self._received: set[int] = set()
         """Packet ids of QoS 2 that are not released: their messages are stored once."""
+        self._own_topic = ""
+        """The topic in which the device of this client last published its own state. That it may, does not change."""
+        self._own: Ref | None = None
+        """The device, once there is such a topic."""
         self.refused = 0
         """Messages that were not stored."""
 
@@ -148,6 +152,8 @@ class Publishing:
 
     def _check_rate(self, topic: str) -> None:
         client, service = self._client, self._session.service
+        if not service.client_limits.counts_messages:
+            return
         reason = service.client_limits.sends(
             client.application, client.key, topic, service.system.clock.monotonic_s()
         )
@@ -160,10 +166,11 @@ class Publishing:
         """Take the turn of a message. Raises `DomainError`."""
         system, client = self._session.service.system, self._client
         system.check_load()
-        ref: Ref
+        ref = self._own if topic == self._own_topic else None
         message: Any
-        if is_reserved(topic):
-            ref = self._device_of(device_topic(topic), topic)
+        if ref is not None or is_reserved(topic):
+            if ref is None:
+                ref = self._device_of(device_topic(topic), topic)
             content_type = packet.properties.get("content_type", "") if packet.properties else ""
             if is_long_work(packet.payload):
                 raise Invalid(
@@ -204,9 +211,12 @@ class Publishing:
             raise Forbidden(f"{text} is reserved; devices publish to losant/DEVICE_ID/state.")
         if client.device is None:
             raise Forbidden(f"{text}: this client is not a device; its client id must be the id of one.")
+        ref = Ref("device", client.application, topic.device)
         if topic.device != client.device:
             check_peripheral(self._session, client, topic.device)
-        return Ref("device", client.application, topic.device)
+        else:
+            self._own_topic, self._own = text, ref
+        return ref
 
     # Answers.
 

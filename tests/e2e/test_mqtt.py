@@ -277,6 +277,24 @@ async def test_a_gateway_speaks_for_its_peripherals(house: House) -> None:
     assert await house.states(near) == [{"temp": 7}]
 
 
+async def test_states_of_a_gateway_and_its_peripherals_may_alternate(house: House) -> None:
+    server = house.server
+    gateway = await server.device(house.application, "gateway", deviceClass="gateway")
+    gateway_id = gateway.rpartition("/")[2]
+    near = await server.device(house.application, "near", deviceClass="peripheral", gatewayId=gateway_id)
+    own, peripheral, other = (
+        f"losant/{device_id}/state" for device_id in (gateway_id, near.rpartition("/")[2], house.id)
+    )
+    sent = [own, peripheral, own, own.replace("losant", "trunkline"), other, own, peripheral]
+    async with house.client(gateway_id) as client:
+        for at, topic in enumerate(sent):
+            answer = await client.publish(topic, b'{"data": {"temp": %d}, "time": %d}' % (at, 1000 + at), 1)
+            assert answer.code == (packets.NOT_AUTHORIZED if topic == other else packets.SUCCESS)
+    assert [state["temp"] for state in await house.states(gateway)] == [0, 2, 3, 5]
+    assert [state["temp"] for state in await house.states(near)] == [1, 6]
+    assert await house.states() == []
+
+
 # Refusals and limits.
 
 
