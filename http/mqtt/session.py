@@ -89,6 +89,8 @@ class MqttSession:
         self.queue: SessionQueue | None = None
         self.client: Client | None = None
         self.is_open = True
+        self.connected_ms = 0
+        """When the client was let in."""
         self.acknowledgements = Acknowledgements(service.system, self.send)
         self.outgoing = self._outgoing_for({})
         self._peer = peer
@@ -366,6 +368,7 @@ class MqttSession:
             system.lasting.take_at_once(owner)
             self._owner = owner
         self.client, self.key = client, client.key
+        self.connected_ms = system.clock.wall_ms()
         self._work = Work("link", "mqtt", application)
         self._publishing, self._subscribing = Publishing(self, client), Subscribing(self, client)
         system.component(Broker).connect(application, self)
@@ -384,13 +387,12 @@ class MqttSession:
         self._store(Ref("publisher", application, client.key), message)
         if client.device is not None:
             self._to_store += 1
-            address = None if self._peer.address is None else self._peer.address[0]
             self._link, _ = system.component(Links).open(
                 application,
                 client.device,
                 DeviceLink(self),
                 self._stored,
-                address=address,
+                address=self.address,
                 origin=client.origin,
             )
         self._stored(None)
@@ -545,6 +547,23 @@ class MqttSession:
         elif why is LinkEnd.FAILED:
             code = packets.UNSPECIFIED_ERROR
         self.disconnect(code, why.value)
+
+    # For those who ask who is connected.
+
+    @property
+    def client_id(self) -> str:
+        """The id that the client gave itself, or that it was given."""
+        return self._assigned_id or ("" if self._connect is None else self._connect.client_id)
+
+    @property
+    def address(self) -> str | None:
+        """The network address of the client."""
+        return None if self._peer.address is None else self._peer.address[0]
+
+    @property
+    def refused(self) -> int:
+        """Messages of the client that were refused."""
+        return 0 if self._publishing is None else self._publishing.refused
 
     # For the link.
 

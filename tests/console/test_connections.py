@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.console.console_page import ConsolePage
-from tests.e2e.conftest import Server
+from tests.console.console_page import ConsolePage, console_page
+from tests.e2e.conftest import EMAIL, PASSWORD, Server
+from tests.e2e.mqtt_house import house_in
+from trunkline.http.mqtt.packets import V3_1_1
 
 pytestmark = pytest.mark.slow
 
@@ -97,3 +100,18 @@ async def test_messages_of_topics_are_shown_while_they_are_published(
     await console.at("button", "Subscribe").click()
     await console.sees("Nothing was published yet")
     await console.comes_to(f"#{application}/topics")
+
+
+async def test_connected_mqtt_clients_are_shown_beside_the_topics(chromium: None, tmp_path: Path) -> None:
+    async with house_in(tmp_path / "data") as house, console_page(house.server.url, tmp_path) as console:
+        await console.log_in(EMAIL, PASSWORD)
+        await console.go(f"#{house.application}/topics")
+        await console.sees("MQTT clients that are connected")
+        async with house.client(), house.client("desk", V3_1_1):
+            await console.go(f"#{house.application}/devices")
+            await console.go(f"#{house.application}/topics")
+            await console.at("cell", "desk").shown()
+            await console.at("cell", "3.1.1").shown()
+            await console.sees("2 connected")
+            await console.at("link", house.id).click()
+            await console.comes_to(f"#{house.device}")

@@ -266,7 +266,7 @@ class Broker:
         return sum(len(each.clients) for each in self._applications.values())
 
     def clients_of(self, application: bytes) -> Mapping[bytes, Client]:
-        """The connected clients of an application, by their keys."""
+        """The connected clients of an application, by their keys, those that connected last at the end."""
         subscriptions = self._applications.get(application)
         return {} if subscriptions is None else subscriptions.clients
 
@@ -275,7 +275,7 @@ class Broker:
         subscriptions = self._applications.get(application)
         if subscriptions is None:
             subscriptions = self._applications[application] = _Subscriptions()
-        older = subscriptions.clients.get(client.key)
+        older = subscriptions.clients.pop(client.key, None)
         subscriptions.clients[client.key] = client
         if older is not None:
             older.end(ClientEnd.TAKEN_OVER)

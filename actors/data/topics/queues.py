@@ -67,6 +67,11 @@ def read_head(raw: bytes | None) -> Head:
     return Head() if raw is None else Head(*decode(raw))
 
 
+def head_of(snapshot: Snapshot, application: bytes, session: bytes) -> Head:
+    """The head of the queue of a session, as it is stored."""
+    return read_head(snapshot.get(keys.MESSAGES, keys.queue_head_key(application, session)))
+
+
 def read_entry(raw: bytes) -> Entry:
     """The entry of which `raw` are the stored bytes."""
     qos, retain, ids, is_released, shared, message = decode(raw)

@@ -1,17 +1,19 @@
-// Topics: what is published in the application now, and a form to publish. Messages are kept nowhere, so the view shows
-// what comes while it is open.
+// Topics: what is published in the application now, a form to publish, and the MQTT clients that are connected. Messages
+// are kept nowhere, so the view shows what comes while it is open.
 
-import { path, post } from "../lib/api.js";
+import { get, path, post } from "../lib/api.js";
 import { count } from "../lib/format.js";
-import { useFrame, useStream } from "../lib/hooks.js";
-import { route, setQuery } from "../lib/router.js";
+import { useData, useFrame, useStream } from "../lib/hooks.js";
+import { link, route, setQuery } from "../lib/router.js";
 import { html, useRef, useState } from "../lib/ui.js";
-import { Calls, Card, Live, Page, Time } from "../parts/basics.js";
+import { Calls, Card, Live, Loaded, Page, Time } from "../parts/basics.js";
 import { Form } from "../parts/form.js";
 import { note } from "../parts/notes.js";
+import { Table } from "../parts/table.js";
 
 const SHOWN_MAX = 200;
 const EVERYTHING = "#";
+const CLIENTS_EVERY_MS = 5000;
 
 export function Topics({ app }) {
   const topic = route.value.query.topic || EVERYTHING;
@@ -26,6 +28,7 @@ export function Topics({ app }) {
       { name: "topic", label: "Topic", required: true, placeholder: "barn/2/temperature" },
       { name: "message", label: "Message", type: "longtext", required: true, rows: 3 },
     ]} /></${Card}>
+    <${Clients} app=${app} />
     <${Card} title="By a program"><${Calls} method="POST" path=${source} body=${{ topic: "barn/2/temperature", message: "21.5" }} /></${Card}>
   </${Page}>`;
 }
@@ -71,4 +74,28 @@ function Messages({ app, topic }) {
       </table></div>
       <div class="table-foot"><span>${count(total.current)} since it was opened, the last ${SHOWN_MAX} are shown</span></div>`}
   </${Card}>`;
+}
+
+// The MQTT clients that connected last.
+function Clients({ app }) {
+  const source = path("applications", app, "mqttClients");
+  const data = useData((signal) => get(source, {}, { signal }), [app], { every: CLIENTS_EVERY_MS });
+  const device = (row) => (row.deviceId ? link("/applications", app, "devices", row.deviceId) : undefined);
+  const figure = (label, name) => ({ label, number: true, render: (row) => count(row[name]) });
+  return html`<${Card} flush title="MQTT clients that are connected"><${Loaded} data=${data}>${(clients) => html`
+    ${clients.items.length === 0 ? html`<p class="empty quiet">None.</p>` : html`<${Table} label="MQTT clients" rows=${clients.items} rowKey=${(row) => row.clientId} columns=${[
+      { label: "Client", render: (row) => (device(row) ? html`<a href=${device(row)}>${row.clientId}</a>` : html`<code>${row.clientId}</code>`) },
+      { label: "Is", render: (row) => (row.deviceId ? "a device" : "no device") },
+      { label: "MQTT", render: (row) => row.version },
+      { label: "Address", render: (row) => row.address || "-" },
+      { label: "Connected", render: (row) => html`<${Time} at=${row.connected} age />` },
+      figure("Packets from it", "packetsReceived"),
+      figure("Messages to it", "messagesSent"),
+      figure("Unacknowledged", "unacknowledged"),
+      figure("Waiting", "waiting"),
+      { label: "In its session", number: true, render: (row) => (row.hasSession ? count(row.queued) : "-") },
+      figure("Dropped", "dropped"),
+      figure("Refused", "refused"),
+    ]} />
+    <div class="table-foot"><span>${count(clients.totalCount)} connected, those that connected last are shown first, at most ${clients.perPage}</span></div>`}`}</${Loaded}></${Card}>`;
 }

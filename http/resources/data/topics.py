@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.data.topics.actor import Publisher
-from trunkline.actors.data.topics.messages import Publish, PublishPost, TopicMessage, TopicStream
+from trunkline.actors.data.topics.messages import (
+    MqttClientList,
+    MqttClientPage,
+    Publish,
+    PublishPost,
+    TopicMessage,
+    TopicStream,
+)
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import SUCCESS
+from trunkline.http.calls.dispatch import SUCCESS, json_response
 from trunkline.http.calls.errors import JSON, rate_limit
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import APP_PATH
-from trunkline.http.calls.verbs import post, stream
+from trunkline.http.calls.verbs import get, post, stream
+from trunkline.http.mqtt.client_list import list_clients
 from trunkline.http.streams.sse import topic_stream
 
 
@@ -26,7 +34,20 @@ async def publish(call: Call) -> Response:
     return Response(200, headers, SUCCESS)
 
 
+async def get_clients(call: Call) -> Response:
+    """List the connected MQTT clients of the application."""
+    return json_response(call, 200, list_clients(call.service.system, call.application, call.query))
+
+
 ROUTES = (
+    get(
+        APP_PATH + "/mqttClients",
+        "application.mqttClients",
+        "List the MQTT clients that are connected, those first that connected last",
+        get_clients,
+        MqttClientList,
+        query=MqttClientPage,
+    ),
     post(
         APP_PATH + "/mqttPublishMessage",
         "application.mqttPublishMessage",
