@@ -169,6 +169,22 @@ async def test_every_message_arrives_once_at_every_subscriber(start: Start, is_f
 
 
 @pytest.mark.slow
+async def test_a_message_that_never_arrived_is_a_loss(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One arrival is taken out of the ledger after the load."""
+    session, port = await start(throttles=False)
+    scenario = MqttTopicScenario(qos=[1], is_fan_in=False, mqtt_port=port)
+    perform = scenario.perform
+
+    async def with_a_loss(run: Any) -> None:
+        await perform(run)
+        scenario.ledgers[0].seen[1][0] = 0
+
+    monkeypatch.setattr(scenario, "perform", with_a_loss)
+    result = await run(scenario, session)
+    assert (result.verdict, result.audit.missing) == ("loss", 1)
+
+
+@pytest.mark.slow
 async def test_a_storm_of_clients_is_served_twice(start: Start) -> None:
     session, port = await start(throttles=False)
     result = await run(MqttStormScenario(devices=20, mqtt_port=port), session)
