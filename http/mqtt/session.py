@@ -413,8 +413,6 @@ class MqttSession:
         self.session, self.queue = record.id, SessionQueue(self, ref, record)
         self._is_resumed = opened.is_present
         if opened.is_present:
-            with self.service.system.store.snapshot() as snapshot:
-                self._publishing.resume(received_of(snapshot, client.application, record.id))
             lost = self._subscribing.resume(record.filters)
             if lost:
                 self._store(ref, ChangeSubscriptions(session=record.id, added={}, removed=tuple(lost)))
@@ -442,7 +440,13 @@ class MqttSession:
         connect = self._connect
         assert connect is not None
         assert self._connection is not None
+        assert self.client is not None
+        assert self._publishing is not None
         self._is_connected = True
+        if self._is_resumed and self.session is not None:
+            # What an earlier connection has brought is on disk only now, together with what this one has.
+            with self.service.system.store.snapshot() as snapshot:
+                self._publishing.resume(received_of(snapshot, self.client.application, self.session))
         self._connection.established()
         self.send(connecting.welcome(connect, self.limits, self._assigned_id, is_resumed=self._is_resumed))
         self.service.connected += 1

@@ -184,9 +184,9 @@ def hold_jobs(chosen: str) -> None:
         await held.step()
         await save(job, note)
 
-    async def asked_in_order(system: System, asks: Any) -> Any:
+    async def asked_in_order(system: System, asks: Any, **options: Any) -> Any:
         await held.step()
-        return await ask_in_order(system, asks)
+        return await ask_in_order(system, asks, **options)
 
     async def part_done(job: Job, asks: Any, note: Any) -> Any:
         await held.step()
@@ -226,14 +226,14 @@ def hold_creations(parts: int) -> None:
     ask: Any = System.ask_in_order
     left = parts
 
-    async def asked(system: System, asks: Any) -> Any:
+    async def asked(system: System, asks: Any, **options: Any) -> Any:
         nonlocal left
         if left == 0:
             sys.stdout.write("the creation is held\n")
             sys.stdout.flush()
             await trio.sleep_forever()
         left -= 1
-        return await ask(system, asks)
+        return await ask(system, asks, **options)
 
     setattr(System, "ask_in_order", asked)  # noqa: B010
 

@@ -329,3 +329,37 @@ async def test_a_deleted_application_takes_its_sessions_along(house: House) -> N
     while await sweep(house.server.system):
         pass
     assert await leftovers(house) == []
+
+
+async def test_sessions_that_end_together_leave_nothing(house: House) -> None:
+    for name in ("first", "second", "third"):
+        async with client_of(house) as client:
+            await opened(client, house, name, clean_start=False, properties={"session_expiry_interval": 10})
+            await client.subscribe("a")
+            await client.goodbye()
+            assert await client.next() is None
+    async with house.client("sender") as sender:
+        await sender.publish("a", b"x" * 1000, 1)
+    house.server.move_clock(11)
+    sessions = house.server.system.component(SessionSweep)
+    await sessions.sweep()
+    assert sessions.ended == 3
+    while await sessions.sweep():
+        pass
+    assert await leftovers(house) == []
+
+
+async def test_a_message_on_its_way_to_the_disk_is_known_to_the_next_connection(house: House) -> None:
+    packet = Publish("a", b"x", 2, packet_id=7)
+    async with house.client("watcher") as watcher, client_of(house) as first, client_of(house) as second:
+        await watcher.subscribe("a", qos=1)
+        await opened(first, house, "client", **kept())
+        house.server.system.journal._sync_delay_s = lambda: 0.2
+        await first.send(writer.publish(V5, packet))
+        assert await opened(second, house, "client", **kept())
+        await second.send(writer.publish(V5, packet))
+        assert (await second.expect(Ack)).type == packets.PUBREC
+        house.server.system.journal._sync_delay_s = None
+        assert (await watcher.message()).payload == b"x"
+        await watcher.send(writer.PINGREQ)
+        assert type(await watcher.next()) is packets.PingResp

@@ -85,3 +85,23 @@ async def test_a_will_ends_with_the_key_of_its_client(house: House) -> None:
         await wills.publish_due()
         await watcher.publish("gone", b"end", 1)
         assert (await watcher.message()).payload == b"end"
+
+
+async def test_wills_that_are_due_together_are_all_stored(house: House) -> None:
+    async with client_of(house) as sleeper:
+        await opened(sleeper, house, "sleeper", **kept())
+        await sleeper.subscribe("gone/+", qos=1)
+        await sleeper.goodbye()
+        assert await sleeper.next() is None
+    names = ["gone/1", "gone/2", "gone/3"]
+    for topic in names:
+        will = Will(topic, b"bye", 1, properties={"will_delay_interval": 5})
+        async with client_of(house) as mortal:
+            await opened(mortal, house, topic, will=will, **kept())
+    wills = house.server.system.component(Wills)
+    await until(lambda: len(wills._due) == 3)
+    house.server.move_clock(6)
+    await wills.publish_due()
+    async with client_of(house) as sleeper:
+        assert await opened(sleeper, house, "sleeper", **kept())
+        assert sorted([(await sleeper.message()).topic for _ in names]) == names

@@ -308,12 +308,12 @@ class System:
         self._registry.release(opened)
         return values
 
-    async def ask_in_order(self, asks: Iterable[Ask]) -> list[Any]:
+    async def ask_in_order(self, asks: Iterable[Ask], *, past_refusals: bool = False) -> list[Any]:
         """Send messages one after the other, each of which sees what those before it have written.
 
         The turns share commits, and everything is on disk when this returns. The value of each answer is returned; the
-        first refusal is the last value, and ends the call, which does not undo what was done before. Actors that only
-        this call needs in memory leave it again.
+        first refusal is the last value, and ends the call, which does not undo what was done before; with
+        `past_refusals` the messages behind it are sent too. Actors that only this call needs in memory leave it again.
         """
         answers: list[Any] = []
         opened: list[Mailbox] = []
@@ -327,6 +327,8 @@ class System:
                     continue
             except DomainError as refusal:
                 answers.append(refusal)
+                if past_refusals:
+                    continue
                 break
             answers.append(pending.value)
             if pending.group is not None:

@@ -72,11 +72,14 @@ class SessionSweep:
             await self._ask(open_ones[start : start + _AT_ONCE])
 
     async def _ask(self, asks: list[tuple[Ref, Message]]) -> int:
-        """Ask sessions. Returns how many have answered; what is refused is tried again by the next sweep."""
+        """Ask sessions one after the other, as they share messages and a count.
+
+        Returns how many have answered; what is refused is tried again by the next sweep.
+        """
         if not asks:
             return 0
         try:
-            answers = await self._system.ask_each(asks)
+            answers = await self._system.ask_in_order(asks, past_refusals=True)
         except DomainError as refusal:
             _log.warning("MQTT sessions could not be swept", reason=refusal.message)
             return 0

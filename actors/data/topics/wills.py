@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import structlog
 import trio
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trunkline.actors.core.runtime.system import System
+    from trunkline.actors.core.values.structs import Message
     from trunkline.store.snapshot import Snapshot
 
 _AT_ONCE: Final = 256
@@ -115,8 +116,8 @@ class Wills:
         while self._due and self._due[0][0] <= now_ms:
             due.append(heapq.heappop(self._due)[1])
         for start in range(0, len(due), _AT_ONCE):
-            asks = [(ref, PublishDueWill()) for ref in due[start : start + _AT_ONCE]]
-            for (ref, _), answer in zip(asks, await self._system.ask_each(asks), strict=True):
+            refs = due[start : start + _AT_ONCE]
+            for ref, answer in zip(refs, await self._tell(refs, PublishDueWill()), strict=True):
                 if isinstance(answer, DomainError) and not isinstance(answer, NotFound):
                     _log.warning(
                         "a will is published later", application=ref.parent.hex(), reason=answer.message
@@ -133,16 +134,18 @@ class Wills:
             after = found[-1]
             refs = [Ref("publisher", *place) for key in found if (place := keys.will_client(key)) is not None]
             message = DisconnectClient(publish_will=True)
-            try:
-                answers = await system.ask_each((ref, message) for ref in refs)
-            except DomainError as refusal:  # they stay for the next start
-                _log.warning("wills could not be published", reason=refusal.message)
-                return
-            for ref, answer in zip(refs, answers, strict=True):
+            for ref, answer in zip(refs, await self._tell(refs, message), strict=True):
                 if isinstance(answer, DomainError) and not isinstance(answer, NotFound):
-                    _log.warning(
+                    _log.warning(  # it stays for the next start
                         "a will could not be published", application=ref.parent.hex(), reason=answer.message
                     )
+
+    async def _tell(self, refs: list[Ref], message: Message) -> list[Any]:
+        """Tell publishers one after the other, as several may write to one queue. Returns answers and refusals."""
+        try:
+            return await self._system.ask_in_order([(ref, message) for ref in refs], past_refusals=True)
+        except DomainError as failure:  # of a commit
+            return [failure] * len(refs)
 
 
 def _keys_after(snapshot: Snapshot, after: bytes) -> Iterator[bytes]:
