@@ -70,7 +70,16 @@ class _Retained:
 class Subscribing:
     """The subscriptions of one client."""
 
-    __slots__ = ("_client", "_commands", "_filters", "_retained", "_session", "_shared", "_skipped")
+    __slots__ = (
+        "_client",
+        "_commands",
+        "_filters",
+        "_retained",
+        "_session",
+        "_shared",
+        "_skipped",
+        "_wanted",
+    )
 
     def __init__(self, session: MqttConnection, client: Client) -> None:
         self._session = session
@@ -80,6 +89,8 @@ class Subscribing:
         """The shared subscriptions with QoS 1 and 2, by the ids of their queues."""
         self._commands: dict[str, _Commands] = {}
         self._retained: deque[_Retained] = deque()
+        self._wanted: list[_Retained] = []
+        """What is to be sent when the subscriptions are in effect."""
         self._skipped: set[bytes] = set()
         """Peripherals with commands that were not sent, as the client is not subscribed to them."""
 
@@ -104,6 +115,8 @@ class Subscribing:
             if code < packets.UNSPECIFIED_ERROR
         }
         self._answer(answer, added, ())
+        if session.session is None:
+            self._send_retained()
         session.pump()
 
     def unsubscribe(self, packet: Unsubscribe) -> None:
@@ -142,9 +155,16 @@ class Subscribing:
 
     def _changed(self, packet: bytes, failure: DomainError | None) -> bytes:
         if failure is None:
+            self._send_retained()
+            self.pump()
             return packet
         self._session.disconnect(packets.UNSPECIFIED_ERROR, failure.message)
         return b""
+
+    def _send_retained(self) -> None:
+        """The subscriptions are in effect, so what is published comes: send what is retained for them."""
+        self._retained.extend(self._wanted)
+        self._wanted.clear()
 
     def close(self) -> None:
         """The connection is over."""
@@ -203,7 +223,7 @@ class Subscribing:
         if group_of is not None and asked.qos:
             self._shared[group_of] = options
         if not is_shared and (asked.retain_handling == 0 or (asked.retain_handling == 1 and is_new)):
-            self._retained.append(_Retained(plain, options))
+            self._wanted.append(_Retained(plain, options))
         return asked.qos
 
     def take_shared(self) -> None:

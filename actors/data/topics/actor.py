@@ -140,16 +140,13 @@ class Publisher(Actor):
             stage(self, watchers, Cause(topic, publication.text, now_ms, origin=origin))
         self.add(keys.COUNTS, keys.app_counts_key(application, now_ms // HOUR_MS), {"mqttIn": 1})
         broker = self.system.component(Broker)
-        receivers, sleepers = broker.route(application, publication)
+        members, sleepers = broker.route(application, publication)
         queued: list[Queued] = []
         if sleepers:
             queued, dropped = stage_for(self, publication, sleepers, retain=retain)
             if dropped:
                 broker.note_dropped(application, dropped)
-        if receivers or queued:
-            self.after_commit(
-                partial(broker.deliver, application, publication, receivers, queued, retain=retain)
-            )
+        self.after_commit(partial(broker.deliver, application, publication, members, queued, retain=retain))
         self.after_commit(partial(_stream, self.system, application, publication))
 
 

@@ -83,9 +83,10 @@ class Receiver(NamedTuple):
 
 
 class Route(NamedTuple):
-    """Who gets a message: connected clients at once, and sessions in which it is stored first."""
+    """Who of those that are known at its publication gets a message: connected members of shared subscriptions, and
+    sessions in which it is stored first."""
 
-    receivers: list[Receiver]
+    members: list[Receiver]
     sleepers: list[Sleeper]
 
 
@@ -306,22 +307,12 @@ class Broker:
             subscriptions.forget_matched()
 
     def route(self, application: bytes, publication: Publication) -> Route:
-        """Who gets a message that is published now. Members of shared subscriptions have had their turn then."""
-        subscriptions = self._applications.get(application)
-        if subscriptions is None:
-            if len(self._applications) >= _APPLICATIONS_KEPT_MAX:
-                self._applications = {id: each for id, each in self._applications.items() if each.clients}
-            subscriptions = self._applications[application] = _Subscriptions()
-        receivers, groups, sleepers = subscriptions.matched(
-            publication.topic, partial(self._sleepers, application)
-        )
+        """Which sessions a message that is published now is stored for, and which members of shared subscriptions get
+        it otherwise: they have had their turn then. All others are found when it is delivered."""
+        subscriptions = self._of(application)
+        _, groups, sleepers = subscriptions.matched(publication.topic, partial(self._sleepers, application))
         publisher, is_kept = publication.publisher, publication.qos > 0
-        chosen = [
-            each
-            for each in receivers
-            if not (each.no_local and each.client.key == publisher)
-            and not (is_kept and each.qos and each.client.session is not None)
-        ]
+        members: list[Receiver] = []
         stored = [
             each
             for each in (sleepers if is_kept else ())
@@ -341,23 +332,40 @@ class Broker:
                     )
                 )
             else:
-                chosen.append(member)
-        return Route(chosen, stored)
+                members.append(member)
+        return Route(members, stored)
+
+    def _of(self, application: bytes) -> _Subscriptions:
+        subscriptions = self._applications.get(application)
+        if subscriptions is None:
+            if len(self._applications) >= _APPLICATIONS_KEPT_MAX:
+                self._applications = {id: each for id, each in self._applications.items() if each.clients}
+            subscriptions = self._applications[application] = _Subscriptions()
+        return subscriptions
 
     def deliver(
         self,
         application: bytes,
         publication: Publication,
-        receivers: Sequence[Receiver],
+        members: Sequence[Receiver],
         queued: Sequence[Queued],
         *,
         retain: bool,
     ) -> None:
-        """Give a message to clients, after the commit of what was queued for their sessions."""
-        most = publication.qos
-        for client, qos, ids, _, as_published in receivers:
+        """Give a message to clients, after its commit: so who subscribes before it gets the message itself, and who
+        subscribes later finds it among the retained ones."""
+        subscriptions = self._applications.get(application)
+        if subscriptions is None:
+            return
+        receivers = subscriptions.matched(publication.topic, partial(self._sleepers, application)).receivers
+        most, publisher = publication.qos, publication.publisher
+        for client, qos, ids, no_local, as_published in (*receivers, *members):
+            if no_local and client.key == publisher:
+                continue
+            if most and qos and client.session is not None:
+                continue  # it gets it from its session
             client.deliver(publication, min(qos, most), ids, retain=retain and as_published)
-        self.delivered += len(receivers)
+            self.delivered += 1
         if queued:
             clients = self.clients_of(application)
             for each in queued:

@@ -221,6 +221,24 @@ async def test_the_last_retained_message_of_a_topic_is_kept_also_over_a_restart(
         assert (found.qos, found.properties) == (1, {"user_property": [("k", "v")]})
 
 
+async def test_a_subscription_that_comes_before_the_commit_gets_the_message(house: House) -> None:
+    """Its snapshot of retained messages does not have it yet."""
+    client = Listener("one")
+    broker = connect(house, client)
+    message = Publication("a", b"x", 1, publisher=b"publisher...")
+    pending = house.system.begin(
+        Ref("publisher", house.application, b"publisher..."),
+        PublishFromClient(publication=message, retain=True, origin=None),
+    )
+    assert pending is not None
+    assert pending.group is not None
+    broker.subscribe(house.application, client, "a", Options(1))
+    assert retained(house) == []
+    await publish(house, "other")
+    assert client.topics == ["a"]
+    assert retained(house) == [("a", b"x")]
+
+
 async def test_an_expired_retained_message_is_not_found(house: House) -> None:
     await publish(house, "a", b"1", retain=True, expires_ms=house.clock.wall_ms() + 1000)
     assert retained(house) == [("a", b"1")]
