@@ -123,11 +123,14 @@ class Publisher:
 
     def _fresh(self) -> bytes:
         number, qos = len(self.sent), self._random.choice((1, 2))
+        retain = not self._is_device and self._random.random() < 0.2
+        if retain:
+            # One QoS for all: a message with QoS 1 that comes again may rightly replace one with QoS 2 that does not.
+            qos = 1 if self._version == V5 else 2
         self.sent.append(qos)
         self._next_id = self._next_id % 65_535 + 1
         while self._next_id in self._waiting:
             self._next_id = self._next_id % 65_535 + 1
-        retain = not self._is_device and self._random.random() < 0.2
         if self._is_device:
             topic = f"losant/{self.client_id}/state"
             payload = json.dumps({"data": {"temp": float(number)}, "time": FIRST_MS + number})
