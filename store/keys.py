@@ -700,11 +700,6 @@ def away_of_key(key: bytes) -> tuple[int, bytes]:
     return int.from_bytes(key[ID_BYTES + 1 : ID_BYTES + 9], "big"), key[-ID_BYTES:]
 
 
-def will_client(key: bytes) -> tuple[bytes, bytes] | None:
-    """The application and the client of the key of a will; None for another key of MESSAGES."""
-    return (key[:ID_BYTES], key[-ID_BYTES:]) if key[ID_BYTES : ID_BYTES + 1] == _WILL else None
-
-
 # Counts.
 
 HOUR_KEY_BYTES: Final = ID_BYTES + 4

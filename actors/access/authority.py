@@ -9,7 +9,6 @@ the token is resolved again, so a deactivated key ends access with the next requ
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,7 +32,7 @@ from trunkline.actors.people.accounts.sessions import is_valid, session_of
 from trunkline.actors.people.accounts.tokens import API_TOKEN
 from trunkline.actors.people.organizations.membership import ORGANIZATION, find_membership
 from trunkline.actors.people.organizations.roles import ROLES, Level
-from trunkline.actors.platform.applications.keys import APPLICATION_KEY, KEY_TEXT, hash_secret
+from trunkline.actors.platform.applications.keys import APPLICATION_KEY, active_key
 from trunkline.store import keys
 
 if TYPE_CHECKING:
@@ -229,21 +228,19 @@ def admit_device(snapshot: Snapshot, device_id: bytes, key: str, secret: str) ->
     Raises `Unauthorized`, always with the same sentence, so that the caller does not learn which part is wrong.
     """
     refusal = Unauthorized("deviceId, key and secret do not fit together.")
-    if KEY_TEXT.fullmatch(key) is None:
+    found = active_key(snapshot, key, secret)
+    if found is None:
         raise refusal
-    application_id, key_id = bytes.fromhex(key[:24]), bytes.fromhex(key[24:])
+    application_id = bytes.fromhex(key[:24])
     application = records.find(snapshot, APPLICATION, ROOT, application_id)
-    found = records.find(snapshot, APPLICATION_KEY, application_id, key_id)
-    stored: bytes = found.doc["secretHash"] if found is not None else bytes(32)
-    secret_matches = hmac.compare_digest(stored, hash_secret(secret))
     device = records.find(snapshot, DEVICE, application_id, device_id)
-    if application is None or found is None or not secret_matches or device is None:
+    if (
+        application is None
+        or device is None
+        or not key_admits(found.doc, device.doc | {"id": device_id.hex()})
+    ):
         raise refusal
-    if found.doc["status"] != "active":
-        raise refusal
-    if not key_admits(found.doc, device.doc | {"id": device_id.hex()}):
-        raise refusal
-    return Admitted(application_id, device.doc, key_id, found.doc, application.doc["ownerType"])
+    return Admitted(application_id, device.doc, found.id, found.doc, application.doc["ownerType"])
 
 
 def find_user(snapshot: Snapshot, email: str) -> bytes | None:
@@ -370,6 +367,21 @@ def check_device(snapshot: Snapshot, principal: Principal, device_id: bytes, *, 
             )
     elif not key_admits(principal.key, found.doc | {"id": device_id.hex()}):
         raise Forbidden(f"The access key of this token does not allow the device {device_id.hex()}.")
+
+
+def check_peripheral(
+    snapshot: Snapshot, application_id: bytes, gateway: bytes, device: bytes, connection: str
+) -> None:
+    """Raise `NotFound` or `Forbidden` unless a device is a peripheral of the device that a connection belongs to.
+
+    `connection` is what it is called in the sentence.
+    """
+    own = records.find(snapshot, DEVICE, application_id, gateway)
+    found = records.find(snapshot, DEVICE, application_id, device)
+    if own is None or found is None:
+        raise NotFound(f"device: there is no device {device.hex()} in this application.")
+    if not is_gateway_of(own, found):
+        raise Forbidden(f"device: {device.hex()} is not a peripheral of the device of this {connection}.")
 
 
 def is_gateway_of(gateway: Found, device: Found) -> bool:

@@ -33,7 +33,7 @@ from trunkline.actors.core.values.terms import (
     TagFilter,
     TagFilters,
 )
-from trunkline.actors.people.accounts.reach import TOPIC_FILTER, FilterType
+from trunkline.actors.people.accounts.reach import KEY_ENDS_ACCESS, TOPIC_FILTER, FilterType
 from trunkline.actors.platform.applications.keys import check_selection, older_device_filter
 
 _CHAIN_CERTIFICATES_MAX: Final = 10
@@ -109,18 +109,7 @@ CERTIFICATE: Final = Kind(
     indexes=("certificateInfo.commonName", "status", "creationDate", "lastUpdated"),
     unique=(FINGERPRINT,),
     counted_as="certificateCount",
-    ends_access=frozenset(
-        {
-            "status",
-            "filterType",
-            "pubTopics",
-            "subTopics",
-            TOPIC_FILTER,
-            "deviceIds",
-            "deviceTags",
-            "certificate",
-        }
-    ),
+    ends_access=KEY_ENDS_ACCESS | {"certificate"},
     audited_as="ApplicationCertificate",
     not_portable=GIVES_ACCESS,
 )

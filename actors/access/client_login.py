@@ -7,8 +7,6 @@ what its key or certificate says in `filterType`, `pubTopics` and `subTopics`. P
 
 from __future__ import annotations
 
-import hmac
-import re
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -17,17 +15,16 @@ from trunkline.actors.access.authority import Principal, resolve
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.values.errors import Unauthorized
-from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.ids import ROOT, is_id
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.people.accounts.reach import device_filter, key_admits_address
-from trunkline.actors.platform.applications.keys import APPLICATION_KEY, KEY_TEXT, hash_secret
+from trunkline.actors.platform.applications.keys import APPLICATION_KEY, active_key
 from trunkline.store import keys
 
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 DEVICE_SCOPES: Final = frozenset({"all.Device"})
-_ID: Final = re.compile(r"[0-9A-Fa-f]{24}")
 _REFUSED: Final = "The client id, the user name and the password do not fit together."
 
 
@@ -36,15 +33,10 @@ def principal_of_key(snapshot: Snapshot, client_id: str, key: str, secret: str, 
 
     Raises `Unauthorized`, always with the same sentence, so that the client does not learn which part is wrong.
     """
-    if KEY_TEXT.fullmatch(key) is None:
+    found = active_key(snapshot, key, secret)
+    if found is None:
         raise Unauthorized(_REFUSED)
-    application, key_id = bytes.fromhex(key[:24]), bytes.fromhex(key[24:])
-    found = records.find(snapshot, APPLICATION_KEY, application, key_id)
-    stored: bytes = found.doc["secretHash"] if found is not None else bytes(32)
-    secret_matches = hmac.compare_digest(stored, hash_secret(secret))
-    if found is None or not secret_matches:
-        raise Unauthorized(_REFUSED)
-    return principal_of_key_id(snapshot, client_id, application, key_id, address)
+    return principal_of_key_id(snapshot, client_id, bytes.fromhex(key[:24]), found.id, address)
 
 
 def principal_of_key_id(
@@ -77,7 +69,7 @@ def principal_of_key_id(
 
 def device_of(snapshot: Snapshot, application: bytes, client_id: str) -> bytes | None:
     """The device of an application whose id a client id is; None if it is none."""
-    if _ID.fullmatch(client_id) is None:
+    if not is_id(client_id):
         return None
     id = bytes.fromhex(client_id)
     return id if records.exists(snapshot, DEVICE, application, id) else None

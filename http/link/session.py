@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 import trio
 
-from trunkline.actors.access.authority import is_gateway_of
+from trunkline.actors.access.authority import check_peripheral
 from trunkline.actors.core.records import records
 from trunkline.actors.core.runtime.mailbox import FULL
 from trunkline.actors.core.runtime.ref import Ref
@@ -28,7 +28,6 @@ from trunkline.actors.core.runtime.work import noted
 from trunkline.actors.core.values.errors import (
     Crashed,
     DomainError,
-    Forbidden,
     NotFound,
     Overloaded,
     TooManyRequests,
@@ -159,22 +158,9 @@ class LinkSession:
 
     def received_all(self) -> None:
         """Wait for the commits of this read: once for all frames of a device, as its writes are one group."""
-        turns = self._turns
-        if not turns:
-            return
-        self._turns = []
-        system = self._call.service.system
-        frames: list[_Frame] = []
-        for at, (frame, turn) in enumerate(turns):
-            frames.append(frame)
-            following = turns[at + 1][1] if at + 1 < len(turns) else None
-            if following is not None and following.group is turn.group and following.mailbox is turn.mailbox:
-                continue
-            if turn.group is None:
-                self._stored(frames, None)
-            else:
-                system.when_stored(turn, partial(self._stored, frames))
-            frames = []
+        turns, self._turns = self._turns, []
+        if turns:
+            self._call.service.system.when_all_stored(turns, self._stored)
 
     def drain(self) -> None:
         self._close(DRAINING, "the server is stopping; connect again later")
@@ -362,14 +348,8 @@ class LinkSession:
 
     def check_peripheral(self, device: bytes) -> None:
         """Raise `DomainError` unless a device is a peripheral of that of this link."""
-        application = self._call.application
         with self._call.service.system.store.snapshot() as snapshot:
-            own = records.find(snapshot, DEVICE, application, self.device.id)
-            found = records.find(snapshot, DEVICE, application, device)
-        if own is None or found is None:
-            raise NotFound(f"device: there is no device {device.hex()} in this application.")
-        if not is_gateway_of(own, found):
-            raise Forbidden(f"device: {device.hex()} is not a peripheral of the device of this link.")
+            check_peripheral(snapshot, self._call.application, self.device.id, device, "link")
 
     def _stored(self, frames: list[_Frame], failure: DomainError | None) -> None:
         """The commit of frames has succeeded or failed: acknowledge all that are stored without a gap."""

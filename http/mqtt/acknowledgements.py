@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -53,29 +52,11 @@ class Acknowledgements:
         entry.packet = packet
         self._entries.append(entry)
 
-    def later(self, answer: Answer) -> Callable[[DomainError | None], None]:
-        """Answer when the returned function is called."""
-        entry = _Entry(answer)
-        self._entries.append(entry)
-        return partial(self._settled, [entry])
-
     def wait(self) -> None:
         """Wait for the commits of this read: once for all turns of one actor that share a group."""
-        turns = self._turns
-        if not turns:
-            return
-        self._turns = []
-        entries: list[_Entry] = []
-        for at, (entry, turn) in enumerate(turns):
-            entries.append(entry)
-            following = turns[at + 1][1] if at + 1 < len(turns) else None
-            if following is not None and following.group is turn.group and following.mailbox is turn.mailbox:
-                continue
-            if turn.group is None:
-                self._settled(entries, None)
-            else:
-                self._system.when_stored(turn, partial(self._settled, entries))
-            entries = []
+        turns, self._turns = self._turns, []
+        if turns:
+            self._system.when_all_stored(turns, self._settled)
 
     def drop(self) -> None:
         """The connection is over: nobody is answered any more."""

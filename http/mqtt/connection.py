@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from trunkline.actors.data.topics.broker import Client as Receiver
 
 if TYPE_CHECKING:
+    from trunkline.actors.core.values.structs import Message
     from trunkline.actors.data.topics.session_records import Options
     from trunkline.http.mqtt.acknowledgements import Acknowledgements
     from trunkline.http.mqtt.outgoing import Outgoing, OutgoingMessages
@@ -42,6 +43,10 @@ class MqttConnection(Receiver, Protocol):
 
     def reason(self, sentence: str) -> Properties:
         """The property with a sentence, if the client wants it and takes a packet with it."""
+
+    def change_session(self, message: Message, answer: Callable[[], bytes]) -> None:
+        """Take a turn of the session that outlives the connection, and answer when its writes are on disk; if they
+        cannot be stored, the connection ends. Raises `DomainError` if the turn is refused."""
 
     def may_receive(self, topic: str) -> bool:
         """Whether the client may still have messages of a topic, which were queued when it was allowed to."""

@@ -14,11 +14,11 @@ import msgspec
 
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.timestamps import iso
+from trunkline.actors.data.topics.filters import OF_DEVICES
 from trunkline.actors.fleet.devices.commands.command_messages import LinkCommand
 from trunkline.actors.fleet.devices.record.messages import StateOrStates
 from trunkline.http.calls.json_body import decode
 
-PREFIXES: Final = ("losant", "trunkline")
 STATE: Final = "state"
 COMMAND: Final = "command"
 CBOR: Final = "application/cbor"
@@ -39,7 +39,7 @@ class DeviceTopic(NamedTuple):
 
 def is_reserved(topic: str) -> bool:
     """Whether a topic or a filter is one of devices, and none of the application."""
-    return topic.startswith(("losant/", "trunkline/"))
+    return topic.startswith(OF_DEVICES)
 
 
 def device_topic(topic: str) -> DeviceTopic | None:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from trunkline.actors.access.authority import is_gateway_of
-from trunkline.actors.core.records import records
+from trunkline.actors.access import authority
 from trunkline.actors.core.runtime.mailbox import FULL
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import (
@@ -20,14 +19,12 @@ from trunkline.actors.core.values.errors import (
     DomainError,
     Forbidden,
     Invalid,
-    NotFound,
     Overloaded,
     TooManyRequests,
 )
 from trunkline.actors.data.topics.publication import NO_PROPERTIES, Publication, PublishFromClient
 from trunkline.actors.data.topics.queues import mark_received
-from trunkline.actors.data.topics.session_actor import MqttSessionActor, ReleasePacket
-from trunkline.actors.fleet.devices.record.kind import DEVICE
+from trunkline.actors.data.topics.session_actor import ReleasePacket
 from trunkline.actors.fleet.devices.record.messages import SendState
 from trunkline.actors.fleet.devices.state.traffic import Traffic
 from trunkline.http.calls.json_body import is_long_work
@@ -104,25 +101,14 @@ class Publishing:
 
     def release(self, packet_id: int) -> None:
         """Handle a PUBREL: the id is free for another message. Raises `DomainError` if that cannot be stored now."""
-        session, client = self._session, self._client
+        session = self._session
         code = packets.SUCCESS if packet_id in self._received else packets.PACKET_IDENTIFIER_NOT_FOUND
         self._received.discard(packet_id)
         answer = ack(session.version, packets.PUBCOMP, packet_id, code)
         if session.session is None or code:
             session.acknowledgements.at_once(answer)
             return
-        turn = session.service.system.begin(
-            Ref(MqttSessionActor.kind, client.application, client.key),
-            ReleasePacket(session=session.session, packet_id=packet_id),
-        )
-        assert turn is not None, "a session has no turn that waits"
-        session.acknowledgements.after(turn, partial(self._released, answer))
-
-    def _released(self, answer: bytes, failure: DomainError | None) -> bytes:
-        if failure is None:
-            return answer
-        self._session.disconnect(packets.UNSPECIFIED_ERROR, failure.message)
-        return b""
+        session.change_session(ReleasePacket(session=session.session, packet_id=packet_id), lambda: answer)
 
     def resume(self, received: set[int]) -> None:
         """Go on with a session: these packet ids with QoS 2 were received and not released."""
@@ -274,9 +260,4 @@ def check_peripheral(session: MqttConnection, client: Client, device: bytes) -> 
     """Raise `DomainError` unless a device is a peripheral of the client, which is a gateway."""
     assert client.device is not None
     with session.service.system.store.snapshot() as snapshot:
-        own = records.find(snapshot, DEVICE, client.application, client.device)
-        found = records.find(snapshot, DEVICE, client.application, device)
-    if own is None or found is None:
-        raise NotFound(f"device: there is no device {device.hex()} in this application.")
-    if not is_gateway_of(own, found):
-        raise Forbidden(f"device: {device.hex()} is not a peripheral of the device of this connection.")
+        authority.check_peripheral(snapshot, client.application, client.device, device, "connection")

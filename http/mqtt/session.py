@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 import secrets
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -24,6 +25,7 @@ from trunkline.actors.core.records.owners import Owners
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.work import Work, noted
 from trunkline.actors.core.values.errors import DomainError, Invalid, Unauthorized
+from trunkline.actors.core.values.structs import Message
 from trunkline.actors.data.topics.broker import Broker, ClientEnd
 from trunkline.actors.data.topics.publication import ConnectClient, DisconnectClient, Publication
 from trunkline.actors.data.topics.queues import Queued, received_of
@@ -528,6 +530,21 @@ class MqttSession:
         """Send a message, or let it wait; too many that wait end the connection."""
         if self.is_open and not self.outgoing.add(message):
             self.disconnect(packets.QUOTA_EXCEEDED, "too many messages wait that the client has not taken")
+
+    def change_session(self, message: Message, answer: Callable[[], bytes]) -> None:
+        """Take a turn of the session that outlives the connection, and answer when its writes are on disk; if they
+        cannot be stored, the connection ends. Raises `DomainError` if the turn is refused."""
+        client = self.client
+        assert client is not None
+        turn = self.service.system.begin(Ref(MqttSessionActor.kind, client.application, client.key), message)
+        assert turn is not None, "a session has no turn that waits"
+        self.acknowledgements.after(turn, partial(self._changed, answer))
+
+    def _changed(self, answer: Callable[[], bytes], failure: DomainError | None) -> bytes:
+        if failure is None:
+            return answer()
+        self.disconnect(packets.UNSPECIFIED_ERROR, failure.message)
+        return b""
 
     def may_receive(self, topic: str) -> bool:
         """Whether the client may still have messages of a topic, which were queued when it was allowed to."""

@@ -130,13 +130,6 @@ class SessionQueue:
 
     def _received(self, number: int, packet_id: int) -> None:
         """The client has a message with QoS 2: it is released when that is stored."""
-        session = self._session
-        turn = session.service.system.begin(self._ref, MessageReceived(session=self.id, number=number))
-        assert turn is not None, "a session has no turn that waits"
-        session.acknowledgements.after(turn, partial(self._release, packet_id))
-
-    def _release(self, packet_id: int, failure: DomainError | None) -> bytes:
-        if failure is not None:
-            self._session.disconnect(packets.UNSPECIFIED_ERROR, failure.message)
-            return b""
-        return ack(self._session.version, packets.PUBREL, packet_id)
+        message = MessageReceived(session=self.id, number=number)
+        release = partial(ack, self._session.version, packets.PUBREL, packet_id)
+        self._session.change_session(message, release)

@@ -17,7 +17,7 @@ from trunkline.actors.data.topics.broker import Broker
 from trunkline.actors.data.topics.filters import check_form
 from trunkline.actors.data.topics.publication import Publication
 from trunkline.actors.data.topics.retained import retained_of
-from trunkline.actors.data.topics.session_actor import ChangeSubscriptions, MqttSessionActor
+from trunkline.actors.data.topics.session_actor import ChangeSubscriptions
 from trunkline.actors.data.topics.session_records import (
     FILTER_BYTES_MAX,
     SHARED,
@@ -142,24 +142,17 @@ class Subscribing:
 
     def _answer(self, packet: bytes, added: Mapping[str, Options], removed: Sequence[str]) -> None:
         """Send a SUBACK or UNSUBACK: if the session outlives the connection, when the change is on disk."""
-        session, client = self._session, self._client
+        session = self._session
         if session.session is None or not (added or removed):
             session.acknowledgements.at_once(packet)
             return
-        turn = session.service.system.begin(
-            Ref(MqttSessionActor.kind, client.application, client.key),
-            ChangeSubscriptions(session=session.session, added=added, removed=tuple(removed)),
-        )
-        assert turn is not None, "a session has no turn that waits"
-        session.acknowledgements.after(turn, partial(self._changed, packet))
+        message = ChangeSubscriptions(session=session.session, added=added, removed=tuple(removed))
+        session.change_session(message, partial(self._changed, packet))
 
-    def _changed(self, packet: bytes, failure: DomainError | None) -> bytes:
-        if failure is None:
-            self._send_retained()
-            self.pump()
-            return packet
-        self._session.disconnect(packets.UNSPECIFIED_ERROR, failure.message)
-        return b""
+    def _changed(self, packet: bytes) -> bytes:
+        self._send_retained()
+        self.pump()
+        return packet
 
     def _send_retained(self) -> None:
         """The subscriptions are in effect, so what is published comes: send what is retained for them."""

@@ -211,6 +211,25 @@ class System:
 
         group.settled(settled)
 
+    def when_all_stored(
+        self,
+        turns: Sequence[tuple[T, PendingAnswer]],
+        then: Callable[[list[T], DomainError | None], None],
+    ) -> None:
+        """Call `then` as `when_stored` does, with what each turn is for: once for all turns in a row that are of one
+        actor and share a group. Turns without a group have stored nothing; for them it is called now."""
+        subjects: list[T] = []
+        for at, (subject, turn) in enumerate(turns):
+            subjects.append(subject)
+            following = turns[at + 1][1] if at + 1 < len(turns) else None
+            if following is not None and following.group is turn.group and following.mailbox is turn.mailbox:
+                continue
+            if turn.group is None:
+                then(subjects, None)
+            else:
+                self.when_stored(turn, partial(then, subjects))
+            subjects = []
+
     def _admit(self, mailbox: Mailbox, message: Message, now_s: float) -> Verdict | None:
         try:
             return mailbox.admit(message, self.limits, now_s)

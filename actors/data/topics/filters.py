@@ -10,7 +10,9 @@ from trunkline.actors.core.values.errors import Invalid
 TOPIC_CHARS_MAX: Final = 230
 """The API's limit."""
 
-RESERVED: Final = ("losant/", "trunkline/", "$")
+OF_DEVICES: Final = ("losant/", "trunkline/")
+"""What the topics of devices begin with."""
+RESERVED: Final = (*OF_DEVICES, "$")
 """What no topic and no filter of an application begins with: the topics of devices and of the server itself."""
 
 

@@ -165,3 +165,12 @@ def group_id(filter: str) -> bytes | None:
     if not filter.startswith(SHARED):
         return None
     return sha256(filter.encode()).digest()[: keys.ID_BYTES]
+
+
+def applications_of(snapshot: Snapshot) -> Iterator[bytes]:
+    """The applications with keys in MESSAGES; one search for each."""
+    low: bytes | None = b""
+    while low is not None and (key := next(snapshot.keys(keys.MESSAGES, low, None), None)) is not None:
+        application = bytes(key[: keys.ID_BYTES])
+        yield application
+        low = keys.prefix_end(application)

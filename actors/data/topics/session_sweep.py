@@ -22,7 +22,7 @@ from trunkline.actors.data.topics.session_actor import (
     MqttSessionActor,
     RemoveWaiting,
 )
-from trunkline.actors.data.topics.session_records import decode_session
+from trunkline.actors.data.topics.session_records import applications_of, decode_session
 from trunkline.store import keys
 from trunkline.store.codec import decode
 
@@ -90,18 +90,9 @@ class SessionSweep:
         return len(answers) - len(refused)
 
 
-def _applications(snapshot: Snapshot) -> Iterator[bytes]:
-    """The applications with keys in MESSAGES; one search for each."""
-    low: bytes | None = b""
-    while low is not None and (key := next(snapshot.keys(keys.MESSAGES, low, None), None)) is not None:
-        application = bytes(key[: keys.ID_BYTES])
-        yield application
-        low = keys.prefix_end(application)
-
-
 def _due(snapshot: Snapshot, now_ms: int) -> Iterator[Ref]:
     """The sessions whose time is over."""
-    for application in _applications(snapshot):
+    for application in applications_of(snapshot):
         prefix = keys.away_prefix(application)
         for key in snapshot.keys(keys.MESSAGES, prefix, keys.prefix_end(prefix)):
             ends_ms, client = keys.away_of_key(bytes(key))
@@ -112,7 +103,7 @@ def _due(snapshot: Snapshot, now_ms: int) -> Iterator[Ref]:
 
 def _open(snapshot: Snapshot) -> Iterator[tuple[Ref, Message]]:
     """The sessions that are not noted as left."""
-    for application in _applications(snapshot):
+    for application in applications_of(snapshot):
         prefix = keys.sessions_prefix(application)
         for key, raw in snapshot.range(keys.MESSAGES, prefix, keys.prefix_end(prefix)):
             record = decode_session(bytes(raw))
@@ -123,7 +114,7 @@ def _open(snapshot: Snapshot) -> Iterator[tuple[Ref, Message]]:
 
 def _removals(snapshot: Snapshot) -> Iterator[tuple[Ref, Message]]:
     """What is to be removed of sessions that have ended, a part of each."""
-    for application in _applications(snapshot):
+    for application in applications_of(snapshot):
         prefix = keys.ended_sessions_prefix(application)
         for key, raw in snapshot.range(keys.MESSAGES, prefix, keys.prefix_end(prefix)):
             session = bytes(key[-keys.ID_BYTES :])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 import math
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import structlog
@@ -22,6 +21,7 @@ from trunkline.actors.core.values.errors import DomainError, NotFound
 from trunkline.actors.core.values.origin import Origin
 from trunkline.actors.data.topics.publication import DisconnectClient, Publication, PublishDueWill
 from trunkline.actors.data.topics.retained import decoded, encoded
+from trunkline.actors.data.topics.session_records import applications_of
 from trunkline.actors.platform.applications.keys import APPLICATION_KEY
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
@@ -125,14 +125,10 @@ class Wills:
                     self.schedule(ref, now_ms + _AGAIN_MS)
 
     async def _recover(self) -> None:
-        system, after = self._system, b""
-        while True:
-            with system.store.snapshot() as snapshot:
-                found = list(islice(_keys_after(snapshot, after), _AT_ONCE))
-            if not found:
-                return
-            after = found[-1]
-            refs = [Ref("publisher", *place) for key in found if (place := keys.will_client(key)) is not None]
+        with self._system.store.snapshot() as snapshot:
+            left = list(_publishers(snapshot))
+        for start in range(0, len(left), _AT_ONCE):
+            refs = left[start : start + _AT_ONCE]
             message = DisconnectClient(publish_will=True)
             for ref, answer in zip(refs, await self._tell(refs, message), strict=True):
                 if isinstance(answer, DomainError) and not isinstance(answer, NotFound):
@@ -148,15 +144,9 @@ class Wills:
             return [failure] * len(refs)
 
 
-def _keys_after(snapshot: Snapshot, after: bytes) -> Iterator[bytes]:
-    """The keys of wills behind a key, application by application."""
-    low: bytes | None = after + b"\x00"
-    while low is not None and (key := next(snapshot.keys(keys.MESSAGES, low, None), None)) is not None:
-        key = bytes(key)
-        if keys.will_client(key) is not None:
-            yield key
-            low = key + b"\x00"
-        else:
-            application = key[: keys.ID_BYTES]
-            wills = keys.wills_prefix(application)
-            low = wills if key < wills else keys.prefix_end(application)
+def _publishers(snapshot: Snapshot) -> Iterator[Ref]:
+    """The publishers of the clients that have wills."""
+    for application in applications_of(snapshot):
+        prefix = keys.wills_prefix(application)
+        for key in snapshot.keys(keys.MESSAGES, prefix, keys.prefix_end(prefix)):
+            yield Ref("publisher", application, bytes(key[-keys.ID_BYTES :]))

@@ -14,6 +14,12 @@ TOPIC_FILTER: Final = "filtersTopics"
 """The field of a key's record that is true if its `filterType` is about topics. It is shown to nobody."""
 
 
+KEY_ENDS_ACCESS: Final = frozenset(
+    {"status", "filterType", "pubTopics", "subTopics", TOPIC_FILTER, "deviceIds", "deviceTags"}
+)
+"""The fields of access keys and certificates of devices whose change may end what they allow."""
+
+
 def reaches(reach: Reach, device: Mapping[str, Any]) -> bool:
     """Whether a device (a document with its `id` in hexadecimal) is within the reach of a device token."""
     return reach.device_id == device["id"] or _admits(

@@ -8,25 +8,31 @@ secret.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import ipaddress
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.query.fields import ID, IDS, TAGS, TEXT, TEXTS, TIME, Fields
 from trunkline.actors.core.query.schema import query_over
+from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import GIVES_ACCESS, Doc, Kind
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change, Resource
+from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.values.changes import Fixed, Removable, changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.secret_texts import new_secret
 from trunkline.actors.core.values.structs import Body
 from trunkline.actors.core.values.terms import Description, Id, Ids, Links, Name, RecordView, TagFilters
-from trunkline.actors.people.accounts.reach import TOPIC_FILTER, FilterType, older_filter
+from trunkline.actors.people.accounts.reach import KEY_ENDS_ACCESS, TOPIC_FILTER, FilterType, older_filter
+
+if TYPE_CHECKING:
+    from trunkline.store.snapshot import Snapshot
 
 APPLICATION_KEY_FIELDS: Final = Fields(
     "access key",
@@ -174,19 +180,7 @@ APPLICATION_KEY: Final = Kind(
     noun="access key",
     title=None,
     counted_as="keyCount",
-    ends_access=frozenset(
-        {
-            "status",
-            "filterType",
-            "pubTopics",
-            "subTopics",
-            TOPIC_FILTER,
-            "deviceIds",
-            "deviceTags",
-            "addressFilterType",
-            "addresses",
-        }
-    ),
+    ends_access=KEY_ENDS_ACCESS | {"addressFilterType", "addresses"},
     audited_as="ApplicationKey",
     not_portable=GIVES_ACCESS,
 )
@@ -204,3 +198,16 @@ KEYS: Final = Resource(
     check=_check,
     derive=older_device_filter,
 )
+
+
+def active_key(snapshot: Snapshot, key: str, secret: str) -> Found | None:
+    """The record of the active access key with this text and secret; None if there is none.
+
+    The first half of the text is the id of its application. Secrets are compared in constant time.
+    """
+    if KEY_TEXT.fullmatch(key) is None:
+        return None
+    found = records.find(snapshot, APPLICATION_KEY, bytes.fromhex(key[:24]), bytes.fromhex(key[24:]))
+    stored: bytes = found.doc["secretHash"] if found is not None else bytes(32)
+    secret_matches = hmac.compare_digest(stored, hash_secret(secret))
+    return found if found is not None and secret_matches and found.doc["status"] == "active" else None
