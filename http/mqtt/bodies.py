@@ -18,8 +18,6 @@ FILTERS_MAX: Final = 4_096
 """In one SUBSCRIBE or UNSUBSCRIBE: each costs many times its bytes in memory."""
 _VERSIONS: Final = {(b"MQIsdp", 3): V3_1, (b"MQTT", 4): V3_1_1, (b"MQTT", 5): V5}
 _SHARED: Final = "$share/"
-_BRIDGE: Final = 0x80
-"""Bridges set this bit of the protocol level, and try again without it when 3.1.1 refuses them by its return code."""
 
 
 def connect(fields: Fields) -> p.Connect:
@@ -33,12 +31,12 @@ def connect(fields: Fields) -> p.Connect:
     own = properties.read(fields, p.CONNECT) if version == V5 else NONE
     if "authentication_data" in own and "authentication_method" not in own:
         raise Malformed(PROTOCOL_ERROR, "CONNECT has authentication data, but no authentication method")
-    client_id = fields.text("client identifier")
+    client_id = fields.plain("client identifier")
     will = _will(fields, will_flags) if will_flags & 1 else None
     username = password = None
     # In 3.1 the remaining length counts more than the flags: what they announce may be missing.
     if flags & 0x80 and (version != V3_1 or fields.at < fields.stop):
-        username = fields.text("user name")
+        username = fields.plain("user name")
     if flags & 0x40 and (version != V3_1 or fields.at < fields.stop):
         password = fields.binary("password")
     fields.end()
@@ -52,12 +50,14 @@ def _version(fields: Fields) -> int:
     version = _VERSIONS.get((name, level), 0)
     if version:
         return version
-    if name == b"MQTT" or name == b"MQIsdp":
-        fields.version = V5 if V5 < level < _BRIDGE else V3_1_1
-        problem = f"the protocol level of CONNECT is {level}; MQTT has 4 and 5 here, and MQIsdp 3"
-    else:
-        problem = "the protocol name of CONNECT is neither MQTT nor MQIsdp"
-    raise Malformed(p.UNSUPPORTED_PROTOCOL_VERSION, problem)
+    if name != b"MQTT" and name != b"MQIsdp":
+        raise Malformed(MALFORMED_PACKET, "the protocol name of CONNECT is neither MQTT nor MQIsdp")
+    # 3.1.1 demands its return code for any other level; 5 leaves it open how it is told.
+    fields.version = V3_1_1
+    raise Malformed(
+        p.UNSUPPORTED_PROTOCOL_VERSION,
+        f"the protocol level of CONNECT is {level}; MQTT has 4 and 5 here, and MQIsdp 3",
+    )
 
 
 def _check_connect_flags(version: int, flags: int, will_flags: int) -> None:
@@ -136,7 +136,7 @@ def _check_count(fields: Fields, before: int) -> None:
 
 
 def _filter(fields: Fields) -> p.Filter:
-    text = fields.text("topic filter")
+    text = fields.topic_filter()
     options = fields.byte("subscription options")
     if fields.version == V3_1:
         options &= 3
@@ -151,6 +151,8 @@ def _filter(fields: Fields) -> p.Filter:
     if retain_handling == 3:
         raise Malformed(PROTOCOL_ERROR, "a filter of SUBSCRIBE has retain handling 3; it must be 0, 1 or 2")
     no_local = bool(options & 4)
+    if text.startswith(_SHARED) and not text[len(_SHARED) :].partition("/")[2]:
+        raise Malformed(PROTOCOL_ERROR, "a shared subscription of SUBSCRIBE has no filter behind its group")
     if no_local and text.startswith(_SHARED):
         raise Malformed(PROTOCOL_ERROR, "a shared subscription of SUBSCRIBE has the option No Local")
     return p.Filter(text, qos, no_local, bool(options & 8), retain_handling)
@@ -178,7 +180,7 @@ def unsubscribe(fields: Fields) -> p.Unsubscribe:
     filters: list[str] = []
     while fields.at < fields.stop or not filters:
         _check_count(fields, len(filters))
-        filters.append(fields.text("topic filter"))
+        filters.append(fields.topic_filter())
     return p.Unsubscribe(packet_id, tuple(filters), own)
 
 

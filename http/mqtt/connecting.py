@@ -9,7 +9,7 @@ from trunkline.actors.data.topics.filters import check_topic
 from trunkline.actors.data.topics.publication import Publication
 from trunkline.http.mqtt import packets
 from trunkline.http.mqtt.login import Client
-from trunkline.http.mqtt.packets import V5, Connect
+from trunkline.http.mqtt.packets import V3_1, V5, Connect
 from trunkline.http.mqtt.publishing import PASSED_ON
 from trunkline.http.mqtt.writer import connack
 from trunkline.limits.table import Limits
@@ -21,6 +21,8 @@ def problem_of(connect: Connect) -> tuple[int, str] | None:
     """Why a CONNECT is refused whoever sends it: the code and a sentence. None if it is not."""
     if "authentication_method" in connect.properties:
         return packets.BAD_AUTHENTICATION_METHOD, "this server has no enhanced authentication"
+    if not connect.client_id and connect.version == V3_1:
+        return packets.CLIENT_IDENTIFIER_NOT_VALID, "MQTT 3.1 has no client without an id"
     if not connect.client_id and not connect.clean_start and connect.version != V5:
         return packets.CLIENT_IDENTIFIER_NOT_VALID, "without a client id the session must be clean"
     if len(connect.client_id) > CLIENT_ID_CHARS_MAX:

@@ -6,15 +6,18 @@ binary data, and that none reaches beyond the end of its packet. Does not own wh
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-from trunkline.http.mqtt.packets import MALFORMED_PACKET, NAMES, PROTOCOL_ERROR, TOPIC_NAME_INVALID, Malformed
+from trunkline.http.mqtt.packets import MALFORMED_PACKET, NAMES, PROTOCOL_ERROR, Malformed
 
 FIELD_BYTES_MAX: Final = 65_535
 """A text, or binary data: its length has two bytes."""
 INTEGER_BYTES_MAX: Final = 4
 """A variable byte integer, as the remaining length is."""
 INTEGER_MAX: Final = 2**28 - 1
+_CONTROL: Final = re.compile("[\x01-\x1f\x7f-\x9f]")
+"""Control characters, which a receiver may refuse (MQTT 5, 1.5.4): others might refuse what would reach them."""
 
 
 class Fields:
@@ -88,13 +91,26 @@ class Fields:
         """A text in UTF-8, without surrogates and U+0000 (MQTT-1.5.4-1, MQTT-1.5.4-2)."""
         return text_of(self.binary(what), what, self.name)
 
+    def plain(self, what: str) -> str:
+        """A text without control characters: the name of a client or user, or a filter."""
+        text = self.text(what)
+        check_plain(text, what, self.name)
+        return text
+
     def topic_name(self, what: str) -> str:
         """A text to which a message can be published."""
         topic = self.text(what)
         if not topic:
-            raise Malformed(TOPIC_NAME_INVALID, f"the {what} of {self.name} is empty")
+            raise Malformed(MALFORMED_PACKET, f"the {what} of {self.name} is empty")
         check_topic_name(topic, what, self.name)
         return topic
+
+    def topic_filter(self) -> str:
+        """A filter of topics. Whether its wildcards stand right, the answer says for each filter."""
+        filter = self.plain("topic filter")
+        if not filter:
+            raise Malformed(MALFORMED_PACKET, f"a topic filter of {self.name} is empty")
+        return filter
 
     def packet_id(self) -> int:
         packet_id = self.two_bytes("packet identifier")
@@ -122,11 +138,18 @@ def text_of(raw: bytes, what: str, packet: str) -> str:
 
 
 def check_topic_name(topic: str, what: str, packet: str) -> None:
-    """Refuse wildcards: they belong into filters only (section 4.7.1)."""
+    """Refuse wildcards, which belong into filters only (section 4.7.1), and control characters."""
     if "+" in topic or "#" in topic:
         raise Malformed(
-            TOPIC_NAME_INVALID, f"the {what} of {packet} has a wildcard, + or #, which only filters have"
+            MALFORMED_PACKET, f"the {what} of {packet} has a wildcard, + or #, which only filters have"
         )
+    check_plain(topic, what, packet)
+
+
+def check_plain(text: str, what: str, packet: str) -> None:
+    """Refuse control characters."""
+    if _CONTROL.search(text) is not None:
+        raise Malformed(MALFORMED_PACKET, f"the {what} of {packet} has a control character")
 
 
 def no_packet_id(packet: str) -> Malformed:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from trunkline.actors.data.topics.publication import Publication
-from trunkline.http.mqtt.packets import NONE, V5
+from trunkline.http.mqtt.packets import NAMES, NONE, PROTOCOL_ERROR, PUBACK, PUBCOMP, PUBREC, V5, Malformed
 from trunkline.http.mqtt.writer import EncodedPublish, encoded_publish, publish_bytes
 
 _PACKET_IDS: Final = 65_535
@@ -31,8 +31,10 @@ class Outgoing(NamedTuple):
 
 
 class _UnderWay(NamedTuple):
-    """A message that the client was sent: what is called when it has it, and when a PUBREC has come for it."""
+    """A message that the client was sent: the packet that it has to answer with, what is called when it has the
+    message, and when a PUBREC has come for it."""
 
+    awaits: int
     acknowledged: Callable[[], None] | None = None
     received: Callable[[], None] | None = None
 
@@ -52,7 +54,6 @@ class OutgoingMessages:
         "_next_id",
         "_note_dropped",
         "_now_ms",
-        "_packet_bytes_max",
         "_send",
         "_under_way",
         "_version",
@@ -60,6 +61,7 @@ class OutgoingMessages:
         "_waiting_bytes",
         "_waiting_bytes_max",
         "_waiting_max",
+        "packet_bytes_max",
         "sent",
     )
 
@@ -83,7 +85,7 @@ class OutgoingMessages:
         self._now_ms = now_ms
         self._in_flight_max = in_flight_max
         self._waiting_max = waiting_max
-        self._packet_bytes_max = packet_bytes_max
+        self.packet_bytes_max = packet_bytes_max
         self._next_id = 1
         self._under_way: dict[int, _UnderWay] = {}
         """By packet id; with QoS 2 until PUBCOMP."""
@@ -130,20 +132,35 @@ class OutgoingMessages:
             self._waiting_bytes -= len(message.publication.payload)
             self._transmit(message)
 
-    def acknowledge(self, packet_id: int) -> bool:
-        """PUBACK or PUBCOMP, or a PUBREC that refuses: the message is done. False if none is under way with this id."""
-        if packet_id not in self._under_way:
+    def acknowledge(self, packet: int, packet_id: int) -> bool:
+        """PUBACK or PUBCOMP, or a PUBREC that refuses: the message is done. False if none is under way with this id.
+
+        Raises `Malformed` if the message awaits another packet.
+        """
+        found = self._under_way.get(packet_id)
+        if found is None:
             return False
-        acknowledged = self._under_way.pop(packet_id).acknowledged
-        if acknowledged is not None:
-            acknowledged()
+        if found.awaits != packet:
+            raise _unexpected(found.awaits, packet, packet_id)
+        del self._under_way[packet_id]
+        if found.acknowledged is not None:
+            found.acknowledged()
         self.flush()
         return True
 
     def receive(self, packet_id: int) -> bool:
-        """PUBREC. True if the message may be released at once: nobody has to store before that it has come."""
+        """PUBREC. True if the message may be released at once: nobody has to store before that it has come.
+
+        Raises `Malformed` if the message awaits another packet. One that is released may be received again.
+        """
         found = self._under_way.get(packet_id)
-        if found is None or found.received is None:
+        if found is None:
+            return True
+        if found.awaits == PUBACK:
+            raise _unexpected(PUBACK, PUBREC, packet_id)
+        if found.awaits == PUBREC:
+            self._under_way[packet_id] = found._replace(awaits=PUBCOMP)
+        if found.received is None:
             return True
         found.received()
         return False
@@ -160,10 +177,11 @@ class OutgoingMessages:
         """Send a message with QoS 1 or 2 and a packet id that was chosen for it. False if it may not be sent now."""
         if not self.has_room or packet_id in self._under_way:
             return False
-        form = self._sendable(message)
+        form = self._sendable(message, is_begun=dup)
         if form is not None:
             self.sent += 1
-            self._under_way[packet_id] = _UnderWay(message.acknowledged, received)
+            awaits = PUBACK if message.qos == 1 else PUBREC
+            self._under_way[packet_id] = _UnderWay(awaits, message.acknowledged, received)
             self._send(form.packet(packet_id, dup=dup))
         return True
 
@@ -171,7 +189,7 @@ class OutgoingMessages:
         """Send the PUBREL of a message that an earlier connection has brought. False if it may not be sent now."""
         if not self.has_room or packet_id in self._under_way:
             return False
-        self._under_way[packet_id] = _UnderWay(acknowledged)
+        self._under_way[packet_id] = _UnderWay(PUBCOMP, acknowledged)
         self._send(packet)
         return True
 
@@ -189,16 +207,20 @@ class OutgoingMessages:
                 message.acknowledged()
             return
         packet_id = self._free_id()
-        self._under_way[packet_id] = _UnderWay(message.acknowledged)
+        awaits = PUBACK if message.qos == 1 else PUBREC
+        self._under_way[packet_id] = _UnderWay(awaits, message.acknowledged)
         self._send(form.packet(packet_id))
 
-    def _sendable(self, message: Outgoing) -> EncodedPublish | None:
-        """The bytes of a message; None if it has expired or is too large for the client, which is then done with it."""
+    def _sendable(self, message: Outgoing, *, is_begun: bool = False) -> EncodedPublish | None:
+        """The bytes of a message; None if it has expired or is too large for the client, which is then done with it.
+
+        What `is_begun` was sent before, and expires no more (MQTT-4.3.3-7).
+        """
         publication = message.publication
         expires_ms = publication.expires_ms
-        if expires_ms is None or self._now_ms() < expires_ms:
+        if expires_ms is None or is_begun or self._now_ms() < expires_ms:
             form = self._form(publication, message.qos, message.ids, retain=message.retain)
-            if publish_bytes(form, message.qos) <= self._packet_bytes_max:
+            if publish_bytes(form, message.qos) <= self.packet_bytes_max:
                 return form
         self._note_dropped()
         if message.acknowledged is not None:
@@ -239,3 +261,10 @@ class OutgoingMessages:
         packet_id = self._next_id
         self._next_id = packet_id % _PACKET_IDS + 1
         return packet_id
+
+
+def _unexpected(awaited: int, packet: int, packet_id: int) -> Malformed:
+    return Malformed(
+        PROTOCOL_ERROR,
+        f"{NAMES[packet]} has come for the packet identifier {packet_id}, which awaits {NAMES[awaited]}",
+    )

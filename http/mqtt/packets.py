@@ -165,7 +165,7 @@ class Ack(msgspec.Struct, frozen=True, gc=False):
 class Filter(msgspec.Struct, frozen=True, gc=False):
     """A topic filter of a SUBSCRIBE, with its options. 3.1.1 has the QoS only.
 
-    The filter is any text: the SUBACK answers for each whether it is valid.
+    The filter is any text that is not empty: the SUBACK answers for each whether its wildcards stand right.
     """
 
     filter: str

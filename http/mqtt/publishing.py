@@ -58,7 +58,16 @@ class TooFast(Exception):
 class Publishing:
     """The messages of one client."""
 
-    __slots__ = ("_aliases", "_client", "_own", "_own_topic", "_received", "_session", "refused")
+    __slots__ = (
+        "_aliases",
+        "_client",
+        "_own",
+        "_own_topic",
+        "_received",
+        "_session",
+        "_unanswered",
+        "refused",
+    )
 
     def __init__(self, session: MqttConnection, client: Client) -> None:
         self._session = session
@@ -66,6 +75,8 @@ class Publishing:
         self._aliases: dict[int, str] = {}
         self._received: set[int] = set()
         """Packet ids of QoS 2 that are not released: their messages are stored once."""
+        self._unanswered = 0
+        """Messages with QoS 1 that were not answered yet."""
         self._own_topic = ""
         """The topic in which the device of this client last published its own state. That it may, does not change."""
         self._own: Ref | None = None
@@ -80,6 +91,8 @@ class Publishing:
         if packet.qos == 2 and packet.packet_id in self._received:
             session.acknowledgements.at_once(ack(session.version, packets.PUBREC, packet.packet_id))
             return
+        if packet.qos:
+            self._check_in_flight()
         self._check_rate(topic)
         try:
             turn = self._begin(topic, packet)
@@ -92,6 +105,8 @@ class Publishing:
             return
         if packet.qos == 2:
             self._received.add(packet.packet_id)
+        elif packet.qos:
+            self._unanswered += 1
         if packet.qos:
             session.acknowledgements.after(turn, partial(self._answer, topic, packet))
 
@@ -135,6 +150,15 @@ class Publishing:
                 packets.PROTOCOL_ERROR, f"topic alias {alias} was not given a topic before"
             )
         return topic
+
+    def _check_in_flight(self) -> None:
+        """Refuse more messages at once than the CONNACK of MQTT 5 allows."""
+        most = self._session.limits.mqtt_in_flight_messages_max
+        if self._unanswered + len(self._received) >= most and self._session.version == V5:
+            raise packets.Malformed(
+                packets.RECEIVE_MAXIMUM_EXCEEDED,
+                f"more than {most} messages with QoS 1 and 2 were sent before one was acknowledged",
+            )
 
     def _check_rate(self, topic: str) -> None:
         client, service = self._client, self._session.service
@@ -208,6 +232,8 @@ class Publishing:
 
     def _answer(self, topic: str, packet: Publish, failure: DomainError | None) -> bytes:
         """The PUBACK or PUBREC after the commit."""
+        if packet.qos == 1:
+            self._unanswered -= 1
         if failure is not None:
             if packet.qos == 2:
                 self._received.discard(packet.packet_id)

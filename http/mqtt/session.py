@@ -210,7 +210,9 @@ class MqttSession:
         """End the connection, and say why where the version has a packet for that."""
         if not self.is_open or self._connection is None:
             return
-        self.send(self._farewell(code, reason))
+        farewell = self._farewell(code, reason)
+        if len(farewell) <= self.outgoing.packet_bytes_max:
+            self.send(farewell)
         self._connection.close(reason)
 
     def _farewell(self, code: int, reason: str) -> bytes:
@@ -287,7 +289,7 @@ class MqttSession:
                 code = packets.SUCCESS if is_known else packets.PACKET_IDENTIFIER_NOT_FOUND
                 self.acknowledgements.at_once(ack(self.version, packets.PUBREL, packet.packet_id, code))
             return
-        if outgoing.acknowledge(packet.packet_id):
+        if outgoing.acknowledge(packet.type, packet.packet_id):
             self.pump()
 
     def _said_goodbye(self, packet: Disconnect) -> None:
@@ -320,18 +322,28 @@ class MqttSession:
             largest = given.get("maximum_packet_size", _REASON_BYTES_MAX + _REASON_ROOM)
             self._reason_bytes_max = min(_REASON_BYTES_MAX, largest - _REASON_ROOM)
         self.outgoing = self._outgoing_for(given)
-        problem = connecting.problem_of(connect)
+        if not connect.client_id:
+            self._assigned_id = f"auto-{secrets.token_hex(12)}"
+        problem = connecting.problem_of(connect) or self._too_small()
         if problem is not None:
             self.disconnect(*problem)
             return
         self.service.system.component(LinkTasks).start_soon(self._log_in)
 
+    def _too_small(self) -> tuple[int, str] | None:
+        """Why the client is refused if it takes no packet that is as large as its CONNACK."""
+        assert self._connect is not None
+        if "maximum_packet_size" not in self._connect.properties:
+            return None
+        answer = connecting.welcome(self._connect, self.limits, self._assigned_id, is_resumed=False)
+        if len(answer) <= self.outgoing.packet_bytes_max:
+            return None
+        return packets.PACKET_TOO_LARGE, f"the CONNACK has {len(answer)} bytes; allow that many in a packet"
+
     async def _log_in(self) -> None:
         connect, peer = self._connect, self._peer
         assert connect is not None
         address = "" if peer.address is None else peer.address[0]
-        if not connect.client_id:
-            self._assigned_id = f"auto-{secrets.token_hex(12)}"
         client_id = self._assigned_id or connect.client_id
         presented = Presented(client_id, connect.username, connect.password, peer.certificate, address)
         try:

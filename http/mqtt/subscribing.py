@@ -143,6 +143,11 @@ class Subscribing:
     def _answer(self, packet: bytes, added: Mapping[str, Options], removed: Sequence[str]) -> None:
         """Send a SUBACK or UNSUBACK: if the session outlives the connection, when the change is on disk."""
         session = self._session
+        if len(packet) > session.outgoing.packet_bytes_max:
+            raise packets.Malformed(
+                packets.PACKET_TOO_LARGE,
+                f"the answer has {len(packet)} bytes, more than the client takes; send fewer filters at once",
+            )
         if session.session is None or not (added or removed):
             session.acknowledgements.at_once(packet)
             return

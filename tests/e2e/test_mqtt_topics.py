@@ -120,7 +120,7 @@ async def test_a_shared_subscription_divides_the_messages(house: House) -> None:
 
 async def test_wrong_filters_and_topics_are_refused(house: House) -> None:
     async with house.client("a") as client:
-        wrong = ("a/#/b", "a+", "$share/g", "$share//a", "$share/a+/b", "x" * 2000)
+        wrong = ("a/#/b", "a+", "$share//a", "$share/a+/b", "x" * 2000)
         codes = await client.subscribe("fine", *wrong)
         assert codes[0] == 1
         assert set(codes[1:]) == {packets.TOPIC_FILTER_INVALID}

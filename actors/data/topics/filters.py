@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 from trunkline.actors.core.values.errors import Invalid
 
+_CONTROL: Final = re.compile("[\x01-\x1f\x7f-\x9f]")
 TOPIC_CHARS_MAX: Final = 230
 """The API's limit."""
 
@@ -99,6 +101,8 @@ def _check_text(text: str, field: str) -> None:
         raise Invalid(f"{field}: is empty; give a topic such as barn/door.")
     if "\x00" in text:
         raise Invalid(f"{field}: has the character U+0000, which no topic may have.")
+    if _CONTROL.search(text) is not None:
+        raise Invalid(f"{field}: has a control character, for which clients may end their connections.")
 
 
 def may_publish(filter_type: str, listed: Sequence[str], topic: str) -> bool:

@@ -57,13 +57,19 @@ def opened(version: int, *, from_server: bool = False, packet_bytes_max: int = B
     return reader
 
 
-def texts(least: int = 0) -> SearchStrategy[str]:
+def texts() -> SearchStrategy[str]:
     characters = st.characters(codec="utf-8", exclude_characters="\0")
+    return st.text(characters, max_size=20)
+
+
+def plain_texts(least: int = 0, *, exclude: str = "") -> SearchStrategy[str]:
+    """Texts without control characters: names of clients and users, topics, and filters."""
+    characters = st.characters(codec="utf-8", exclude_categories=["Cc"], exclude_characters=exclude)
     return st.text(characters, min_size=least, max_size=20)
 
 
-def topic_names() -> SearchStrategy[str]:
-    return st.text(st.characters(codec="utf-8", exclude_characters="\0+#"), min_size=1, max_size=20)
+def topic_names(least: int = 1) -> SearchStrategy[str]:
+    return plain_texts(least, exclude="+#")
 
 
 def _values(row: props.Property) -> SearchStrategy[Any]:
@@ -104,14 +110,14 @@ def _connects(draw: st.DrawFn, version: int) -> p.Connect:
     if draw(st.booleans()):
         own = draw(properties(version, props.WILL, False))
         will = p.Will(draw(topic_names()), draw(st.binary(max_size=40)), draw(QOS), draw(st.booleans()), own)
-    username = draw(st.none() | texts())
+    username = draw(st.none() | plain_texts())
     may_password = username is not None or version == p.V5
     own = dict(draw(properties(version, p.CONNECT, False)))
     if "authentication_data" in own:
         own.setdefault("authentication_method", "any")
     return p.Connect(
         version,
-        draw(texts()),
+        draw(plain_texts()),
         draw(st.booleans()),
         draw(st.integers(0, 65_535)),
         will,
@@ -126,9 +132,7 @@ def _publishes(draw: st.DrawFn, version: int, from_server: bool) -> p.Publish:
     qos = draw(QOS)
     own = draw(properties(version, p.PUBLISH, from_server))
     return p.Publish(
-        draw(texts(0).filter(lambda text: "+" not in text and "#" not in text))
-        if "topic_alias" in own
-        else draw(topic_names()),
+        draw(topic_names(0 if "topic_alias" in own else 1)),
         draw(st.binary(max_size=300)),
         qos,
         draw(st.booleans()),
@@ -160,7 +164,7 @@ def _auths(draw: st.DrawFn, from_server: bool) -> p.Auth:
 
 
 def _filters(version: int) -> SearchStrategy[p.Filter]:
-    name = texts().filter(lambda text: not text.startswith("$share/"))
+    name = plain_texts(1).filter(lambda text: not text.startswith("$share/"))
     if version != p.V5:
         return st.builds(p.Filter, name, QOS)
     return st.builds(p.Filter, name, QOS, st.booleans(), st.booleans(), st.integers(0, 2))
@@ -188,7 +192,7 @@ def packets(version: int, *, from_server: bool) -> SearchStrategy[p.Packet]:
             choices.append(st.builds(p.UnsubAck, PACKET_IDS))
     else:
         filters = st.lists(_filters(version), min_size=1, max_size=4).map(tuple)
-        names = st.lists(texts(), min_size=1, max_size=4).map(tuple)
+        names = st.lists(plain_texts(1), min_size=1, max_size=4).map(tuple)
         choices += [
             st.builds(p.Subscribe, PACKET_IDS, filters, properties(version, p.SUBSCRIBE, False)),
             st.builds(p.Unsubscribe, PACKET_IDS, names, properties(version, p.UNSUBSCRIBE, False)),

@@ -53,7 +53,7 @@ FIRST_OF_CLIENTS = (
     Case("3.1.0", (0,), b"\x30\3\0\1t", WRONG, "is PUBLISH; it must be CONNECT"),
     Case("3.1.0", (0,), b"\x16\3\1\2\0\1\0", BAD, "flags of CONNECT are 0x6; they must be 0x0"),
     Case("2.1.2", (0,), b"\0\0", BAD, "packets of type 0 do not exist"),
-    Case("3.1.2.1", (0,), packet(0x10, b"\0\4MQTX\4\2\0\0\0\1c"), 0x84, "neither MQTT nor MQIsdp"),
+    Case("3.1.2.1", (0,), packet(0x10, b"\0\4MQTX\4\2\0\0\0\1c"), BAD, "neither MQTT nor MQIsdp"),
     Case("3.1.2.2", (0,), packet(0x10, b"\0\4MQTT\3\2\0\0\0\1c"), 0x84, "level of CONNECT is 3"),
     Case("3.1.2.2", (0,), packet(0x10, b"\0\4MQTT\6\2\0\0\0\0\1c"), 0x84, "level of CONNECT is 6"),
     Case("3.1.2.2", (0,), packet(0x10, b"\0\6MQIsdp\4\2\0\0\0\1c"), 0x84, "level of CONNECT is 4"),
@@ -74,14 +74,16 @@ FIRST_OF_CLIENTS = (
         BAD,
         "client identifier of CONNECT is not UTF-8",
     ),
+    Case("1.5.4", (0,), packet(0x10, M4 + b"\2\0\0\0\1\x01"), BAD, "identifier of CONNECT has a control"),
+    Case("1.5.4", (0,), packet(0x10, M4 + b"\x82\0\0\0\1c\0\1\x7f"), BAD, "user name of CONNECT has a"),
     Case(
         "3.1.3.3",
         (0,),
         packet(0x10, M4 + b"\6\0\0\0\1c\0\1+\0\0"),
-        0x90,
+        BAD,
         "will topic of CONNECT has a wildcard",
     ),
-    Case("4.7.3", (0,), packet(0x10, M4 + b"\6\0\0\0\1c\0\0\0\0"), 0x90, "will topic of CONNECT is empty"),
+    Case("4.7.3", (0,), packet(0x10, M4 + b"\6\0\0\0\1c\0\0\0\0"), BAD, "will topic of CONNECT is empty"),
     Case(
         "3.1.2.11.3",
         (0,),
@@ -130,11 +132,17 @@ OF_CLIENTS = (
     Case("2.2.1", ALL, b"\x32\6\0\1t\0\0\0", WRONG, "PUBLISH has the packet identifier 0"),
     Case("3.3.2.1", (V3, V4), b"\x30\2\0\0", WRONG, "PUBLISH has no topic"),
     Case("3.3.2.1", (V5,), b"\x30\3\0\0\0", WRONG, "PUBLISH has no topic and no topic alias"),
-    Case("3.3.2.1", BOTH, packet(0x30, b"\0\3a/+\0"), 0x90, "topic name of PUBLISH has a wildcard"),
-    Case("3.3.2.1", BOTH, packet(0x30, b"\0\1#\0"), 0x90, "topic name of PUBLISH has a wildcard"),
+    Case("3.3.2.1", BOTH, packet(0x30, b"\0\3a/+\0"), BAD, "topic name of PUBLISH has a wildcard"),
+    Case("3.3.2.1", BOTH, packet(0x30, b"\0\1#\0"), BAD, "topic name of PUBLISH has a wildcard"),
     Case("1.5.4", BOTH, packet(0x30, b"\0\2\xc0\x80\0"), BAD, "topic name of PUBLISH is not UTF-8"),
     Case("1.5.4", BOTH, packet(0x30, b"\0\3\xed\xa0\x80\0"), BAD, "topic name of PUBLISH is not UTF-8"),
     Case("1.5.4", BOTH, packet(0x30, b"\0\3a\0b\0"), BAD, "topic name of PUBLISH has the character U+0000"),
+    *(
+        Case("1.5.4", BOTH, packet(0x30, b"\0\3a" + sign.encode() + b"\0"), BAD, "a control character")
+        for sign in ("\x80", "\x9f")
+    ),
+    Case("1.5.4", BOTH, packet(0x30, b"\0\3a\x01b\0"), BAD, "topic name of PUBLISH has a control character"),
+    Case("1.5.4", BOTH, packet(0x30, b"\0\3a\x7fb\0"), BAD, "topic name of PUBLISH has a control character"),
     Case("3.3", ALL, b"\x30\0", BAD, "PUBLISH ends before"),
     Case("3.3", ALL, b"\x30\1\0", BAD, "PUBLISH ends before"),
     Case("3.3", ALL, b"\x30\3\0\2t", BAD, "PUBLISH ends before"),
@@ -163,8 +171,8 @@ OF_CLIENTS = (
     Case(
         "3.3.2.3.4", (V5,), publish5(b"\x23\0\0"), 0x94, "topic_alias of PUBLISH is 0; it must be 1 or more"
     ),
-    Case("3.3.2.3.5", (V5,), publish5(b"\x08\0\3a/#"), 0x90, "response_topic of PUBLISH has a wildcard"),
-    Case("3.3.2.3.5", (V5,), publish5(b"\x08\0\0"), 0x90, "response_topic of PUBLISH is empty"),
+    Case("3.3.2.3.5", (V5,), publish5(b"\x08\0\3a/#"), BAD, "response_topic of PUBLISH has a wildcard"),
+    Case("3.3.2.3.5", (V5,), publish5(b"\x08\0\0"), BAD, "response_topic of PUBLISH is empty"),
     Case(
         "3.3.2.3.7",
         (V5,),
@@ -196,6 +204,13 @@ OF_CLIENTS = (
     Case("3.8.3.1", (V5,), b"\x82\7\0\1\0\0\1t\x40", BAD, "reserved bit of the options"),
     Case("3.8.3.1", (V5,), b"\x82\7\0\1\0\0\1t\x30", WRONG, "retain handling 3"),
     Case("3.8.3.1", (V5,), packet(0x82, b"\0\1\0\0\x0a$share/g/t\4"), WRONG, "has the option No Local"),
+    Case("4.7.3", (V4,), b"\x82\5\0\1\0\0\0", BAD, "a topic filter of SUBSCRIBE is empty"),
+    Case("4.7.3", (V5,), b"\x82\x0a\0\1\0\0\1t\0\0\0\0", BAD, "a topic filter of SUBSCRIBE is empty"),
+    Case("4.7.3", (V4,), b"\xa2\4\0\1\0\0", BAD, "a topic filter of UNSUBSCRIBE is empty"),
+    Case("1.5.4", (V4,), b"\x82\6\0\1\0\1\x1f\0", BAD, "topic filter of SUBSCRIBE has a control"),
+    Case("1.5.4", (V4,), b"\xa2\5\0\1\0\1\x1f", BAD, "topic filter of UNSUBSCRIBE has a control"),
+    Case("4.8.2", (V5,), packet(0x82, b"\0\1\0\0\x09$share/g/\0"), WRONG, "no filter behind its group"),
+    Case("4.8.2", (V4,), packet(0x82, b"\0\1\0\x08$share/g\0"), WRONG, "no filter behind its group"),
     Case("3.8.3", (V4,), b"\x82\5\0\1\0\1t", BAD, "SUBSCRIBE ends before its subscription options"),
     Case(
         "3.8.2.1.2",
@@ -342,7 +357,7 @@ def test_the_packets_before_what_is_wrong_come_with_it() -> None:
     [
         (b"\0\4MQTT\4\3\0\0\0\1c", V4),
         (b"\0\4MQTT\5\3\0\0\0\0\1c", V5),
-        (b"\0\4MQTT\6\2\0\0\0\0\1c", V5),
+        (b"\0\4MQTT\6\2\0\0\0\0\1c", V4),
         (b"\0\4MQTT\3\2\0\0\0\1c", V4),
         (b"\0\4MQTT\x84\2\0\0\0\1c", V4),
         (b"\0\4HTTP\4\2\0\0\0\1c", 0),
