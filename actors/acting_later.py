@@ -53,6 +53,11 @@ ACTING: Final = (
         "When they are deleted.",
     ),
     Acting(
+        "Streams of topics with which endpoints of experiences answer",
+        "The visitor, whom a workflow gave the topics",
+        "With the endpoint, the token and the access of the visitor, and after an hour: the workflow decides again.",
+    ),
+    Acting(
         "Integrations and archives",
         "The application: what its configuration says, which those who may change it see",
         "When they are disabled or deleted, or with the application.",

@@ -474,6 +474,12 @@ class Limits:
     experience_waiting_requests_max: int = _bound(
         1000, "requests", "Requests that wait for workflows at the same time; more are 503.", "application"
     )
+    experience_streams_max: int = _bound(
+        500,
+        "streams",
+        "Answers of endpoints that stay open, to stream topics: each message is compared with the topics of all.",
+        "application",
+    )
     experience_page_chars_max: int = _bound(
         4_000_000, "characters", "The text of a page with its layout and components.", "page"
     )

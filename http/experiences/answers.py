@@ -18,6 +18,7 @@ from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.presentation.experience.replies import Cookie, redirect_status
 from trunkline.actors.presentation.experience.terms import HEADER_NAME
 from trunkline.http.calls.request import Headers
+from trunkline.http.experiences.topic_answer import TopicAnswer
 from trunkline.http.wire.cors import ANY_ORIGIN, METHODS, AllowedOrigins, preflight_headers
 from trunkline.http.wire.exchange import BODILESS
 
@@ -93,11 +94,12 @@ class Surroundings(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer as it is sent."""
+    """An answer as it is sent. What a `stream` sends follows the body."""
 
     status: int
     headers: Headers
     body: bytes
+    stream: TopicAnswer | None = None
 
 
 def answer_of(

@@ -13,8 +13,9 @@ import trio
 
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.presentation.experience.sites import Address, Sites
-from trunkline.http.experiences.answers import Surroundings, sentence
+from trunkline.http.experiences.answers import Answer, Surroundings, sentence
 from trunkline.http.experiences.serving import Serving
+from trunkline.http.experiences.topic_answer import TopicAnswer
 from trunkline.http.experiences.visits import WebRequest
 from trunkline.http.wire.asgi import Application, client_address
 from trunkline.http.wire.exchange import BODILESS
@@ -74,15 +75,23 @@ class ExperienceLayer:
             return
         if isinstance(body, tuple):
             around = Surroundings({}, request.prefix, request.secure, None, None)
-            await _send(send, *sentence(around, *body), method=request.method)
+            refusal = sentence(around, *body)
+            await _send(send, refusal.status, refusal.headers, refusal.body, method=request.method)
             return
         answer = None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_cancel_when_left, receive, nursery.cancel_scope)
             answer = await self._serving.answer(request._replace(body=body))
+            stream = answer.stream
+            if stream is not None:
+                try:
+                    await _send_open(send, answer, stream, method=request.method)
+                finally:
+                    stream.close()
+                answer = None
             nursery.cancel_scope.cancel()
         if answer is not None:
-            await _send(send, *answer, method=request.method)
+            await _send(send, answer.status, answer.headers, answer.body, method=request.method)
 
     def _request(self, scope: dict[str, Any]) -> WebRequest | None:
         """The request without its body; None if it is for the API."""
@@ -149,3 +158,18 @@ async def _send(send: Any, status: int, headers: Fields, body: bytes, *, method:
         headers = [(b"content-length", b"%d" % len(body)), *headers]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if method == "HEAD" else body})
+
+
+async def _send_open(send: Any, answer: Answer, stream: TopicAnswer, *, method: str) -> None:
+    """Send an answer that stays open until its stream ends or the client has left."""
+    await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
+
+    async def send_piece(data: bytes) -> None:
+        await send({"type": "http.response.body", "body": data, "more_body": True})
+
+    try:
+        if method != "HEAD":
+            await stream.send_to(send_piece)
+        await send({"type": "http.response.body", "body": b""})
+    except* OSError:
+        pass  # the client has left

@@ -2,12 +2,14 @@
 
 The version that the host names has the endpoint of the method and the path. Whoever may not use it gets the reply for
 that: of the endpoint, else of the version, else a sentence with 401 or 403. A stored reply of the endpoint is given at
-once; otherwise a workflow replies.
+once; otherwise a workflow replies. An answer that streams topics stays open for as long as the same visitor could ask
+for it again.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -21,6 +23,7 @@ from trunkline.actors.core.records.owners import Owners
 from trunkline.actors.core.records.resource import Resource
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.system import System
+from trunkline.actors.core.runtime.work import Work, current_work
 from trunkline.actors.core.values.errors import DomainError, Overloaded, Unauthorized
 from trunkline.actors.fleet.devices.record.messages import DeviceShape
 from trunkline.actors.fleet.devices.record.read_messages import GetDevice
@@ -47,7 +50,9 @@ from trunkline.http.experiences.answers import (
 )
 from trunkline.http.experiences.bodies import body_of, cookies_of, headers_of, values_of
 from trunkline.http.experiences.pages import PageProblem, Pages
+from trunkline.http.experiences.topic_answer import TopicAnswer
 from trunkline.http.experiences.visits import Visit, WebRequest
+from trunkline.http.streams.sse import SSE_HEADERS
 
 _STATUS_OF: Final[dict[Verdict, int]] = {"unauthorized": 401, "forbidden": 403}
 _SENTENCE_OF: Final[dict[int, str]] = {
@@ -58,6 +63,10 @@ _REPLY_ID_BYTES: Final = 16
 """Nobody guesses the id of a request that waits."""
 _HIDDEN: Final = "*****REDACTED*****"
 """Stands for the token of a user where workflows and pages see the request: it would be kept with their runs."""
+
+_STREAM_HEADERS: Final = tuple((name.decode(), value.decode()) for name, value in SSE_HEADERS)
+_OF_STREAM: Final = frozenset(name for name, _ in _STREAM_HEADERS)
+"""What a workflow cannot say of a stream."""
 
 _log = structlog.get_logger("trunkline.experience")
 
@@ -81,6 +90,7 @@ class Serving:
         self._counts = system.component(RequestCounts)
         self._replies = system.component(Replies)
         self._waiting: Counter[bytes] = Counter()
+        self._streaming: Counter[bytes] = Counter()
         self._pages = Pages(
             system.limits,
             self._sites,
@@ -97,6 +107,7 @@ class Serving:
         requested = headers.get("access-control-request-headers")
         around = Surroundings({}, request.prefix, request.secure, headers.get("origin"), requested)
         application, version = request.address
+        current_work.set(Work("call", "experience", application))
         site = None if version is None else self._sites.get(application, version)
         if site is None:
             return sentence(around, 404, "No version of an experience is served here.")
@@ -136,7 +147,7 @@ class Serving:
             "body": body_of(headers, request.body, self._system.limits.form_parts_max),
             "replyId": f"{endpoint.hex()}.{self._system.random_bytes(_REPLY_ID_BYTES).hex()}",
         }
-        caller = self._caller(site.application, data, now_ms)
+        caller, token = self._caller(site.application, data, now_ms)
         experience: Doc = {
             "version": site.version,
             "endpoint": None,
@@ -147,24 +158,24 @@ class Serving:
             experience["endpoint"] = await self._shown(site, ENDPOINTS, endpoint)
         if caller is not None:
             experience["user"] = await self._shown(site, EXPERIENCE_USERS, caller.user.id)
-        return Visit(site, around, endpoint, caller, data, experience, now_ms)
+        return Visit(site, around, endpoint, caller, data, experience, now_ms, token)
 
-    def _caller(self, application: bytes, data: Doc, now_ms: int) -> LoggedIn | None:
-        """The user who is logged in. A token that is not valid here counts as none: it may be one of the author."""
+    def _caller(self, application: bytes, data: Doc, now_ms: int) -> tuple[LoggedIn | None, str]:
+        """The user who is logged in, and the token. One that is not valid here counts as none: it may be one of the
+        author."""
         for place in ("headers", "cookies", "query"):
             text = data[place].get("authorization")
             if not isinstance(text, str):
                 continue
             scheme, _, token = text.strip().partition(" ")
+            token = token.strip() or scheme
             try:
-                found = self._tokens.check_token(
-                    self._system.journal, application, token.strip() if token else scheme, now_ms
-                )
+                found = self._tokens.check_token(self._system.journal, application, token, now_ms)
             except Unauthorized:
                 continue
             data[place]["authorization"] = _HIDDEN
-            return found
-        return None
+            return found, token
+        return None, ""
 
     async def _shown(self, site: Site, resource: Resource, id: bytes) -> Doc:
         """A record as the API shows it. Raises `NotFound`."""
@@ -201,14 +212,18 @@ class Serving:
         assert visit.caller is not None
         application = visit.site.application
         device = device_of(endpoint, self._pages.context(visit) | {"data": visit.data})
-        if device is None:
-            return "forbidden"
-        message = MayUseDevice(application=application, device=device, id=visit.caller.user.id)
-        if not await readers.read(self._system, message):
+        if device is None or not await self._may_use(visit, device):
             return "forbidden"
         shown = GetDevice(application=application, device=device, query=DeviceShape())
         visit.experience["device"] = _plain(await readers.read(self._system, shown))
         return "allowed"
+
+    async def _may_use(self, visit: Visit, device: bytes) -> bool:
+        """Whether the user may use a device now."""
+        assert visit.caller is not None
+        message = MayUseDevice(application=visit.site.application, device=device, id=visit.caller.user.id)
+        may_use: bool = await readers.read(self._system, message)
+        return may_use
 
     async def _refuse(self, visit: Visit, status: int, sentence: str, stored: Doc | None) -> Answer:
         """The answer to a request that no endpoint serves, or that may not be served."""
@@ -222,6 +237,8 @@ class Serving:
         around = visit.around
         if reply.location is not None:
             return redirection(around, reply.status, reply.location, reply.headers, reply.cookies)
+        if reply.topics:
+            return self._streamed(visit, reply)
         if reply.page is None:
             return answer_of(around, reply.status, reply.headers, reply.cookies, reply.body)
         try:
@@ -232,6 +249,56 @@ class Serving:
         if all(name.lower() != "content-type" for name, _ in headers):
             headers.append(("content-type", content_type))
         return answer_of(around, reply.status, headers, reply.cookies, body)
+
+    # Answers that stay open.
+
+    def _streamed(self, visit: Visit, reply: Reply) -> Answer:
+        """An answer that streams topics. Raises `Overloaded` if too many are open."""
+        application, system = visit.site.application, self._system
+        most = system.limits.experience_streams_max
+        if self._streaming[application] >= most:
+            raise Overloaded(
+                f"{most} streams of this experience are open, which is the limit; try again later."
+            )
+        headers = [each for each in reply.headers if each[0].lower() not in _OF_STREAM]
+        answer = answer_of(visit.around, reply.status, (*_STREAM_HEADERS, *headers), reply.cookies)
+        self._streaming[application] += 1
+        stream = TopicAnswer(
+            system,
+            application,
+            reply.topics,
+            may_send=partial(self._may_send, visit),
+            may_stay=partial(self._may_stay, visit),
+            closed=partial(self._stopped_streaming, application),
+        )
+        return answer._replace(stream=stream)
+
+    def _stopped_streaming(self, application: bytes) -> None:
+        self._streaming[application] -= 1
+        if not self._streaming[application]:
+            del self._streaming[application]
+
+    def _may_send(self, visit: Visit) -> bool:
+        """Whether the endpoint is still there, and the visitor may use it, but for the device of the request."""
+        served, caller = visit.site, None
+        site = self._sites.get(served.application, served.version)
+        endpoint = None if site is None else site.endpoints.get(visit.endpoint)
+        if endpoint is None or not endpoint["enabled"]:
+            return False
+        if visit.caller is not None:
+            now_ms = self._system.clock.wall_ms()
+            try:
+                caller = self._tokens.check_token(
+                    self._system.journal, served.application, visit.token, now_ms
+                )
+            except Unauthorized:
+                return False
+        return judge(endpoint, caller) == "allowed"
+
+    async def _may_stay(self, visit: Visit) -> bool:
+        """Whether the visitor may still use the device of the request."""
+        device = visit.experience.get("device")
+        return device is None or await self._may_use(visit, bytes.fromhex(device["id"]))
 
     # Workflows.
 

@@ -30,7 +30,10 @@ class WebRequest(NamedTuple):
 
 
 class Visit(NamedTuple):
-    """A request that was read: what workflows and pages are told of it. `endpoint` may be `NO_ENDPOINT`."""
+    """A request that was read: what workflows and pages are told of it. `endpoint` may be `NO_ENDPOINT`.
+
+    `token` is that of the caller, which nobody is told.
+    """
 
     site: Site
     around: Surroundings
@@ -39,3 +42,4 @@ class Visit(NamedTuple):
     data: Doc
     experience: Doc
     now_ms: int
+    token: str = ""

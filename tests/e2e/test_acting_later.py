@@ -90,6 +90,7 @@ WALKS: Final[dict[str, Walk | str]] = {
     "Imports": "e2e.test_mandates.test_what_comes_from_elsewhere_acts_for_who_brought_it",
     "The deletion": "e2e.test_files.test_a_directory_is_deleted_by_a_job_that_the_log_shows",
     "Webhooks": hook,
+    "Streams of topics": "e2e.test_experience_streams.test_an_answer_ends_before_an_event_that_its_visitor_may_not_see",
     "Integrations": "e2e.test_integrations.test_messages_of_a_deleted_integration_end_its_connection",
     "Access keys": key,
     "Wills and sessions": "e2e.test_mqtt_wills.test_a_will_ends_with_the_key_of_its_client",

@@ -1,4 +1,4 @@
-"""EndpointReplyNode: answers a request to an endpoint of an experience with a text, a page, or a redirection.
+"""EndpointReplyNode: answers a request to an endpoint with a text, a page, a redirection, or a stream of messages.
 
 The first answer to a request counts. Without an id at `replyIdPath` (by default `data.replyId`), or if nobody waits for
 it any more, the node does nothing. A status that is none counts as 200, for a redirection as 302.
@@ -7,7 +7,10 @@ it any more, the node does nothing. A status that is none counts as 200, for a r
 `json`, `payload` (all of it), or `none`. For a page a text that is JSON counts as its value. A value that is no text is
 sent as JSON. `headerInfo` and `cookieInfo` have templates for names and values, and those without a name are left out;
 a header whose template is the path of an array is sent once for each item. A cookie without a value is removed;
-`maxAgeTemplate` is in milliseconds. The reply type `mqtt`, a stream of messages, is refused.
+`maxAgeTemplate` is in milliseconds.
+
+The reply type `mqtt` streams the messages of topics (`presentation/experience/topic_streams.py`): those at
+`mqttTopicsPath`, or in `mqttTopicsTemplate`, which is a list of templates, or a template of a JSON array.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from trunkline.actors.core.formulas.json_values import json_value
 from trunkline.actors.core.formulas.paths import compile_path
 from trunkline.actors.core.formulas.price import computed
 from trunkline.actors.core.formulas.values import UNDEFINED
+from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.engine.heavy_work import copy_of
 from trunkline.actors.engine.node_rights import WRITES
 from trunkline.actors.engine.node_type import Form
@@ -36,19 +40,30 @@ from trunkline.actors.engine.reply_parts import (
     status_of,
     value_of,
 )
-from trunkline.actors.engine.settings import ChoiceSetting, Config, PathSetting, TemplateSetting, TextSetting
+from trunkline.actors.engine.settings import (
+    ChoiceSetting,
+    Config,
+    JsonSetting,
+    PathSetting,
+    TemplateSetting,
+    TextSetting,
+)
 from trunkline.actors.engine.tools import (
     Unusable,
     choice_of,
+    item_reader,
     needed_template,
     needed_text_reader,
     path_of,
     shortened,
+    template_of,
     text_of,
+    text_of_value,
     text_reader,
 )
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.presentation.experience.replies import Cookie, Page, Reply, redirect_status
+from trunkline.actors.presentation.experience.topic_streams import check_topics
 from trunkline.actors.workflows.triggers.replies import Replies
 
 TYPE: Final = "EndpointReplyNode"
@@ -57,10 +72,23 @@ _REPLY_TYPE: Final = ChoiceSetting("replyType", "custom", "page", "redirect", "m
 _PAGE_ID: Final = TemplateSetting("pageIdTemplate")
 _LAYOUT_ID: Final = TemplateSetting("layoutIdTemplate")
 _EXPERIENCE_VERSION: Final = TextSetting("experienceVersion")
+_TOPICS: Final = JsonSetting("mqttTopicsTemplate")
+_TOPICS_PATH: Final = PathSetting("mqttTopicsPath")
 _REPLY_ID_PATH: Final = PathSetting("replyIdPath")
 FORM: Final = Form(
     "output",
-    (_REPLY_TYPE, *REPLY, _PAGE_ID, _LAYOUT_ID, _EXPERIENCE_VERSION, COOKIES, SAME_SITE, _REPLY_ID_PATH),
+    (
+        _REPLY_TYPE,
+        *REPLY,
+        _PAGE_ID,
+        _LAYOUT_ID,
+        _EXPERIENCE_VERSION,
+        _TOPICS,
+        _TOPICS_PATH,
+        COOKIES,
+        SAME_SITE,
+        _REPLY_ID_PATH,
+    ),
 )
 NEEDS: Final = WRITES
 
@@ -70,14 +98,9 @@ Make = Callable[[Visit, int, tuple[tuple[str, str], ...], tuple[Cookie, ...]], R
 
 def prepare(config: Config) -> NodeStep:
     kind = choice_of(config, _REPLY_TYPE)
-    if kind == "mqtt":
-        raise Unusable(
-            "config.replyType: this server does not answer requests with a stream of MQTT messages; "
-            "give custom, page or redirect."
-        )
     id_path = path_of(config, _REPLY_ID_PATH) or compile_path("data.replyId")
     status, headers, cookies = status_of(config), headers_of(config), cookies_of(config)
-    make = {"custom": _custom, "page": _page, "redirect": _redirect}[kind](config)
+    make = {"custom": _custom, "page": _page, "redirect": _redirect, "mqtt": _stream}[kind](config)
 
     def step(visit: Visit) -> int:
         id = id_path.get(visit.payload)
@@ -148,6 +171,45 @@ def _redirect(config: Config) -> Make:
         return Reply(redirect_status(status), headers=headers, cookies=cookies, location=url)
 
     return make
+
+
+def _stream(config: Config) -> Make:
+    read = _topics_of(config)
+
+    def make(
+        visit: Visit, _status: int, headers: tuple[tuple[str, str], ...], cookies: tuple[Cookie, ...]
+    ) -> Reply:
+        topics = read(visit)
+        if not isinstance(topics, list) or not all(isinstance(each, str) for each in topics):
+            raise refused(
+                f"config.mqttTopicsTemplate: gives {shortened(topics)}, not a list of topics; "
+                'give a JSON array such as ["barn/+"].'
+            )
+        try:
+            check_topics(topics)
+        except Invalid as problem:
+            raise refused(f"config.mqttTopicsTemplate: {problem.message}") from None
+        # A browser takes only 200 for an event stream.
+        return Reply(200, headers=headers, cookies=cookies, topics=tuple(topics))
+
+    return make
+
+
+def _topics_of(config: Config) -> Callable[[Visit], Any]:
+    """Reads what should be a list of topics."""
+    given = config[_TOPICS]
+    if isinstance(given, list) and given:
+        readers = [item_reader(_TOPICS, each) for each in given]
+        return lambda visit: [read(visit) for read in readers]
+    template = None if isinstance(given, list) else template_of(config, _TOPICS)
+    if template is not None:
+        return lambda visit: _from_json(text_of_value(template.value(visit.payload, visit.run.now_ms)))
+    path = path_of(config, _TOPICS_PATH)
+    if path is None:
+        raise Unusable(
+            "config.mqttTopicsTemplate: is not set; give topics here, or a path in mqttTopicsPath."
+        )
+    return lambda visit: path.get(visit.payload)
 
 
 def _from_json(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""What a request to an experience is answered with, before it is bytes: a text, a page, or a redirection.
+"""What a request to an experience is answered with, before it is bytes: a text, a page, a redirection, or a stream.
 
 A workflow makes a reply, and so do the replies that are stored in endpoints and versions. Pages are rendered by whoever
 answers the request, who knows what they may name.
@@ -36,7 +36,10 @@ class Page(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """A reply. One of `page` and `location` may be set; otherwise `body` is sent as it is."""
+    """A reply. One of `page`, `location` and `topics` may be set; otherwise `body` is sent as it is.
+
+    `topics` are those whose messages are streamed (`topic_streams.py`).
+    """
 
     status: int
     body: bytes = b""
@@ -44,6 +47,7 @@ class Reply(NamedTuple):
     cookies: tuple[Cookie, ...] = ()
     page: Page | None = None
     location: str | None = None
+    topics: tuple[str, ...] = ()
 
 
 def stored_reply(stored: Doc | None, page_status: int) -> Reply | None:

@@ -23,7 +23,16 @@ DATA = {"replyId": "a.b", "text": "x", "list": [1]}
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"replyType": "mqtt"}, "config.replyType: this server does not answer"),
+        ({"replyType": "mqtt"}, "config.mqttTopicsTemplate: is not set"),
+        ({"replyType": "mqtt", "mqttTopicsTemplate": []}, "config.mqttTopicsTemplate: is not set"),
+        (
+            {"replyType": "mqtt", "mqttTopicsTemplate": "barn"},
+            "config.mqttTopicsTemplate: gives 'barn', not a list of topics",
+        ),
+        (
+            {"replyType": "mqtt", "mqttTopicsTemplate": ["losant/a"]},
+            "config.mqttTopicsTemplate: losant/a is not a topic of a device",
+        ),
         ({"replyType": "page"}, "config.pageIdTemplate: is not set"),
         ({"replyType": "redirect"}, "config.bodyTemplate: is not set"),
         (
