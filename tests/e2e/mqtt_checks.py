@@ -70,10 +70,10 @@ class Checks:
 
         return add
 
-    async def run(self, house: House) -> list[str]:
+    async def run(self, house: House, at_once: int = _AT_ONCE) -> list[str]:
         """Run all. Returns a line for each that failed."""
         failed: list[str] = []
-        limit = trio.CapacityLimiter(_AT_ONCE)
+        limit = trio.CapacityLimiter(at_once)
 
         async def run_one(name: str, check: Check, version: int) -> None:
             async with limit:

@@ -111,6 +111,12 @@ async def test_mqtt_over_websocket_on_the_port_of_http(house: House) -> None:
         assert [each.payload for each in got] == [b"%d" % number for number in range(200)]
         await client.goodbye()
         assert await client.next() is None
+    async with open_websocket_url(url, subprotocols=["mqtt"]) as socket:
+        await socket.send_message("text")
+        with pytest.raises(ConnectionClosed):
+            await socket.get_message()
+        assert socket.closed is not None
+        assert socket.closed.code == 1003
     with pytest.raises(ConnectionRejected) as rejected:
         async with open_websocket_url(url, subprotocols=["other"]):
             pass
