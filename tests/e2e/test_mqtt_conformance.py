@@ -323,6 +323,17 @@ async def aliases_hold_for_one_connection(place: Place) -> None:
                 await ends(client, code)
 
 
+@CHECKS.of(V5)
+async def a_client_gets_no_alias_that_it_does_not_allow(place: Place) -> None:
+    for own in ({}, {"topic_alias_maximum": 0}):
+        async with place.client("a", properties=own) as client:
+            await client.subscribe(place.topic)
+            for _ in range(3):
+                await client.publish(place.topic, b"x", 1, properties={"topic_alias": 5})
+                packet = await client.message()
+                assert (packet.topic, dict(packet.properties)) == (place.topic, {})
+
+
 # Wills.
 
 

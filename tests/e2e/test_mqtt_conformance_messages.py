@@ -40,11 +40,12 @@ async def each_filter_is_answered_in_its_place(place: Place) -> None:
         await client.send(writer.subscribe(client.version, Subscribe(7, filters)))
         told = await client.expect(SubAck)
         wrong = packets.TOPIC_FILTER_INVALID if client.version == V5 else packets.UNSPECIFIED_ERROR
-        assert (told.packet_id, told.codes) == (7, (0, wrong, 2, wrong, 1))
+        assert (told.packet_id, told.codes, dict(told.properties)) == (7, (0, wrong, 2, wrong, 1), {})
         await client.send(writer.unsubscribe(client.version, Unsubscribe(8, ["x/2", "X/0", "x/+", "x/0"])))
         ended = await client.expect(UnsubAck)
         none = packets.NO_SUBSCRIPTION_EXISTED
         assert (ended.packet_id, ended.codes) == (8, (0, none, none, 0) if client.version == V5 else ())
+        assert not ended.properties
         await client.send(writer.unsubscribe(client.version, Unsubscribe(9, ["x/0"])))
         assert (await client.expect(UnsubAck)).packet_id == 9
 
@@ -82,6 +83,17 @@ async def a_filter_that_comes_again_replaces_the_subscription(place: Place) -> N
         packet = await client.message()
         assert (packet.payload, packet.retain, packet.qos) == (b"new", False, 1)
         await nothing_waits(client)
+
+
+@CHECKS.of(*BOTH)
+async def overlapping_subscriptions_give_one_message_with_the_highest_qos(place: Place) -> None:
+    for kept in (False, True):
+        async with place.client("a", kept=kept) as client, place.client("b") as other:
+            await client.subscribe(Filter(f"{place.topic}/#", 0), Filter(f"{place.topic}/a", 2))
+            for qos in (0, 1, 2):
+                await other.publish(f"{place.topic}/a", b"x", qos)
+                assert (await client.message()).qos == qos
+            await nothing_waits(client)
 
 
 @CHECKS.of(V5)
@@ -270,6 +282,19 @@ async def a_packet_id_is_free_when_its_message_is_done(place: Place) -> None:
             assert await got(watcher, 2) == [b"2", b"3"]
             await client.send(answer(client, packets.PUBREL, 5))
             assert (await client.expect(Ack)).type == packets.PUBCOMP
+
+
+@CHECKS.of(*BOTH)
+async def a_message_that_is_not_allowed_is_answered(place: Place) -> None:
+    """3.1.1 has no way to refuse it: it is acknowledged as any other."""
+    async with place.client("a") as client:
+        for qos, kind in ((1, packets.PUBACK), (2, packets.PUBREC)):
+            await client.send(publish(client, "losant/x", b"", qos=qos, packet_id=5))
+            packet = await client.expect(Ack)
+            refused = packets.NOT_AUTHORIZED if client.version == V5 else packets.SUCCESS
+            assert (packet.type, packet.packet_id, packet.code) == (kind, 5, refused)
+            assert set(packet.properties) <= {"reason_string"}
+        await nothing_waits(client)
 
 
 @CHECKS.of(V5)

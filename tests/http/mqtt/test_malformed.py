@@ -74,6 +74,24 @@ FIRST_OF_CLIENTS = (
         BAD,
         "client identifier of CONNECT is not UTF-8",
     ),
+    Case("3.1.3.1", (0,), packet(0x10, M4 + b"\2\0\0"), BAD, "ends before its client identifier"),
+    Case("3.1.2.5", (0,), packet(0x10, M4 + b"\6\0\0\0\1c"), BAD, "ends before its will topic"),
+    Case("3.1.2.5", (0,), packet(0x10, M4 + b"\6\0\0\0\1c\0\1t"), BAD, "ends before its will payload"),
+    Case("3.1.2.9", (0,), packet(0x10, M4 + b"\xc2\0\0\0\1c\0\1u"), BAD, "ends before its password"),
+    Case("3.1.2.8", (0,), packet(0x10, M4 + b"\2\0\0\0\1c\0\1u"), BAD, "3 bytes behind its last field"),
+    Case(
+        "3.1.2.9", (0,), packet(0x10, M4 + b"\x82\0\0\0\1c\0\1u\0\1p"), BAD, "3 bytes behind its last field"
+    ),
+    Case(
+        "1.5.4",
+        (0,),
+        packet(0x10, M4 + b"\6\0\0\0\1c\0\1\xff\0\0"),
+        BAD,
+        "will topic of CONNECT is not UTF-8",
+    ),
+    Case(
+        "1.5.4", (0,), packet(0x10, M4 + b"\x82\0\0\0\1c\0\1\xff"), BAD, "user name of CONNECT is not UTF-8"
+    ),
     Case("1.5.4", (0,), packet(0x10, M4 + b"\2\0\0\0\1\x01"), BAD, "identifier of CONNECT has a control"),
     Case("1.5.4", (0,), packet(0x10, M4 + b"\x82\0\0\0\1c\0\1\x7f"), BAD, "user name of CONNECT has a"),
     Case(
@@ -204,6 +222,9 @@ OF_CLIENTS = (
     Case("3.8.3.1", (V5,), b"\x82\7\0\1\0\0\1t\x40", BAD, "reserved bit of the options"),
     Case("3.8.3.1", (V5,), b"\x82\7\0\1\0\0\1t\x30", WRONG, "retain handling 3"),
     Case("3.8.3.1", (V5,), packet(0x82, b"\0\1\0\0\x0a$share/g/t\4"), WRONG, "has the option No Local"),
+    Case("2.1.3", (V5,), packet(0xF1, b"\x18\4\x15\0\1m"), BAD, "the flags of AUTH are 0x1"),
+    Case("1.5.4", (V4,), b"\x82\6\0\1\0\1\xff\0", BAD, "topic filter of SUBSCRIBE is not UTF-8"),
+    Case("1.5.4", (V4,), b"\xa2\5\0\1\0\1\xff", BAD, "topic filter of UNSUBSCRIBE is not UTF-8"),
     Case("4.7.3", (V4,), b"\x82\5\0\1\0\0\0", BAD, "a topic filter of SUBSCRIBE is empty"),
     Case("4.7.3", (V5,), b"\x82\x0a\0\1\0\0\1t\0\0\0\0", BAD, "a topic filter of SUBSCRIBE is empty"),
     Case("4.7.3", (V4,), b"\xa2\4\0\1\0\0", BAD, "a topic filter of UNSUBSCRIBE is empty"),
