@@ -158,6 +158,12 @@ class PacketReader:
             return
         if not packet or (packet == AUTH and self.version not in (0, V5)):
             raise Malformed(MALFORMED_PACKET, f"packets of type {packet} do not exist")
+        right = 2 if packet in (PUBREL, SUBSCRIBE, UNSUBSCRIBE) else 0
+        may_come = self._opened or packet in (CONNECT, CONNACK, AUTH)
+        if (
+            flags != right and may_come and self.version != V3_1
+        ):  # 3.1 does not use them: they may be anything.
+            raise Malformed(MALFORMED_PACKET, f"the flags of {name} are {flags:#x}; they must be {right:#x}")
         if self._from_server:
             if not self._opened and packet not in (CONNACK, AUTH):
                 raise Malformed(
@@ -171,9 +177,6 @@ class PacketReader:
             raise Malformed(PROTOCOL_ERROR, "the client has sent a second CONNECT")
         elif packet not in bodies.FROM_CLIENTS:
             raise Malformed(PROTOCOL_ERROR, f"a client cannot send {name}")
-        right = 2 if packet in (PUBREL, SUBSCRIBE, UNSUBSCRIBE) else 0
-        if flags != right and self.version != V3_1:  # 3.1 does not use them: they may be anything.
-            raise Malformed(MALFORMED_PACKET, f"the flags of {name} are {flags:#x}; they must be {right:#x}")
 
     def _other(self, packet: int, data: bytes, start: int, stop: int) -> Packet:
         """A packet that is not a PUBLISH."""

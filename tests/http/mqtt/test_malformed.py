@@ -140,7 +140,7 @@ OF_CLIENTS = (
     ),
     *(
         Case("2.1.3", BOTH, bytes((first, 2, 0, 1)), BAD, "the flags of")
-        for first in (0x41, 0x52, 0x60, 0x6A, 0x7F, 0x80, 0x83, 0xA0, 0xC1, 0xE8)
+        for first in (0x41, 0x52, 0x60, 0x6A, 0x7F, 0x80, 0x83, 0x91, 0xA0, 0xC1, 0xE8)
     ),
     Case("2.1.4", BOTH, b"\x30\xff\xff\xff\xff\1", BAD, "a remaining length has more than 4 bytes"),
     Case("1.5.5", (V5,), b"\xc0\x80\0", BAD, "a remaining length has more bytes than it needs"),
