@@ -689,7 +689,10 @@ class Limits:
         1_000, "subscriptions", "A node of a tree in memory each, about 1 kB.", "client"
     )
     mqtt_topic_aliases_max: int = _bound(
-        64, "topic aliases", "As many topics as a device usually has; each keeps its text.", "client"
+        64,
+        "topic aliases",
+        "As many topics as a device usually has; each keeps its text.",
+        "direction of a client",
     )
     mqtt_session_s_max: int = _bound(
         7 * 86_400, "seconds", "A week without its client; clients of 3.1.1 cannot say how long.", "session"

@@ -18,6 +18,8 @@ from trunkline.http.mqtt.packets import NAMES, NONE, PROTOCOL_ERROR, PUBACK, PUB
 from trunkline.http.mqtt.writer import EncodedPublish, encoded_publish, publish_bytes
 
 _PACKET_IDS: Final = 65_535
+_ALIASED_BYTES_MAX: Final = 4_096
+"""Larger payloads are sent with their topic, which hardly counts there; so a message has few forms, or is small."""
 
 
 class Outgoing(NamedTuple):
@@ -44,11 +46,14 @@ class OutgoingMessages:
 
     `send` sends bytes; `has_room` says whether the client has taken what was sent before. `in_flight_max` is how many
     messages with QoS 1 and 2 may be under way, `waiting_max` and `waiting_bytes_max` how many may wait and how many
-    bytes their payloads may have, `packet_bytes_max` is the largest packet that the client takes. `note_dropped` is
-    called for each message that the client is not sent.
+    bytes their payloads may have, `packet_bytes_max` is the largest packet that the client takes, `aliases_max` how
+    many aliases of topics. The first topics get them. `note_dropped` is called for each message that the client is not
+    sent.
     """
 
     __slots__ = (
+        "_aliases",
+        "_aliases_max",
         "_has_room",
         "_in_flight_max",
         "_next_id",
@@ -76,6 +81,7 @@ class OutgoingMessages:
         waiting_max: int,
         waiting_bytes_max: int,
         packet_bytes_max: int,
+        aliases_max: int,
         note_dropped: Callable[[], None],
     ) -> None:
         self.sent = 0
@@ -86,6 +92,9 @@ class OutgoingMessages:
         self._in_flight_max = in_flight_max
         self._waiting_max = waiting_max
         self.packet_bytes_max = packet_bytes_max
+        self._aliases: dict[str, int] = {}
+        """The topics that the client knows by a number."""
+        self._aliases_max = aliases_max
         self._next_id = 1
         self._under_way: dict[int, _UnderWay] = {}
         """By packet id; with QoS 2 until PUBCOMP."""
@@ -219,6 +228,10 @@ class OutgoingMessages:
         publication = message.publication
         expires_ms = publication.expires_ms
         if expires_ms is None or is_begun or self._now_ms() < expires_ms:
+            if self._aliases_max and len(publication.payload) <= _ALIASED_BYTES_MAX:
+                form = self._aliased(message)
+                if form is not None:
+                    return form
             form = self._form(publication, message.qos, message.ids, retain=message.retain)
             if publish_bytes(form, message.qos) <= self.packet_bytes_max:
                 return form
@@ -227,18 +240,50 @@ class OutgoingMessages:
             message.acknowledged()
         return None
 
+    def _aliased(self, message: Outgoing) -> EncodedPublish | None:
+        """The bytes of a message with an alias; None if its topic has none, or the packet would be too large."""
+        publication = message.publication
+        topic = publication.topic
+        alias = self._aliases.get(topic)
+        is_known = alias is not None
+        if alias is None:
+            if len(self._aliases) >= self._aliases_max:
+                return None
+            alias = len(self._aliases) + 1
+        form = self._form(
+            publication,
+            message.qos,
+            message.ids,
+            retain=message.retain,
+            alias=alias,
+            topic="" if is_known else topic,
+        )
+        if publish_bytes(form, message.qos) > self.packet_bytes_max:
+            return None
+        self._aliases[topic] = alias
+        return form
+
     def _form(
-        self, publication: Publication, qos: int, ids: tuple[int, ...], *, retain: bool
+        self,
+        publication: Publication,
+        qos: int,
+        ids: tuple[int, ...],
+        *,
+        retain: bool,
+        alias: int = 0,
+        topic: str | None = None,
     ) -> EncodedPublish:
         """The bytes without the packet id: made once for all clients with the same options."""
         is_v5 = self._version == V5
-        key = (is_v5, qos, retain, ids if is_v5 else ())
+        key = (is_v5, qos, retain, ids if is_v5 else (), alias, topic)
         form: EncodedPublish | None = publication.forms.get(key)
         if form is not None and publication.expires_ms is None:
             return form
         properties: dict[str, Any] = {}
         if is_v5:
             properties = dict(publication.properties)
+            if alias:
+                properties["topic_alias"] = alias
             if ids:
                 properties["subscription_identifier"] = list(ids)
             if publication.expires_ms is not None:
@@ -246,7 +291,7 @@ class OutgoingMessages:
                 properties["message_expiry_interval"] = max(1, -(-left_ms // 1000))
         form = publication.forms[key] = encoded_publish(
             self._version,
-            publication.topic,
+            publication.topic if topic is None else topic,
             publication.payload,
             qos,
             retain=retain,

@@ -478,6 +478,7 @@ class MqttSession:
             waiting_max=limits.mqtt_waiting_messages_max,
             waiting_bytes_max=limits.mqtt_buffer_bytes_max,
             packet_bytes_max=given.get("maximum_packet_size", 1 << 28),
+            aliases_max=min(given.get("topic_alias_maximum", 0), limits.mqtt_topic_aliases_max),
             note_dropped=self.service.note_dropped,
         )
 

@@ -122,3 +122,15 @@ def publish(client: MqttClient, topic: str, payload: bytes, **fields: Any) -> by
 def answer(client: MqttClient, kind: int, packet_id: int, code: int = packets.SUCCESS) -> bytes:
     """The bytes of an acknowledgement."""
     return writer.ack(client.version, kind, packet_id, code)
+
+
+async def closed_with(client: MqttClient, data: bytes) -> bytes:
+    """All bytes of the server after these, until it closes the connection."""
+    await client.send(data)
+    found = bytearray()
+    try:
+        while more := await client.stream.receive_some(1000):
+            found += more
+    except trio.BrokenResourceError:
+        pass
+    return bytes(found)
