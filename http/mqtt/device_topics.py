@@ -1,7 +1,9 @@
-"""The topics of devices: `losant/ID/state`, `losant/ID/command`, and the same with `trunkline` in front.
+"""The topics of devices: `losant/ID/state`, `losant/ID/command`, the same with `trunkline` in front, and
+`trunkline/ID/rows` and `trunkline/ID/columns`.
 
-Owns which topics there are, how the payload of a state is read, and the payload of a command. Does not own who may use
-them, nor what a device does with a state.
+Owns which topics there are, how the payload of states is read, and the payload of a command. Does not own who may use
+them, nor what a device does with a state. Rows and columns are read as the frames of the device link that they would be
+with a kind and a number in front (`link/frames.py`).
 """
 
 from __future__ import annotations
@@ -17,14 +19,20 @@ from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.data.topics.filters import OF_DEVICES
 from trunkline.actors.fleet.devices.commands.command_messages import LinkCommand
 from trunkline.actors.fleet.devices.record.messages import StateOrStates
+from trunkline.actors.fleet.devices.state.link_messages import Columns
 from trunkline.http.calls.json_body import decode
+from trunkline.http.link.frames import Malformed, States, decode_frame
 
 STATE: Final = "state"
+ROWS: Final = "rows"
+COLUMNS: Final = "columns"
+REPORTS: Final = (STATE, ROWS, COLUMNS)
+"""The topics in which devices report."""
 COMMAND: Final = "command"
 CBOR: Final = "application/cbor"
 """The content type of MQTT 5 with which a payload is CBOR; without one, and with any other, it is JSON."""
 
-_TOPIC: Final = re.compile(r"(losant|trunkline)/([0-9A-Fa-f]{24})/(state|command)")
+_TOPIC: Final = re.compile(r"(losant|trunkline)/([0-9A-Fa-f]{24})/(state|command|rows|columns)")
 _COMMANDS: Final = re.compile(r"(losant|trunkline)/([0-9A-Fa-f]{24}|\+)/(command|\+|#)")
 _decoder: Final = msgspec.json.Decoder(StateOrStates)
 
@@ -45,7 +53,9 @@ def is_reserved(topic: str) -> bool:
 def device_topic(topic: str) -> DeviceTopic | None:
     """The parts of a topic of a device; None for any other."""
     found = _TOPIC.fullmatch(topic)
-    return None if found is None else DeviceTopic(found[1], bytes.fromhex(found[2]), found[3])
+    if found is None or (found[3] in _KINDS and found[1] != "trunkline"):
+        return None
+    return DeviceTopic(found[1], bytes.fromhex(found[2]), found[3])
 
 
 def commands_of(filter: str) -> tuple[str, bytes | None] | None:
@@ -69,6 +79,35 @@ def states_of(payload: bytes, content_type: str) -> Any:
         raise Invalid(f"The payload is not a state, or an array of states, in CBOR: {error}.") from None
     except msgspec.ValidationError as error:
         raise Invalid(f"The payload is not a state: {error}.") from None
+
+
+_FORMS: Final = {ROWS: "[[name...], [[time, value...]...]]", COLUMNS: "[time, deltas, {name: column}]"}
+_KINDS: Final = {ROWS: 2, COLUMNS: 3}
+_CBOR_ARRAYS: Final = range(0x80, 0x96)
+"""The first bytes of arrays in CBOR whose length is in them, also with two elements more."""
+
+
+def columns_in(about: str, payload: bytes) -> Columns:
+    """The states in a payload of rows or columns, in JSON or in CBOR, which the first byte tells. Raises `Invalid`."""
+    kind, text = _KINDS[about], payload.lstrip()[:1] == b"["
+    try:
+        if text:
+            frame = b"[%d,1,%b" % (kind, payload.lstrip()[1:])
+        elif payload and payload[0] in _CBOR_ARRAYS:
+            frame = bytes((payload[0] + 2, kind, 1)) + payload[1:]
+        else:
+            raise Malformed("the payload must be an array, in JSON or in CBOR")
+        states = decode_frame(frame, text=text)
+        assert isinstance(states, States)
+        assert isinstance(states.body, Columns)
+        if states.device is not None or states.backlog:
+            raise Malformed("options: may have flowVersion only; the topic names the device")
+    except Malformed as problem:
+        raise Invalid(
+            f"A payload of {about} is {_FORMS[about]}, a frame of the device link without its kind and number: "
+            f"{problem}."
+        ) from None
+    return states.body
 
 
 def command_topic(prefix: str, device: bytes) -> str:

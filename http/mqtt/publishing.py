@@ -22,14 +22,24 @@ from trunkline.actors.core.values.errors import (
     Overloaded,
     TooManyRequests,
 )
+from trunkline.actors.core.values.origin import Origin
 from trunkline.actors.data.topics.publication import NO_PROPERTIES, Publication, PublishFromClient
 from trunkline.actors.data.topics.queues import mark_received
 from trunkline.actors.data.topics.session_actor import ReleasePacket
 from trunkline.actors.fleet.devices.record.messages import SendState
+from trunkline.actors.fleet.devices.state.link_messages import SendColumns
 from trunkline.actors.fleet.devices.state.traffic import Traffic
 from trunkline.http.calls.json_body import is_long_work
 from trunkline.http.mqtt import packets
-from trunkline.http.mqtt.device_topics import STATE, DeviceTopic, device_topic, is_reserved, states_of
+from trunkline.http.mqtt.device_topics import (
+    REPORTS,
+    STATE,
+    DeviceTopic,
+    columns_in,
+    device_topic,
+    is_reserved,
+    states_of,
+)
 from trunkline.http.mqtt.login import Client
 from trunkline.http.mqtt.packets import V5, Publish
 from trunkline.http.mqtt.refusals import ack_code_of, may_succeed_later
@@ -179,14 +189,10 @@ class Publishing:
         ref = self._own if topic == self._own_topic else None
         message: Any
         if ref is not None or is_reserved(topic):
+            about = STATE
             if ref is None:
-                ref = self._device_of(device_topic(topic), topic)
-            content_type = packet.properties.get("content_type", "") if packet.properties else ""
-            if is_long_work(packet.payload):
-                raise Invalid(
-                    "The payload has more values than one message may; send arrays with fewer states."
-                )
-            message = SendState(body=states_of(packet.payload, content_type), origin=client.origin)
+                ref, about = self._device_of(device_topic(topic), topic)
+            message = _report(about, packet, client.origin)
         else:
             if not client.may_publish(topic):
                 raise Forbidden(f"The access key does not allow to publish to {topic}.")
@@ -214,19 +220,22 @@ class Publishing:
             topic, packet.payload, packet.qos, properties or NO_PROPERTIES, expires_ms, client.key
         )
 
-    def _device_of(self, topic: DeviceTopic | None, text: str) -> Ref:
-        """The device whose state is published. Raises `DomainError`."""
+    def _device_of(self, topic: DeviceTopic | None, text: str) -> tuple[Ref, str]:
+        """The device whose states are published, and in which form. Raises `DomainError`."""
         client = self._client
-        if topic is None or topic.about != STATE:
-            raise Forbidden(f"{text} is reserved; devices publish to losant/DEVICE_ID/state.")
+        if topic is None or topic.about not in REPORTS:
+            raise Forbidden(
+                f"{text} is reserved; devices publish to losant/DEVICE_ID/state, trunkline/DEVICE_ID/rows and "
+                "trunkline/DEVICE_ID/columns."
+            )
         if client.device is None:
             raise Forbidden(f"{text}: this client is not a device; its client id must be the id of one.")
         ref = Ref("device", client.application, topic.device)
         if topic.device != client.device:
             check_peripheral(self._session, client, topic.device)
-        else:
+        elif topic.about == STATE:
             self._own_topic, self._own = text, ref
-        return ref
+        return ref, topic.about
 
     # Answers.
 
@@ -280,6 +289,17 @@ class Publishing:
         device = client.device if about is None else about.device
         operation = "mqtt.publish" if about is None else "device.sendState"
         self._session.service.system.component(Traffic).refuse(client.application, device, operation, refusal)
+
+
+def _report(about: str, packet: Publish, origin: Origin | None) -> SendState | SendColumns:
+    """The states in a message. Raises `Invalid`."""
+    payload = packet.payload
+    if about != STATE:
+        return SendColumns(body=columns_in(about, payload), origin=origin)
+    content_type = packet.properties.get("content_type", "") if packet.properties else ""
+    if is_long_work(payload):
+        raise Invalid("The payload has more values than one message may; send arrays with fewer states.")
+    return SendState(body=states_of(payload, content_type), origin=origin)
 
 
 def check_peripheral(session: MqttConnection, client: Client, device: bytes) -> None:

@@ -1,7 +1,6 @@
 """The device actor: the only writer of a device's record, state, commands and connection log.
 
-State, commands and the connection are here, the record in `fleet/devices/actor/record.py`, removals in
-`fleet/devices/actor/removal.py`.
+State, commands and the connection are here, the record in `record.py`, removals in `removal.py`.
 
 A handler changes the state in memory and stages what is to be stored; the answer is sent when the batch is on
 disk. States and commands are published to streams right after that commit, in the same turn of the event loop, so
@@ -36,7 +35,7 @@ from trunkline.actors.fleet.devices.record.messages import (
 from trunkline.actors.fleet.devices.state.array_columns import COLUMNS_FROM, columns_of
 from trunkline.actors.fleet.devices.state.column_coercion import coerced
 from trunkline.actors.fleet.devices.state.head import STATE_COUNT
-from trunkline.actors.fleet.devices.state.link_messages import Columns, ReportFrame, report_time
+from trunkline.actors.fleet.devices.state.link_messages import Columns, ReportFrame, SendColumns, report_time
 from trunkline.actors.fleet.devices.state.silence import decode_fired, encode_fired, silence_of
 from trunkline.actors.fleet.devices.state.state_triggers import (
     Told,
@@ -106,23 +105,24 @@ class Device(DeviceConnection):
                     retry_after_s=0,
                 )
             return False
-        body = message.body
-        if isinstance(body, Columns) and len(body) >= COLUMNS_FROM:
-            self._store_columns(body, message.origin, is_backlog=backlog)
+        if isinstance(message.body, Columns):
+            self._store_columns(message.body, message.origin, is_backlog=backlog)
         else:
-            reports = body.reports() if isinstance(body, Columns) else body
-            self.on_send_state(SendState(body=reports, origin=message.origin), is_backlog=backlog)
+            self.on_send_state(SendState(body=message.body, origin=message.origin), is_backlog=backlog)
         link = self.head.link = mark.after(session, n, message.refused, backlog=backlog)
         if self._head_deferred:
             self.writes().report_item(self.ref.id, link_item(link.plain))
         return True
+
+    def on_send_columns(self, message: SendColumns) -> None:
+        self._store_columns(message.body, message.origin)
 
     def on_send_backlog(self, message: SendBacklog) -> None:
         """Store states of the past, all or none. See `SendBacklog` for what does not hear of them."""
         self.on_send_state(message, is_backlog=True)
 
     def on_send_known_state(self, message: SendKnownState) -> tuple[list[str], list[str]]:
-        """Store the states without what this device has no attribute for. See `SendKnownState`."""
+        """See `SendKnownState`."""
         reports = message.body if isinstance(message.body, list) else [message.body]
         kept, undeclared, empty = self.attributes.without_unknown(reports)
         if kept:
@@ -176,8 +176,11 @@ class Device(DeviceConnection):
             self._trigger(checked, message.origin, now_ms, is_batch=isinstance(body, list))
         self._stored(len(checked), now_ms, is_backlog=is_backlog)
 
-    def _store_columns(self, body: Columns, origin: Origin | None, *, is_backlog: bool) -> None:
-        """The same as `on_send_state` for many states, without work for each of them."""
+    def _store_columns(self, body: Columns, origin: Origin | None, *, is_backlog: bool = False) -> None:
+        """The same as `on_send_state`; for many states without work for each of them."""
+        if len(body) < COLUMNS_FROM:
+            self.on_send_state(SendState(body=body.reports(), origin=origin), is_backlog=is_backlog)
+            return
         now_ms = self.system.clock.wall_ms()
         triggers = self._flows.of(self.ref.parent)
         if triggers is not self._triggers:

@@ -1,9 +1,9 @@
-"""The messages of the device link to a device, and many states as columns."""
+"""Many states as columns, and the messages that bring them to a device: from its link, and from MQTT."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 import numpy as np
@@ -70,6 +70,14 @@ class ReportFrame(Message, frozen=True):
     def throttle(self) -> str | None:  # type: ignore[override]
         """The bucket of live states; a backlog has its own, which the lane counts."""
         return None if self.backlog else "send_state"
+
+
+class SendColumns(Message, frozen=True):
+    """Store many states, all or none, in one turn: what `SendState` is for states one by one."""
+
+    throttle: ClassVar[str | None] = "send_state"
+    body: Columns
+    origin: Origin | None = None
 
 
 def report_time(time_ms: int) -> float:
