@@ -16,11 +16,12 @@ Answer = Callable[["DomainError | None"], bytes]
 
 
 class _Entry:
-    __slots__ = ("answer", "packet")
+    __slots__ = ("answer", "packet", "then")
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, then: Callable[[], None] | None = None) -> None:
         self.answer = answer
         self.packet: bytes | None = None
+        self.then = then
 
 
 class Acknowledgements:
@@ -37,9 +38,10 @@ class Acknowledgements:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def after(self, turn: PendingAnswer, answer: Answer) -> None:
-        """Answer when the writes of a turn are on disk. Call `wait` at the end of a read."""
-        entry = _Entry(answer)
+    def after(self, turn: PendingAnswer, answer: Answer, then: Callable[[], None] | None = None) -> None:
+        """Answer when the writes of a turn are on disk, and call `then` behind the answer. Call `wait` at the end of a
+        read."""
+        entry = _Entry(answer, then)
         self._entries.append(entry)
         self._turns.append((entry, turn))
 
@@ -66,8 +68,14 @@ class Acknowledgements:
         for entry in entries:
             entry.packet = entry.answer(failure)
         packets: list[bytes] = []
+        following: list[Callable[[], None]] = []
         waiting = self._entries
         while waiting and waiting[0].packet is not None:
-            packets.append(waiting.popleft().packet or b"")
+            entry = waiting.popleft()
+            packets.append(entry.packet or b"")
+            if entry.then is not None:
+                following.append(entry.then)
         if packets:
             self._send(b"".join(packets))
+        for then in following:
+            then()

@@ -44,9 +44,11 @@ class MqttConnection(Receiver, Protocol):
     def reason(self, sentence: str) -> Properties:
         """The property with a sentence, if the client wants it and takes a packet with it."""
 
-    def change_session(self, message: Message, answer: Callable[[], bytes]) -> None:
-        """Take a turn of the session that outlives the connection, and answer when its writes are on disk; if they
-        cannot be stored, the connection ends. Raises `DomainError` if the turn is refused."""
+    def change_session(
+        self, message: Message, answer: Callable[[], bytes], then: Callable[[], None] | None = None
+    ) -> None:
+        """Take a turn of the session that outlives the connection, answer when its writes are on disk, and call `then`;
+        if they cannot be stored, the connection ends. Raises `DomainError` if the turn is refused."""
 
     def may_receive(self, topic: str) -> bool:
         """Whether the client may still have messages of a topic, which were queued when it was allowed to."""

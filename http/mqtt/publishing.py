@@ -71,6 +71,7 @@ class Publishing:
     __slots__ = (
         "_aliases",
         "_client",
+        "_last",
         "_own",
         "_own_topic",
         "_received",
@@ -85,6 +86,8 @@ class Publishing:
         self._aliases: dict[int, str] = {}
         self._received: set[int] = set()
         """Packet ids of QoS 2 that are not released: their messages are stored once."""
+        self._last: PendingAnswer | None = None
+        """The turn of the last message."""
         self._unanswered = 0
         """Messages with QoS 1 that were not answered yet."""
         self._own_topic = ""
@@ -113,12 +116,19 @@ class Publishing:
             _log.error("message failed", exc_info=bug)
             self._refuse(topic, packet, Crashed(_CRASHED))
             return
+        self._last = turn
         if packet.qos == 2:
             self._received.add(packet.packet_id)
         elif packet.qos:
             self._unanswered += 1
         if packet.qos:
             session.acknowledgements.after(turn, partial(self._answer, topic, packet))
+
+    @property
+    def under_way(self) -> PendingAnswer | None:
+        """The turn of the last message, if that is not on disk yet."""
+        last = self._last
+        return None if last is None or last.group is None or last.group.done else last
 
     def check_again(self, client: Client) -> None:
         """What the client may do has changed."""

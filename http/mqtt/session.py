@@ -235,6 +235,8 @@ class MqttSession:
                 if service.is_overloaded:
                     service.wait(self)
                     break
+                if type(held[0]) is Subscribe and self._waits_for_own():
+                    break
                 self._handle_connected(held.popleft())
             elif self._connect is None:
                 self._begin(held.popleft())  # type: ignore[arg-type] # the reader takes no other packet first
@@ -248,6 +250,20 @@ class MqttSession:
             self.disconnect(self._broken.code, self._broken.sentence)
         else:
             self._connection.resume()
+
+    def _waits_for_own(self) -> bool:
+        """Whether what the client has published before a SUBSCRIBE is not on disk yet. It would come as a new message,
+        and not as a retained one."""
+        assert self._publishing is not None
+        turn = self._publishing.under_way
+        if turn is not None:
+            self.acknowledgements.wait()
+            self.service.system.when_stored(turn, self._own_stored)
+        return turn is not None
+
+    def _own_stored(self, _failure: DomainError | None) -> None:
+        if self.is_open:
+            self.go_on()
 
     def _handle_connected(self, packet: Packet) -> None:
         assert self._publishing is not None
@@ -544,14 +560,16 @@ class MqttSession:
         if self.is_open and not self.outgoing.add(message):
             self.disconnect(packets.QUOTA_EXCEEDED, "too many messages wait that the client has not taken")
 
-    def change_session(self, message: Message, answer: Callable[[], bytes]) -> None:
-        """Take a turn of the session that outlives the connection, and answer when its writes are on disk; if they
-        cannot be stored, the connection ends. Raises `DomainError` if the turn is refused."""
+    def change_session(
+        self, message: Message, answer: Callable[[], bytes], then: Callable[[], None] | None = None
+    ) -> None:
+        """Take a turn of the session that outlives the connection, answer when its writes are on disk, and call `then`;
+        if they cannot be stored, the connection ends. Raises `DomainError` if the turn is refused."""
         client = self.client
         assert client is not None
         turn = self.service.system.begin(Ref(MqttSessionActor.kind, client.application, client.key), message)
         assert turn is not None, "a session has no turn that waits"
-        self.acknowledgements.after(turn, partial(self._changed, answer))
+        self.acknowledgements.after(turn, partial(self._changed, answer), then)
 
     def _changed(self, answer: Callable[[], bytes], failure: DomainError | None) -> bytes:
         if failure is None:

@@ -152,9 +152,9 @@ class Subscribing:
             session.acknowledgements.at_once(packet)
             return
         message = ChangeSubscriptions(session=session.session, added=added, removed=tuple(removed))
-        session.change_session(message, partial(self._changed, packet))
+        session.change_session(message, lambda: packet, self._changed)
 
-    def _changed(self, packet: bytes) -> bytes:
+    def _changed(self) -> None:
         self._send_retained()
         self.pump()
         return packet

@@ -109,6 +109,12 @@ async def ends(client: MqttClient, code: int) -> None:
     assert await client.farewell() == (code if client.version == V5 else None)
 
 
+async def leaves(client: MqttClient) -> None:
+    """The client says goodbye, and the server has seen it."""
+    await client.goodbye()
+    assert await client.next() is None
+
+
 async def got(client: MqttClient, number: int) -> list[bytes]:
     """The payloads of the next messages."""
     return [(await client.message()).payload for _ in range(number)]

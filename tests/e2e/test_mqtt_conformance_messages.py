@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.e2e.mqtt_checks import BOTH, Checks, Place, answer, got, nothing_waits, publish
+from tests.e2e.mqtt_checks import BOTH, Checks, Place, answer, got, leaves, nothing_waits, publish
 from tests.e2e.mqtt_client import MqttClient
 from tests.e2e.mqtt_house import house_in
 from trunkline.http.mqtt import packets, writer
@@ -184,8 +184,7 @@ async def a_message_of_a_group_stays_with_the_member_that_was_given_it(place: Pl
             await other.publish(place.topic, b"second", 2)
             begun = await one.expect(Publish)
             assert await got(two, 1) == [b"second"]
-            await two.goodbye()
-            assert await two.next() is None
+            await leaves(two)
         async with place.client("c") as two:
             await two.subscribe(filter, qos=2)
             await nothing_waits(two)
@@ -233,6 +232,28 @@ async def a_topic_has_the_last_message_that_was_retained(place: Place) -> None:
     async with place.client("a"):
         pass
     assert await retained() == [(b"5", 1)], "it is no part of a session"
+
+
+@CHECKS.of(*BOTH)
+async def what_a_client_has_published_before_it_subscribes_is_no_new_message(place: Place) -> None:
+    for kept in (False, True):
+        for qos in (0, 1):
+            async with place.client("a", kept=kept) as client:
+                topics = [f"{place.topic}/{kept}/{qos}/{name}" for name in ("plain", "kept", "asked")]
+                number = 1 if qos else 0
+                asked = [Filter(topics[0]), Filter(topics[1]), Filter(topics[2], retain_handling=2)]
+                await client.send(
+                    publish(client, topics[0], b"x", qos=qos, packet_id=number)
+                    + publish(client, topics[1], b"x", qos=qos, packet_id=2 * number, retain=True)
+                    + publish(client, topics[2], b"x", qos=qos, packet_id=3 * number, retain=True)
+                    + writer.subscribe(client.version, Subscribe(9, asked[: 3 if place.version == V5 else 2]))
+                )
+                for _ in range(3 * qos):
+                    await client.expect(Ack)
+                await client.expect(SubAck)
+                packet = await client.message()
+                assert (packet.topic, packet.retain) == (topics[1], True)
+                await nothing_waits(client)
 
 
 # Messages.

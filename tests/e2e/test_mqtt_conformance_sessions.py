@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.e2e.mqtt_checks import BOTH, Checks, Place, answer, ends, nothing_waits, publish
+from tests.e2e.mqtt_checks import BOTH, Checks, Place, answer, ends, leaves, nothing_waits, publish
 from tests.e2e.mqtt_house import house_in
 from trunkline.http.mqtt import packets, writer
 from trunkline.http.mqtt.packets import V5, Ack, Publish
@@ -38,6 +38,7 @@ async def unacknowledged_messages_come_again_in_order_with_their_ids(place: Plac
             await client.send(answer(client, packets.PUBACK, sent[2].packet_id))
             await client.send(answer(client, packets.PUBREC, sent[3].packet_id))
             assert (await client.expect(Ack)).type == packets.PUBREL
+            await leaves(client)
         await other.publish(place.topic, b"6", 1)
         async with place.client("a", kept=True) as client:
             found: list[tuple[int, bytes, bool]] = []
@@ -89,8 +90,7 @@ async def the_time_that_a_message_has_left_is_told(place: Place) -> None:
             async with place.client("a", kept=kept) as client:
                 await client.subscribe(place.topic, qos=1)
                 if kept:
-                    await client.goodbye()
-                    assert await client.next() is None
+                    await leaves(client)
                 await other.publish(
                     place.topic, b"x", 1, retain=not kept, properties={"message_expiry_interval": 60}
                 )
@@ -115,6 +115,7 @@ async def a_message_that_was_begun_expires_no_more(place: Place) -> None:
             await client.subscribe(place.topic, qos=2)
             await other.publish(place.topic, b"begun", 2, properties=own)
             begun = await client.expect(Publish)
+            await leaves(client)
         await other.publish(place.topic, b"waits", 2, properties=own)
         place.house.server.move_clock(61)
         async with place.client("a", kept=True) as client:
