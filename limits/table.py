@@ -87,13 +87,16 @@ class Limits:
     set_connection_status: Rate | None = _throttle(30, 15, "device", "The API's limit, separate from others.")
     mqtt_publish: Rate | None = _throttle(30, 15, "device", "The API's limit; a user or an API token is one.")
     mqtt_client: Rate | None = _throttle(
-        300, 15, "MQTT client", "The API's limit for all messages of a client; above it, it is banned."
+        300,
+        15,
+        "direction of an MQTT client",
+        "The API's limit for all messages. Who sends more is banned; who would be sent more waits.",
     )
     mqtt_topic: Rate | None = _throttle(
         30,
         15,
-        "topic of an MQTT client",
-        "The API's limit for messages to one topic; above it, it is banned.",
+        "topic and direction of an MQTT client",
+        "The API's limit for messages to one topic. Who sends more is banned; who would be sent more waits.",
     )
     mqtt_connect: Rate | None = _throttle(
         300, 15, "application", "The API's limit for new connections of MQTT clients."

@@ -183,7 +183,7 @@ class MetricsCollector(Collector):
         )
         yield _counter(
             "mqtt_dropped",
-            "Messages that MQTT clients were not sent: no room, expired, or too large for the client.",
+            "Messages that MQTT clients were not sent: no room, above a rate, expired, or too large for the client.",
             broker.dropped + service.dropped,
         )
         yield _counter(

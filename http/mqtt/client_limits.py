@@ -1,15 +1,17 @@
-"""How much an MQTT client may send: messages for each topic and for each client, connections for each application.
+"""How much an MQTT client may send, and be sent: messages for each topic and for each client, connections for each
+application.
 
-The limits are those of the API, exact as all throttles. A client that is over one is disconnected and banned: for 30
-seconds, and for twice as long each time it does so again within an hour after a ban. Owns the windows and the bans,
-which outlive connections. Kept in memory: a ban ends with the server.
+The limits are those of the API, exact as all throttles, and each direction has its own count. A client that sends too
+much is disconnected and banned: for 30 seconds, and for twice as long each time it does so again within an hour after a
+ban. What is too much for a client waits, as others have sent it. Owns the windows and the bans, which outlive
+connections. Kept in memory: a ban ends with the server.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from trunkline.limits.table import Limits
+from trunkline.limits.table import Limits, Rate
 from trunkline.limits.window import SlidingWindow
 
 BAN_S: Final = 30.0
@@ -22,18 +24,47 @@ _TOPICS_MAX: Final = 300
 """Topics of a client with counted messages: as many as it may send messages in a window."""
 
 
-class _Client:
-    __slots__ = ("ban_s", "banned_until_s", "messages", "topics")
+class _Counts:
+    """The messages of a client in one direction."""
+
+    __slots__ = ("messages", "topics")
 
     def __init__(self) -> None:
         self.messages: SlidingWindow | None = None
         self.topics: dict[str, SlidingWindow] = {}
+
+    def of_topic(self, topic: str, rate: Rate, now_s: float) -> SlidingWindow:
+        """The window of a topic."""
+        window = self.topics.get(topic)
+        if window is None:
+            if len(self.topics) >= _TOPICS_MAX:
+                self.topics = {name: kept for name, kept in self.topics.items() if not kept.empty(now_s)}
+            window = self.topics[topic] = SlidingWindow(rate)
+        return window
+
+    def of_all(self, rate: Rate) -> SlidingWindow:
+        """The window of all messages."""
+        if self.messages is None:
+            self.messages = SlidingWindow(rate)
+        return self.messages
+
+    def is_empty(self, now_s: float) -> bool:
+        windows = self.topics.values() if self.messages is None else (self.messages,)
+        return all(window.empty(now_s) for window in windows)
+
+
+class _Client:
+    __slots__ = ("ban_s", "banned_until_s", "received", "sent")
+
+    def __init__(self) -> None:
+        self.sent: _Counts | None = None
+        self.received: _Counts | None = None
         self.banned_until_s = 0.0
         self.ban_s = 0.0
 
     def is_idle(self, now_s: float) -> bool:
-        return now_s >= self.banned_until_s + BAN_MAX_S and (
-            self.messages is None or self.messages.empty(now_s)
+        return now_s >= self.banned_until_s + BAN_MAX_S and all(
+            each is None or each.is_empty(now_s) for each in (self.sent, self.received)
         )
 
 
@@ -44,7 +75,7 @@ class ClientLimits:
         self.bans = 0
         """Bans since the start."""
         self.counts_messages = limits.mqtt_client is not None or limits.mqtt_topic is not None
-        """Whether messages have a limit, so that `sends` has to be asked."""
+        """Whether messages have a limit, so that `sends` and `wait_s` have to be asked."""
         self._limits = limits
         self._clients: dict[tuple[bytes, bytes], _Client] = {}
         self._connections: dict[bytes, SlidingWindow] = {}
@@ -72,24 +103,34 @@ class ClientLimits:
         """Count a message of a client. A sentence if it may not send it, None if it may."""
         per_client, per_topic = self._limits.mqtt_client, self._limits.mqtt_topic
         found = self._of(application, client, now_s)
-        if per_topic is not None:
-            window = found.topics.get(topic)
-            if window is None:
-                if len(found.topics) >= _TOPICS_MAX:
-                    found.topics = {
-                        name: kept for name, kept in found.topics.items() if not kept.empty(now_s)
-                    }
-                window = found.topics[topic] = SlidingWindow(per_topic)
-            if not window.allow(now_s).allowed:
-                return (
-                    f"more than {per_topic.calls} messages in {per_topic.window_s:g} s were sent to one topic"
-                )
-        if per_client is not None:
-            if found.messages is None:
-                found.messages = SlidingWindow(per_client)
-            if not found.messages.allow(now_s).allowed:
-                return f"more than {per_client.calls} messages in {per_client.window_s:g} s were sent"
+        counts = found.sent
+        if counts is None:
+            counts = found.sent = _Counts()
+        if per_topic is not None and not counts.of_topic(topic, per_topic, now_s).allow(now_s).allowed:
+            return f"more than {per_topic.calls} messages in {per_topic.window_s:g} s were sent to one topic"
+        if per_client is not None and not counts.of_all(per_client).allow(now_s).allowed:
+            return f"more than {per_client.calls} messages in {per_client.window_s:g} s were sent"
         return None
+
+    def wait_s(self, application: bytes, client: bytes, topic: str, now_s: float) -> float:
+        """Count a message to a client: 0 if it may be sent now. If not, when it may; it does not count then."""
+        per_client, per_topic = self._limits.mqtt_client, self._limits.mqtt_topic
+        found = self._of(application, client, now_s)
+        counts = found.received
+        if counts is None:
+            counts = found.received = _Counts()
+        of_topic = None if per_topic is None else counts.of_topic(topic, per_topic, now_s)
+        if of_topic is not None:
+            verdict = of_topic.allow(now_s)
+            if not verdict.allowed:
+                return verdict.reset_s
+        if per_client is not None:
+            verdict = counts.of_all(per_client).allow(now_s)
+            if not verdict.allowed:
+                if of_topic is not None:
+                    of_topic.take_back()
+                return verdict.reset_s
+        return 0.0
 
     def ban(self, application: bytes, client: bytes, now_s: float) -> float:
         """Ban a client that was over a limit. Returns for how many seconds."""

@@ -4,7 +4,8 @@ Owns packet ids, how much may be under way, what waits until the client has ackn
 and the bound on that. Does not own who gets a message (`actors/data/topics/broker.py`), nor the session.
 
 Messages with QoS 0 that the client does not take are dropped above the bound and counted; with QoS 1 and 2 the
-connection is ended, because the session has no memory that outlives it.
+connection is ended, because the session has no memory that outlives it. Above a rate of the API, messages with QoS 0
+are dropped and counted as well; with QoS 1 and 2 they wait, and all that come behind them.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ _ALIASED_BYTES_MAX: Final = 4_096
 
 
 class Outgoing(NamedTuple):
-    """A message that waits to be sent. `acknowledged` is called when the client has it, if somebody waits for that."""
+    """A message that waits to be sent. `acknowledged` is called when the client has it, if somebody waits for that.
+    `counts`: it counts in the rates; a command counts in its own throttle, and a retained message was asked for."""
 
     publication: Publication
     qos: int
     ids: tuple[int, ...]
     retain: bool
     acknowledged: Callable[[], None] | None
+    counts: bool = True
 
 
 class _UnderWay(NamedTuple):
@@ -48,20 +51,24 @@ class OutgoingMessages:
     messages with QoS 1 and 2 may be under way, `waiting_max` and `waiting_bytes_max` how many may wait and how many
     bytes their payloads may have, `packet_bytes_max` is the largest packet that the client takes, `aliases_max` how
     many aliases of topics. The first topics get them. `note_dropped` is called for each message that the client is not
-    sent.
+    sent. `wait_s` counts a message to a topic in the rates and says how long it has to wait, None without rates;
+    `flush_later` has `flush` called after so long.
     """
 
     __slots__ = (
         "_aliases",
         "_aliases_max",
+        "_flush_later",
         "_has_room",
         "_in_flight_max",
+        "_is_paced",
         "_next_id",
         "_note_dropped",
         "_now_ms",
         "_send",
         "_under_way",
         "_version",
+        "_wait_s",
         "_waiting",
         "_waiting_bytes",
         "_waiting_bytes_max",
@@ -83,6 +90,8 @@ class OutgoingMessages:
         packet_bytes_max: int,
         aliases_max: int,
         note_dropped: Callable[[], None],
+        wait_s: Callable[[str], float] | None,
+        flush_later: Callable[[float], None],
     ) -> None:
         self.sent = 0
         self._version = version
@@ -102,6 +111,10 @@ class OutgoingMessages:
         self._waiting_bytes = 0
         self._waiting_bytes_max = waiting_bytes_max
         self._note_dropped = note_dropped
+        self._wait_s = wait_s
+        self._flush_later = flush_later
+        self._is_paced = False
+        """Whether the last message that was to be sent was above a rate."""
 
     @property
     def has_room(self) -> bool:
@@ -120,8 +133,10 @@ class OutgoingMessages:
 
     def add(self, message: Outgoing) -> bool:
         """Send a message, or let it wait. False if too many wait already, which ends the connection."""
-        if not self._waiting and self._may_send(message.qos):
+        if not self._waiting and self._may_send(message.qos) and self._is_within_rates(message):
             self._transmit(message)
+        elif not message.qos and message.counts and self._is_paced:
+            self._note_dropped()
         elif not self._waiting or (
             len(self._waiting) < self._waiting_max and self._waiting_bytes < self._waiting_bytes_max
         ):
@@ -136,7 +151,7 @@ class OutgoingMessages:
     def flush(self) -> None:
         """Send what waits, as far as the client takes it. For when it has acknowledged or taken something."""
         waiting = self._waiting
-        while waiting and self._may_send(waiting[0].qos):
+        while waiting and self._may_send(waiting[0].qos) and self._is_within_rates(waiting[0]):
             message = waiting.popleft()
             self._waiting_bytes -= len(message.publication.payload)
             self._transmit(message)
@@ -184,7 +199,7 @@ class OutgoingMessages:
         self, packet_id: int, message: Outgoing, received: Callable[[], None] | None, *, dup: bool
     ) -> bool:
         """Send a message with QoS 1 or 2 and a packet id that was chosen for it. False if it may not be sent now."""
-        if not self.has_room or packet_id in self._under_way:
+        if not self.has_room or packet_id in self._under_way or not self._is_within_rates(message):
             return False
         form = self._sendable(message, is_begun=dup)
         if form is not None:
@@ -201,6 +216,16 @@ class OutgoingMessages:
         self._under_way[packet_id] = _UnderWay(PUBCOMP, acknowledged)
         self._send(packet)
         return True
+
+    def _is_within_rates(self, message: Outgoing) -> bool:
+        """Count a message that is sent now. False if it has to wait, for which `flush` is called later."""
+        if self._wait_s is None or not message.counts:
+            return True
+        wait_s = self._wait_s(message.publication.topic)
+        self._is_paced = wait_s > 0
+        if wait_s:
+            self._flush_later(wait_s)
+        return not wait_s
 
     def _may_send(self, qos: int) -> bool:
         return self._has_room() and (not qos or len(self._under_way) < self._in_flight_max)

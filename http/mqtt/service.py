@@ -22,6 +22,8 @@ _AGAIN_S: Final = 1.0
 """How long it is waited before what was refused is stored."""
 _LOOK_S: Final = 0.001
 """How often it is looked whether there is room: about the time of a commit."""
+_PACE_S: Final = 0.05
+"""How often it is looked which clients may be sent more: a small part of the windows of the rates."""
 
 
 _log = structlog.get_logger("trunkline.mqtt")
@@ -32,6 +34,9 @@ class Session(Protocol):
 
     def go_on(self) -> None:
         """Handle what was held back."""
+
+    def flushed(self) -> None:
+        """Send what waits, as far as the client takes it."""
 
 
 class MqttService:
@@ -50,6 +55,9 @@ class MqttService:
         """Messages that connected clients were not sent: QoS 0 without room, expired ones, those too large for them."""
         self._waiting: dict[Session, None] = {}
         self._looks = False
+        self._paced: dict[Session, float] = {}
+        """The sessions whose clients are sent as much as they may be, and until when."""
+        self._paces = False
         self._untold: list[tuple[Ref, Message]] = []
         """What could not be stored of connections that have ended."""
         self._tells_again = False
@@ -70,6 +78,28 @@ class MqttService:
         if not self._looks:
             self._looks = True
             self.system.component(LinkTasks).start_soon(self._let_go_on)
+
+    def flush_later(self, session: Session, after_s: float) -> None:
+        """Let a session send on after a time."""
+        self._paced[session] = self.system.clock.monotonic_s() + after_s
+        if not self._paces:
+            self._paces = True
+            self.system.component(LinkTasks).start_soon(self._pace)
+
+    def forget(self, session: Session) -> None:
+        """A connection has ended."""
+        self.sessions.discard(session)
+        self._paced.pop(session, None)
+
+    async def _pace(self) -> None:
+        while self._paced:
+            await trio.sleep(_PACE_S)
+            now_s = self.system.clock.monotonic_s()
+            due = [session for session, at_s in self._paced.items() if at_s <= now_s]
+            for session in due:
+                if self._paced.pop(session, None) is not None:
+                    session.flushed()
+        self._paces = False
 
     def tell(self, ref: Ref, message: Message) -> None:
         """Tell an actor that a connection has ended. What it refuses now it is told again, until the client is back."""

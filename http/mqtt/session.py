@@ -172,7 +172,7 @@ class MqttSession:
     def closed(self, reason: str) -> None:
         self.is_open = False
         self._reader = None
-        self.service.sessions.discard(self)
+        self.service.forget(self)
         self.acknowledgements.wait()
         self.acknowledgements.drop()
         self._held.clear()
@@ -496,7 +496,16 @@ class MqttSession:
             packet_bytes_max=given.get("maximum_packet_size", 1 << 28),
             aliases_max=min(given.get("topic_alias_maximum", 0), limits.mqtt_topic_aliases_max),
             note_dropped=self.service.note_dropped,
+            wait_s=self._wait_s if self.service.client_limits.counts_messages else None,
+            flush_later=partial(self.service.flush_later, self),
         )
+
+    def _wait_s(self, topic: str) -> float:
+        """Count a message to the client: 0, or how long it has to wait."""
+        client, service = self.client, self.service
+        assert client is not None
+        now_s = service.system.clock.monotonic_s()
+        return service.client_limits.wait_s(client.application, client.key, topic, now_s)
 
     def _client_takes(self) -> bool:
         return self._connection is not None and self._connection.has_room

@@ -157,7 +157,6 @@ class Subscribing:
     def _changed(self) -> None:
         self._send_retained()
         self.pump()
-        return packet
 
     def _send_retained(self) -> None:
         """The subscriptions are in effect, so what is published comes: send what is retained for them."""
@@ -258,7 +257,8 @@ class Subscribing:
             ids = (options.id,) if options.id else ()
             for key, publication in found:
                 first.after = key
-                session.deliver(publication, min(options.qos, publication.qos), ids, retain=True)
+                qos = min(options.qos, publication.qos)
+                session.send_message(Outgoing(publication, qos, ids, True, None, counts=False))
                 if not session.is_open:
                     return
 
@@ -296,7 +296,7 @@ class Subscribing:
                 command_topic(wanted.prefix, device), command_payload(command), wanted.qos
             )
             arrived = partial(self._command_arrived, device, command.id)
-            session.send_message(Outgoing(publication, wanted.qos, (), False, arrived))
+            session.send_message(Outgoing(publication, wanted.qos, (), False, arrived, counts=False))
 
     def _command_arrived(self, device: bytes, number: int) -> None:
         """The client has a command: with QoS 1 it has said so, with QoS 0 it was sent."""

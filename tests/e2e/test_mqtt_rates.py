@@ -1,0 +1,101 @@
+"""How much an MQTT client is sent: no more than the rates of the API, whoever sends it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.mqtt_checks import got, nothing_waits
+from tests.e2e.mqtt_client import MqttClient
+from tests.e2e.mqtt_house import House, house_in
+from trunkline.http.mqtt.service import MqttService
+
+KEPT: dict[str, Any] = {"clean_start": False, "properties": {"session_expiry_interval": 1000}}
+BY_SESSION = pytest.mark.parametrize("fields", [{}, KEPT], ids=["clean", "kept"])
+TOPIC, ALL, WINDOW_S = 3, 5, 15
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    limits = {
+        "mqtt_topic": {"calls": TOPIC, "window_s": WINDOW_S},
+        "mqtt_client": {"calls": ALL, "window_s": WINDOW_S},
+    }
+    async with house_in(tmp_path / "data", limits=limits) as made:
+        yield made
+
+
+async def send(house: House, topic: str, numbers: range, qos: int) -> None:
+    """Publish a number a message, each as a client of its own."""
+    for number in numbers:
+        async with house.client(f"{topic}-{number}-{qos}") as client:
+            await client.publish(topic, b"%d" % number, qos)
+            await client.publish("nobody", b"", 1)  # with its answer the one before is on disk
+
+
+async def come(client: MqttClient, numbers: range) -> None:
+    """Exactly these messages come now."""
+    assert await got(client, len(numbers)) == [b"%d" % number for number in numbers]
+    await nothing_waits(client)
+
+
+@BY_SESSION
+async def test_a_message_above_a_rate_waits_and_is_not_lost(house: House, fields: dict[str, Any]) -> None:
+    async with house.client("a", **fields) as client:
+        await client.subscribe("t/#", qos=1)
+        await send(house, "t/1", range(TOPIC + 1), 1)
+        await come(client, range(TOPIC))
+        house.server.move_clock(WINDOW_S)
+        await come(client, range(TOPIC, TOPIC + 1))
+        house.server.move_clock(WINDOW_S)
+        for number in range(ALL + 1):
+            await send(house, f"t/all/{number}", range(number, number + 1), 1)
+        await come(client, range(ALL))
+        house.server.move_clock(WINDOW_S)
+        await come(client, range(ALL, ALL + 1))
+
+
+@BY_SESSION
+async def test_a_message_with_qos_0_above_a_rate_is_dropped_and_counted(
+    house: House, fields: dict[str, Any]
+) -> None:
+    service = house.server.system.component(MqttService)
+    async with house.client("a", **fields) as client:
+        await client.subscribe("t", qos=1)
+        await send(house, "t", range(TOPIC + 2), 0)
+        await come(client, range(TOPIC))
+        assert service.dropped == 2
+        house.server.move_clock(WINDOW_S)
+        await send(house, "t", range(1), 0)
+        await come(client, range(1))
+        assert service.dropped == 2
+
+
+async def test_the_rates_outlive_a_connection_and_each_direction_has_its_own(house: House) -> None:
+    async with house.client("a", **KEPT) as client:
+        await client.subscribe("t", qos=1)
+        await send(house, "t", range(TOPIC), 1)
+        await come(client, range(TOPIC))
+    async with house.client("a", **KEPT) as client:
+        for _ in range(TOPIC):
+            await client.publish("t", b"own", 1)
+        await nothing_waits(client)
+        house.server.move_clock(WINDOW_S)
+        assert await got(client, TOPIC) == [b"own"] * TOPIC
+
+
+async def test_retained_messages_and_commands_do_not_count(house: House) -> None:
+    for number in range(ALL + 1):
+        async with house.client(f"sender-{number}") as sender:
+            await sender.publish(f"shelf/{number}", b"%d" % number, number % 2, retain=True)
+            await sender.publish("nobody", b"", 1)
+    async with house.client() as client:
+        await client.subscribe("shelf/#", qos=1)
+        await come(client, range(ALL + 1))
+        await client.subscribe(f"losant/{house.id}/command", qos=1)
+        for _ in range(ALL + 1):
+            await house.server.call("POST", f"{house.device}/command", {"name": "open"})
+        assert len(await got(client, ALL + 1)) == ALL + 1
