@@ -122,7 +122,7 @@ class Publishing:
         elif packet.qos:
             self._unanswered += 1
         if packet.qos:
-            session.acknowledgements.after(turn, partial(self._answer, topic, packet))
+            session.acknowledgements.after(turn, partial(self._answer, topic, packet, turn))
 
     @property
     def under_way(self) -> PendingAnswer | None:
@@ -249,7 +249,7 @@ class Publishing:
 
     # Answers.
 
-    def _answer(self, topic: str, packet: Publish, failure: DomainError | None) -> bytes:
+    def _answer(self, topic: str, packet: Publish, turn: PendingAnswer, failure: DomainError | None) -> bytes:
         """The PUBACK or PUBREC after the commit."""
         if packet.qos == 1:
             self._unanswered -= 1
@@ -258,7 +258,8 @@ class Publishing:
                 self._received.discard(packet.packet_id)
             return self._refusal(topic, packet, failure)
         type = packets.PUBACK if packet.qos == 1 else packets.PUBREC
-        return ack(self._session.version, type, packet.packet_id)
+        code = packets.NO_MATCHING_SUBSCRIBERS if turn.value is False else packets.SUCCESS
+        return ack(self._session.version, type, packet.packet_id, code)
 
     def _refuse(self, topic: str, packet: Publish, refusal: DomainError) -> None:
         if isinstance(refusal, TooManyRequests):

@@ -318,6 +318,33 @@ async def a_message_that_is_not_allowed_is_answered(place: Place) -> None:
         await nothing_waits(client)
 
 
+@CHECKS.of(*BOTH)
+async def a_publisher_of_5_is_told_that_nobody_listens(place: Place) -> None:
+    async def told(client: MqttClient) -> set[int]:
+        codes = set()
+        for qos in (1, 2):
+            await client.send(publish(client, place.topic, b"x", qos=qos, packet_id=qos))
+            codes.add((await client.expect(Ack)).code)
+        await client.send(answer(client, packets.PUBREL, 2))
+        assert (await client.expect(Ack)).code == packets.SUCCESS
+        return codes
+
+    nobody = {packets.NO_MATCHING_SUBSCRIBERS if place.version == V5 else packets.SUCCESS}
+    async with place.client("b") as other:
+        assert await told(other) == nobody
+        for filter in (place.topic, f"$share/crew/{place.topic}"):
+            async with place.client("a", kept=True) as client:
+                await client.subscribe(filter)
+                assert await told(other) == {packets.SUCCESS}
+                await got(client, 2)
+                await leaves(client)
+            assert await told(other) == {packets.SUCCESS}
+            async with place.client("a") as client:
+                await leaves(client)
+            found = await told(other)
+            assert found == nobody, (filter, found)
+
+
 @CHECKS.of(V5)
 async def a_refused_packet_id_is_free(place: Place) -> None:
     async with place.client("a") as client, place.client("b") as watcher:

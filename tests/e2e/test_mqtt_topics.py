@@ -141,7 +141,7 @@ async def test_the_topics_of_a_key_act(house: House) -> None:
     given = await house.key_of(filterType="whitelist", pubTopics=["out/+"], subTopics=["in/#"])
     async with house.client(**given) as client:
         assert await client.subscribe("in/a", "in/#", "#", "out/a") == (1, 1, 0x87, 0x87)
-        assert (await client.publish("out/a", b"", 1)).code == packets.SUCCESS
+        assert (await client.publish("out/a", b"", 1)).code == packets.NO_MATCHING_SUBSCRIBERS
         assert (await client.publish("in/a", b"", 1)).code == packets.NOT_AUTHORIZED
         assert (await client.publish(f"losant/{house.id}/state", b'{"data": {"temp": 1}}', 1)).code == 0
         assert await client.subscribe(f"losant/{house.id}/command") == (1,)

@@ -67,9 +67,9 @@ class Publisher(Actor):
         """Publish a message for the run of a workflow. Raises `Invalid` for its topic."""
         self._publish(Publication(message.topic, message.message.encode()), message.origin)
 
-    def on_publish_from_client(self, message: PublishFromClient) -> None:
-        """Publish a message of an MQTT client, and retain it if it asks for that."""
-        self._publish(message.publication, message.origin, retain=message.retain)
+    def on_publish_from_client(self, message: PublishFromClient) -> bool:
+        """Publish a message of an MQTT client, and retain it if it asks for that. Answers whether anybody listens."""
+        return self._publish(message.publication, message.origin, retain=message.retain)
 
     def on_connect_client(self, message: ConnectClient) -> None:
         """Keep the will of a client that has connected. A will that still waits for its time is dropped if the client
@@ -124,8 +124,9 @@ class Publisher(Actor):
             publication.properties = left
         self._publish(publication, will.origin, retain=will.retain)
 
-    def _publish(self, publication: Publication, origin: Origin | None, *, retain: bool = False) -> None:
-        """Stage what workflows wait for, and count the message; after the commit it goes to all who listen."""
+    def _publish(self, publication: Publication, origin: Origin | None, *, retain: bool = False) -> bool:
+        """Stage what workflows wait for, and count the message; after the commit it goes to all who listen. Returns
+        whether anybody does now."""
         topic = publication.topic
         check_topic(topic, "topic")
         application, now_ms = self.ref.parent, self.system.clock.wall_ms()
@@ -140,7 +141,7 @@ class Publisher(Actor):
             stage(self, watchers, Cause(topic, publication.text, now_ms, origin=origin))
         self.add(keys.COUNTS, keys.app_counts_key(application, now_ms // HOUR_MS), {"mqttIn": 1})
         broker = self.system.component(Broker)
-        members, sleepers = broker.route(application, publication)
+        members, sleepers, is_wanted = broker.route(application, publication)
         queued: list[Queued] = []
         if sleepers:
             queued, dropped = stage_for(self, publication, sleepers, retain=retain)
@@ -148,12 +149,18 @@ class Publisher(Actor):
                 broker.note_dropped(application, dropped)
         self.after_commit(partial(broker.deliver, application, publication, members, queued, retain=retain))
         self.after_commit(partial(_stream, self.system, application, publication))
+        return is_wanted or bool(watchers) or bool(_filters_of(self.system, application, topic))
+
+
+def _filters_of(system: Host, application: bytes, topic: str) -> list[str]:
+    """The filters of streams that select a topic."""
+    return [each for each in system.topics_of(streams_ref(application)) if matches(each, topic)]
 
 
 def _stream(system: Host, application: bytes, publication: Publication) -> None:
     """Offer a message to the streams whose filters select its topic, encoded once."""
     ref = streams_ref(application)
-    filters = [each for each in system.topics_of(ref) if matches(each, publication.topic)]
+    filters = _filters_of(system, application, publication.topic)
     if filters:
         event = msgspec.json.encode(TopicMessage(topic=publication.topic, message=publication.text))
         for each in filters:

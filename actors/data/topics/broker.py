@@ -8,7 +8,8 @@ A client gets a message once, however many of its subscriptions select the topic
 with the identifiers of all. The members of a shared subscription take turns.
 
 Who gets the messages of a topic is found by walking the tree of filters once, and kept until a subscription of the
-application changes, as a busy topic has many messages between two changes.
+application changes, as a busy topic has many messages between two changes. The module is long because clients, filters
+and what was found are one state.
 """
 
 from __future__ import annotations
@@ -84,10 +85,11 @@ class Receiver(NamedTuple):
 
 class Route(NamedTuple):
     """Who of those that are known at its publication gets a message: connected members of shared subscriptions, and
-    sessions in which it is stored first."""
+    sessions in which it is stored first. `is_wanted`: anybody is subscribed to its topic."""
 
     members: list[Receiver]
     sleepers: list[Sleeper]
+    is_wanted: bool
 
 
 class _Matched(NamedTuple):
@@ -310,7 +312,9 @@ class Broker:
         """Which sessions a message that is published now is stored for, and which members of shared subscriptions get
         it otherwise: they have had their turn then. All others are found when it is delivered."""
         subscriptions = self._of(application)
-        _, groups, sleepers = subscriptions.matched(publication.topic, partial(self._sleepers, application))
+        receivers, groups, sleepers = subscriptions.matched(
+            publication.topic, partial(self._sleepers, application)
+        )
         publisher, is_kept = publication.publisher, publication.qos > 0
         members: list[Receiver] = []
         stored = [
@@ -333,7 +337,7 @@ class Broker:
                 )
             else:
                 members.append(member)
-        return Route(members, stored)
+        return Route(members, stored, bool(receivers or groups or sleepers))
 
     def _of(self, application: bytes) -> _Subscriptions:
         subscriptions = self._applications.get(application)

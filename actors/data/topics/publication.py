@@ -53,8 +53,8 @@ class PublishFromClient(Message, frozen=True):
     """Publish a message of an MQTT client. `retain`: it is the topic's retained message from now on; with an empty
     payload the topic has none any more.
 
-    Answers nothing. Raises `Invalid` for its topic, and `TooManyRequests` if the application has no room for one more
-    retained message.
+    Answers whether anybody listens. Raises `Invalid` for its topic, and `TooManyRequests` if the application has no
+    room for one more retained message.
     """
 
     publication: Publication
