@@ -91,7 +91,7 @@ class Settings:
     )
     mqtt_anonymous_key: str | None = _setting(
         None,
-        "An access key, without its secret: MQTT clients that present nothing may do what it allows. For closed "
+        "An access key, without its secret: MQTT clients without a password may do what it allows. For closed "
         "networks only. Default: they are refused.",
     )
     certfile: str | None = _setting(

@@ -67,7 +67,7 @@ class Client(NamedTuple):
 
 
 async def log_in(service: Dispatcher, presented: Presented, anonymous_key: str | None) -> Client:
-    """Who a client is. Raises `DomainError`, `Unauthorized` where it presents nothing and there is no `anonymous_key`.
+    """Who a client is. Raises `DomainError`, `Unauthorized` where it has no password and there is no `anonymous_key`.
 
     Only the login with a certificate waits.
     """
@@ -76,7 +76,7 @@ async def log_in(service: Dispatcher, presented: Presented, anonymous_key: str |
     try:
         if presented.username is None and presented.certificate is not None:
             return await _with_certificate(service, presented)
-        if presented.username is None and presented.password is None and anonymous_key is not None:
+        if presented.password is None and anonymous_key is not None:
             return _anonymous(service, presented, anonymous_key)
         return _at_once(service, presented)
     except Unauthorized as refusal:

@@ -43,7 +43,7 @@ class MqttService:
     """What they share. `connected` counts clients that were accepted since the start."""
 
     def __init__(self, dispatcher: Dispatcher, *, anonymous_key: str | None = None) -> None:
-        """`anonymous_key` is an access key: clients that present nothing may do what it allows."""
+        """`anonymous_key` is an access key: clients without a password may do what it allows."""
         self.dispatcher = dispatcher
         self.anonymous_key = anonymous_key
         self.system = dispatcher.system

@@ -1,4 +1,4 @@
-"""How much an MQTT client is sent: no more than the rates of the API, whoever sends it."""
+"""How much MQTT clients may send, and how much they are sent: no more than the rates of the API."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from tests.e2e.mqtt_checks import got, nothing_waits
-from tests.e2e.mqtt_client import MqttClient
+from tests.e2e.mqtt_client import MqttClient, mqtt_client
 from tests.e2e.mqtt_house import House, house_in
+from trunkline.http.mqtt import packets, writer
+from trunkline.http.mqtt.packets import V5, Publish
 from trunkline.http.mqtt.service import MqttService
 
 KEPT: dict[str, Any] = {"clean_start": False, "properties": {"session_expiry_interval": 1000}}
@@ -99,3 +101,37 @@ async def test_retained_messages_and_commands_do_not_count(house: House) -> None
         for _ in range(ALL + 1):
             await house.server.call("POST", f"{house.device}/command", {"name": "open"})
         assert len(await got(client, ALL + 1)) == ALL + 1
+
+
+async def test_who_sends_too_much_is_banned_for_longer_each_time(tmp_path: Path) -> None:
+    limits = {"mqtt_topic": {"calls": 3, "window_s": 15}, "mqtt_client": {"calls": 5, "window_s": 15}}
+    async with house_in(tmp_path / "data", limits=limits) as house:
+        for ban_s in (30, 60):
+            async with house.client("a") as client:
+                for number in range(3):
+                    await client.publish("t", b"%d" % number, 1)
+                await client.send(writer.publish(V5, Publish("t", b"", 1, packet_id=9)))
+                assert await client.farewell() == packets.MESSAGE_RATE_TOO_HIGH
+            async with mqtt_client(house.server.mqtt_ports[0]) as client:
+                answer = await client.connect("a", **house.credentials)
+                assert answer.code == packets.BANNED
+            house.server.move_clock(ban_s - 1)
+            async with mqtt_client(house.server.mqtt_ports[0]) as client:
+                answer = await client.connect("a", **house.credentials)
+                assert answer.code == packets.BANNED
+            house.server.move_clock(1)
+        async with house.client("a") as client:
+            for number in range(5):
+                await client.publish(f"t/{number}", b"", 1)
+            await client.send(writer.publish(V5, Publish("t/6", b"", 1, packet_id=9)))
+            assert await client.farewell() == packets.MESSAGE_RATE_TOO_HIGH
+
+
+async def test_new_connections_of_an_application_are_limited(tmp_path: Path) -> None:
+    async with house_in(tmp_path / "data", limits={"mqtt_connect": {"calls": 2, "window_s": 15}}) as house:
+        for _ in range(2):
+            async with house.client("a"):
+                pass
+        async with mqtt_client(house.server.mqtt_ports[0]) as client:
+            answer = await client.connect("a", **house.credentials)
+            assert answer.code == packets.CONNECTION_RATE_EXCEEDED
