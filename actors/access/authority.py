@@ -171,12 +171,12 @@ def resolve(snapshot: Snapshot, claims: Mapping[str, Any], scopes: frozenset[str
     device = live(records.find(snapshot, DEVICE, application_id, subject))
     if "certificate" in claims:
         key_id = bytes.fromhex(claims["certificate"])
-        key = live(records.find(snapshot, CERTIFICATE, application_id, key_id))
+        key = live(records.find_shared(snapshot, CERTIFICATE, application_id, key_id))
         if key["certificateInfo"]["fingerprint"] != claims["fingerprint"]:
             raise Unauthorized(NO_LONGER_VALID)
     else:
         key_id = bytes.fromhex(claims["key"])
-        key = live(records.find(snapshot, APPLICATION_KEY, application_id, key_id))
+        key = live(records.find_shared(snapshot, APPLICATION_KEY, application_id, key_id))
     if key["status"] != "active" or not key_admits(key, device | {"id": subject.hex()}):
         raise Unauthorized(NO_LONGER_VALID)
     principal = Principal(

@@ -43,7 +43,7 @@ def principal_of_key_id(
     snapshot: Snapshot, client_id: str, application: bytes, key_id: bytes, address: str
 ) -> Principal:
     """The principal of a client whose access key is known already. Raises `Unauthorized` if it is not one any more."""
-    found = records.find(snapshot, APPLICATION_KEY, application, key_id)
+    found = records.find_shared(snapshot, APPLICATION_KEY, application, key_id)
     if found is None or found.doc["status"] != "active" or not key_admits_address(found.doc, address):
         raise Unauthorized(_REFUSED)
     device = device_of(snapshot, application, client_id)

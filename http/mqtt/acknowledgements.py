@@ -3,13 +3,13 @@ which the packets came (MQTT 5, 4.6)."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from trunkline.actors.core.runtime.system import PendingAnswer, System
+    from trunkline.actors.core.runtime.system import PendingAnswer
     from trunkline.actors.core.values.errors import DomainError
+    from trunkline.http.mqtt.service import MqttService
 
 Answer = Callable[["DomainError | None"], bytes]
 """The packet that says whether something was stored. b"" for none."""
@@ -24,15 +24,23 @@ class _Entry:
         self.then = then
 
 
+class Recipient(Protocol):
+    """The connection of a client that is answered."""
+
+    service: MqttService
+
+    def send(self, data: bytes) -> None:
+        """Send bytes, if the connection is open."""
+
+
 class Acknowledgements:
-    """What one client waits for. `send` sends bytes."""
+    """What one client waits for."""
 
-    __slots__ = ("_entries", "_send", "_system", "_turns")
+    __slots__ = ("_entries", "_session", "_turns")
 
-    def __init__(self, system: System, send: Callable[[bytes], None]) -> None:
-        self._system = system
-        self._send = send
-        self._entries: deque[_Entry] = deque()
+    def __init__(self, session: Recipient) -> None:
+        self._session = session
+        self._entries: list[_Entry] = []  # an empty deque takes ten times the memory
         self._turns: list[tuple[_Entry, PendingAnswer]] = []
 
     def __len__(self) -> int:
@@ -48,7 +56,7 @@ class Acknowledgements:
     def at_once(self, packet: bytes) -> None:
         """Answer with this packet, behind what waits before it."""
         if not self._entries:
-            self._send(packet)
+            self._session.send(packet)
             return
         entry = _Entry(lambda _: packet)
         entry.packet = packet
@@ -58,7 +66,7 @@ class Acknowledgements:
         """Wait for the commits of this read: once for all turns of one actor that share a group."""
         turns, self._turns = self._turns, []
         if turns:
-            self._system.when_all_stored(turns, self._settled)
+            self._session.service.system.when_all_stored(turns, self._settled)
 
     def drop(self) -> None:
         """The connection is over: nobody is answered any more."""
@@ -70,12 +78,14 @@ class Acknowledgements:
         packets: list[bytes] = []
         following: list[Callable[[], None]] = []
         waiting = self._entries
-        while waiting and waiting[0].packet is not None:
-            entry = waiting.popleft()
-            packets.append(entry.packet or b"")
+        for entry in waiting:
+            if entry.packet is None:
+                break
+            packets.append(entry.packet)
             if entry.then is not None:
                 following.append(entry.then)
         if packets:
-            self._send(b"".join(packets))
+            del waiting[: len(packets)]
+            self._session.send(b"".join(packets))
         for then in following:
             then()

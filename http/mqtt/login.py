@@ -103,31 +103,35 @@ def _at_once(service: Dispatcher, presented: Presented) -> Client:
     with system.store.snapshot() as snapshot:
         principal = principal_of_key(snapshot, presented.client_id, username, secret, presented.address)
     assert principal.application_id is not None
-    return _key_client(service, presented, principal, bytes.fromhex(username[24:]))
+    where = (presented.client_id, presented.address)
+    return _key_client(service, *where, principal, bytes.fromhex(username[24:]))
 
 
 def _anonymous(service: Dispatcher, presented: Presented, key: str) -> Client:
     application, key_id = bytes.fromhex(key[:24]), bytes.fromhex(key[24:])
     with service.system.store.snapshot() as snapshot:
         principal = principal_of_key_id(snapshot, presented.client_id, application, key_id, presented.address)
-    return _key_client(service, presented, principal, key_id)
+    return _key_client(service, presented.client_id, presented.address, principal, key_id)
 
 
-def _key_client(service: Dispatcher, presented: Presented, principal: Principal, key_id: bytes) -> Client:
+def _key_client(
+    service: Dispatcher, client_id: str, address: str, principal: Principal, key_id: bytes
+) -> Client:
     application, device = principal.application_id, principal.device_id
     assert application is not None
-
-    def again() -> Client:
-        with service.system.store.snapshot() as snapshot:
-            found = principal_of_key_id(snapshot, presented.client_id, application, key_id, presented.address)
-        if found.device_id != device:
-            raise Unauthorized("The device was deleted.")
-        return _key_client(service, presented, found, key_id)
-
     origin = principal.origin or Origin(key_id.hex(), "applicationKey")
-    return Client(
-        principal, application, device, client_key(presented.client_id, device), origin, key_id, again
-    )
+    again = partial(_key_client_again, service, client_id, address, application, device, key_id)
+    return Client(principal, application, device, client_key(client_id, device), origin, key_id, again)
+
+
+def _key_client_again(
+    service: Dispatcher, client_id: str, address: str, application: bytes, device: bytes | None, key_id: bytes
+) -> Client:
+    with service.system.store.snapshot() as snapshot:
+        found = principal_of_key_id(snapshot, client_id, application, key_id, address)
+    if found.device_id != device:
+        raise Unauthorized("The device was deleted.")
+    return _key_client(service, client_id, address, found, key_id)
 
 
 def _with_token(service: Dispatcher, presented: Presented, named: str, header: bytes) -> Client:

@@ -10,13 +10,16 @@ are dropped and counted as well; with QoS 1 and 2 they wait, and all that come b
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from trunkline.actors.data.topics.publication import Publication
 from trunkline.http.mqtt.packets import NAMES, NONE, PROTOCOL_ERROR, PUBACK, PUBCOMP, PUBREC, V5, Malformed
 from trunkline.http.mqtt.writer import EncodedPublish, encoded_publish, publish_bytes
+
+if TYPE_CHECKING:
+    from trunkline.http.mqtt.service import MqttService
+    from trunkline.limits.table import Limits
 
 _PACKET_IDS: Final = 65_535
 _ALIASED_BYTES_MAX: Final = 4_096
@@ -44,62 +47,54 @@ class _UnderWay(NamedTuple):
     received: Callable[[], None] | None = None
 
 
+class Recipient(Protocol):
+    """The connection of a client that is sent messages."""
+
+    service: MqttService
+    limits: Limits
+    version: int
+
+    @property
+    def client_takes(self) -> bool:
+        """Whether the client has taken all that it was sent before."""
+
+    def send(self, data: bytes) -> None:
+        """Send bytes, if the connection is open."""
+
+    def wait_s(self, topic: str) -> float:
+        """Count a message to the client in the rates of a topic: 0, or how long it has to wait."""
+
+    def flush_later(self, after_s: float) -> None:
+        """Have `OutgoingMessages.flush` called after a time."""
+
+
 class OutgoingMessages:
     """The messages to one client.
 
-    `send` sends bytes; `has_room` says whether the client has taken what was sent before. `in_flight_max` is how many
-    messages with QoS 1 and 2 may be under way, `waiting_max` and `waiting_bytes_max` how many may wait and how many
-    bytes their payloads may have, `packet_bytes_max` is the largest packet that the client takes, `aliases_max` how
-    many aliases of topics. The first topics get them. `note_dropped` is called for each message that the client is not
-    sent. `wait_s` counts a message to a topic in the rates and says how long it has to wait, None without rates;
-    `flush_later` has `flush` called after so long.
+    `in_flight_max` is how many messages with QoS 1 and 2 may be under way, `packet_bytes_max` the largest packet that
+    the client takes, `aliases_max` how many aliases of topics. The first topics get them.
     """
 
     __slots__ = (
         "_aliases",
         "_aliases_max",
-        "_flush_later",
-        "_has_room",
         "_in_flight_max",
         "_is_paced",
         "_next_id",
-        "_note_dropped",
-        "_now_ms",
-        "_send",
+        "_session",
         "_under_way",
-        "_version",
-        "_wait_s",
         "_waiting",
         "_waiting_bytes",
-        "_waiting_bytes_max",
-        "_waiting_max",
         "packet_bytes_max",
         "sent",
     )
 
     def __init__(
-        self,
-        version: int,
-        send: Callable[[bytes], None],
-        has_room: Callable[[], bool],
-        now_ms: Callable[[], int],
-        *,
-        in_flight_max: int,
-        waiting_max: int,
-        waiting_bytes_max: int,
-        packet_bytes_max: int,
-        aliases_max: int,
-        note_dropped: Callable[[], None],
-        wait_s: Callable[[str], float] | None,
-        flush_later: Callable[[float], None],
+        self, session: Recipient, *, in_flight_max: int, packet_bytes_max: int, aliases_max: int
     ) -> None:
         self.sent = 0
-        self._version = version
-        self._send = send
-        self._has_room = has_room
-        self._now_ms = now_ms
+        self._session = session
         self._in_flight_max = in_flight_max
-        self._waiting_max = waiting_max
         self.packet_bytes_max = packet_bytes_max
         self._aliases: dict[str, int] = {}
         """The topics that the client knows by a number."""
@@ -107,19 +102,15 @@ class OutgoingMessages:
         self._next_id = 1
         self._under_way: dict[int, _UnderWay] = {}
         """By packet id; with QoS 2 until PUBCOMP."""
-        self._waiting: deque[Outgoing] = deque()
+        self._waiting: list[Outgoing] = []  # an empty deque takes ten times the memory
         self._waiting_bytes = 0
-        self._waiting_bytes_max = waiting_bytes_max
-        self._note_dropped = note_dropped
-        self._wait_s = wait_s
-        self._flush_later = flush_later
         self._is_paced = False
         """Whether the last message that was to be sent was above a rate."""
 
     @property
     def has_room(self) -> bool:
         """Whether one more message with QoS 1 would be sent at once."""
-        return not self._waiting and len(self._under_way) < self._in_flight_max and self._has_room()
+        return not self._waiting and len(self._under_way) < self._in_flight_max and self._session.client_takes
 
     @property
     def under_way(self) -> int:
@@ -136,23 +127,24 @@ class OutgoingMessages:
         if not self._waiting and self._may_send(message.qos) and self._is_within_rates(message):
             self._transmit(message)
         elif not message.qos and message.counts and self._is_paced:
-            self._note_dropped()
+            self._session.service.note_dropped()
         elif not self._waiting or (
-            len(self._waiting) < self._waiting_max and self._waiting_bytes < self._waiting_bytes_max
+            len(self._waiting) < self._session.limits.mqtt_waiting_messages_max
+            and self._waiting_bytes < self._session.limits.mqtt_buffer_bytes_max
         ):
             self._waiting.append(message)
             self._waiting_bytes += len(message.publication.payload)
         elif message.qos:
             return False
         else:
-            self._note_dropped()
+            self._session.service.note_dropped()
         return True
 
     def flush(self) -> None:
         """Send what waits, as far as the client takes it. For when it has acknowledged or taken something."""
         waiting = self._waiting
         while waiting and self._may_send(waiting[0].qos) and self._is_within_rates(waiting[0]):
-            message = waiting.popleft()
+            message = waiting.pop(0)
             self._waiting_bytes -= len(message.publication.payload)
             self._transmit(message)
 
@@ -206,7 +198,7 @@ class OutgoingMessages:
             self.sent += 1
             awaits = PUBACK if message.qos == 1 else PUBREC
             self._under_way[packet_id] = _UnderWay(awaits, message.acknowledged, received)
-            self._send(form.packet(packet_id, dup=dup))
+            self._session.send(form.packet(packet_id, dup=dup))
         return True
 
     def release_as(self, packet_id: int, packet: bytes, acknowledged: Callable[[], None]) -> bool:
@@ -214,21 +206,22 @@ class OutgoingMessages:
         if not self.has_room or packet_id in self._under_way:
             return False
         self._under_way[packet_id] = _UnderWay(PUBCOMP, acknowledged)
-        self._send(packet)
+        self._session.send(packet)
         return True
 
     def _is_within_rates(self, message: Outgoing) -> bool:
         """Count a message that is sent now. False if it has to wait, for which `flush` is called later."""
-        if self._wait_s is None or not message.counts:
+        session = self._session
+        if not message.counts or not session.service.client_limits.counts_messages:
             return True
-        wait_s = self._wait_s(message.publication.topic)
+        wait_s = session.wait_s(message.publication.topic)
         self._is_paced = wait_s > 0
         if wait_s:
-            self._flush_later(wait_s)
+            session.flush_later(wait_s)
         return not wait_s
 
     def _may_send(self, qos: int) -> bool:
-        return self._has_room() and (not qos or len(self._under_way) < self._in_flight_max)
+        return self._session.client_takes and (not qos or len(self._under_way) < self._in_flight_max)
 
     def _transmit(self, message: Outgoing) -> None:
         form = self._sendable(message)
@@ -236,14 +229,14 @@ class OutgoingMessages:
             return
         self.sent += 1
         if not message.qos:
-            self._send(form.packet())
+            self._session.send(form.packet())
             if message.acknowledged is not None:
                 message.acknowledged()
             return
         packet_id = self._free_id()
         awaits = PUBACK if message.qos == 1 else PUBREC
         self._under_way[packet_id] = _UnderWay(awaits, message.acknowledged)
-        self._send(form.packet(packet_id))
+        self._session.send(form.packet(packet_id))
 
     def _sendable(self, message: Outgoing, *, is_begun: bool = False) -> EncodedPublish | None:
         """The bytes of a message; None if it has expired or is too large for the client, which is then done with it.
@@ -252,7 +245,7 @@ class OutgoingMessages:
         """
         publication = message.publication
         expires_ms = publication.expires_ms
-        if expires_ms is None or is_begun or self._now_ms() < expires_ms:
+        if expires_ms is None or is_begun or self._session.service.system.clock.wall_ms() < expires_ms:
             if self._aliases_max and len(publication.payload) <= _ALIASED_BYTES_MAX:
                 form = self._aliased(message)
                 if form is not None:
@@ -260,7 +253,7 @@ class OutgoingMessages:
             form = self._form(publication, message.qos, message.ids, retain=message.retain)
             if publish_bytes(form, message.qos) <= self.packet_bytes_max:
                 return form
-        self._note_dropped()
+        self._session.service.note_dropped()
         if message.acknowledged is not None:
             message.acknowledged()
         return None
@@ -299,7 +292,8 @@ class OutgoingMessages:
         topic: str | None = None,
     ) -> EncodedPublish:
         """The bytes without the packet id: made once for all clients with the same options."""
-        is_v5 = self._version == V5
+        version = self._session.version
+        is_v5 = version == V5
         key = (is_v5, qos, retain, ids if is_v5 else (), alias, topic)
         form: EncodedPublish | None = publication.forms.get(key)
         if form is not None and publication.expires_ms is None:
@@ -312,10 +306,10 @@ class OutgoingMessages:
             if ids:
                 properties["subscription_identifier"] = list(ids)
             if publication.expires_ms is not None:
-                left_ms = publication.expires_ms - self._now_ms()
+                left_ms = publication.expires_ms - self._session.service.system.clock.wall_ms()
                 properties["message_expiry_interval"] = max(1, -(-left_ms // 1000))
         form = publication.forms[key] = encoded_publish(
-            self._version,
+            version,
             publication.topic if topic is None else topic,
             publication.payload,
             qos,

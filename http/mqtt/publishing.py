@@ -84,7 +84,7 @@ class Publishing:
         self._session = session
         self._client = client
         self._aliases: dict[int, str] = {}
-        self._received: set[int] = set()
+        self._received: dict[int, None] = {}
         """Packet ids of QoS 2 that are not released: their messages are stored once."""
         self._last: PendingAnswer | None = None
         """The turn of the last message."""
@@ -118,7 +118,7 @@ class Publishing:
             return
         self._last = turn
         if packet.qos == 2:
-            self._received.add(packet.packet_id)
+            self._received[packet.packet_id] = None
         elif packet.qos:
             self._unanswered += 1
         if packet.qos:
@@ -138,7 +138,7 @@ class Publishing:
         """Handle a PUBREL: the id is free for another message. Raises `DomainError` if that cannot be stored now."""
         session = self._session
         code = packets.SUCCESS if packet_id in self._received else packets.PACKET_IDENTIFIER_NOT_FOUND
-        self._received.discard(packet_id)
+        self._received.pop(packet_id, None)
         answer = ack(session.version, packets.PUBCOMP, packet_id, code)
         if session.session is None or code:
             session.acknowledgements.at_once(answer)
@@ -147,7 +147,7 @@ class Publishing:
 
     def resume(self, received: set[int]) -> None:
         """Go on with a session: these packet ids with QoS 2 were received and not released."""
-        self._received = received
+        self._received = dict.fromkeys(received)
 
     # Which topic.
 
@@ -255,7 +255,7 @@ class Publishing:
             self._unanswered -= 1
         if failure is not None:
             if packet.qos == 2:
-                self._received.discard(packet.packet_id)
+                self._received.pop(packet.packet_id, None)
             return self._refusal(topic, packet, failure)
         type = packets.PUBACK if packet.qos == 1 else packets.PUBREC
         code = packets.NO_MATCHING_SUBSCRIBERS if turn.value is False else packets.SUCCESS
@@ -289,7 +289,7 @@ class Publishing:
             session.disconnect(packets.SERVER_BUSY, refusal.message)
             return b""
         if packet.qos == 2:
-            self._received.add(packet.packet_id)
+            self._received[packet.packet_id] = None
         return ack(session.version, type, packet.packet_id)
 
     def _note(self, topic: str, refusal: DomainError) -> None:

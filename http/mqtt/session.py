@@ -15,7 +15,7 @@ import math
 import secrets
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -74,12 +74,55 @@ _GRACE: Final = 1.5
 """A client that is silent for so many times its keep alive is disconnected (MQTT 5, 3.1.2.10)."""
 _SILENT: Final = "nothing came for 1.5 times the keep alive"
 _LOGIN_OVER: Final = "the token has expired; connect with a new one"
+_NOTHING_HELD: Final[deque[Packet]] = deque(maxlen=0)
+"""What connections share that have no packets to handle: an empty deque takes 600 bytes."""
 _log = structlog.get_logger("trunkline.mqtt")
+
+
+@lru_cache(maxsize=1_024)
+def _work_of(application: bytes | None) -> Work:
+    return Work("link", "mqtt", application)
 
 
 class MqttSession:
     """The session of a connection (`wire/byte_connection.py`), a client of the broker
     (`actors/data/topics/broker.py`), and the link of a device (`actors/fleet/devices/commands/links.py`)."""
+
+    __slots__ = (
+        "_assigned_id",
+        "_broken",
+        "_connect",
+        "_connection",
+        "_from_client",
+        "_has_will",
+        "_held",
+        "_is_connected",
+        "_is_resumed",
+        "_link",
+        "_new_expiry_s",
+        "_owner",
+        "_peer",
+        "_publishes_will",
+        "_publishing",
+        "_reader",
+        "_reason_bytes_max",
+        "_silence",
+        "_subscribing",
+        "_to_store",
+        "_token_ends_s",
+        "_work",
+        "acknowledgements",
+        "client",
+        "connected_ms",
+        "is_open",
+        "key",
+        "limits",
+        "outgoing",
+        "queue",
+        "service",
+        "session",
+        "version",
+    )
 
     def __init__(self, service: MqttService, peer: Peer) -> None:
         self.service = service
@@ -93,14 +136,14 @@ class MqttSession:
         self.is_open = True
         self.connected_ms = 0
         """When the client was let in."""
-        self.acknowledgements = Acknowledgements(service.system, self.send)
+        self.acknowledgements = Acknowledgements(self)
         self.outgoing = self._outgoing_for({})
         self._peer = peer
         self._connection: Bytes | None = None
         self._reader: PacketReader | None = PacketReader(self.limits.mqtt_packet_bytes_max)
         self._connect: Connect | None = None
         self._assigned_id: str | None = None
-        self._held: deque[Packet] = deque()
+        self._held = _NOTHING_HELD
         """Packets that have come, and were not handled yet."""
         self._broken: Malformed | None = None
         """What ends the connection behind the packets before it."""
@@ -119,7 +162,7 @@ class MqttSession:
         self._has_will = False
         self._publishes_will = True
         self._from_client = 0
-        self._work = Work("link", "mqtt")
+        self._work = _work_of(None)
 
     # The connection.
 
@@ -133,13 +176,19 @@ class MqttSession:
         if reader is None:
             return
         try:
-            self._held.extend(reader.feed(data))
+            self._hold(reader.feed(data))
         except Malformed as problem:
-            self._held.extend(problem.packets)
+            self._hold(problem.packets)
             self._broken, self._reader = problem, None
             if self._connect is None:
                 self.version = reader.version
         self._go_on()
+
+    def _hold(self, come: Sequence[Packet]) -> None:
+        if self._held:
+            self._held.extend(come)
+        elif come:
+            self._held = deque(come)
 
     def go_on(self) -> None:
         """Handle what was held back because the server had too much to store."""
@@ -246,7 +295,9 @@ class MqttSession:
             return
         if held:
             self._connection.pause()
-        elif self._broken is not None:
+            return
+        self._held = _NOTHING_HELD
+        if self._broken is not None:
             self.disconnect(self._broken.code, self._broken.sentence)
         else:
             self._connection.resume()
@@ -399,7 +450,7 @@ class MqttSession:
             self._owner = owner
         self.client, self.key = client, client.key
         self.connected_ms = system.clock.wall_ms()
-        self._work = Work("link", "mqtt", application)
+        self._work = _work_of(application)
         self._publishing, self._subscribing = Publishing(self, client), Subscribing(self, client)
         system.component(Broker).connect(application, self)
         self._watch(client)
@@ -479,6 +530,10 @@ class MqttSession:
                 self._publishing.resume(received_of(snapshot, self.client.application, self.session))
         self._connection.established()
         self.send(connecting.welcome(connect, self.limits, self._assigned_id, is_resumed=self._is_resumed))
+        # The rest of what the client has presented would only take memory.
+        self._connect = Connect(connect.version, connect.client_id, keep_alive_s=connect.keep_alive_s)
+        for kind in ("publisher", MqttSessionActor.kind):
+            self.service.system.release(Ref(kind, self.client.application, self.client.key))
         self.service.connected += 1
         self.pump()
         self.go_on()
@@ -486,28 +541,26 @@ class MqttSession:
     def _outgoing_for(self, given: packets.Properties) -> OutgoingMessages:
         limits = self.limits
         return OutgoingMessages(
-            self.version,
-            self.send,
-            self._client_takes,
-            self.service.system.clock.wall_ms,
+            self,
             in_flight_max=min(given.get("receive_maximum", 65_535), limits.mqtt_in_flight_messages_max),
-            waiting_max=limits.mqtt_waiting_messages_max,
-            waiting_bytes_max=limits.mqtt_buffer_bytes_max,
             packet_bytes_max=given.get("maximum_packet_size", 1 << 28),
             aliases_max=min(given.get("topic_alias_maximum", 0), limits.mqtt_topic_aliases_max),
-            note_dropped=self.service.note_dropped,
-            wait_s=self._wait_s if self.service.client_limits.counts_messages else None,
-            flush_later=partial(self.service.flush_later, self),
         )
 
-    def _wait_s(self, topic: str) -> float:
-        """Count a message to the client: 0, or how long it has to wait."""
+    def wait_s(self, topic: str) -> float:
+        """Count a message to the client in the rates of a topic: 0, or how long it has to wait."""
         client, service = self.client, self.service
         assert client is not None
         now_s = service.system.clock.monotonic_s()
         return service.client_limits.wait_s(client.application, client.key, topic, now_s)
 
-    def _client_takes(self) -> bool:
+    def flush_later(self, after_s: float) -> None:
+        """Send on what waits after a time."""
+        self.service.flush_later(self, after_s)
+
+    @property
+    def client_takes(self) -> bool:
+        """Whether the client has taken all that it was sent before."""
         return self._connection is not None and self._connection.has_room
 
     # The will, and what ends the login.

@@ -6,7 +6,6 @@ who gets a message (`actors/data/topics/broker.py`), nor which commands wait (`a
 
 from __future__ import annotations
 
-from collections import deque
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -84,14 +83,14 @@ class Subscribing:
     def __init__(self, session: MqttConnection, client: Client) -> None:
         self._session = session
         self._client = client
-        self._filters: set[str] = set()
+        self._filters: dict[str, None] = {}
         self._shared: dict[bytes, Options] = {}
         """The shared subscriptions with QoS 1 and 2, by the ids of their queues."""
         self._commands: dict[str, _Commands] = {}
-        self._retained: deque[_Retained] = deque()
+        self._retained: list[_Retained] = []
         self._wanted: list[_Retained] = []
         """What is to be sent when the subscriptions are in effect."""
-        self._skipped: set[bytes] = set()
+        self._skipped: dict[bytes, None] = {}
         """Peripherals with commands that were not sent, as the client is not subscribed to them."""
 
     def __len__(self) -> int:
@@ -181,7 +180,7 @@ class Subscribing:
 
     def _drop(self, filter: str) -> None:
         if self._commands.pop(filter, None) is None:
-            self._filters.discard(filter)
+            self._filters.pop(filter, None)
             group = group_id(filter)
             if group is not None:
                 self._shared.pop(group, None)
@@ -215,7 +214,7 @@ class Subscribing:
         is_new = self._session.service.system.component(Broker).subscribe(
             client.application, self._session, filter, options
         )
-        self._filters.add(filter)
+        self._filters[filter] = None
         group_of = group_id(filter)
         if group_of is not None and asked.qos:
             self._shared[group_of] = options
@@ -252,7 +251,7 @@ class Subscribing:
                     )
                 )
             if len(found) < _RETAINED_AT_ONCE:
-                retained.popleft()
+                retained.pop(0)
             options = first.options
             ids = (options.id,) if options.id else ()
             for key, publication in found:
@@ -278,7 +277,8 @@ class Subscribing:
         qos = min(asked.qos, 1)
         self._commands[asked.filter] = _Commands(prefix, device, qos)
         again = [each for each in self._skipped if device in (None, each)]
-        self._skipped.difference_update(again)
+        for each in again:
+            del self._skipped[each]
         session.offer_again(again)
         return qos
 
@@ -290,7 +290,7 @@ class Subscribing:
             device = command.device or own
             wanted = next((each for each in self._commands.values() if each.device in (None, device)), None)
             if wanted is None:
-                self._skipped.add(device)
+                self._skipped[device] = None
                 continue
             publication = Publication(
                 command_topic(wanted.prefix, device), command_payload(command), wanted.qos

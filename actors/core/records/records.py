@@ -10,8 +10,8 @@ Only the actor that owns a record writes it; anybody with a snapshot may read it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Final
 
 from trunkline.actors.core.records.kind import Doc, Kind, facet_count, facet_index, value_at
 from trunkline.actors.core.records.revision import Found
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from trunkline.actors.core.runtime.actor import Actor
     from trunkline.store.snapshot import Snapshot
 
+
+_SHARED_MAX: Final = 1_024
+"""Documents that are kept for `find_shared`: a few megabytes."""
 
 # Writing: only for the actor that owns the record.
 
@@ -167,6 +170,20 @@ def find(source: Values, kind: Kind, parent: bytes, id: bytes) -> Found | None:
     """The record, or None."""
     raw = source.get(keys.RECORDS, keys.record_key(kind.name, parent, id))
     return None if raw is None else Found(id, decode(raw), raw)
+
+
+def find_shared(source: Values, kind: Kind, parent: bytes, id: bytes) -> Found | None:
+    """The record, or None, with one document for all who find the same bytes: it must not be changed.
+
+    For records on which the access of many connections depends, which would each keep a document of its own.
+    """
+    raw = source.get(keys.RECORDS, keys.record_key(kind.name, parent, id))
+    return None if raw is None else Found(id, _shared(raw), raw)
+
+
+@lru_cache(maxsize=_SHARED_MAX)
+def _shared(raw: bytes) -> Doc:
+    return decode(raw)  # type: ignore[no-any-return]
 
 
 def doc_of(source: Values, kind: Kind, parent: bytes, id: bytes) -> Doc | None:

@@ -196,6 +196,13 @@ class System:
                 reason=WRITES_WAIT,
             )
 
+    def release(self, ref: Ref) -> None:
+        """Deactivate an actor that keeps nothing in memory and is not used for now, without waiting until it has been
+        idle for long."""
+        mailbox = self._mailboxes.get(ref)
+        if mailbox is not None:
+            self._registry.release((mailbox,))
+
     def when_stored(self, pending: PendingAnswer, then: Callable[[DomainError | None], None]) -> None:
         """Call `then` when the writes of the turn are on disk, with None, or with the error if they were not stored.
 

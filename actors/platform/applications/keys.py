@@ -207,7 +207,7 @@ def active_key(snapshot: Snapshot, key: str, secret: str) -> Found | None:
     """
     if KEY_TEXT.fullmatch(key) is None:
         return None
-    found = records.find(snapshot, APPLICATION_KEY, bytes.fromhex(key[:24]), bytes.fromhex(key[24:]))
+    found = records.find_shared(snapshot, APPLICATION_KEY, bytes.fromhex(key[:24]), bytes.fromhex(key[24:]))
     stored: bytes = found.doc["secretHash"] if found is not None else bytes(32)
     secret_matches = hmac.compare_digest(stored, hash_secret(secret))
     return found if found is not None and secret_matches and found.doc["status"] == "active" else None
