@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from trunkline.http.mqtt.connection import MqttConnection
 
 _CRASHED: Final = "The server failed to handle this message; the fault is logged."
+_UNBOUNDED: Final = 1 << 30
+"""A client of 3.1.1 is not told how many messages it may send at once."""
 PASSED_ON: Final = (
     "payload_format_indicator",
     "content_type",
@@ -71,6 +73,7 @@ class Publishing:
     __slots__ = (
         "_aliases",
         "_client",
+        "_in_flight_max",
         "_last",
         "_own",
         "_own_topic",
@@ -88,6 +91,8 @@ class Publishing:
         """Packet ids of QoS 2 that are not released: their messages are stored once."""
         self._last: PendingAnswer | None = None
         """The turn of the last message."""
+        limits = session.limits
+        self._in_flight_max = limits.mqtt_in_flight_messages_max if session.version == V5 else _UNBOUNDED
         self._unanswered = 0
         """Messages with QoS 1 that were not answered yet."""
         self._own_topic = ""
@@ -104,8 +109,11 @@ class Publishing:
         if packet.qos == 2 and packet.packet_id in self._received:
             session.acknowledgements.at_once(ack(session.version, packets.PUBREC, packet.packet_id))
             return
-        if packet.qos:
-            self._check_in_flight()
+        if packet.qos and self._unanswered + len(self._received) >= self._in_flight_max:
+            raise packets.Malformed(
+                packets.RECEIVE_MAXIMUM_EXCEEDED,
+                f"more than {self._in_flight_max} messages with QoS 1 and 2 were sent before one was acknowledged",
+            )
         self._check_rate(topic)
         try:
             turn = self._begin(topic, packet)
@@ -170,15 +178,6 @@ class Publishing:
                 packets.PROTOCOL_ERROR, f"topic alias {alias} was not given a topic before"
             )
         return topic
-
-    def _check_in_flight(self) -> None:
-        """Refuse more messages at once than the CONNACK of MQTT 5 allows."""
-        most = self._session.limits.mqtt_in_flight_messages_max
-        if self._unanswered + len(self._received) >= most and self._session.version == V5:
-            raise packets.Malformed(
-                packets.RECEIVE_MAXIMUM_EXCEEDED,
-                f"more than {most} messages with QoS 1 and 2 were sent before one was acknowledged",
-            )
 
     def _check_rate(self, topic: str) -> None:
         client, service = self._client, self._session.service
