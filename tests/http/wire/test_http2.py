@@ -230,6 +230,7 @@ async def test_connect_is_refused(peers: Peers) -> None:
         await client.flush()
         await client.rest()
         assert client.goaway == CODES.PROTOCOL_ERROR
+        await trio.aclose_forcefully(client.stream)
         await wired.deserted()
 
 
@@ -241,6 +242,7 @@ async def test_a_head_that_is_too_large_to_be_unpacked_ends_the_connection_with_
         await client.flush()
         await client.rest()
         assert client.goaway == CODES.ENHANCE_YOUR_CALM
+        await trio.aclose_forcefully(client.stream)
         await wired.deserted()
 
 
@@ -251,6 +253,7 @@ async def test_nonsense_ends_the_connection_with_goaway(peers: Peers) -> None:
         await client.stream.send_all(b"\0\0\1\0\0\0\0\0\0x")
         await client.rest()
         assert client.goaway == CODES.PROTOCOL_ERROR
+        await trio.aclose_forcefully(client.stream)
         await wired.deserted()
 
 
