@@ -202,6 +202,8 @@ class Browser:
     def __init__(self, profile: Path) -> None:
         assert CHROMIUM is not None
         options = ["--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in _QUIET)]
+        # Nobody sees the frame of a window, for which it would prepare pages of its own.
+        options.append("--disable-features=PreloadTopChromeWebUI")
         options += [f"--user-data-dir={profile}", "--remote-debugging-port=0", "about:blank"]
         self._process = subprocess.Popen(
             [CHROMIUM, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
