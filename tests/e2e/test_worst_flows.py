@@ -17,7 +17,7 @@ from tests.e2e.silent_socket import silent_socket
 from tests.e2e.worst_flows import LIMIT_MS, SETTINGS, Bench, resting_collector
 from tests.e2e.worst_nodes import cases
 from trunkline.actors.engine.node_type import Category, Form, NodeType
-from trunkline.actors.engine.nodes import NODE_TYPES
+from trunkline.actors.engine.nodes import NODE_TYPES, loop
 from trunkline.actors.engine.settings import TextSetting
 
 pytestmark = pytest.mark.slow
@@ -27,6 +27,8 @@ FEW = ("plain", "all, paths", "all, all", "long texts")
 """What is fed of each type: each setting alone, and each option, are left to the long form."""
 
 
+COPIED_BYTES: Final = 16 * 1024 * 1024
+"""What the passes of a loop copy together, a sixteenth of the usual: each turn of a pass is as long as the first."""
 TYPES: Final = 8
 """Of nodes in one test, so that none takes long on a busy machine, and several processes share them."""
 
@@ -42,10 +44,11 @@ def batches() -> list[tuple[str, ...]]:
 
 @pytest.mark.parametrize("types", batches(), ids=lambda types: f"{types[0]} to {types[-1]}")
 async def test_the_worst_inputs_of_each_node_do_not_hold_the_loop(
-    types: tuple[str, ...], tmp_path: Path
+    types: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = [each for each in cases() if each.type in types and each.label in FEW]
     meter = LoopMeter()
+    monkeypatch.setattr(loop, "COPIED_BYTES_MAX", COPIED_BYTES)
     long, unreached = [], []
     with resting_collector():
         async with running_server(tmp_path / "data", **SETTINGS) as server, silent_socket() as socket:

@@ -1,7 +1,9 @@
 """No request is answered with 5xx, and every error has the same form and a sentence that says what is wrong.
 
-Systematic rather than random: every field of every body and every query parameter of every route is tried with every
-unusual value, with everything else valid, and real records in the path. Hypothesis chooses further combinations.
+Systematic rather than random: every field of every body and every query parameter of every route is tried with unusual
+values, with everything else valid, and real records in the path. In an ordinary run a field gets a third of the values,
+and the next field the next third; in the long form (`pytest -m load`) each gets all. Hypothesis chooses further
+combinations.
 
 The file is long because the unusual values, the records and the walks over the API document are used by all its tests.
 """
@@ -11,9 +13,10 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -160,6 +163,17 @@ ODD_QUERY += [
 ]
 
 
+THIRD_OR_ALL = pytest.mark.parametrize(
+    "parts", [pytest.param(3, id="a third"), pytest.param(1, id="all", marks=pytest.mark.load)]
+)
+"""In how many parts the unusual values are dealt out to the fields: in an ordinary run, and in the long form."""
+
+
+def dealt(values: Sequence[Any], parts: int) -> Iterator[Sequence[Any]]:
+    """One part of the values for each field in turn."""
+    return (values[at % parts :: parts] for at in count())
+
+
 async def _receive(body: bytes) -> dict[str, Any]:
     """The only piece of a body that is read in pieces."""
     return {"type": "http.request", "body": body, "more_body": False}
@@ -297,10 +311,13 @@ def sample(schema: dict[str, Any], edge: Edge) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)  # half a minute of processor time, which is minutes on a busy machine
-async def test_every_field_of_every_body_meets_every_odd_value(edge: Edge) -> None:
+@pytest.mark.timeout(
+    600
+)  # the long form takes half a minute of processor time, which is minutes on a busy machine
+@THIRD_OR_ALL
+async def test_every_field_of_every_body_meets_odd_values(edge: Edge, parts: int) -> None:
     """As it is, in an array or in an object: all three for each field would take minutes."""
-    random = Random(1)
+    random, shares = Random(1), dealt(ODD_JSON, parts)
     for route in TABLE.routes:
         if route.body is None:
             continue
@@ -310,7 +327,7 @@ async def test_every_field_of_every_body_meets_every_odd_value(edge: Edge) -> No
             for name in [*schema.get("properties", {}), "unknown", ""]:
                 rest = json.dumps({key: value for key, value in base.items() if key != name}).encode()
                 start = rest[:-1] + (b"," if rest != b"{}" else b"") + json.dumps(name).encode() + b":"
-                for odd in ODD_JSON:
+                for odd in next(shares):
                     value = random.choice((b"%b", b"[%b]", b'{"a":%b}')) % odd
                     response = await edge.send(route.method, path, start + value + b"}")
                     check(route, response, (name, value))
@@ -359,7 +376,10 @@ def only(value: Any, place: tuple[Any, ...], needed: Any) -> Any:
 
 
 @pytest.mark.slow
-async def test_every_inner_value_of_every_body_meets_every_odd_value(edge: Edge) -> None:
+@pytest.mark.timeout(600)
+@THIRD_OR_ALL
+async def test_every_inner_value_of_every_body_meets_odd_values(edge: Edge, parts: int) -> None:
+    shares = dealt(ODD_INSIDE, parts)
     for route in TABLE.routes:
         if route.body is None:
             continue
@@ -368,7 +388,7 @@ async def test_every_inner_value_of_every_body_meets_every_odd_value(edge: Edge)
             for place in places(whole):
                 if len(place) == 1:
                     continue
-                for odd in ODD_INSIDE:
+                for odd in next(shares):
                     body = json.dumps(replaced(only(whole, place, base), place, odd))
                     response = await edge.send(route.method, edge.path(route), body.encode())
                     check(route, response, (place, body))
@@ -389,9 +409,10 @@ async def test_every_data_type_meets_every_odd_value(edge: Edge) -> None:
 
 
 @pytest.mark.slow
-async def test_every_query_parameter_meets_every_odd_value(edge: Edge) -> None:
+@THIRD_OR_ALL
+async def test_every_query_parameter_meets_odd_values(edge: Edge, parts: int) -> None:
     """In one of four forms."""
-    random = Random(1)
+    random, shares = Random(1), dealt(ODD_QUERY, parts)
     forms = ("{name}={odd}", "{name}[0]={odd}", "{name}[a][$eq]={odd}", "{name}={odd}&{name}=x")
     for route in TABLE.routes:
         path = edge.path(route)
@@ -399,7 +420,7 @@ async def test_every_query_parameter_meets_every_odd_value(edge: Edge) -> None:
         parameters = API["paths"][route.path][route.method.lower()]["parameters"]
         names = [each["name"] for each in parameters if each.get("in") == "query"]
         for name in [*names, "_links", "unknown", "%FF", "", "["]:
-            for odd in ODD_QUERY:
+            for odd in next(shares):
                 odd = odd if "%" in odd else quote(odd)
                 query = random.choice(forms).format(name=name, odd=odd)
                 # Each login hashes a password; unusual queries are tried with the other routes.

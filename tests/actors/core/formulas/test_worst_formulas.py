@@ -6,6 +6,7 @@ The long form is `python -m tests.actors.core.formulas.worst_formulas`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from zlib import crc32
 
 import pytest
 
@@ -14,9 +15,12 @@ from tests.actors.core.formulas.worst_values import GENEROUS, LIMIT_MS, held, me
 
 THREAD_S = 0.02
 """What is looked at of a computation in a thread."""
+ONE_OF = 3
+"""Of the cases that the long form feeds with one partner."""
 CASES: dict[str, list[Case]] = {}
 for _case in cases(("key",)):
-    CASES.setdefault(_case.name, []).append(_case)
+    if crc32(f"{_case.name} {_case.label}".encode()) % ONE_OF == 0:
+        CASES.setdefault(_case.name, []).append(_case)
 
 pytestmark = pytest.mark.slow
 
