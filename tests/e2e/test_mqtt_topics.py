@@ -6,6 +6,7 @@ import pytest
 
 from tests.e2e.mqtt_client import mqtt_client
 from tests.e2e.mqtt_house import VERSIONS, House, house
+from tests.e2e.test_topics import listening
 from trunkline.http.mqtt import packets, writer
 from trunkline.http.mqtt.packets import V3_1_1, V5, Filter, Publish, Will
 
@@ -174,6 +175,19 @@ async def test_the_api_and_mqtt_share_the_topics(house: House) -> None:
         body = {"topic": "desk", "message": "öffnen"}
         await house.server.call("POST", f"{house.application}/mqttPublishMessage", body)
         assert (await client.message()).payload == "öffnen".encode()
+
+
+async def test_a_stream_and_a_workflow_listen_too(house: House) -> None:
+    trigger = {"type": "mqttTopic", "key": "flow", "config": {"integrationId": "local"}}
+    flow = {"name": "listens", "triggers": [trigger], "nodes": []}
+    await house.server.call("POST", f"{house.application}/flows", flow)
+    async with house.client("a") as client, listening(house.server, house.application, "stream/+"):
+        for topic, code in (
+            ("stream/1", packets.SUCCESS),
+            ("flow", packets.SUCCESS),
+            ("else", packets.NO_MATCHING_SUBSCRIBERS),
+        ):
+            assert (await client.publish(topic, b"", 1)).code == code, topic
 
 
 # Wills.
