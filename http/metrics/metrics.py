@@ -186,6 +186,12 @@ class MetricsCollector(Collector):
             "Messages that MQTT clients were not sent: no room, above a rate, expired, or too large for the client.",
             broker.dropped + service.dropped,
         )
+        yield _counter("mqtt_refused", "Messages of MQTT clients that were not stored.", service.refused)
+        yield _counter(
+            "mqtt_ended",
+            "Connections of MQTT clients that the server has ended because of what they did.",
+            service.ends.count,
+        )
         yield _counter(
             "mqtt_bans", "Bans of MQTT clients that have sent too much.", service.client_limits.bans
         )

@@ -6,19 +6,16 @@ Reads memory, and of clients with a session the head of its queue. Does not own 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.data.topics.broker import Broker
-from trunkline.actors.data.topics.messages import MqttClientList, MqttClientPage, MqttClientView
+from trunkline.actors.data.topics.messages import MqttClientList, MqttClientPage, MqttClientView, MqttRefusal
 from trunkline.actors.data.topics.queues import Head, head_of
-from trunkline.http.mqtt.packets import V3_1, V3_1_1, V5
-from trunkline.http.mqtt.session import MqttSession
+from trunkline.http.mqtt.session import VERSIONS, MqttSession
 
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.system import System
-
-_VERSIONS: Final = {V3_1: "3.1", V3_1_1: "3.1.1", V5: "5.0"}
 
 
 def list_clients(system: System, application: bytes, query: MqttClientPage) -> MqttClientList:
@@ -45,11 +42,14 @@ def list_clients(system: System, application: bytes, query: MqttClientPage) -> M
 def _view(session: MqttSession, head: Head) -> MqttClientView:
     """What is shown of a client; `head` is that of its queue."""
     received, sent = session.counts
+    last = session.last_refusal
     device = None if session.client is None else session.client.device
     return MqttClientView(
         client_id=session.client_id,
         device_id=None if device is None else device.hex(),
-        version=_VERSIONS[session.version],
+        version=VERSIONS[session.version],
+        state="connected",
+        transport=session.transport,
         address=session.address,
         connected=iso(session.connected_ms),
         packets_received=received,
@@ -60,4 +60,5 @@ def _view(session: MqttSession, head: Head) -> MqttClientView:
         queued=head.number,
         dropped=head.dropped,
         refused=session.refused,
+        last_refusal=None if last is None else MqttRefusal(last.code, last.message, iso(last.time_ms)),
     )

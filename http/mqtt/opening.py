@@ -26,7 +26,7 @@ async def open_mqtt(call: Call) -> Response:
     if PROTOCOL not in request.offer.protocols:
         raise Invalid(f"Sec-WebSocket-Protocol: offer {PROTOCOL}.")
     system.check_load()
-    peer = Peer((request.address, 0), request.certificate is not None, request.certificate)
+    peer = Peer((request.address, 0), request.certificate is not None, request.certificate, websocket=True)
     service = system.component(MqttService)
     session = ByteWebSocket(MqttSession(service, peer), service.bounds.established_s)
     return accept(call, session, PROTOCOL, system.limits.mqtt_packet_bytes_max)

@@ -13,6 +13,7 @@ from trunkline.actors.core.values.structs import Message
 from trunkline.actors.data.topics.broker import Broker
 from trunkline.http.link.tasks import LinkTasks
 from trunkline.http.mqtt.client_limits import ClientLimits
+from trunkline.http.mqtt.ends import LoggedEnds
 from trunkline.http.wire.byte_connection import ByteBounds
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ class MqttService:
         self.anonymous_key = anonymous_key
         self.system = dispatcher.system
         self.client_limits = ClientLimits(dispatcher.system.limits)
+        self.ends = LoggedEnds()
+        self.refused = 0
+        """Messages of clients that were not stored."""
         self.sessions: set[Session] = set()
         """The open connections."""
         self.connected = 0

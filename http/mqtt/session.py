@@ -16,7 +16,7 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import structlog
 import trio
@@ -55,7 +55,7 @@ from trunkline.http.mqtt.packets import (
     Subscribe,
     Unsubscribe,
 )
-from trunkline.http.mqtt.publishing import Publishing, TooFast
+from trunkline.http.mqtt.publishing import Publishing, Refusal, TooFast
 from trunkline.http.mqtt.reader import PacketReader
 from trunkline.http.mqtt.refusals import code_of
 from trunkline.http.mqtt.session_queue import SessionQueue
@@ -76,6 +76,10 @@ _SILENT: Final = "nothing came for 1.5 times the keep alive"
 _LOGIN_OVER: Final = "the token has expired; connect with a new one"
 _NOTHING_HELD: Final[deque[Packet]] = deque(maxlen=0)
 """What connections share that have no packets to handle: an empty deque takes 600 bytes."""
+VERSIONS: Final = {packets.V3_1: "3.1", packets.V3_1_1: "3.1.1", V5: "5.0"}
+"""How versions of the protocol are named to people."""
+_ORDINARY_ENDS: Final = frozenset({packets.SERVER_SHUTTING_DOWN, packets.SESSION_TAKEN_OVER})
+"""Reason codes of ends that nobody has to look for."""
 _log = structlog.get_logger("trunkline.mqtt")
 
 
@@ -234,7 +238,7 @@ class MqttSession:
             self._subscribing.close()
         system.component(Broker).disconnect(client.application, self)
         if self._link is not None:
-            system.component(Links).close(self._link, reason)
+            system.component(Links).close(self._link, f"MQTT {VERSIONS[self.version]}: {reason}")
         if self._owner is not None:
             system.lasting.leave(self._owner)
         if self._has_will:
@@ -259,10 +263,17 @@ class MqttSession:
         """End the connection, and say why where the version has a packet for that."""
         if not self.is_open or self._connection is None:
             return
+        if self.client is not None and code not in _ORDINARY_ENDS:
+            self._note_end(self.client, code, reason)
         farewell = self._farewell(code, reason)
         if len(farewell) <= self.outgoing.packet_bytes_max:
             self.send(farewell)
         self._connection.close(reason)
+
+    def _note_end(self, client: Client, code: int, reason: str) -> None:
+        service = self.service
+        now_s = service.system.clock.monotonic_s()
+        service.ends.note(client.application, self.client_id, self.address, code, reason, now_s)
 
     def _farewell(self, code: int, reason: str) -> bytes:
         """The last packet of the server."""
@@ -433,16 +444,19 @@ class MqttSession:
         system, application = service.system, client.application
         now_s = system.clock.monotonic_s()
         ban_s = service.client_limits.ban_left_s(application, client.key, now_s)
+        refusal: tuple[int, str] | None = None
         if ban_s:
-            self.disconnect(packets.BANNED, f"the client is banned for {math.ceil(ban_s)} s more")
-            return
-        if not service.client_limits.connects(application, now_s):
-            self.disconnect(packets.CONNECTION_RATE_EXCEEDED, "the application has too many new connections")
+            refusal = packets.BANNED, f"the client is banned for {math.ceil(ban_s)} s more"
+        elif not service.client_limits.connects(application, now_s):
+            refusal = packets.CONNECTION_RATE_EXCEEDED, "the application has too many new connections"
+        if refusal is not None:
+            self._note_end(client, *refusal)
+            self.disconnect(*refusal)
             return
         try:
             will = connecting.will_of(connect, client)
-        except Invalid as refusal:
-            self.disconnect(packets.TOPIC_NAME_INVALID, refusal.message)
+        except Invalid as problem:
+            self.disconnect(packets.TOPIC_NAME_INVALID, problem.message)
             return
         if client.device is None:
             owner = system.component(Owners).of(application)
@@ -675,9 +689,21 @@ class MqttSession:
         return None if self._peer.address is None else self._peer.address[0]
 
     @property
+    def transport(self) -> Literal["tcp", "tls", "websocket"]:
+        """What carries the bytes."""
+        if self._peer.websocket:
+            return "websocket"
+        return "tls" if self._peer.tls else "tcp"
+
+    @property
     def refused(self) -> int:
         """Messages of the client that were refused."""
         return 0 if self._publishing is None else self._publishing.refused
+
+    @property
+    def last_refusal(self) -> Refusal | None:
+        """Why the last of them was."""
+        return None if self._publishing is None else self._publishing.last_refusal
 
     # For the link.
 

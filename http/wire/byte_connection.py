@@ -129,6 +129,8 @@ class Peer(NamedTuple):
     tls: bool
     certificate: bytes | None
     """The certificate of the client in DER, which TLS has verified; None if it sent none."""
+    websocket: bool = False
+    """Whether the bytes come in messages of a WebSocket."""
 
 
 class ByteBounds(NamedTuple):

@@ -220,7 +220,7 @@ async def test_the_connection_log_has_the_connections_of_devices(house: House) -
         return entries
 
     entries = await log()
-    assert entries[0]["disconnectReason"] == "the client has disconnected"
+    assert entries[0]["disconnectReason"] == "MQTT 5.0: the client has disconnected"
     assert entries[0]["messagesFromClient"] == 2
 
 

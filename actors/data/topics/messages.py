@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
@@ -54,37 +54,53 @@ class PublishInRun(Message, frozen=True):
 
 
 class MqttClientPage(Query, frozen=True):
-    """Paging of the list of connected MQTT clients."""
+    """Which MQTT clients: those that are connected, or those without a connection that have a session."""
 
+    state: Literal["connected", "sleeping"] = "connected"
     page: Annotated[int, Meta(ge=0, le=10_000_000)] = 0
     per_page: Annotated[int, Meta(ge=1, le=100)] = 100
 
 
-class MqttClientView(View, frozen=True, kw_only=True):
-    """A connected MQTT client, since it connected.
+class MqttRefusal(View, frozen=True):
+    """Why a message of an MQTT client was refused: a reason code of MQTT 5, a sentence, and when."""
 
-    `unacknowledged` messages are under way to it and `waiting` ones were not sent yet. Of a client with a session,
-    `queued` messages are stored until it acknowledges them, and `dropped` ones found no room there; both since the
-    session began. `refused` are those of the client.
+    code: int
+    message: str
+    time: IsoTime
+
+
+class MqttClientView(View, frozen=True, kw_only=True):
+    """An MQTT client: one that is connected, since it connected, or one that sleeps: its session waits for it.
+
+    Of one that is connected, `unacknowledged` messages are under way to it and `waiting` ones were not sent yet;
+    `refused` are those of the client, and `last_refusal` says why the last one was. Of a session, `queued` messages are
+    stored until its client acknowledges them, and `dropped` ones found no room there; both since it began. One that
+    sleeps has been `disconnected` since then, `ends` at a time, and has `subscriptions`.
     """
 
     client_id: str
     device_id: Id | None = None
-    version: str
+    state: Literal["connected", "sleeping"]
+    version: str | None = None
+    transport: Literal["tcp", "tls", "websocket"] | None = None
     address: str | None = None
-    connected: IsoTime
-    packets_received: int
-    messages_sent: int
-    unacknowledged: int
-    waiting: int
+    connected: IsoTime | None = None
+    packets_received: int | None = None
+    messages_sent: int | None = None
+    unacknowledged: int | None = None
+    waiting: int | None = None
     has_session: bool
     queued: int
     dropped: int
-    refused: int
+    refused: int | None = None
+    last_refusal: MqttRefusal | None = None
+    disconnected: IsoTime | None = None
+    ends: IsoTime | None = None
+    subscriptions: int | None = None
 
 
 class MqttClientList(View, frozen=True, kw_only=True):
-    """A page of the connected MQTT clients of an application."""
+    """A page of MQTT clients of an application."""
 
     items: list[MqttClientView]
     count: int
@@ -92,3 +108,10 @@ class MqttClientList(View, frozen=True, kw_only=True):
     page: int
     per_page: int
     application_id: Id
+
+
+class ListSleepingClients(Message, frozen=True):
+    """The MQTT clients of an application without a connection that have a session."""
+
+    application: bytes
+    query: MqttClientPage

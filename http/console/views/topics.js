@@ -29,6 +29,7 @@ export function Topics({ app }) {
       { name: "message", label: "Message", type: "longtext", required: true, rows: 3 },
     ]} /></${Card}>
     <${Clients} app=${app} />
+    <${Sleepers} app=${app} />
     <${Card} title="By a program"><${Calls} method="POST" path=${source} body=${{ topic: "barn/2/temperature", message: "21.5" }} /></${Card}>
   </${Page}>`;
 }
@@ -86,7 +87,7 @@ function Clients({ app }) {
     ${clients.items.length === 0 ? html`<p class="empty quiet">None.</p>` : html`<${Table} label="MQTT clients" rows=${clients.items} rowKey=${(row) => row.clientId} columns=${[
       { label: "Client", render: (row) => (device(row) ? html`<a href=${device(row)}>${row.clientId}</a>` : html`<code>${row.clientId}</code>`) },
       { label: "Is", render: (row) => (row.deviceId ? "a device" : "no device") },
-      { label: "MQTT", render: (row) => row.version },
+      { label: "MQTT", render: (row) => `${row.version}, ${row.transport}` },
       { label: "Address", render: (row) => row.address || "-" },
       { label: "Connected", render: (row) => html`<${Time} at=${row.connected} age />` },
       figure("Packets from it", "packetsReceived"),
@@ -95,7 +96,24 @@ function Clients({ app }) {
       figure("Waiting", "waiting"),
       { label: "In its session", number: true, render: (row) => (row.hasSession ? count(row.queued) : "-") },
       figure("Dropped", "dropped"),
-      figure("Refused", "refused"),
+      { label: "Refused", number: true, render: (row) => html`<span title=${row.lastRefusal ? row.lastRefusal.message : undefined}>${count(row.refused)}</span>` },
     ]} />
     <div class="table-foot"><span>${count(clients.totalCount)} connected, those that connected last are shown first, at most ${clients.perPage}</span></div>`}`}</${Loaded}></${Card}>`;
+}
+
+// The MQTT clients without a connection that have a session.
+function Sleepers({ app }) {
+  const source = path("applications", app, "mqttClients");
+  const data = useData((signal) => get(source, { state: "sleeping" }, { signal }), [app], { every: CLIENTS_EVERY_MS });
+  const device = (row) => (row.deviceId ? link("/applications", app, "devices", row.deviceId) : undefined);
+  return html`<${Card} flush title="MQTT clients that sleep"><${Loaded} data=${data}>${(clients) => html`
+    ${clients.items.length === 0 ? html`<p class="empty quiet">None.</p>` : html`<${Table} label="MQTT clients that sleep" rows=${clients.items} rowKey=${(row) => row.clientId} columns=${[
+      { label: "Client", render: (row) => (device(row) ? html`<a href=${device(row)}>${row.clientId}</a>` : html`<code>${row.clientId}</code>`) },
+      { label: "Disconnected", render: (row) => html`<${Time} at=${row.disconnected} age />` },
+      { label: "Its session ends", render: (row) => html`<${Time} at=${row.ends} />` },
+      { label: "Subscriptions", number: true, render: (row) => count(row.subscriptions) },
+      { label: "Messages wait", number: true, render: (row) => count(row.queued) },
+      { label: "Dropped", number: true, render: (row) => count(row.dropped) },
+    ]} />
+    <div class="table-foot"><span>${count(clients.totalCount)} sessions without a connection, those that end first are shown first, at most ${clients.perPage}</span></div>`}`}</${Loaded}></${Card}>`;
 }

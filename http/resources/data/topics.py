@@ -5,6 +5,7 @@ from __future__ import annotations
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.data.topics.actor import Publisher
 from trunkline.actors.data.topics.messages import (
+    ListSleepingClients,
     MqttClientList,
     MqttClientPage,
     Publish,
@@ -35,7 +36,10 @@ async def publish(call: Call) -> Response:
 
 
 async def get_clients(call: Call) -> Response:
-    """List the connected MQTT clients of the application."""
+    """List the MQTT clients of the application: the connected ones are in memory, the sleeping ones in the store."""
+    if call.query.state == "sleeping":
+        message = ListSleepingClients(application=call.application, query=call.query)
+        return json_response(call, 200, await call.service.read_message(message))
     return json_response(call, 200, list_clients(call.service.system, call.application, call.query))
 
 
@@ -43,7 +47,7 @@ ROUTES = (
     get(
         APP_PATH + "/mqttClients",
         "application.mqttClients",
-        "List the MQTT clients that are connected, those first that connected last",
+        "List the MQTT clients that are connected, those first that connected last; or those that sleep",
         get_clients,
         MqttClientList,
         query=MqttClientPage,
