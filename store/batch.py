@@ -198,6 +198,22 @@ class Batch:
             for key, counts in added.items():
                 merge_increments(increments, key, counts)
 
+    def conflict(self, other: Batch) -> tuple[str, bytes] | None:
+        """A key that both write, so that one of the writes would be lost; None if there is no such key.
+
+        Two increments of a counter are no conflict, nor are equal values.
+        """
+        for db, writes in other.writes.items():
+            mine, added = self.writes.get(db, {}), self.increments.get(db, {})
+            if not (mine.keys().isdisjoint(writes) and added.keys().isdisjoint(writes)):
+                for key, value in writes.items():
+                    if key in added or (key in mine and mine[key] != value):
+                        return db, key
+        for db, increments in other.increments.items():
+            for key in increments.keys() & self.writes.get(db, {}).keys():
+                return db, key
+        return None
+
     def mostly_deletes(self) -> bool:
         """Whether the batch deletes at least as many keys as it puts."""
         if not self.deletes:

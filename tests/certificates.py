@@ -41,6 +41,17 @@ def issue(
     common = [] if common_name is None else [x509.NameAttribute(NameOID.COMMON_NAME, common_name)]
     name = x509.Name([*common, x509.NameAttribute(NameOID.ORGANIZATION_NAME, "farm")])
     now = datetime.now(UTC)
+    usages = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "encipher_only")
+    usage = x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=ca,
+        crl_sign=ca,
+        decipher_only=False,
+        **dict.fromkeys(usages, False),
+    )
+    signed_by = x509.SubjectKeyIdentifier.from_public_key(
+        (key if issuer is None else issuer.key).public_key()
+    )
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
@@ -50,6 +61,10 @@ def issue(
         .not_valid_before(now + timedelta(days=days[0]))
         .not_valid_after(now + timedelta(days=days[1]))
         .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        # Python 3.13 trusts no certificate without these.
+        .add_extension(x509.AuthorityKeyIdentifier(signed_by.digest, None, None), critical=False)
+        .add_extension(usage, critical=True)
         .sign(key if issuer is None else issuer.key, SHA256())
     )
     return Issued(certificate, key)

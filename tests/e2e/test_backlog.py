@@ -33,7 +33,7 @@ async def test_a_backlog_has_a_bucket_of_its_own_that_counts_states(start_server
 
 
 async def test_a_backlog_that_waits_too_long_is_told_when_to_come_back(start_server: Any) -> None:
-    limits, clock = {**BUDGET, "backlog_wait_s": 0.01}, ManualClock()
+    limits, clock = {**BUDGET, "backlog_wait_s": 1}, ManualClock()
     async with start_server(limits=limits, clock=clock) as server, server.client() as client:
         device = await server.device(await server.application())
         for first_s in (0, 20):

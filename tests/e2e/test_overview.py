@@ -153,7 +153,7 @@ async def test_what_is_stored_and_what_is_refused_is_counted_once(start_server: 
         "event_create": {"calls": 1, "window_s": 60},
         "backlog_states": {"calls": 10, "window_s": 60},
         "backlog_batch_states_max": 10,
-        "backlog_wait_s": 0.01,
+        "backlog_wait_s": 0.5,
     }
     clock = ManualClock()
     async with start_server(clock=clock, limits=limits) as server:

@@ -188,3 +188,22 @@ def test_an_unknown_database_is_refused_at_once() -> None:
 def test_what_is_no_batch_is_not_taken_for_one(plain: list[Any]) -> None:
     with pytest.raises(ValueError, match="not an entry of a batch"):
         Batch.from_plain(plain)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "conflict"),
+    [
+        (("put", META, b"k", b"1"), ("put", META, b"k", b"2"), (META, b"k")),
+        (("put", META, b"k", b"1"), ("delete", META, b"k"), (META, b"k")),
+        (("put", META, b"k", b"1"), ("put", META, b"k", b"1"), None),
+        (("put", META, b"k", b"1"), ("put", META, b"l", b"2"), None),
+        (("put", META, b"k", b"1"), ("put", RECORDS, b"k", b"2"), None),
+        (("add", COUNTS, b"k", {"n": 1}), ("add", COUNTS, b"k", {"n": 1}), None),
+        (("add", COUNTS, b"k", {"n": 1}), ("put", COUNTS, b"k", b"1"), (COUNTS, b"k")),
+        (("put", COUNTS, b"k", b"1"), ("add", COUNTS, b"k", {"n": 1}), (COUNTS, b"k")),
+    ],
+)
+def test_a_conflict_is_a_key_of_which_one_write_would_be_lost(
+    first: tuple[Any, ...], second: tuple[Any, ...], conflict: tuple[str, bytes] | None
+) -> None:
+    assert build([first]).conflict(build([second])) == conflict

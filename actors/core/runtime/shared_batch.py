@@ -3,7 +3,8 @@
 Owns the order: turns first, each with its own refusal, then one submission. Many turns are taken in parts, and the
 event loop goes on in between; then other messages to these actors have their turns as ever. An actor that had one
 meanwhile has lost the turn of the batch, and takes it once more. Nothing may be awaited between the last look at what
-is lost and the submission. Does not own admission (`core/runtime/system.py`) nor a turn itself
+is lost and the submission. No turn sees what the others write: where two write different values to one key, the batch
+fails as a bug, and nothing is stored. Does not own admission (`core/runtime/system.py`) nor a turn itself
 (`core/runtime/turns.py`).
 """
 
@@ -132,6 +133,13 @@ class SharedBatch:
 
     def _merge(self, actor: Actor) -> None:
         if actor.batch is not None:
+            conflict = self.batch.conflict(actor.batch)
+            if conflict is not None:
+                db, key = conflict
+                raise RuntimeError(
+                    f"{actor.ref} writes {key.hex()} of {db}, as an actor before it in this batch does, without having "
+                    "read that; ask such actors one after the other (`System.ask_in_order`)"
+                )
             self.batch.extend(actor.batch)
         self._merged += 1
 

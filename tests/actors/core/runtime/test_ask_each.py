@@ -10,7 +10,19 @@ import pytest
 import trio
 import trio.testing
 
-from tests.actors.probes import Add, AddSlowly, AddUnless, Begin, Call, End, Peek, Tally, tally, workshop
+from tests.actors.probes import (
+    Add,
+    AddSlowly,
+    AddUnless,
+    Begin,
+    Call,
+    End,
+    Peek,
+    Tally,
+    WriteDown,
+    tally,
+    workshop,
+)
 from trunkline.actors.core.values.errors import (
     Crashed,
     DomainError,
@@ -118,3 +130,19 @@ async def test_actors_leave_the_memory_that_only_this_call_needed(tmp_path: Path
         await shop.system.ask_each([(ref, Add(by=2)) for ref in refs[:2]], lambda _: (refs[2], Add(by=3)))
         assert [shop.system.statistics(ref) is not None for ref in refs] == [True, False, False]
         assert [await shop.ask(ref, Peek()) for ref in refs] == [3, 2, 3]
+
+
+async def test_two_actors_that_write_one_key_differently_store_nothing(tmp_path: Path) -> None:
+    """They have not read each other's writes, so one of them would be lost."""
+    async with workshop(tmp_path) as shop:
+        refs = await shop.begin(1, 2)
+        asks = [(ref, WriteDown()) for ref in refs]
+        await shop.system.ask_each(asks)
+        assert shop.stored(tally(0)) == (0, []), "equal values are no conflict"
+        await shop.ask(refs[1], Add(by=3))
+        with pytest.raises(RuntimeError, match="one after the other"):
+            await shop.system.ask_each(asks)
+        assert [shop.stored(ref) for ref in (tally(0), *refs)] == [(0, []), (0, []), (3, [3])]
+        assert [await shop.ask(ref, Peek()) for ref in refs] == [0, 3]
+        await shop.system.ask_in_order(asks)
+        assert shop.stored(tally(0)) == (3, [])
