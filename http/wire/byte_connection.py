@@ -158,6 +158,7 @@ class ByteConnection:
         "_bounds",
         "_cut",
         "_end",
+        "_missed",
         "_paused",
         "_place",
         "_places",
@@ -185,6 +186,8 @@ class ByteConnection:
         """What the client has taken since its time for that began."""
         self._end: tuple[float, str, bytes] | None = None
         self._paused = False
+        self._missed = False
+        """Something may have come while nothing was read."""
         self._cut = False
         """The connection ends without what was not sent."""
         self._scope: trio.CancelScope | None = None
@@ -238,8 +241,9 @@ class ByteConnection:
         self._paused = True
 
     def resume(self) -> None:
-        if self._paused:
-            self._paused = False
+        self._paused = False
+        if self._missed:
+            self._missed = False
             self._transport.mark_readable()
             self._transport.wake()
 
@@ -326,6 +330,9 @@ class ByteConnection:
                     return not transport.gone
             if self._session is None:
                 return False
+            if self._paused:
+                self._missed = True
+                return not transport.gone
             data = transport.receive_nowait()
             if data == b"":
                 return False

@@ -64,6 +64,36 @@ async def test_a_client_that_does_not_read_is_not_read_from_and_loses_nothing() 
         assert session.wire.has_room
 
 
+async def test_nothing_is_read_while_a_session_has_to_work_off_what_came() -> None:
+    async with speaking() as served:
+        peer, session = await served.connect()
+        for sent in (os.urandom(1 << 20), b"once more"):
+            session.wire.pause()
+            got = session.got
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(peer.send, sent)
+                await wait_all_tasks_blocked()
+                assert session.got == got
+                session.wire.resume()
+                assert await take(peer, len(sent)) == sent
+        session.wire.pause()
+        session.wire.resume()
+        assert session.wire.open
+
+
+async def test_the_end_of_a_client_is_seen_behind_a_pause() -> None:
+    async with speaking() as served:
+        peer, session = await served.connect()
+        session.wire.pause()
+        await peer.send(b"last")
+        await peer.stream.aclose()
+        await wait_all_tasks_blocked()
+        assert session.ends == []
+        session.wire.resume()
+        await over(session)
+        assert session.got == 4
+
+
 async def test_what_a_slow_client_says_is_read_before_it_has_taken_all() -> None:
     """As it would wait for an answer to what it says."""
 
