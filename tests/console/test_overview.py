@@ -100,6 +100,7 @@ async def test_operators_see_the_longest_turns_and_other_users_do_not(
     table = console.at("region", re.compile("^Longest turns$"))
     for text in ("device.sendState", application.rpartition("/")[2], (await server.call("GET", "/me"))["id"]):
         await table.says(text)
+    await console.sees("Connections ended by the server")
     await server_users.add_user(server.system, "eve@example.com", PASSWORD)
     async with (
         console_page(server.url, tmp_path / "other", place="#/server") as page,

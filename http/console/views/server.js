@@ -23,7 +23,7 @@ export function Server() {
     ${error && html`<${Problem} error=${{ message: error.status === 403 ? error.message : `The counters cannot be read${readings.length ? ", so these are older" : ""}. ${error.message}` }} />`}
     ${!span && !error && html`<p class="quiet" role="status">Reading the counters of the server.</p>`}
     ${span && html`<${Health} ...${span} /><${Rates} readings=${readings} /><${Calls} ...${span} />
-      <div class="columns"><${Store} ...${span} /><${Actors} ...${span} /><${Process} ...${span} /><${Work} ...${span} /></div>
+      <div class="columns"><${Store} ...${span} /><${Actors} ...${span} /><${Process} ...${span} /><${Work} ...${span} /><${Mqtt} ...${span} /></div>
       <${Turns} />`}
   </${Page}>`;
 }
@@ -122,6 +122,19 @@ function Process({ after }) {
     ["Logins failed", count(total(after, "trunkline_logins_failed_total"))],
     ["Longest pause of the garbage collector", duration(total(after, "trunkline_gc_pause_longest_seconds") * 1000)],
   ].filter(Boolean)} /></${Card}>`;
+}
+
+function Mqtt({ before, after }) {
+  const all = (name) => total(after, `trunkline_mqtt_${name}_total`);
+  return html`<${Card} title="MQTT"><${Facts} rows=${[
+    ["Connections", count(total(after, "trunkline_mqtt_connections"))],
+    ["Clients accepted", count(all("connected"))],
+    ["Messages delivered", rate(perSecond(before, after, "trunkline_mqtt_delivered_total"))],
+    ["Messages dropped", count(all("dropped"))],
+    ["Messages refused", count(all("refused"))],
+    ["Connections ended by the server", count(all("ended"))],
+    ["Bans", count(all("bans"))],
+  ]} /></${Card}>`;
 }
 
 function Work({ before, after }) {
