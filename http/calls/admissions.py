@@ -1,10 +1,13 @@
-"""Admissions: a cache of the decision that a call is allowed, for calls that are repeated.
+"""Admissions: the decision that a call is allowed, and a cache of it for calls that are repeated.
 
 A device posts to one path with one token, all its life. The route, the caller, the checks of scopes and resource
 access, and the actor to ask are the same each time, and finding them costs half of what the HTTP layer spends on a
 state. An admission stores them. It is valid while the token is valid and nothing that the token depends on has
 changed. If the decision depends on anything else (the address of the caller, the tags of a device, the gateway of a
 device), no admission is stored.
+
+Owns all of that decision: the route, the caller, the scope and the access to the resource. Does not own what a token
+is (`auth.py`), nor which records give access (`access.py`).
 """
 
 from __future__ import annotations
@@ -14,9 +17,18 @@ from typing import Any, NamedTuple
 from trunkline.actors.access.authority import Principal
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.work import Work
+from trunkline.actors.core.values.errors import DomainError, NotFound
 from trunkline.actors.people.accounts.reach import filters_by_tags
-from trunkline.http.calls.call import Call
+from trunkline.actors.people.accounts.scopes import USER_AREAS
+from trunkline.http.calls.access import check_resource_access
+from trunkline.http.calls.auth import check_scope
+from trunkline.http.calls.call import Call, Service
+from trunkline.http.calls.errors import MethodNotAllowed
+from trunkline.http.calls.path_parameters import fits
+from trunkline.http.calls.request import Request
 from trunkline.http.calls.route import Route
+from trunkline.http.calls.route_table import RouteMatch, RouteTable
+from trunkline.http.wire.request_context import note_work
 
 Key = tuple[str, str, Principal]
 """Method, path as it was sent, and caller. A principal is equal only to itself; after a revocation it is replaced by
@@ -72,17 +84,92 @@ class CallTemplate:
 
 
 class Admissions:
-    """The stored admissions of one server. At its bound the oldest is dropped for a new one."""
+    """The admissions of one server. At `admission_cache_length_max` the oldest stored one is dropped for a new one."""
 
-    def __init__(self, length_max: int) -> None:
-        self._length_max = length_max
+    def __init__(self, service: Service, table: RouteTable) -> None:
+        self._service = service
+        self._table = table
+        self._length_max = service.system.limits.admission_cache_length_max
         self._stored: dict[Key, Admission] = {}
 
-    def find(self, method: str, path: str, principal: Principal) -> Admission | None:
-        """The admission of such a call, None if none is stored."""
-        return self._stored.get((method, path, principal))
+    def caller(self, authorization: bytes | None) -> Principal | None:
+        """Who calls; None for a call without a valid token."""
+        try:
+            return self._service.tokens.authenticate(authorization)
+        except DomainError:
+            return None
 
-    def add(self, method: str, path: str, admission: Admission) -> None:
+    def find(self, method: str, path: str, caller: Principal) -> Admission | None:
+        """The stored admission of such a call; None if none is stored."""
+        return self._stored.get((method, path, caller))
+
+    def find_by_token(self, method: str, path: str, authorization: bytes | None) -> Admission | None:
+        """The same; also None if the token is not valid."""
+        caller = self.caller(authorization)
+        return None if caller is None else self.find(method, path, caller)
+
+    def is_valid(self, admission: Admission) -> bool:
+        """Whether an admission that was found earlier is still valid."""
+        principal = admission.principal
+        if principal is None or principal.revoked:
+            return False
+        return principal.expires_ms is None or self._service.system.clock.wall_ms() < principal.expires_ms
+
+    def find_route(self, request: Request, match: RouteMatch | None) -> tuple[Route, list[str]]:
+        """The route of a request, and the values of its path parameters. Raises `NotFound` or `MethodNotAllowed`.
+
+        `match` (of the route table) is passed if the caller has looked it up already.
+        """
+        match = match or self._table.match(request.path)
+        if match is None:
+            raise NotFound(f"There is nothing at {request.path[:200]}; `/docs` shows the API.")
+        methods, values = match
+        method = "GET" if request.method == "HEAD" and "HEAD" not in methods else request.method
+        route = methods.get(method)
+        if route is None:
+            if not all(map(fits, next(iter(methods.values())).path_parameters, values)):
+                # A word where an id is expected is the name of an operation that this server does not have.
+                raise NotFound(
+                    f"There is nothing at {request.path[:200]}: this server has no such operation; "
+                    "`/docs` shows the API."
+                )
+            allowed = ", ".join(sorted(methods))
+            raise MethodNotAllowed(
+                f"{request.method} is not a method of this path; it takes {allowed}.", allowed
+            )
+        return route, values
+
+    def admit(self, route: Route, values: list[str], request: Request) -> Admission:
+        """Authenticate the caller and check that the call is allowed. Raises `DomainError` if it is not.
+
+        The admission is stored for calls that repeat this one.
+        """
+        principal = None
+        note_work(work_of(route, None, {}))
+        header = request.headers.get(b"authorization")
+        if route.access != "none" and not (route.anonymous and header is None):
+            principal = self._service.tokens.authenticate(header)
+            note_work(work_of(route, principal, {}))
+        admission = self.check(route, values, request, principal)
+        self._store(request.method, request.path, admission)
+        return admission
+
+    def check(
+        self, route: Route, values: list[str], request: Request, principal: Principal | None
+    ) -> Admission:
+        """Check that a caller may make a call. `values` are those of the path. Raises `DomainError` if not."""
+        if principal is not None:
+            check_scope(route, principal)
+        ids = self._table.read_path(route, values)
+        if route.area in USER_AREAS and principal is not None:
+            ids["user"] = principal.user_id
+        work = work_of(route, principal, ids)
+        service = self._service
+        check_resource_access(Call(service, route, request, service.system.clock.wall_ms(), principal, ids))
+        ref = None if route.to is None or route.creates_actor else route.to.ref(ids)
+        return Admission(route, principal, ids, ref, work)
+
+    def _store(self, method: str, path: str, admission: Admission) -> None:
         """Store an admission if it also applies to later calls of the same method, path and caller."""
         principal, ids = admission.principal, admission.ids
         if principal is None or not admission.route.fast_path or admission.route.creates_actor:

@@ -10,10 +10,10 @@ import msgspec
 from trunkline.actors.fleet.devices.record.messages import SendBacklog
 from trunkline.actors.fleet.devices.state.backlog import BUCKET, BacklogLane
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON, rate_limit
 from trunkline.http.calls.json_body import check, decode
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import SUCCESS
 
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 

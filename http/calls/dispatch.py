@@ -3,12 +3,10 @@
 It knows neither Quart nor the engine, so that every path through them gives the same response to the same request. It
 has no domain logic: a route names a message, and an actor or a reader answers the message.
 
-There is one pipeline with two drivers. Its steps are: admit the call (find the route, authenticate, check the scope and
-the access to the resource), parse it, build the message, ask or read, and build the response. `handle` awaits the
-steps, for any call. `begin` runs the same steps without waiting and calls back after the commit; it is for calls with a
-request head that was handled before.
-
-The module is long because both drivers and all of their steps are in it.
+There is one pipeline with two drivers. Its steps are: admit the call (`admissions.py`), parse it (`parsing.py`), build
+the message, ask or read, and build the response (`responses.py`). `handle` awaits the steps, for any call. `begin` runs
+the same steps without waiting and calls back after the commit; it is for calls with a request head that was handled
+before.
 """
 
 from __future__ import annotations
@@ -19,55 +17,50 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
-import msgspec
 import structlog
 import trio
 
 from trunkline.actors import readers
-from trunkline.actors.access.authority import Principal
 from trunkline.actors.core.records.owners import Owners
-from trunkline.actors.core.records.revision import WithEtag, answer_etag
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.runtime.loop_watch import LoopWatch
 from trunkline.actors.core.runtime.owner_shares import OwnerShares
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.runtime.work import current_work, noted
-from trunkline.actors.core.values.errors import Crashed, DomainError, NotFound
-from trunkline.actors.core.values.structs import Created, Message, Renamed
+from trunkline.actors.core.values.errors import Crashed, DomainError
+from trunkline.actors.core.values.structs import Message
 from trunkline.actors.fleet.devices.state.traffic import Traffic
 from trunkline.actors.people.accounts.login_throttle import LoginThrottle
-from trunkline.actors.people.accounts.scopes import USER_AREAS
 from trunkline.actors.readers import LATER, read_at_once
-from trunkline.http.calls.access import check_resource_access
-from trunkline.http.calls.admissions import Admission, Admissions, CallTemplate, work_of
+from trunkline.http.calls.admissions import Admission, Admissions, CallTemplate
 from trunkline.http.calls.audit import execute_audited
-from trunkline.http.calls.auth import Tokens, check_scope
+from trunkline.http.calls.auth import Tokens
 from trunkline.http.calls.call import Call
 from trunkline.http.calls.call_statistics import CallStatistics
 from trunkline.http.calls.call_turns import CallTurns
-from trunkline.http.calls.entity_tag import tag_matches
-from trunkline.http.calls.errors import JSON, MethodNotAllowed, error_response, rate_limit
+from trunkline.http.calls.errors import error_response
 from trunkline.http.calls.idempotency import IdempotentCalls
-from trunkline.http.calls.json_body import check, decode, decode_beside, is_long_work
-from trunkline.http.calls.late_decoder import LateDecoder
-from trunkline.http.calls.links import add_links
+from trunkline.http.calls.json_body import check, decode, is_long_work
 from trunkline.http.calls.login_failures import LoginFailures
 from trunkline.http.calls.message_fields import PER_CALL_FIELDS
-from trunkline.http.calls.path_parameters import fits
+from trunkline.http.calls.parsing import parse_body, parse_query
 from trunkline.http.calls.public_answers import PublicAnswers
-from trunkline.http.calls.request import Headers, Request, Response
+from trunkline.http.calls.request import Request, Response
+from trunkline.http.calls.responses import (
+    SUCCESS,
+    json_response,
+    response_headers,
+    response_to,
+    take_ids,
+)
 from trunkline.http.calls.route import Route
 from trunkline.http.calls.route_table import RouteMatch, RouteTable
 from trunkline.http.wire.fast_path import Respond
 from trunkline.http.wire.headers import Fields
 from trunkline.http.wire.request_context import note_work
-from trunkline.limits.window import Verdict
 
 _log = structlog.get_logger("trunkline.http")
-
-_JSON_ONLY = (JSON,)
-SUCCESS = b'{"success":true}'
 
 
 class Dispatcher:
@@ -84,7 +77,7 @@ class Dispatcher:
         self.idempotent_calls = IdempotentCalls(system)
         limits = system.limits
         self.bulk_calls = OwnerShares("bulk calls", limits.bulk_items_max, limits.bulk_waiting_calls_max)
-        self.admissions = Admissions(system.limits.admission_cache_length_max)
+        self.admissions = Admissions(self, table)
         self.statistics = CallStatistics()
         self.certificate_expires_s: Callable[[], float] = lambda: math.inf
         """When the certificate of the server expires, in seconds since 1970; for the metrics."""
@@ -109,9 +102,9 @@ class Dispatcher:
         route: Route | None = None
         call: Call | None = None
         try:
-            if admission is None or not self.is_valid(admission):
-                route, values = self._find_route(request, match)
-                admission = self._admit(route, values, request)
+            if admission is None or not self.admissions.is_valid(admission):
+                route, values = self.admissions.find_route(request, match)
+                admission = self.admissions.admit(route, values, request)
             else:
                 note_work(admission.work)
             route = admission.route
@@ -155,11 +148,11 @@ class Dispatcher:
 
     async def _execute_now(self, call: Call, ref: Ref | None) -> Response:
         route = call.route
-        self._parse_query(call)
+        parse_query(call)
         if call.is_backlog:
             assert route.backlog_handler is not None
             return await route.backlog_handler(call)
-        await self._parse_body(call)
+        await parse_body(call)
         if route.prepare is not None:
             call.body = await route.prepare(call.body)
         if route.handler is not None:
@@ -174,17 +167,17 @@ class Dispatcher:
                 value, verdict = await self.system.ask(ref or self.ref(call), message, call.stamp)
         else:
             value, verdict = await self.system.ask(ref or self.ref(call), message, call.stamp)
-        shown_once = _take_ids(call, value)
+        shown_once = take_ids(call, value)
         if route.then is not None:
             value = call.shown or {**await self.read(call, route.then), **shown_once}
-        return _response_to(call, value, verdict)
+        return response_to(call, value, verdict)
 
     def _keep(self, call: Call, actor: Actor, value: Any) -> Response:
         """The response to the value of a turn that is not over: the one to keep for repetitions."""
-        then, shown_once = call.route.then, _take_ids(call, value)
+        then, shown_once = call.route.then, take_ids(call, value)
         if then is not None:
             value = call.shown = {**readers.read_in_turn(actor, self.message(call, then)), **shown_once}
-        return _response_to(call, value, None)
+        return response_to(call, value, None)
 
     # The driver that calls back.
 
@@ -247,7 +240,7 @@ class Dispatcher:
                 if turn is None:
                     return False
                 value, verdict = turn.value, turn.verdict
-            fields = _response_headers(route, verdict)
+            fields = response_headers(route, verdict)
             if template.call is not None:
                 response = json_response(template.call, route.ok, value, [*fields]).parts
             else:
@@ -293,106 +286,11 @@ class Dispatcher:
             device = ids["device"] if of == "device" else None
             self.system.component(Traffic).refuse(ids["application"], device, route.operation, refusal)
 
-    # Admission.
-
-    def caller(self, authorization: bytes | None) -> Principal | None:
-        """Who calls; None for a call without a valid token."""
-        try:
-            return self.tokens.authenticate(authorization)
-        except DomainError:
-            return None
-
-    def find_admission(self, method: str, path: str, authorization: bytes | None) -> Admission | None:
-        """The stored admission of a call, None if there is none or the token is not valid."""
-        caller = self.caller(authorization)
-        return None if caller is None else self.admissions.find(method, path, caller)
-
-    def is_valid(self, admission: Admission) -> bool:
-        """Whether an admission that was found earlier is still valid."""
-        principal = admission.principal
-        if principal is None or principal.revoked:
-            return False
-        return principal.expires_ms is None or self.system.clock.wall_ms() < principal.expires_ms
-
-    def _find_route(self, request: Request, match: RouteMatch | None) -> tuple[Route, list[str]]:
-        """The route of a request, and the values of its path parameters."""
-        match = match or self.table.match(request.path)
-        if match is None:
-            raise NotFound(f"There is nothing at {request.path[:200]}; `/docs` shows the API.")
-        methods, values = match
-        method = "GET" if request.method == "HEAD" and "HEAD" not in methods else request.method
-        route = methods.get(method)
-        if route is None:
-            if not all(map(fits, next(iter(methods.values())).path_parameters, values)):
-                # A word where an id is expected is the name of an operation that this server does not have.
-                raise NotFound(
-                    f"There is nothing at {request.path[:200]}: this server has no such operation; "
-                    "`/docs` shows the API."
-                )
-            allowed = ", ".join(sorted(methods))
-            raise MethodNotAllowed(
-                f"{request.method} is not a method of this path; it takes {allowed}.", allowed
-            )
-        return route, values
-
-    def _admit(self, route: Route, values: list[str], request: Request) -> Admission:
-        """Authenticate the caller and check that the call is allowed. Raises `DomainError` if it is not."""
-        principal = None
-        note_work(work_of(route, None, {}))
-        header = request.headers.get(b"authorization")
-        if route.access != "none" and not (route.anonymous and header is None):
-            principal = self.tokens.authenticate(header)
-            note_work(work_of(route, principal, {}))
-        admission = self.admit(route, values, request, principal)
-        self.admissions.add(request.method, request.path, admission)
-        return admission
-
-    def admit(
-        self, route: Route, values: list[str], request: Request, principal: Principal | None
-    ) -> Admission:
-        """Check that a caller may make a call. `values` are those of the path. Raises `DomainError` if not."""
-        if principal is not None:
-            check_scope(route, principal)
-        ids = self.table.read_path(route, values)
-        if route.area in USER_AREAS and principal is not None:
-            ids["user"] = principal.user_id
-        work = work_of(route, principal, ids)
-        call = self._call(Admission(route, principal, ids, None, work), request)
-        check_resource_access(call)
-        ref = None if route.to is None or route.creates_actor else route.to.ref(ids)
-        return Admission(route, principal, ids, ref, work)
-
     # Other steps.
 
     def _call(self, admission: Admission, request: Request) -> Call:
         now_ms = self.system.clock.wall_ms()
         return Call(self, admission.route, request, now_ms, admission.principal, admission.ids)
-
-    def _parse_query(self, call: Call) -> None:
-        """Decode the query. Raises `DomainError` if it is not valid."""
-        if not call.route.free_query:
-            call.query, call.with_links = call.route.parser.parse(call.request.query)
-
-    async def _parse_body(self, call: Call) -> None:
-        """Decode the body. Raises `DomainError` if it is not valid."""
-        route = call.route
-        if route.streams_body:
-            limits, stream = self.system.limits, call.request.stream
-            assert stream is not None
-            bytes_max = getattr(limits, route.body_limit) + limits.form_fields_bytes_max
-            stream.limit(bytes_max, route.body_advice)
-        body = call.request.body
-        if route.decoder is not None and (body or not route.optional_body):
-            if body:
-                check(call.request, self.system.limits.body_bytes_max)
-            if isinstance(route.decoder, LateDecoder):
-                await trio.to_thread.run_sync(route.decoder.made)
-            if is_long_work(body):
-                limits, owner = self.system.limits, self.system.payer()
-                values_max = limits.bulk_body_values_max if route.takes_many else limits.body_values_max
-                call.body = await decode_beside(route.decoder, body, values_max, owner)
-            else:
-                call.body = decode(route.decoder, body)
 
     async def _response_of_read(self, call: Call) -> Response:
         """The response to a call that reads; that to a long read is made in the thread where it was read."""
@@ -429,68 +327,7 @@ class Dispatcher:
         return await readers.read(self.system, message)
 
 
-def _take_ids(call: Call, value: Any) -> dict[str, str]:
-    """Note the id or the name that an actor's answer gives, and return what is shown only in this answer."""
-    if isinstance(value, Created):
-        assert call.route.created_id is not None
-        call.ids = {**call.ids, call.route.created_id: value.id}
-        return value.shown_once
-    if isinstance(value, Renamed):
-        call.ids = {**call.ids, "name": value.name}
-    return {}
-
-
-def _response_to(call: Call, value: Any, verdict: Verdict | None) -> Response:
-    """The response with an actor's answer, or with what was read after it; or only success."""
-    route = call.route
-    headers = [*_response_headers(route, verdict)]
-    if route.answer_is_reply or route.then is not None:
-        return json_response(call, route.ok, value, headers)
-    return Response(route.ok, headers, SUCCESS)
-
-
-def _response_headers(route: Route, verdict: Verdict | None) -> tuple[tuple[bytes, bytes], ...]:
-    """The headers of the response to an actor's answer; with those of the throttle, if one applied."""
-    if verdict is None:
-        return _JSON_ONLY
-    assert route.throttle is not None
-    return JSON, *rate_limit(route.throttle, verdict)
-
-
 def _log_crash(route: Route | None, bug: Exception) -> Crashed:
     """Log a bug, and return the error for the client."""
     _log.error("call failed", operation="none" if route is None else route.operation, exc_info=bug)
     return Crashed("The server failed to handle this call; the fault is logged.")
-
-
-def json_response(
-    call: Call, status: int, value: Any, headers: Headers | None = None, *, in_pieces: bool = False
-) -> Response:
-    """The JSON response of a value: with links if requested; if the value is a record, with `ETag`, or as 304.
-
-    `in_pieces` is for threads: the event loop waits for the interpreter while one piece is encoded.
-    """
-    headers = [JSON] if headers is None else headers
-    etag = revision = None
-    if type(value) is WithEtag:
-        value, etag = value.value, value.etag
-    elif isinstance(value, dict) and "_type" in value:
-        revision = value.get("_etag")
-        if call.with_links:
-            add_links(value, call.route.links)
-    body = encoded_in_pieces(value) if in_pieces else msgspec.json.encode(value)
-    if revision is not None:
-        etag = answer_etag(revision, body)
-    if etag is not None:
-        headers.append((b"etag", f'"{etag}"'.encode()))
-        if call.route.method == "GET" and tag_matches(call.request.header(b"if-none-match"), etag):
-            return Response(304, headers)
-    return Response(status, headers, body)
-
-
-def encoded_in_pieces(value: Any) -> bytes:
-    """The JSON of a value; that of a list item by item."""
-    if isinstance(value, dict) and isinstance(value.get("items"), list):
-        items = b",".join([msgspec.json.encode(item) for item in value["items"]])
-        value = {**value, "items": msgspec.Raw(b"[%b]" % items)}
-    return msgspec.json.encode(value)

@@ -49,6 +49,7 @@ class FastPath:
         is_foreign: Callable[[bytes], bool] = lambda _host: False,
     ) -> None:
         self._dispatcher = dispatcher
+        self._admissions = dispatcher.admissions
         self._app = app
         self._trust_forwarded_for = trust_forwarded_for
         self._cross_origin = cross_origin
@@ -65,7 +66,7 @@ class FastPath:
         """
         head = exchange.known
         template: CallTemplate | None = None if head is None else head.memo
-        if template is None or not self._dispatcher.is_valid(template.admission):
+        if template is None or not self._admissions.is_valid(template.admission):
             template = self._template_for(exchange)
             if template is None:
                 return False
@@ -89,7 +90,7 @@ class FastPath:
             return None
         if IDEMPOTENCY_KEY in headers:
             return None  # each call has a head of its own, and may have to wait
-        admission = self._dispatcher.find_admission(exchange.method, path, headers.get(b"authorization"))
+        admission = self._admissions.find_by_token(exchange.method, path, headers.get(b"authorization"))
         if admission is None:
             return None
         return self._dispatcher.make_template(
@@ -109,9 +110,9 @@ class FastPath:
         headers = dict(scope["headers"])
         match = None
         address = client_address(scope["client"], headers, trusted=self._trust_forwarded_for)
-        caller = self._dispatcher.caller(headers.get(b"authorization"))
+        caller = self._admissions.caller(headers.get(b"authorization"))
         await self._turns.begin(address if caller is None else work_by(caller))
-        admission = None if caller is None else self._dispatcher.admissions.find(method, path, caller)
+        admission = None if caller is None else self._admissions.find(method, path, caller)
         if admission is None:
             match = self._dispatcher.table.match(path)
             route = None if match is None else match[0].get(method)

@@ -69,7 +69,7 @@ class InternalCalls:
         query, body = _query_and_body(route, params)
         headers = {b"content-type": b"application/json"}
         request = Request(route.method, path, query, headers, body, "", origin=call.origin)
-        return request, self._dispatcher.admit(route, values, request, self._principal(call))
+        return request, self._dispatcher.admissions.check(route, values, request, self._principal(call))
 
     def _principal(self, call: ApiCall) -> Principal:
         if call.token:

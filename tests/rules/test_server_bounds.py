@@ -18,7 +18,7 @@ MAKERS: Final = frozenset(
 EXCEPT: Final = {
     "actors/core/runtime/owner_shares.py": "the mechanism itself",
     "actors/core/runtime/late_imports.py": "imports each module once",
-    "http/calls/dispatch.py": "makes the decoder of each operation once",
+    "http/calls/parsing.py": "makes the decoder of each operation once",
     "actors/boot.py": "makes the queue of jobs, whose row names the queue",
 }
 SEVERAL_IN_A_ROW: Final = {

@@ -21,10 +21,10 @@ from trunkline.actors.core.values.errors import Invalid, PayloadTooLarge, Unauth
 from trunkline.actors.platform.jobs.results import Results
 from trunkline.actors.workflows.triggers.replies import Replies
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON, MethodNotAllowed, error_response, protocol_error, rate_limit
 from trunkline.http.calls.request import Headers, Request, Response
 from trunkline.http.calls.resource_routes import resource_routes
+from trunkline.http.calls.responses import SUCCESS
 from trunkline.http.calls.route import APP_PATH, Route
 from trunkline.http.experiences.answers import NO_REPLY, Surroundings, answer_of, sentence
 from trunkline.http.experiences.bodies import body_of, values_of

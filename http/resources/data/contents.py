@@ -16,12 +16,12 @@ from trunkline.actors.core.contents.uploads import Uploads
 from trunkline.actors.core.runtime import work
 from trunkline.actors.core.values.structs import Query
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.download_headers import download_headers
 from trunkline.http.calls.entity_tag import tag_matches
 from trunkline.http.calls.errors import JSON, protocol_error
 from trunkline.http.calls.form_data import FormData
 from trunkline.http.calls.request import Headers, Response
+from trunkline.http.calls.responses import SUCCESS
 from trunkline.http.calls.verbs import get, post
 
 _INLINE: Final = re.compile(

@@ -37,8 +37,8 @@ from trunkline.actors.data.tables.messages import (
     TruncateRows,
 )
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import APP_PATH, DATA_TABLE_ACTOR, DATA_TABLE_PATH
 from trunkline.http.calls.verbs import Shown, delete, get, list_of, patch, post
 

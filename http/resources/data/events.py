@@ -29,9 +29,9 @@ from trunkline.actors.data.events.messages import (
 )
 from trunkline.actors.platform.jobs.messages import JobQueued
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import SUCCESS
 from trunkline.http.calls.route import APP_PATH, EVENT_LOG_ACTOR
 from trunkline.http.calls.verbs import Shown, delete, get, list_of, patch, post
 from trunkline.http.resources.platform.jobs import check_no_revision, queue_job

@@ -41,9 +41,9 @@ from trunkline.actors.data.files.messages import (
 from trunkline.actors.platform.jobs.kind import JOB
 from trunkline.actors.platform.jobs.messages import ENDED, QueueJob
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import SUCCESS, json_response
 from trunkline.http.calls.errors import JSON
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import SUCCESS, json_response
 from trunkline.http.calls.route import APP_PATH, FILE_TREE_ACTOR, LinkTemplates, NoQuery, Route
 from trunkline.http.calls.verbs import delete, get, list_of, patch, post
 from trunkline.http.resources.data.file_contents import (

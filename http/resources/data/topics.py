@@ -14,9 +14,9 @@ from trunkline.actors.data.topics.messages import (
     TopicStream,
 )
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import SUCCESS, json_response
 from trunkline.http.calls.errors import JSON, rate_limit
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import SUCCESS, json_response
 from trunkline.http.calls.route import APP_PATH
 from trunkline.http.calls.verbs import get, post, stream
 from trunkline.http.mqtt.client_list import list_clients

@@ -32,9 +32,9 @@ from trunkline.actors.fleet.devices.bulk.removal_messages import DataRange, Data
 from trunkline.actors.fleet.devices.record.messages import AttributePatch, DeleteDevice, DevicePatch
 from trunkline.actors.platform.jobs.messages import JobQueued, NotifyBody
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.invalid_input import invalid
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import APP_PATH, DEVICE_PATH
 from trunkline.http.calls.verbs import job, patch, post
 from trunkline.http.resources.platform.jobs import check_no_revision, queue_job

@@ -25,9 +25,9 @@ from trunkline.actors.fleet.deployments.messages import (
     SetVersions,
 )
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON, rate_limit
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import SUCCESS
 from trunkline.http.calls.route import APP_PATH, ActorAddress, LinkTemplates, Route
 from trunkline.http.calls.verbs import get, job, list_of, post
 from trunkline.http.resources.platform.jobs import queue_job

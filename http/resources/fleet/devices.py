@@ -76,9 +76,9 @@ from trunkline.actors.platform.applications.payload_counts import PayloadBreakdo
 from trunkline.http.calls.access import check_resource_access
 from trunkline.http.calls.backlog import send_backlog
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON, rate_limit
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import SUCCESS
 from trunkline.http.calls.route import APP_PATH, APPLICATION_ACTOR, DEVICE_ACTOR, DEVICE_PATH
 from trunkline.http.calls.verbs import Shown, delete, get, list_of, patch, post
 

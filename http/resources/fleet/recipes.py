@@ -11,9 +11,9 @@ from trunkline.actors.fleet.recipes.rows import Rows
 from trunkline.actors.people.organizations.roles import level_of
 from trunkline.actors.platform.jobs.messages import JobQueued
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.resource_routes import resource_routes
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import APP_PATH
 from trunkline.http.calls.verbs import post
 from trunkline.http.resources.platform.jobs import queue_job

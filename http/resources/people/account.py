@@ -33,8 +33,8 @@ from trunkline.actors.people.organizations.roles import Level
 from trunkline.actors.platform.transfer import ResourceTransfer, transfer
 from trunkline.actors.server_users import delete_account
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import ME_PATH, USER_ACTOR
 from trunkline.http.calls.verbs import patch, post
 from trunkline.http.resources.people.auth import lifetime_s, user_token

@@ -27,8 +27,8 @@ from trunkline.actors.people.accounts.passwords import simulate_verification
 from trunkline.actors.people.accounts.reach import device_filter, key_admits_address
 from trunkline.actors.people.accounts.sessions import session_claims
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import ME_PATH, USER_ACTOR, Handler
 from trunkline.http.calls.verbs import get, post
 

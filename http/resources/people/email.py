@@ -17,9 +17,9 @@ from trunkline.actors.people.accounts.email_links import PATH, EmailLink, EmailL
 from trunkline.actors.people.accounts.messages import RequestVerification, VerifyEmail
 from trunkline.actors.platform.jobs.results import Results
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.errors import JSON, rate_limit
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import ME_PATH, USER_ACTOR
 from trunkline.http.calls.verbs import get, post
 from trunkline.http.site.site import PAGE_POLICY, STATIC

@@ -25,8 +25,8 @@ from trunkline.actors.platform.applications.payload_counts import (
     PayloadStats,
 )
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import ME_PATH, USER_ACTOR
 from trunkline.http.calls.verbs import get, patch, post
 

@@ -69,9 +69,9 @@ from trunkline.actors.platform.jobs.results import Results
 from trunkline.actors.platform.transfer import ResourceTransfer
 from trunkline.http.calls.access import check_access
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.errors import JSON, rate_limit
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import ME_PATH, ORG_PATH, ORGANIZATION_ACTOR
 from trunkline.http.calls.verbs import Shown, delete, get, list_of, patch, post
 from trunkline.http.resources.people.account import transfer_resources

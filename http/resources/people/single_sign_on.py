@@ -30,8 +30,8 @@ from trunkline.actors.people.accounts.sso import (
 )
 from trunkline.actors.platform.jobs.results import Results
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import ME_PATH, USER_ACTOR
 from trunkline.http.calls.verbs import get, patch, post
 from trunkline.http.resources.people.auth import noted, user_token, wanted_token

@@ -50,9 +50,9 @@ from trunkline.actors.platform.jobs.messages import JobQueued
 from trunkline.actors.portability.bundles.messages import PartProblems
 from trunkline.http.calls.access import check_access
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.resource_routes import resource_routes
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import APP_PATH, APPLICATION_ACTOR, ME_PATH
 from trunkline.http.calls.verbs import Shown, delete, get, list_of, patch, post
 from trunkline.http.resources.platform.clones import template_id

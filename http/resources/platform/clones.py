@@ -25,8 +25,8 @@ from trunkline.actors.portability.templates.catalogue import Catalogue
 from trunkline.actors.portability.templates.messages import TemplateApplication
 from trunkline.http.calls.access import check_access
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import APP_PATH
 from trunkline.http.calls.verbs import patch, post
 from trunkline.http.resources.platform.jobs import do_small_job, queue_job, queued

@@ -36,9 +36,9 @@ from trunkline.actors.platform.jobs.queue import JobQueue
 from trunkline.actors.platform.jobs.results import Results
 from trunkline.actors.presentation.dashboards.report_job import USER_REPORT
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.download_headers import download_headers
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import APP_PATH
 from trunkline.http.calls.verbs import get, list_of
 

@@ -10,8 +10,8 @@ from trunkline.actors.core.contents.contents import Contents
 from trunkline.actors.core.values.structs import View
 from trunkline.actors.presentation.experience.sites import Sites
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.verbs import get
 
 

@@ -9,9 +9,9 @@ from trunkline.actors.core.values.structs import View
 from trunkline.actors.core.values.terms import Id, IsoTime
 from trunkline.actors.core.values.timestamps import iso
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.operators import check_operator
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.verbs import get
 
 

@@ -11,8 +11,8 @@ from trunkline.actors.portability.templates.messages import (
     TemplateView,
 )
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import LinkTemplates
 from trunkline.http.calls.verbs import get, list_of
 

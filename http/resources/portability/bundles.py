@@ -10,8 +10,8 @@ from trunkline.actors.platform.jobs.results import Results
 from trunkline.actors.portability.bundles.messages import ApplicationExport, ApplicationExportResult
 from trunkline.actors.portability.bundles.writer import count_resources
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import APP_PATH
 from trunkline.http.calls.verbs import post
 from trunkline.http.resources.platform.jobs import do_small_job, queue_job, queued

@@ -38,10 +38,10 @@ from trunkline.actors.portability.bundles.messages import NewApplication, PartPr
 from trunkline.actors.portability.bundles.portable import PORTABLE
 from trunkline.http.calls.access import check_access
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.form_data import FormData
 from trunkline.http.calls.invalid_input import invalid
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import APP_PATH
 from trunkline.http.calls.verbs import post
 from trunkline.http.resources.platform.jobs import job_level, job_output, queued

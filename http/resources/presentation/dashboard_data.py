@@ -18,9 +18,9 @@ from trunkline.actors.presentation.dashboards.block_messages import BlockQuery, 
 from trunkline.actors.presentation.dashboards.messages import DashboardPassword
 from trunkline.actors.presentation.dashboards.reads import Held
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.public_answers import Answer
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import APP_PATH
 from trunkline.http.calls.verbs import post
 from trunkline.http.resources.presentation.dashboard_rights import refusals

@@ -43,10 +43,10 @@ from trunkline.actors.presentation.dashboards.report_options import report_optio
 from trunkline.actors.presentation.dashboards.resource import DASHBOARDS, USER_DASHBOARDS
 from trunkline.http.calls.access import check_access
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.errors import protocol_error
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.resource_routes import resource_routes
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import APP_PATH, LinkTemplates
 from trunkline.http.calls.verbs import delete, get, job, list_of, patch, post
 from trunkline.http.resources.platform.jobs import queue_job

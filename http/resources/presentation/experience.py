@@ -38,10 +38,10 @@ from trunkline.actors.workflows.flows.bodies import FlowPatch, FlowPost
 from trunkline.actors.workflows.flows.messages import CreateFlow, DeleteFlow, PatchFlow
 from trunkline.actors.workflows.flows.selection import SelectOfClass
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.resource_routes import resource_routes
+from trunkline.http.calls.responses import SUCCESS
 from trunkline.http.calls.route import APP_PATH, EXPERIENCE_ACTOR, FLOW_ACTOR, Route
 from trunkline.http.calls.verbs import delete, get, patch
 from trunkline.http.resources.workflows.triggered_flows import remove_with_flows

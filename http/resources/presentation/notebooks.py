@@ -36,11 +36,11 @@ from trunkline.actors.presentation.notebooks.messages import (
 from trunkline.actors.presentation.notebooks.resource import NOTEBOOKS
 from trunkline.actors.presentation.notebooks.resource_jobs import RESOURCE_JOBS, ResourceJobRemoval
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.errors import protocol_error, rate_limit
 from trunkline.http.calls.form_data import FormData
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.resource_routes import resource_routes
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import APP_PATH, ActorAddress, LinkTemplates, Route
 from trunkline.http.calls.verbs import get, job, post
 from trunkline.http.resources.platform.jobs import queue_job

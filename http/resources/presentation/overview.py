@@ -18,8 +18,8 @@ from trunkline.actors.presentation.overview.messages import (
     SilentPage,
 )
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import APP_PATH, DEVICE_PATH
 from trunkline.http.calls.verbs import get
 

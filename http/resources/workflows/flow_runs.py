@@ -27,8 +27,8 @@ from trunkline.actors.workflows.triggers.run_messages import (
     RunView,
 )
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import FLOW_PATH, Route
 from trunkline.http.calls.verbs import get, post, stream
 from trunkline.http.streams.sse import run_stream

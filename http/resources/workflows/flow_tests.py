@@ -5,8 +5,8 @@ from __future__ import annotations
 from trunkline.actors.engine.dry_run import DraftTest, TestFlow, tester_ref
 from trunkline.actors.engine.views import TestResult
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import json_response
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import json_response
 from trunkline.http.calls.route import FLOW_PATH, Route
 from trunkline.http.calls.verbs import post
 

@@ -65,9 +65,9 @@ from trunkline.actors.workflows.flows.views import (
 )
 from trunkline.actors.workflows.triggers.button import button_ref
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import SUCCESS, json_response
 from trunkline.http.calls.errors import JSON, rate_limit
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import SUCCESS, json_response
 from trunkline.http.calls.route import APP_PATH, FLOW_ACTOR, FLOW_PATH, LinkTemplates, Route
 from trunkline.http.calls.verbs import Shown, delete, get, list_of, patch, post
 from trunkline.http.resources.platform.jobs import queue_job

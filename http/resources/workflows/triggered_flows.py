@@ -11,9 +11,9 @@ from trunkline.actors.core.runtime.shared_batch import Ask
 from trunkline.actors.core.values.errors import DomainError, NotFound, PayloadTooLarge
 from trunkline.actors.workflows.flows.messages import DeleteFlow, SelectTriggered
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.dispatch import SUCCESS
 from trunkline.http.calls.errors import JSON
 from trunkline.http.calls.request import Response
+from trunkline.http.calls.responses import SUCCESS
 
 _TRIGGERS: Final[Mapping[str, Literal["webhook", "integration", "endpoint", "resourceJob"]]] = {
     "webhook": "webhook",

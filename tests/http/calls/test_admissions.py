@@ -18,7 +18,10 @@ BODY = GOOD_BODIES[STATE.operation]
 
 
 def is_admitted(twin: Twin, token: str) -> bool:
-    return twin.dispatcher.find_admission("POST", twin.path(STATE), b"Bearer " + token.encode()) is not None
+    return (
+        twin.dispatcher.admissions.find_by_token("POST", twin.path(STATE), b"Bearer " + token.encode())
+        is not None
+    )
 
 
 async def send(twin: Twin, token: str, **other: str) -> int:
@@ -32,12 +35,12 @@ async def test_a_hot_call_that_comes_again_is_admitted(tmp_path: Path, operation
         twin, route = paths.fast, FAST_ROUTES[operation]
         token = twin.bearer(route)
         authorization = b"Bearer " + token.encode()
-        assert twin.dispatcher.find_admission(route.method, twin.path(route), authorization) is None
+        assert twin.dispatcher.admissions.find_by_token(route.method, twin.path(route), authorization) is None
         first = await twin.ask(
             request(twin, route, GOOD_BODIES.get(operation), token=token), method=route.method
         )
         assert first.startswith(b"HTTP/1.1 20")
-        admission = twin.dispatcher.find_admission(route.method, twin.path(route), authorization)
+        admission = twin.dispatcher.admissions.find_by_token(route.method, twin.path(route), authorization)
         if "{rowId}" in route.path:
             assert admission is None, "rows are too many to be cached"
             return
@@ -47,7 +50,7 @@ async def test_a_hot_call_that_comes_again_is_admitted(tmp_path: Path, operation
             twin.device if "{deviceId}" in route.path else twin.table
         )
         for method in {"GET", "POST"} - {route.method}:
-            assert twin.dispatcher.find_admission(method, twin.path(route), authorization) is None
+            assert twin.dispatcher.admissions.find_by_token(method, twin.path(route), authorization) is None
 
 
 async def test_what_ends_access_ends_it_with_the_next_call(tmp_path: Path) -> None:

@@ -96,7 +96,9 @@ class Bench:
         request = Request(method, path, query.encode(), given, sent, "")
         match = TABLE.match(path)
         assert match is not None
-        admission = self.dispatcher.admit(match[0][method], match[1], request, self.callers[caller])
+        admission = self.dispatcher.admissions.check(
+            match[0][method], match[1], request, self.callers[caller]
+        )
         return await self.dispatcher.handle(request, None, admission)
 
     async def say(self, said: Said) -> Response:

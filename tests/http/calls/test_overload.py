@@ -56,7 +56,9 @@ async def test_answers_that_leave_by_themselves_keep_to_it_as_well(tmp_path: Pat
     async with both_paths(tmp_path / "data", limits=LIMITS) as paths:
         twin, token = paths.fast, paths.fast.token()
         assert (await twin.dispatcher.handle(post(twin, token, 0))).status == 200
-        known = twin.dispatcher.find_admission("POST", twin.path(STATE), b"Bearer " + token.encode())
+        known = twin.dispatcher.admissions.find_by_token(
+            "POST", twin.path(STATE), b"Bearer " + token.encode()
+        )
         assert known is not None
         repeat = twin.dispatcher.make_template(post(twin, token, 0), known)
         assert repeat is not None
