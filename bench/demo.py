@@ -3,10 +3,10 @@
 Owns the traffic of the devices: creating them (or finding them again by name), sending a state about once a
 second each, and receiving commands. Does not own their behaviour (``demo_devices``).
 
-One device uses the device link for both; the others post their states and read a command stream, and two of them also
-publish every second state to a topic of the application. All survive restarts
-of the server: they retry after growing pauses and resume after the last command received, and the device on the link
-sends the states of the time without a connection later. A device that is deleted stops.
+One device uses the device link for both, and two use MQTT where the server has a port for it; the others post their
+states and read a command stream, and two of them also publish every second state to a topic of the application. All
+survive restarts of the server: they retry after growing pauses and resume after the last command received, and the
+device on the link sends the states of the time without a connection later. A device that is deleted stops.
 """
 
 from __future__ import annotations
@@ -14,17 +14,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
+from functools import partial
 from random import Random
+from typing import Any, NamedTuple
 
 import msgspec
 import trio
 
 from trunkline.bench.client import Connection
 from trunkline.bench.demo_devices import DEMO_DEVICES, DemoDevice, State
+from trunkline.bench.demo_keys import replace_key
 from trunkline.bench.errors import ApiError, NotFound, TryLater, Unauthorized, WireError
 from trunkline.bench.event_stream import open_events
 from trunkline.bench.link_client import SUPERSEDED, LinkClient, LinkEnded
 from trunkline.bench.link_frames import Command
+from trunkline.bench.mqtt_client import MqttClient, open_mqtt
 from trunkline.bench.pacing import Pacer
 from trunkline.bench.session import Json, Session, device_path, record_id, refusal
 
@@ -37,6 +41,12 @@ unknown variable of such a name."""
 
 LINKED = frozenset({"weather-mast"})
 """The devices that use the link."""
+
+MQTT_DEVICES = frozenset({"well-pump", "workshop-meter"})
+"""The devices that use MQTT, if it is there."""
+
+DEVICES_KEY = "MQTT key of the demo's devices"
+"""The name of the access key with which they connect."""
 
 PUBLISHED = frozenset({"cold-store-2", "delivery-van-7"})
 """The devices that also publish every second state to a topic: half of what the throttle of a publisher allows."""
@@ -69,12 +79,14 @@ async def run_demo(
     on_event: Callable[[str], object] | None = None,
     random: Random | None = None,
     linked: Set[str] = LINKED,
+    mqtt: tuple[str, int] | None = None,
 ) -> None:
     """Run the demo until it is cancelled, or until all its devices are deleted.
 
     ``on_ready`` is called once, when the first state of every device is acknowledged. ``on_event`` is called
     with a line for each executed command and each interruption.
-    ``linked`` names the devices on the link. Raises ApiError if the token is refused.
+    ``linked`` names the devices on the link; ``mqtt`` is the host and port at which the server speaks MQTT without TLS,
+    if it does. Raises ApiError if the token is refused.
     """
     chance = random or Random()
     say = on_event or (lambda _line: None)
@@ -93,13 +105,35 @@ async def run_demo(
                 on_ready(DemoReady(url, found_id, ids))
 
         outage = _Outage(say)
+        over_mqtt = None if mqtt is None else await _mqtt_login(session, mqtt, found_id, ids)
         async with trio.open_nursery() as nursery:
             for model in models:
-                make = _LinkedDevice if model.name in linked else _Device
+                make: Callable[..., _Device] = _LinkedDevice if model.name in linked else _Device
+                if over_mqtt is not None and model.name in MQTT_DEVICES:
+                    make = partial(_MqttDevice, over_mqtt)
                 device = make(session, model, device_path(found_id, ids[model.name]), say, outage)
                 nursery.start_soon(device.run, first_state)
     finally:
         session.close()
+
+
+class _MqttLogin(NamedTuple):
+    """Where and with which access key devices connect."""
+
+    address: tuple[str, int]
+    key: tuple[str, str]
+
+
+async def _mqtt_login(
+    session: Session, address: tuple[str, int], application_id: str, ids: Mapping[str, str]
+) -> _MqttLogin:
+    """The login of the devices that use MQTT: their key admits no others."""
+    wanted: Json = {
+        "name": DEVICES_KEY,
+        "description": "The devices of the demo that use MQTT connect with it. Each start replaces it.",
+        "deviceIds": [ids[name] for name in sorted(MQTT_DEVICES)],
+    }
+    return _MqttLogin(address, await replace_key(session, application_id, wanted))
 
 
 async def _find_or_create(session: Session, application_id: str, models: list[DemoDevice]) -> dict[str, str]:
@@ -267,6 +301,43 @@ class _LinkedDevice(_Device):
 
     def _received(self, command: Command) -> None:
         self._tell(command.name, command.payload)
+
+
+class _MqttDevice(_Device):
+    """A device that sends its states and receives its commands over MQTT, with QoS 1."""
+
+    def __init__(self, login: _MqttLogin, *more: Any) -> None:
+        super().__init__(*more)
+        self._login = login
+
+    async def _live(self, first_state: Callable[[str], None]) -> None:
+        backoff, id = _Backoff(), self.path.rpartition("/")[2]
+        while True:
+            try:
+                async with open_mqtt(
+                    self._login.address,
+                    id,
+                    self._login.key,
+                    f"losant/{id}/command",
+                    on_stored=lambda: self._reached(first_state),
+                    on_refused=lambda reason: self.say(f"{self.model.name}: a state was refused: {reason}"),
+                    on_message=lambda payload: self._carry_out(payload.decode("utf-8", "replace")),
+                ) as client:
+                    backoff.reset()
+                    await self._send_states(client, f"losant/{id}/state")
+            except WireError as problem:
+                await self._after(problem, backoff)
+            try:
+                # A call says in the words of the API what has ended: the device, or the token.
+                await self.session.call("GET", self.path)
+            except (WireError, ApiError) as problem:
+                await self._after(problem, backoff)
+
+    async def _send_states(self, client: MqttClient, topic: str) -> None:
+        while True:
+            body = msgspec.json.encode({"data": self.model.step(PERIOD_S)})
+            await client.publish(topic, body)
+            await client.read_until(trio.current_time() + PERIOD_S)
 
 
 class _Outage:

@@ -6,7 +6,8 @@ Does not own what the devices publish (`demo.py`).
 from __future__ import annotations
 
 from trunkline.bench.demo import DemoReady
-from trunkline.bench.session import Json, Session, record_id
+from trunkline.bench.demo_keys import replace_key
+from trunkline.bench.session import Json, Session
 
 TOPICS = "farm/#"
 """What selects the topics to which devices of the demo publish."""
@@ -26,13 +27,8 @@ async def replace_mqtt_key(token: str, demo: DemoReady) -> tuple[str, str]:
     It may subscribe to the topics of the demo, and publish to none. Raises BenchError.
     """
     session = Session(demo.url, token=token, connections_max=1)
-    path = f"/applications/{demo.application_id}/keys"
     try:
-        query = {"filterField": "name", "filter": MQTT_KEY["name"]}
-        for key in (await session.call("GET", path, query=query))["items"]:
-            await session.call("DELETE", f"{path}/{record_id(key)}")
-        made = await session.call("POST", path, MQTT_KEY)
-        return str(made["key"]), str(made["secret"])
+        return await replace_key(session, demo.application_id, MQTT_KEY)
     finally:
         session.close()
 

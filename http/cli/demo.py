@@ -59,7 +59,10 @@ async def run_demo_on(server: RunningServer) -> None:
         token = _token(server, DEMO_SCOPES, None)
         async with trio.open_nursery() as nursery:
             await run_demo(
-                server.url, token, on_ready=lambda ready: nursery.start_soon(complete, token, ready)
+                server.url,
+                token,
+                on_ready=lambda ready: nursery.start_soon(complete, token, ready),
+                mqtt=_mqtt_address(server),
             )
 
     pause_s = DEMO_PAUSE_S
@@ -106,12 +109,18 @@ def _show_demo(server: RunningServer, ready: DemoReady) -> None:
     announce("The token is valid for a day, for reading devices and for sending them commands.")
 
 
+def _mqtt_address(server: RunningServer) -> tuple[str, int] | None:
+    """The host and port at which the server speaks MQTT without TLS; None if it does not."""
+    port = next((port.number for port in server.mqtt_ports if not port.tls), None)
+    return None if port is None else (urlsplit(server.url).hostname or "", port)
+
+
 async def _show_mqtt(server: RunningServer, token: str, ready: DemoReady) -> None:
     """Print how to see what the devices publish, if there is a port for MQTT without TLS."""
-    port = next((port.number for port in server.mqtt_ports if not port.tls), None)
-    if port is None:
+    address = _mqtt_address(server)
+    if address is None:
         return
+    host, port = address
     key, secret = await replace_mqtt_key(token, ready)
-    host = urlsplit(server.url).hostname or ""
     announce("To see what two of the devices publish by MQTT (the key is valid until the next start):")
     announce(f"  {subscribe_line(host, port, key, secret)}")
