@@ -7,7 +7,7 @@ who gets a message. A message takes its turn when it is received; its acknowledg
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
@@ -42,15 +42,13 @@ from trunkline.http.mqtt.device_topics import (
 )
 from trunkline.http.mqtt.login import Client
 from trunkline.http.mqtt.packets import V5, Publish
-from trunkline.http.mqtt.refusals import ack_code_of, code_of, may_succeed_later
+from trunkline.http.mqtt.refusals import SHOWN_CHARS_MAX, Refusal, ack_code_of, code_of, may_succeed_later
 from trunkline.http.mqtt.writer import ack
 
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.system import PendingAnswer
     from trunkline.http.mqtt.connection import MqttConnection
 
-_SHOWN_CHARS_MAX: Final = 300
-"""A sentence that quotes a long value is kept so far."""
 _CRASHED: Final = "The server failed to handle this message; the fault is logged."
 _UNBOUNDED: Final = 1 << 30
 """A client of 3.1.1 is not told how many messages it may send at once."""
@@ -67,14 +65,6 @@ _log = structlog.get_logger("trunkline.mqtt")
 
 class TooFast(Exception):
     """The client is over a limit of the platform, which ends the connection. Its text says which."""
-
-
-class Refusal(NamedTuple):
-    """Why a message was refused: a reason code of MQTT 5, a sentence, and when."""
-
-    code: int
-    message: str
-    time_ms: int
 
 
 class Publishing:
@@ -308,9 +298,8 @@ class Publishing:
         """Count what was refused, for the list of clients and the overview of the application."""
         client = self._client
         self.refused += 1
-        self.last_refusal = Refusal(
-            code_of(refusal), refusal.message[:_SHOWN_CHARS_MAX], self._session.service.system.clock.wall_ms()
-        )
+        now_ms = self._session.service.system.clock.wall_ms()
+        self.last_refusal = Refusal(code_of(refusal), refusal.message[:SHOWN_CHARS_MAX], now_ms)
         self._session.service.refused += 1
         about = device_topic(topic)
         device = client.device if about is None else about.device

@@ -1,8 +1,8 @@
-"""How refusals are told to MQTT clients: the reason code of each error."""
+"""How refusals are told to MQTT clients, the reason code of each error, and to people, in the list of clients."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from trunkline.actors.core.values.errors import (
     Crashed,
@@ -18,6 +18,18 @@ from trunkline.actors.core.values.errors import (
     Unauthorized,
 )
 from trunkline.http.mqtt import packets
+
+SHOWN_CHARS_MAX: Final = 300
+"""A sentence that quotes a long value is kept so far."""
+
+
+class Refusal(NamedTuple):
+    """Why a message or a subscription was refused: a reason code of MQTT 5, a sentence, and when."""
+
+    code: int
+    message: str
+    time_ms: int
+
 
 _CODES: Final[tuple[tuple[type[DomainError], int], ...]] = (
     (PayloadTooLarge, packets.PACKET_TOO_LARGE),

@@ -55,9 +55,9 @@ from trunkline.http.mqtt.packets import (
     Subscribe,
     Unsubscribe,
 )
-from trunkline.http.mqtt.publishing import Publishing, Refusal, TooFast
+from trunkline.http.mqtt.publishing import Publishing, TooFast
 from trunkline.http.mqtt.reader import PacketReader
-from trunkline.http.mqtt.refusals import code_of
+from trunkline.http.mqtt.refusals import Refusal, code_of
 from trunkline.http.mqtt.session_queue import SessionQueue
 from trunkline.http.mqtt.subscribing import Subscribing
 from trunkline.http.mqtt.writer import PINGRESP, ack, connack, disconnect
@@ -697,13 +697,14 @@ class MqttSession:
 
     @property
     def refused(self) -> int:
-        """Messages of the client that were refused."""
-        return 0 if self._publishing is None else self._publishing.refused
+        """Messages and subscriptions of the client that were refused."""
+        return sum(each.refused for each in (self._publishing, self._subscribing) if each is not None)
 
     @property
     def last_refusal(self) -> Refusal | None:
         """Why the last of them was."""
-        return None if self._publishing is None else self._publishing.last_refusal
+        found = [each.last_refusal for each in (self._publishing, self._subscribing) if each is not None]
+        return max((each for each in found if each is not None), key=lambda each: each.time_ms, default=None)
 
     # For the link.
 

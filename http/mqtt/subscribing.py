@@ -31,6 +31,7 @@ from trunkline.http.mqtt.login import Client
 from trunkline.http.mqtt.outgoing import Outgoing
 from trunkline.http.mqtt.packets import Filter, Subscribe, Unsubscribe
 from trunkline.http.mqtt.publishing import check_peripheral
+from trunkline.http.mqtt.refusals import SHOWN_CHARS_MAX, Refusal
 from trunkline.http.mqtt.writer import suback, unsuback
 
 if TYPE_CHECKING:
@@ -66,6 +67,14 @@ class _Retained:
         self.after = b""
 
 
+_SENTENCES: Final = {
+    packets.TOPIC_FILTER_INVALID: "This is not a filter that a subscription may have",
+    packets.NOT_AUTHORIZED: "The login does not allow this subscription",
+    packets.QUOTA_EXCEEDED: "The client has as many subscriptions as it may",
+}
+"""What is said of a refused subscription, by its code."""
+
+
 class Subscribing:
     """The subscriptions of one client."""
 
@@ -78,6 +87,8 @@ class Subscribing:
         "_shared",
         "_skipped",
         "_wanted",
+        "last_refusal",
+        "refused",
     )
 
     def __init__(self, session: MqttConnection, client: Client) -> None:
@@ -92,6 +103,10 @@ class Subscribing:
         """What is to be sent when the subscriptions are in effect."""
         self._skipped: dict[bytes, None] = {}
         """Peripherals with commands that were not sent, as the client is not subscribed to them."""
+        self.refused = 0
+        """Subscriptions that the client did not get."""
+        self.last_refusal: Refusal | None = None
+        """Why it did not get the last of them."""
 
     def __len__(self) -> int:
         return len(self._filters) + len(self._commands)
@@ -107,6 +122,9 @@ class Subscribing:
         ids: Sequence[int] = packet.properties.get("subscription_identifier", ())
         number = ids[0] if ids else 0
         codes = [self._subscribe(each, number) for each in packet.filters]
+        for each, code in zip(packet.filters, codes, strict=True):
+            if code in _SENTENCES:
+                self._note(each.filter, code)
         answer = suback(session.version, packet.packet_id, codes)
         added = {
             each.filter: Options(code, each.no_local, each.retain_as_published, number)
@@ -117,6 +135,13 @@ class Subscribing:
         if session.session is None:
             self._send_retained()
         session.pump()
+
+    def _note(self, filter: str, code: int) -> None:
+        """Count a subscription that was refused, for the list of clients."""
+        self.refused += 1
+        now_ms = self._session.service.system.clock.wall_ms()
+        sentence = f"{_SENTENCES[code]}: {filter}"
+        self.last_refusal = Refusal(code, sentence[:SHOWN_CHARS_MAX], now_ms)
 
     def unsubscribe(self, packet: Unsubscribe) -> None:
         """Handle an UNSUBSCRIBE."""

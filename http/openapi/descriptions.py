@@ -297,7 +297,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "MqttClientView.version": "The version of MQTT that it speaks",
     "MqttClientView.state": "Whether it is connected, or sleeps: its session waits for it",
     "MqttClientView.transport": "What carries its packets",
-    "MqttClientView.lastRefusal": "Why the last of its messages that were refused was",
+    "MqttClientView.lastRefusal": "Why the last of its messages and subscriptions that were refused was",
     "MqttClientView.disconnected": "Since when it sleeps",
     "MqttClientView.ends": "When its session ends, if it does not come back",
     "MqttClientView.subscriptions": "The number of the subscriptions of its session",
@@ -313,7 +313,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "MqttClientView.hasSession": "Whether its session outlives the connection",
     "MqttClientView.queued": "Messages that are stored for its session until it acknowledges them",
     "MqttClientView.dropped": "Messages that were not stored for its session, as its queue was full",
-    "MqttClientView.refused": "Messages of the client that were refused since it connected",
+    "MqttClientView.refused": "Messages and subscriptions of it that were refused",
     # Actors.
     "mailboxDepth": "Messages that wait for their turn or for the commit",
     "oldestMessageAgeMs": "How long the oldest message that waits for its turn has waited; 0 if none does",

@@ -181,6 +181,24 @@ async def test_a_silent_answer_is_checked_too(exp: Experience, monkeypatch: pyte
         assert await stream.event() is None
 
 
+async def test_an_answer_ends_when_its_visitor_loses_the_device(
+    exp: Experience, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic_answer, "CHECK_S", 0.01)
+    id, token = await user(exp)
+    device_id, path = await device(exp)
+    group = await exp.make("groups", name="crew", experienceUserIds=[id], deviceIds=[device_id])
+    access = {"access": "device", "deviceIdTemplate": "{{request.params.id}}"}
+    at_id = await endpoint(exp, "/{id}", **access)
+    topics = ["losant/{{experience.device.id}}/state"]
+    await workflow(exp, at_id, reply(replyType="mqtt", mqttTopicsTemplate=topics))
+    async with streaming(exp, f"/{device_id}", authorization=token) as stream:
+        await exp.server.call("POST", f"{path}/state", {"data": {"temp": 1}})
+        assert (await heard(stream))[0] == f"losant/{device_id}/state"
+        await exp.patch(f"groups/{group['id']}", deviceIds=[])
+        assert await stream.event() is None
+
+
 async def test_an_answer_ends_after_its_time(exp: Experience, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topic_answer, "STREAM_S_MAX", 0.01)
     await answers(exp, replyType="mqtt", mqttTopicsTemplate=["a"])

@@ -122,6 +122,16 @@ async def test_sleeping_clients_are_listed_with_what_waits_for_them(house: House
     assert (await house.server.call("GET", f"{other}/mqttClients?state=sleeping"))["totalCount"] == 0
 
 
+async def test_a_refused_subscription_is_shown_with_its_reason(house: House) -> None:
+    key = await house.key_of(filterType="whitelist", subTopics=["barn/#"])
+    async with house.client("desk", V3_1_1, **key) as client:
+        for filter in ("barn/a", "yard", "a/#/b"):
+            await client.subscribe(filter)
+        (shown,) = (await listed(house))["items"]
+        assert (shown["refused"], shown["lastRefusal"]["code"]) == (2, packets.TOPIC_FILTER_INVALID)
+        assert shown["lastRefusal"]["message"] == "This is not a filter that a subscription may have: a/#/b"
+
+
 async def test_the_transport_of_a_client_is_shown(house: House) -> None:
     url = house.server.url.replace("http", "ws") + "/mqtt"
     connect = packets.Connect(V3_1_1, "desk", username=house.key, password=house.secret.encode())

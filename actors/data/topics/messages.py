@@ -62,7 +62,7 @@ class MqttClientPage(Query, frozen=True):
 
 
 class MqttRefusal(View, frozen=True):
-    """Why a message of an MQTT client was refused: a reason code of MQTT 5, a sentence, and when."""
+    """Why a message or a subscription of an MQTT client was refused: a reason code of MQTT 5, a sentence, and when."""
 
     code: int
     message: str
@@ -73,9 +73,9 @@ class MqttClientView(View, frozen=True, kw_only=True):
     """An MQTT client: one that is connected, since it connected, or one that sleeps: its session waits for it.
 
     Of one that is connected, `unacknowledged` messages are under way to it and `waiting` ones were not sent yet;
-    `refused` are those of the client, and `last_refusal` says why the last one was. Of a session, `queued` messages are
-    stored until its client acknowledges them, and `dropped` ones found no room there; both since it began. One that
-    sleeps has been `disconnected` since then, `ends` at a time, and has `subscriptions`.
+    `refused` are messages and subscriptions of the client, and `last_refusal` says why the last one was. Of a session,
+    `queued` messages are stored until its client acknowledges them, and `dropped` ones found no room there; both since
+    it began. One that sleeps has been `disconnected` since then, `ends` at a time, and has `subscriptions`.
     """
 
     client_id: str
