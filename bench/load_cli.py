@@ -24,6 +24,7 @@ from trunkline.bench.scenarios.link_connections import (
 )
 from trunkline.bench.scenarios.mixed import MixedScenario
 from trunkline.bench.scenarios.mqtt import QOS, MqttScenario, MqttTopicScenario
+from trunkline.bench.scenarios.mqtt_retained import MqttRetainedScenario
 from trunkline.bench.scenarios.mqtt_storm import MqttStormScenario
 from trunkline.bench.scenarios.queries import QueriesScenario
 from trunkline.bench.scenarios.state import StateScenario
@@ -145,14 +146,25 @@ def mqtt(
         bool,
         typer.Option("--storm", help="Instead: all --devices connect at once, each with a state."),
     ] = False,
+    retained: Annotated[
+        int | None,
+        typer.Option(
+            help="Instead: so many retained messages, which --connections subscribers read.",
+            min=1,
+            max=1_000_000,
+        ),
+    ] = None,
     mqtt_port: Annotated[
         int,
         typer.Option(help="The port of MQTT; with TLS if the server's address has it.", min=1, max=65_535),
     ] = 1883,
 ) -> Scenario:
-    """States over MQTT by QoS, fan-out, fan-in, many connections at once; all that was acknowledged is read back."""
-    if (fan_out, fan_in, storm).count(True) > 1:
-        raise BenchError("--fan-out, --fan-in and --storm exclude each other.")
+    """States over MQTT by QoS, fan-out, fan-in, many connections at once, retained messages; all that was acknowledged
+    is read back."""
+    if (fan_out, fan_in, storm, retained is not None).count(True) > 1:
+        raise BenchError("--fan-out, --fan-in, --storm and --retained exclude each other.")
+    if retained is not None:
+        return MqttRetainedScenario(messages=retained, mqtt_port=mqtt_port)
     levels = [level for level in QOS if qos is None or level in qos]
     if fan_out or fan_in:
         return MqttTopicScenario(qos=levels, is_fan_in=fan_in, mqtt_port=mqtt_port)

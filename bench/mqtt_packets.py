@@ -13,6 +13,9 @@ PUBACK, PUBREC, PUBREL, PUBCOMP = 0x40, 0x50, 0x62, 0x70
 CONNACK, PUBLISH, SUBACK, PINGRESP, DISCONNECT = 0x20, 0x30, 0x90, 0xD0, 0xE0
 """The first bytes of what else a server sends; those of a PUBLISH have its QoS in bits 1 and 2."""
 
+RETAIN: Final = 0x01
+"""The bit of the first byte of a PUBLISH that is set if the message is a retained one."""
+
 REFUSED_FROM: Final = 0x80
 """Reason codes from here on are refusals."""
 
@@ -33,10 +36,10 @@ def subscribe(topic: str, qos: int) -> bytes:
     return _packet(0x82, b"\x00\x01\x00" + _text(topic) + bytes((qos,)))
 
 
-def publish(topic: bytes, qos: int, packet_id: int, payload: bytes) -> bytes:
+def publish(topic: bytes, qos: int, packet_id: int, payload: bytes, *, retain: bool = False) -> bytes:
     """A PUBLISH to a topic that ``topic_of`` has made; ``packet_id`` has no meaning with QoS 0."""
     middle = b"\x00" if not qos else packet_id.to_bytes(2) + b"\x00"
-    return _packet(PUBLISH | qos << 1, b"".join((topic, middle, payload)))
+    return _packet(PUBLISH | qos << 1 | retain, b"".join((topic, middle, payload)))
 
 
 def topic_of(topic: str) -> bytes:

@@ -19,6 +19,7 @@ from trunkline.bench.progress import ProgressBar
 from trunkline.bench.result import Result
 from trunkline.bench.run import Scenario, run_scenario
 from trunkline.bench.scenarios.mqtt import MqttScenario, MqttTopicScenario
+from trunkline.bench.scenarios.mqtt_retained import MqttRetainedScenario
 from trunkline.bench.scenarios.mqtt_storm import MqttStormScenario
 from trunkline.bench.session import Session
 from trunkline.bench.stage import Plan
@@ -190,6 +191,30 @@ async def test_a_storm_of_clients_is_served_twice(start: Start) -> None:
     result = await run(MqttStormScenario(devices=20, mqtt_port=port), session)
     assert result.audit.acknowledged == result.audit.read == 40
     assert [stage.name for stage in result.stages] == ["first connection", "storm"]
+
+
+@pytest.mark.slow
+async def test_retained_messages_are_read_by_each_new_subscriber(start: Start) -> None:
+    session, port = await start(throttles=False)
+    scenario = MqttRetainedScenario(messages=600, mqtt_port=port)
+    result = await run(scenario, session)
+    audit = result.audit
+    assert (result.verdict, audit.missing, audit.unexpected) == ("sound", 0, 0)
+    assert audit.acknowledged == audit.read == 3 * 600
+    assert [stage.name for stage in result.stages] == ["publishing", "reading"]
+
+
+async def test_retained_messages_that_do_not_arrive_or_arrive_twice_are_found() -> None:
+    scenario = MqttRetainedScenario(messages=3, mqtt_port=1)
+    scenario.acknowledged[:] = (1, 1, 0)
+    scenario.seen = [bytearray((0, 2, 0)), bytearray((1, 1, 1))]
+    found = Audit()
+    await scenario.audit(None, found, ProgressBar())  # type: ignore[arg-type] # nothing is read from the server
+    assert (found.acknowledged, found.read, found.missing, found.unexpected) == (4, 4, 1, 1)
+    assert found.examples == [
+        "missing: subscriber 0: the retained message of topic 0 never arrived",
+        "unexpected: subscriber 0: that of topic 1 arrived 2 times",
+    ]
 
 
 @pytest.mark.slow
