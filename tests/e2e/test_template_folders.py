@@ -13,6 +13,7 @@ from tests.e2e.conftest import Json, Server
 from tests.e2e.template_folder import FOLDER, zipped
 from tests.e2e.test_imports import imported, send
 from trunkline.actors.portability.bundles import folder as folder_module
+from trunkline.actors.workflows.flows import yaml_documents
 from trunkline.http.cli.main import app
 
 
@@ -206,7 +207,6 @@ HOSTILE: dict[str, tuple[dict[str, str], str]] = {
         {"d.yaml": HEAD.format("Device") + "[{name: !!binary aGk=}]"},
         "JSON does not",
     ),
-    "too many values": ({"d.yaml": "a: [" + "0," * 250_001 + "0]"}, "it has more than 250000 values"),
     "no yaml": ({"d.yaml": "a: [b"}, "d.yaml: is not valid YAML at line"),
     "another version": ({"d.yaml": "resourceType: Device\nversion: 2\nresources: []"}, "version: is 2"),
     "no list": ({"d.yaml": HEAD.format("Device") + "5"}, "is not a valid export"),
@@ -238,6 +238,14 @@ async def test_a_folder_that_does_harm_is_refused_with_a_sentence(server: Server
     refused = await send(server, "/applications", zipped({**FOLDER, **files}))
     assert refused.status_code in (400, 413, 422), refused.text
     assert said in refused.json()["message"], refused.text
+    assert (await server.call("GET", "/applications"))["items"] == []
+
+
+async def test_the_values_of_a_text_are_bounded(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml_documents, "NODES_MAX", 1_000)
+    refused = await send(server, "/applications", zipped({**FOLDER, "d.yaml": "a: [" + "0," * 1_000 + "0]"}))
+    assert refused.status_code in (400, 413, 422), refused.text
+    assert "it has more than 1000 values" in refused.json()["message"]
     assert (await server.call("GET", "/applications"))["items"] == []
 
 
