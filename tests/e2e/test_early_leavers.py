@@ -17,6 +17,7 @@ import trio
 import trustme
 
 from tests.e2e.conftest import Server
+from tests.e2e.sse_client import until
 from tests.e2e.test_exports import export
 from tests.http.other_protocols import H2Peer
 from tests.patience import PATIENCE_S
@@ -192,8 +193,9 @@ async def leavers(server: Server, wire: Wire, rounds: int) -> None:
 
             for when in range(rounds):
                 nursery.start_soon(one, when)
+        await until(lambda: not opened(server))
         with trio.fail_after(PATIENCE_S):
-            while opened(server) or await connections_open(server):
+            while await connections_open(server):
                 await trio.lowlevel.checkpoint()
 
 

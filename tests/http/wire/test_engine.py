@@ -14,6 +14,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from tests.e2e.sse_client import until
 from tests.http.raw_wire import Peer, Receive, Scope, Send, Wired, application, echo, reply, serving
 from tests.http.tls_client import TlsStream
 from tests.patience import PATIENCE_S
@@ -118,8 +119,7 @@ async def test_connections_over_the_bound_hear_503_and_have_their_place_later() 
         assert await late.rest() == b""
         assert (wired.engine.connections, wired.engine.refused) == (3, 1)
         await first[0].close()
-        while wired.engine.connections == 3:
-            await trio.lowlevel.checkpoint()
+        await until(lambda: wired.engine.connections < 3)
         assert (await wired.ask(GET)).status == 200
 
 
