@@ -20,6 +20,7 @@ from tests.e2e.crash_load import read_states
 from tests.e2e.mqtt_client import mqtt_client
 from tests.e2e.mqtt_crash_clients import FIRST_MS, Gone, Publisher, Subscriber, lasting
 from tests.e2e.server_process import OWNER, ServerProcess, serving
+from tests.e2e.sse_client import until
 from tests.e2e.test_link_crash import FAULTY, SYNC_S
 from tests.patience import PATIENCE_S
 from trunkline.bench.history import to_iso
@@ -92,8 +93,8 @@ class Load:
                     nursery.start_soon(self._until_gone, publisher.run, port)
                 for subscriber in self.subscribers:
                     nursery.start_soon(self._until_gone, subscriber.run, port)
-                while self._acknowledged() < most:
-                    await trio.lowlevel.checkpoint()
+                # Not in each pass of the loop: that would take a core from the server.
+                await until(lambda: self._acknowledged() >= most)
                 await trio.sleep(self.random.uniform(0, 0.02))
                 await server.kill()
 
