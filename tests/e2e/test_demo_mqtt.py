@@ -79,7 +79,7 @@ async def test_two_devices_of_the_demo_use_mqtt(house: House) -> None:
             assert len(await call("GET", f"{farm.path('well-pump')}/state")) > 0
             keys = (await call("GET", f"{farm.application}/keys"))["items"]
             assert [each["name"] for each in keys] == [DEVICES_KEY]
-            body = {"name": "switch", "payload": {"on": False}}
+            body = {"name": "switch", "payload": {"on": False}, "ttlSeconds": 60}
             await call("POST", f"{farm.path('well-pump')}/command", body)
             await farm.says("well-pump: switch: pump is off")
             # They come back after their connections were lost.
@@ -88,6 +88,10 @@ async def test_two_devices_of_the_demo_use_mqtt(house: House) -> None:
                 session.disconnect(0x98, "for the test")  # type: ignore[attr-defined] # all are MqttSession
             await farm.says("All devices reach the server again.")
             assert await farm.clients() == sorted(MQTT_DEVICES)
+            # What a device has acknowledged does not come again.
+            await call("POST", f"{farm.path('well-pump')}/command", {**body, "payload": {"on": True}})
+            await farm.says("well-pump: switch: pump is enabled")
+            assert sum("pump is off" in each for each in farm.lines) == 1
             await call("DELETE", farm.path("well-pump"))
             await farm.says("well-pump was deleted and stops")
             assert await farm.clients() == ["workshop-meter"]
