@@ -16,6 +16,7 @@ from tests.e2e.experiences import Experience, Json, new_experience
 from tests.e2e.sse_client import EventReader, until
 from tests.e2e.test_experience_workflows import answers, endpoint, reply, workflow
 from tests.patience import PATIENCE_S
+from trunkline.actors.core.runtime.subscription import Ending
 from trunkline.actors.core.values.timestamps import iso
 from trunkline.http.experiences import topic_answer
 
@@ -203,6 +204,16 @@ async def test_an_answer_ends_after_its_time(exp: Experience, monkeypatch: pytes
     monkeypatch.setattr(topic_answer, "STREAM_S_MAX", 0.01)
     await answers(exp, replyType="mqtt", mqttTopicsTemplate=["a"])
     async with streaming(exp) as stream:
+        assert await stream.event() is None
+    await nothing_open(exp)
+
+
+async def test_an_answer_ends_when_the_server_stops(exp: Experience) -> None:
+    await answers(exp, replyType="mqtt", mqttTopicsTemplate=["a", "b"])
+    async with streaming(exp) as stream:
+        await publish(exp, "b", "x")
+        assert await heard(stream) == ("b", "x")
+        exp.server.system.streams.end_all(Ending.DRAINING)
         assert await stream.event() is None
     await nothing_open(exp)
 
