@@ -24,6 +24,7 @@ from trunkline.bench.scenarios.link_connections import (
 )
 from trunkline.bench.scenarios.mixed import MixedScenario
 from trunkline.bench.scenarios.mqtt import QOS, MqttScenario, MqttTopicScenario
+from trunkline.bench.scenarios.mqtt_idle import MqttIdleScenario
 from trunkline.bench.scenarios.mqtt_retained import MqttRetainedScenario
 from trunkline.bench.scenarios.mqtt_storm import MqttStormScenario
 from trunkline.bench.scenarios.queries import QueriesScenario
@@ -154,6 +155,10 @@ def mqtt(
             max=1_000_000,
         ),
     ] = None,
+    idle: Annotated[
+        bool,
+        typer.Option("--idle", help="Instead: the memory of all --devices as clients without traffic."),
+    ] = False,
     mqtt_port: Annotated[
         int,
         typer.Option(help="The port of MQTT; with TLS if the server's address has it.", min=1, max=65_535),
@@ -161,13 +166,15 @@ def mqtt(
 ) -> Scenario:
     """States over MQTT by QoS, fan-out, fan-in, many connections at once, retained messages; all that was acknowledged
     is read back."""
-    if (fan_out, fan_in, storm, retained is not None).count(True) > 1:
-        raise BenchError("--fan-out, --fan-in, --storm and --retained exclude each other.")
+    if (fan_out, fan_in, storm, idle, retained is not None).count(True) > 1:
+        raise BenchError("--fan-out, --fan-in, --storm, --idle and --retained exclude each other.")
     if retained is not None:
         return MqttRetainedScenario(messages=retained, mqtt_port=mqtt_port)
     levels = [level for level in QOS if qos is None or level in qos]
     if fan_out or fan_in:
         return MqttTopicScenario(qos=levels, is_fan_in=fan_in, mqtt_port=mqtt_port)
+    if idle:
+        return MqttIdleScenario(devices=devices, mqtt_port=mqtt_port)
     if storm:
         return MqttStormScenario(devices=devices, mqtt_port=mqtt_port)
     return MqttScenario(devices=devices, qos=levels, rest=rest, mqtt_port=mqtt_port)

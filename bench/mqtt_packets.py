@@ -22,12 +22,14 @@ REFUSED_FROM: Final = 0x80
 PINGREQ: Final = b"\xc0\x00"
 _CLEAN_START, _PASSWORD, _USER_NAME = 0x02, 0x40, 0x80
 _REASON_STRING: Final = 0x1F
+_SESSION_EXPIRY: Final = 0x11
 
 
-def connect(client_id: str, user_name: str, password: str) -> bytes:
-    """A CONNECT with a clean start and without keep alive."""
+def connect(client_id: str, user_name: str, password: str, *, session_s: int = 0) -> bytes:
+    """A CONNECT with a clean start and without keep alive. Its session outlives the connection for ``session_s``."""
     flags = _CLEAN_START | _PASSWORD | _USER_NAME
-    head = b"\x00\x04MQTT\x05" + bytes((flags, 0, 0, 0))
+    head = b"\x00\x04MQTT\x05" + bytes((flags, 0, 0))
+    head += bytes((5, _SESSION_EXPIRY)) + session_s.to_bytes(4) if session_s else b"\x00"
     return _packet(0x10, head + b"".join(_text(text) for text in (client_id, user_name, password)))
 
 

@@ -70,7 +70,7 @@ class IdleLinksScenario(_Links):
     async def perform(self, run: Run) -> None:
         if run.monitor is None:
             raise BenchError("The memory of a server can be read on its machine only.")
-        await self._report(run)
+        await report_states(run, self.fleet)
         with load_reactor() as reactor:
             crowd = Crowd(self, run, reactor)
             try:
@@ -84,25 +84,26 @@ class IdleLinksScenario(_Links):
             finally:
                 crowd.close()
 
-    async def _report(self, run: Run) -> None:
-        """Let each device post a state: it is in memory before its link, as those of a server in use."""
-        waiting, done = iter(self.fleet.ledgers), 0
-        run.bar.begin("a state of each device")
 
-        async def work() -> None:
-            nonlocal done
-            for ledger in waiting:
-                number = ledger.begin()
-                body = msgspec.Raw(body_of(number, 1, ledger.first_ms))
-                await run.session.call("POST", self.fleet.path(ledger.device_id, "/state"), body)
-                ledger.settle(number, 1, ACKNOWLEDGED)
-                done += 1
-                run.bar.show(done / self.links)
+async def report_states(run: Run, fleet: Fleet) -> None:
+    """Let each device post a state: it is in memory before its connection, as those of a server in use."""
+    waiting, done = iter(fleet.ledgers), 0
+    run.bar.begin("a state of each device")
 
-        async with trio.open_nursery() as nursery:
-            for _ in range(run.session.connections_max):
-                nursery.start_soon(work)
-        run.bar.end()
+    async def work() -> None:
+        nonlocal done
+        for ledger in waiting:
+            number = ledger.begin()
+            body = msgspec.Raw(body_of(number, 1, ledger.first_ms))
+            await run.session.call("POST", fleet.path(ledger.device_id, "/state"), body)
+            ledger.settle(number, 1, ACKNOWLEDGED)
+            done += 1
+            run.bar.show(done / len(fleet.ledgers))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(run.session.connections_max):
+            nursery.start_soon(work)
+    run.bar.end()
 
 
 class LinkStormScenario(_Links):

@@ -41,9 +41,9 @@ class AccessKey:
         made = await session.call("POST", f"/applications/{application_id}/keys", {})
         return cls(made["key"], made["secret"])
 
-    def connect(self, client_id: str) -> bytes:
-        """The CONNECT of a client."""
-        return connect(client_id, self._key, self._secret)
+    def connect(self, client_id: str, *, session_s: int = 0) -> bytes:
+        """The CONNECT of a client, whose session outlives the connection for ``session_s``."""
+        return connect(client_id, self._key, self._secret, session_s=session_s)
 
 
 class MqttScenario(Scenario):

@@ -19,6 +19,7 @@ from trunkline.bench.progress import ProgressBar
 from trunkline.bench.result import Result
 from trunkline.bench.run import Scenario, run_scenario
 from trunkline.bench.scenarios.mqtt import MqttScenario, MqttTopicScenario
+from trunkline.bench.scenarios.mqtt_idle import MqttIdleScenario
 from trunkline.bench.scenarios.mqtt_retained import MqttRetainedScenario
 from trunkline.bench.scenarios.mqtt_storm import MqttStormScenario
 from trunkline.bench.session import Session
@@ -191,6 +192,23 @@ async def test_a_storm_of_clients_is_served_twice(start: Start) -> None:
     result = await run(MqttStormScenario(devices=20, mqtt_port=port), session)
     assert result.audit.acknowledged == result.audit.read == 40
     assert [stage.name for stage in result.stages] == ["first connection", "storm"]
+
+
+@pytest.mark.slow
+async def test_the_memory_of_idle_clients_is_measured(start: Start) -> None:
+    session, port = await start(throttles=False)
+    scenario = MqttIdleScenario(devices=20, mqtt_port=port)
+    result = await run(scenario, session)
+    assert result.audit.acknowledged == result.audit.read == 20
+    (stage,) = result.stages
+    assert stage.delays[0].latency.count == 20
+    assert [figure.name for figure in stage.figures] == ["server memory a client"]
+
+
+def test_a_session_that_outlives_its_connection_is_asked_for() -> None:
+    (connect,) = PacketReader(1 << 20).feed(mqtt_packets.connect("c", "user", "secret", session_s=3600))
+    assert isinstance(connect, Connect)
+    assert connect.properties == {"session_expiry_interval": 3600}
 
 
 @pytest.mark.slow
