@@ -18,6 +18,7 @@ import trio
 import trustme
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from tests.e2e.sse_client import until
 from tests.http.other_protocols import H2Peer, Received, h2_peer, pour
 from tests.http.raw_wire import (
     Handler,
@@ -112,7 +113,7 @@ async def test_prior_knowledge_is_refused_unless_it_is_configured(log: list[dict
             assert await peer.rest() == b""
         for begins in (b"PRI /x HTTP/1.1\r\nHost: x\r\n\r\n", b"PRI * HTTP/1.1\r\nHost: x\r\n\r\n"):
             assert (await wired.ask(begins)).error() == (400, "Validation")
-        await wired.deserted()
+        await until(lambda: not wired.engine.connections)
     assert log == []
 
 

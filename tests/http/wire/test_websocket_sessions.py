@@ -10,9 +10,9 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 from wsproto.events import BytesMessage, TextMessage
 
+from tests.e2e.sse_client import until
 from tests.http.raw_wire import Wired, application, serving
 from tests.http.wire.websocket_sessions import Accepting, Echo, opened
-from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("silent", "both_transports")
 
@@ -98,9 +98,7 @@ async def test_a_bug_at_the_end_of_a_session_harms_nobody(
     assert socket is not None
     monkeypatch.setattr(accepting.sessions[0], "closed", fail)
     socket.close_at(0, 4000, "now")
-    with trio.fail_after(PATIENCE_S):
-        while socket.open:
-            await trio.lowlevel.checkpoint()
+    await until(lambda: not socket.open)
     other = await opened(wired)
     await other.send(BytesMessage(data=b"still there"))
     assert (await other.next()).data == b"still there"
