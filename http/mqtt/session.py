@@ -1,12 +1,10 @@
 """One connection of an MQTT client: from its first byte to its end.
 
-Owns the order of packets, the login, the keep alive, and how the connection ends. Does not own the bytes of packets
-(`reader.py`, `writer.py`), what is published (`publishing.py`) and subscribed (`subscribing.py`), nor the connection
-itself (`wire/byte_connection.py`).
+Owns the order of packets, the keep alive, the end of the login, and how the connection ends. Does not own the bytes of
+packets (`reader.py`, `writer.py`), what is between CONNECT and CONNACK (`handshake.py`), what is published
+(`publishing.py`) and subscribed (`subscribing.py`), nor the connection itself (`wire/byte_connection.py`).
 
-The CONNACK leaves when what the client has brought is on disk: its session, if that outlives the connection, its will,
-and for a device the entry in its connection log. Until then packets that follow wait. Nothing here waits in a task but
-the login, which may read certificates. The module is long because a connection has one state, and all of it is here.
+The module is long because a connection has one state, and all of it is here.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import structlog
 import trio
@@ -24,24 +22,22 @@ import trio
 from trunkline.actors.core.records.owners import Owners
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.work import Work, noted
-from trunkline.actors.core.values.errors import DomainError, Invalid, Unauthorized
+from trunkline.actors.core.values.errors import DomainError
 from trunkline.actors.core.values.structs import Message
 from trunkline.actors.data.topics.broker import Broker, ClientEnd
-from trunkline.actors.data.topics.publication import ConnectClient, DisconnectClient, Publication
-from trunkline.actors.data.topics.queues import Queued, received_of
+from trunkline.actors.data.topics.publication import DisconnectClient, Publication
+from trunkline.actors.data.topics.queues import Queued
 from trunkline.actors.data.topics.session_actor import (
-    ChangeSubscriptions,
     CloseSession,
     MqttSessionActor,
     OpenedSession,
-    OpenSession,
 )
 from trunkline.actors.fleet.devices.commands.command_messages import LinkCommand
 from trunkline.actors.fleet.devices.commands.links import Link, LinkEnd, Links
-from trunkline.http.link.tasks import LinkTasks
-from trunkline.http.mqtt import connecting, packets
+from trunkline.http.mqtt import packets
 from trunkline.http.mqtt.acknowledgements import Acknowledgements
-from trunkline.http.mqtt.login import Client, Presented, log_in, still_allowed
+from trunkline.http.mqtt.handshake import Handshake
+from trunkline.http.mqtt.login import Client, still_allowed
 from trunkline.http.mqtt.outgoing import Outgoing, OutgoingMessages
 from trunkline.http.mqtt.packets import (
     V5,
@@ -93,15 +89,13 @@ class MqttSession:
     (`actors/data/topics/broker.py`), and the link of a device (`actors/fleet/devices/commands/links.py`)."""
 
     __slots__ = (
-        "_assigned_id",
         "_broken",
-        "_connect",
         "_connection",
         "_from_client",
-        "_has_will",
+        "_handshake",
         "_held",
         "_is_connected",
-        "_is_resumed",
+        "_keep_alive_s",
         "_link",
         "_new_expiry_s",
         "_owner",
@@ -112,12 +106,13 @@ class MqttSession:
         "_reason_bytes_max",
         "_silence",
         "_subscribing",
-        "_to_store",
         "_token_ends_s",
         "_work",
         "acknowledgements",
         "client",
+        "client_id",
         "connected_ms",
+        "has_will",
         "is_open",
         "key",
         "limits",
@@ -145,15 +140,16 @@ class MqttSession:
         self._peer = peer
         self._connection: Bytes | None = None
         self._reader: PacketReader | None = PacketReader(self.limits.mqtt_packet_bytes_max)
-        self._connect: Connect | None = None
-        self._assigned_id: str | None = None
+        self.client_id = ""
+        """The id that the client gave itself, or that it was given."""
+        self._keep_alive_s = 0
+        self._handshake: Handshake | None = None
+        """From the CONNECT to its CONNACK."""
         self._held = _NOTHING_HELD
         """Packets that have come, and were not handled yet."""
         self._broken: Malformed | None = None
         """What ends the connection behind the packets before it."""
         self._is_connected = False
-        self._to_store = 0
-        """What has to be on disk before the CONNACK leaves."""
         self._publishing: Publishing | None = None
         self._subscribing: Subscribing | None = None
         self._link: Link | None = None
@@ -161,9 +157,8 @@ class MqttSession:
         self._silence = b""
         """The last packet to a client that is silent for too long, once it is known."""
         self._token_ends_s = math.inf
-        self._is_resumed = False
         self._new_expiry_s: int | None = None
-        self._has_will = False
+        self.has_will = False
         self._publishes_will = True
         self._from_client = 0
         self._work = _work_of(None)
@@ -184,7 +179,7 @@ class MqttSession:
         except Malformed as problem:
             self._hold(problem.packets)
             self._broken, self._reader = problem, None
-            if self._connect is None:
+            if self._handshake is None and not self._is_connected:
                 self.version = reader.version
         self._go_on()
 
@@ -224,7 +219,7 @@ class MqttSession:
 
     def closed(self, reason: str) -> None:
         self.is_open = False
-        self._reader = None
+        self._reader = self._handshake = None
         self.service.forget(self)
         self.acknowledgements.wait()
         self.acknowledgements.drop()
@@ -241,7 +236,7 @@ class MqttSession:
             system.component(Links).close(self._link, f"MQTT {VERSIONS[self.version]}: {reason}")
         if self._owner is not None:
             system.lasting.leave(self._owner)
-        if self._has_will:
+        if self.has_will:
             ref = Ref("publisher", client.application, client.key)
             self.service.tell(ref, DisconnectClient(publish_will=self._publishes_will))
         if self.queue is not None:
@@ -264,13 +259,13 @@ class MqttSession:
         if not self.is_open or self._connection is None:
             return
         if self.client is not None and code not in _ORDINARY_ENDS:
-            self._note_end(self.client, code, reason)
+            self.note_end(self.client, code, reason)
         farewell = self._farewell(code, reason)
         if len(farewell) <= self.outgoing.packet_bytes_max:
             self.send(farewell)
         self._connection.close(reason)
 
-    def _note_end(self, client: Client, code: int, reason: str) -> None:
+    def note_end(self, client: Client, code: int, reason: str) -> None:
         service = self.service
         now_s = service.system.clock.monotonic_s()
         service.ends.note(client.application, self.client_id, self.address, code, reason, now_s)
@@ -281,7 +276,7 @@ class MqttSession:
             if self.version != V5:
                 return b""
             return disconnect(V5, code, self.reason(reason))
-        if self._connect is None and code != packets.UNSUPPORTED_PROTOCOL_VERSION:
+        if self._handshake is None and code != packets.UNSUPPORTED_PROTOCOL_VERSION:
             return b""
         return connack(self.version, code, properties=self.reason(reason))
 
@@ -298,7 +293,7 @@ class MqttSession:
                 if type(held[0]) is Subscribe and self._waits_for_own():
                     break
                 self._handle_connected(held.popleft())
-            elif self._connect is None:
+            elif self._handshake is None:
                 self._begin(held.popleft())  # type: ignore[arg-type] # the reader takes no other packet first
             else:
                 break
@@ -393,71 +388,20 @@ class MqttSession:
 
     def _begin(self, connect: Connect) -> None:
         """Handle a CONNECT. What follows waits until its CONNACK."""
-        self._connect = connect
-        self.version = connect.version
+        self.version, self._keep_alive_s = connect.version, connect.keep_alive_s
+        self.client_id = connect.client_id or f"auto-{secrets.token_hex(12)}"
         given = connect.properties
         if given.get("request_problem_information", True):
             largest = given.get("maximum_packet_size", _REASON_BYTES_MAX + _REASON_ROOM)
             self._reason_bytes_max = min(_REASON_BYTES_MAX, largest - _REASON_ROOM)
         self.outgoing = self._outgoing_for(given)
-        if not connect.client_id:
-            self._assigned_id = f"auto-{secrets.token_hex(12)}"
-        problem = connecting.problem_of(connect) or self._too_small()
-        if problem is not None:
-            self.disconnect(*problem)
-            return
-        self.service.system.component(LinkTasks).start_soon(self._log_in)
+        self._handshake = Handshake(self, connect, self._peer)
+        self._handshake.begin()
 
-    def _too_small(self) -> tuple[int, str] | None:
-        """Why the client is refused if it takes no packet that is as large as its CONNACK."""
-        assert self._connect is not None
-        if "maximum_packet_size" not in self._connect.properties:
-            return None
-        answer = connecting.welcome(self._connect, self.limits, self._assigned_id, is_resumed=False)
-        if len(answer) <= self.outgoing.packet_bytes_max:
-            return None
-        return packets.PACKET_TOO_LARGE, f"the CONNACK has {len(answer)} bytes; allow that many in a packet"
+    # For the handshake.
 
-    async def _log_in(self) -> None:
-        connect, peer = self._connect, self._peer
-        assert connect is not None
-        address = "" if peer.address is None else peer.address[0]
-        client_id = self._assigned_id or connect.client_id
-        presented = Presented(client_id, connect.username, connect.password, peer.certificate, address)
-        try:
-            client = await log_in(self.service.dispatcher, presented, self.service.anonymous_key)
-            if self.is_open:
-                self._connect_as(client)
-        except (Unauthorized, Invalid) as refusal:
-            code = packets.NOT_AUTHORIZED if connect.username is None else packets.BAD_USER_NAME_OR_PASSWORD
-            self.disconnect(code, refusal.message)
-        except DomainError as refusal:
-            self.disconnect(code_of(refusal), refusal.message)
-        except Exception as bug:  # noqa: BLE001 - the other connections never notice
-            _log.error("login failed", exc_info=bug)
-            self.disconnect(packets.UNSPECIFIED_ERROR, "the server failed; the fault is logged")
-
-    def _connect_as(self, client: Client) -> None:
-        """The client is who it says: store what it has brought. Raises `DomainError`."""
-        connect, service = self._connect, self.service
-        assert connect is not None
-        system, application = service.system, client.application
-        now_s = system.clock.monotonic_s()
-        ban_s = service.client_limits.ban_left_s(application, client.key, now_s)
-        refusal: tuple[int, str] | None = None
-        if ban_s:
-            refusal = packets.BANNED, f"the client is banned for {math.ceil(ban_s)} s more"
-        elif not service.client_limits.connects(application, now_s):
-            refusal = packets.CONNECTION_RATE_EXCEEDED, "the application has too many new connections"
-        if refusal is not None:
-            self._note_end(client, *refusal)
-            self.disconnect(*refusal)
-            return
-        try:
-            will = connecting.will_of(connect, client)
-        except Invalid as problem:
-            self.disconnect(packets.TOPIC_NAME_INVALID, problem.message)
-            return
+    def let_in(self, client: Client) -> None:
+        system, application = self.service.system, client.application
         if client.device is None:
             owner = system.component(Owners).of(application)
             system.lasting.take_at_once(owner)
@@ -468,86 +412,31 @@ class MqttSession:
         self._publishing, self._subscribing = Publishing(self, client), Subscribing(self, client)
         system.component(Broker).connect(application, self)
         self._watch(client)
-        self._to_store = 1
-        self._open_session(connect, client)
-        self._has_will = will is not None
-        message = ConnectClient(
-            will=will,
-            retain_will=connect.will is not None and connect.will.retain,
-            origin=client.origin,
-            login=client.login,
-            delay_s=connecting.will_delay_s(connect, self.limits),
-            is_resumed=self._is_resumed,
-        )
-        self._store(Ref("publisher", application, client.key), message)
-        if client.device is not None:
-            self._to_store += 1
-            self._link, _ = system.component(Links).open(
-                application,
-                client.device,
-                DeviceLink(self),
-                self._stored,
-                address=self.address,
-                origin=client.origin,
-            )
-        self._stored(None)
 
-    def _open_session(self, connect: Connect, client: Client) -> None:
-        """Go on with the session of the client, or begin one, if it is to outlive the connection."""
-        expiry_s = connecting.session_expiry_s(connect, self.limits)
-        ref = Ref(MqttSessionActor.kind, client.application, client.key)
-        message = OpenSession(
-            client_id=self._assigned_id or connect.client_id, expiry_s=expiry_s, clean=connect.clean_start
-        )
-        opened: OpenedSession | None = self._store(ref, message)
-        if opened is None:
-            return
-        assert self._publishing is not None
+    def go_on_with(self, ref: Ref, opened: OpenedSession) -> list[str]:
         assert self._subscribing is not None
         record = opened.record
         self.session, self.queue = record.id, SessionQueue(self, ref, record)
-        self._is_resumed = opened.is_present
-        if opened.is_present:
-            lost = self._subscribing.resume(record.filters)
-            if lost:
-                self._store(ref, ChangeSubscriptions(session=record.id, added={}, removed=tuple(lost)))
+        return self._subscribing.resume(record.filters) if opened.is_present else []
 
-    def _store(self, ref: Ref, message: Any) -> Any:
-        """Take a turn whose writes have to be on disk before the CONNACK. Returns its answer."""
-        system = self.service.system
-        turn = system.begin(ref, message)
-        assert turn is not None, "neither a publisher nor a session has a turn that waits"
-        if turn.group is not None:
-            self._to_store += 1
-            system.when_stored(turn, self._stored)
-        return turn.value
+    def open_link(self, client: Client, device: bytes, stored: Callable[[DomainError | None], None]) -> None:
+        self._link, _ = self.service.system.component(Links).open(
+            client.application,
+            device,
+            DeviceLink(self),
+            stored,
+            address=self.address,
+            origin=client.origin,
+        )
 
-    def _stored(self, failure: DomainError | None) -> None:
-        """One of the things that have to be on disk is, or could not be stored."""
-        self._to_store -= 1
-        if failure is not None:
-            self.disconnect(code_of(failure), failure.message)
-        elif not self._to_store and self.is_open:
-            self._welcome()
-
-    def _welcome(self) -> None:
-        """Send the CONNACK, and handle what came meanwhile."""
-        connect = self._connect
-        assert connect is not None
+    def welcome(self, answer: bytes, received: set[int]) -> None:
         assert self._connection is not None
-        assert self.client is not None
         assert self._publishing is not None
-        self._is_connected = True
-        if self._is_resumed and self.session is not None:
-            # What an earlier connection has brought is on disk only now, together with what this one has.
-            with self.service.system.store.snapshot() as snapshot:
-                self._publishing.resume(received_of(snapshot, self.client.application, self.session))
+        self._is_connected, self._handshake = True, None
+        if received:
+            self._publishing.resume(received)
         self._connection.established()
-        self.send(connecting.welcome(connect, self.limits, self._assigned_id, is_resumed=self._is_resumed))
-        # The rest of what the client has presented would only take memory.
-        self._connect = Connect(connect.version, connect.client_id, keep_alive_s=connect.keep_alive_s)
-        for kind in ("publisher", MqttSessionActor.kind):
-            self.service.system.release(Ref(kind, self.client.application, self.client.key))
+        self.send(answer)
         self.service.connected += 1
         self.pump()
         self.go_on()
@@ -581,12 +470,12 @@ class MqttSession:
 
     def _set_end(self) -> None:
         """Say when the connection ends unless something comes: after 1.5 times the keep alive, or with its token."""
-        connect, connection = self._connect, self._connection
-        if not self._is_connected or connect is None or connection is None:
+        connection = self._connection
+        if not self._is_connected or connection is None:
             return
         silent_at_s = math.inf
-        if connect.keep_alive_s:
-            silent_at_s = trio.current_time() + _GRACE * connect.keep_alive_s
+        if self._keep_alive_s:
+            silent_at_s = trio.current_time() + _GRACE * self._keep_alive_s
         if silent_at_s < self._token_ends_s:
             if not self._silence:
                 self._silence = self._farewell(packets.KEEP_ALIVE_TIMEOUT, _SILENT)
@@ -677,11 +566,6 @@ class MqttSession:
         self.disconnect(code, why.value)
 
     # For those who ask who is connected.
-
-    @property
-    def client_id(self) -> str:
-        """The id that the client gave itself, or that it was given."""
-        return self._assigned_id or ("" if self._connect is None else self._connect.client_id)
 
     @property
     def address(self) -> str | None:
