@@ -59,7 +59,7 @@ from trunkline.http.version import VERSION
 from trunkline.http.wire import garbage_collection
 from trunkline.http.wire.accepting import Listener, address_of
 from trunkline.http.wire.access_log import LogAccess, access_log
-from trunkline.http.wire.byte_connection import ByteProtocol
+from trunkline.http.wire.byte_session import ByteProtocol
 from trunkline.http.wire.cors import CrossOrigin
 from trunkline.http.wire.descriptors import allow_descriptors
 from trunkline.http.wire.engine import Engine

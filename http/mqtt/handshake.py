@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trunkline.http.mqtt.service import MqttService
-    from trunkline.http.wire.byte_connection import Peer
+    from trunkline.http.wire.byte_session import Peer
     from trunkline.limits.table import Limits
 
 _log = structlog.get_logger("trunkline.mqtt")

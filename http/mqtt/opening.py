@@ -10,7 +10,7 @@ from trunkline.http.calls.request import Response
 from trunkline.http.calls.upgraded_calls import accept, upgrade_needed
 from trunkline.http.mqtt.service import MqttService
 from trunkline.http.mqtt.session import MqttSession
-from trunkline.http.wire.byte_connection import Peer
+from trunkline.http.wire.byte_session import Peer
 from trunkline.http.wire.byte_websocket import ByteWebSocket
 
 PROTOCOL: Final = "mqtt"

@@ -14,7 +14,7 @@ from trunkline.actors.data.topics.broker import Broker
 from trunkline.http.link.tasks import LinkTasks
 from trunkline.http.mqtt.client_limits import ClientLimits
 from trunkline.http.mqtt.ends import LoggedEnds
-from trunkline.http.wire.byte_connection import ByteBounds
+from trunkline.http.wire.byte_session import ByteBounds
 
 if TYPE_CHECKING:
     from trunkline.http.calls.dispatch import Dispatcher

@@ -60,7 +60,7 @@ from trunkline.http.mqtt.writer import PINGRESP, ack, connack, disconnect
 
 if TYPE_CHECKING:
     from trunkline.http.mqtt.service import MqttService
-    from trunkline.http.wire.byte_connection import Bytes, Peer
+    from trunkline.http.wire.byte_session import Bytes, Peer
 
 _REASON_BYTES_MAX: Final = 1_024
 """A client is not told a sentence that is longer, as one that quotes a long topic."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 import structlog
 import trio
 
-from trunkline.http.wire.byte_connection import ByteProtocol
+from trunkline.http.wire.byte_session import ByteProtocol
 from trunkline.http.wire.descriptors import NO_DESCRIPTORS
 from trunkline.http.wire.socket_transport import WRITE_STEP_BYTES
 

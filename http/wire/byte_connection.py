@@ -6,22 +6,24 @@ Does not own what the bytes mean: that is a `ByteSession`, as MQTT has one. A se
 
 A session is called back and does not wait in a task, as that of a WebSocket (`websocket.py` says why). Reading goes on
 while the client has not taken all that was sent: it may have to say something before it gets more. Only while half of
-what may wait does so, nothing is read. The task of a connection sleeps until its end; a scope for cancelling it exists
-only then, as an idle connection would keep it in memory.
+what may wait does so, nothing is read. A connection has a task only at its beginning and its end, as an idle one would
+keep it in memory: 3 kB.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any
 
 import structlog
 import trio
 
+from trunkline.http.wire.byte_session import ByteBounds, ByteProtocol, ByteSession, Peer
 from trunkline.http.wire.faults import place_of
 from trunkline.http.wire.places import LEAST_S, Place, Places
 from trunkline.http.wire.socket_transport import WRITE_STEP_BYTES
+from trunkline.http.wire.tls_transport import TlsTransport
 from trunkline.http.wire.transport import ClientGone, Transport
 
 CLIENT_CLOSED = "the client has closed the connection"
@@ -34,125 +36,8 @@ SERVER_STOPPED = "the server has stopped"
 _log = structlog.get_logger("trunkline.http")
 
 
-class Bytes(Protocol):
-    """What a session has of its connection. No method waits."""
-
-    @property
-    def open(self) -> bool:
-        """Whether bytes can still be sent."""
-        ...
-
-    @property
-    def has_room(self) -> bool:
-        """Whether the client has taken all that was sent before, so that nothing waits here."""
-        ...
-
-    @property
-    def unsent_bytes(self) -> int:
-        """What waits here because the client has not taken it."""
-        ...
-
-    def send(self, data: bytes) -> None:
-        """Send bytes after those before them. Nothing is sent once the connection is over.
-
-        If more than a bound waits behind what is under way to a client, it is closed, and the session is told before
-        this returns. So one call may send any number of bytes when the connection has room.
-        """
-        ...
-
-    def close(self, reason: str = "") -> None:
-        """Close the connection behind what was sent. The session is told at once, with `reason`."""
-        ...
-
-    def close_at(self, time_s: float, reason: str, last: bytes = b"") -> None:
-        """Close the connection at a time of Trio's clock, or up to half a second later, behind the bytes `last`.
-
-        Replaces an earlier call; an infinite time takes it back.
-        """
-        ...
-
-    def pause(self) -> None:
-        """Read nothing from now on, until `resume`: what was received has to be worked off first."""
-        ...
-
-    def resume(self) -> None:
-        """Read again."""
-        ...
-
-    def established(self) -> None:
-        """The client has said who it is: from now on the connection lasts.
-
-        Before, it has a deadline, and ends if a new connection needs its place.
-        """
-        ...
-
-
-class ByteSession(Protocol):
-    """What is spoken on a connection of bytes. Its methods must not wait.
-
-    One that raises is logged and ends its connection.
-    """
-
-    def opened(self, connection: Bytes) -> None:
-        """The connection is open: bytes may be sent."""
-        ...
-
-    def received(self, data: bytes) -> None:
-        """What has come, in pieces that mean nothing: the session gathers them."""
-        ...
-
-    def received_all(self) -> None:
-        """All of one read was given: what was gathered can be done at once."""
-        ...
-
-    def flushed(self) -> None:
-        """The client has taken what had to wait (`Bytes.has_room`)."""
-        ...
-
-    def drain(self) -> None:
-        """The server is stopping: close the connection soon."""
-        ...
-
-    def closed(self, reason: str) -> None:
-        """The connection is over. Called exactly once, and nothing else after it.
-
-        Over WebSocket, only this is called where the client has left before it was told that its offer is accepted.
-        """
-        ...
-
-
-class Peer(NamedTuple):
-    """The other end of a connection, as a session is made for it."""
-
-    address: tuple[str, int] | None
-    """Host and port; None for a Unix socket."""
-    tls: bool
-    certificate: bytes | None
-    """The certificate of the client in DER, which TLS has verified; None if it sent none."""
-    websocket: bool = False
-    """Whether the bytes come in messages of a WebSocket."""
-
-
-class ByteBounds(NamedTuple):
-    """The bounds of one connection."""
-
-    unsent_bytes_max: int
-    """A client for which more waits, behind what is under way, is closed."""
-    established_s: float
-    """How long a client has to say who it is."""
-    write_timeout_s: float
-    """A client that does not take `WRITE_STEP_BYTES`, or what is left, for so long is closed."""
-
-
-class ByteProtocol(NamedTuple):
-    """What is spoken on the connections of a listening socket."""
-
-    session_for: Callable[[Peer], ByteSession]
-    bounds: ByteBounds
-
-
 class ByteConnection:
-    """One open connection. `run` is its task; the session sends and closes from callbacks."""
+    """One open connection. The session sends and closes from callbacks; `run` does what has to wait."""
 
     __slots__ = (
         "_bounds",
@@ -254,32 +139,43 @@ class ByteConnection:
 
     # For the engine.
 
-    async def run(self) -> None:
-        """Serve the connection until it is over."""
+    async def run(self, awake: Callable[[], None]) -> bool:
+        """Serve the connection until it is over, and return False; or until its callbacks serve it, and return True.
+
+        Then `awake` is called once, when `run` is needed again.
+        """
         transport = self._transport
         while self._session is not None:
             if transport.gone or transport.input_ended:
                 self._end_session(CLIENT_LOST if transport.gone else CLIENT_CLOSED)
+            elif transport.sleep(self._on_event, awake):
+                return True
             else:
-                await transport.wait(self._on_event)
+                await transport.read_again(self._on_event)
         if transport.gone:
-            return
+            return False
         if self._cut:
             transport.send_last(b"")
-            return
+            return False
         with trio.CancelScope() as self._scope:
             try:
                 await transport.send(b"".join(self._unsent))
                 self._drop_unsent()
                 await transport.linger()
             except ClientGone:
-                return
+                return False
+        return False
 
-    def close_session(self) -> None:
-        """The task has ended, however."""
+    def wake(self) -> None:
+        """Have `run` called again."""
+        self._transport.wake()
+
+    def over(self) -> None:
+        """The connection has ended, however: its socket is to be closed."""
         self._end_session(SERVER_STOPPED)
         self._drop_unsent()
         self._scope = None
+        self._transport.detach()
 
     def expire(self, now_s: float) -> bool:
         """End a connection at the time that its session has set, or whose client is over a deadline."""
@@ -397,3 +293,13 @@ class ByteConnection:
             session.closed(reason)
         except Exception as bug:  # noqa: BLE001 - the other connections never notice
             _log.error("byte connection failed", fault=place_of(bug))
+
+
+def open_connection(
+    transport: Transport, protocol: ByteProtocol, places: Places, place: Place, address: Any
+) -> ByteConnection:
+    """Open a connection with a session of its protocol. `address` is that of the client, as `accept` gives it."""
+    client = (str(address[0]), int(address[1])) if isinstance(address, tuple) else None
+    secured = transport if isinstance(transport, TlsTransport) else None
+    peer = Peer(client, secured is not None, None if secured is None else secured.client_certificate)
+    return ByteConnection(transport, protocol.session_for(peer), protocol.bounds, places, place)

@@ -10,7 +10,8 @@ import math
 
 import trio
 
-from trunkline.http.wire.byte_connection import CLIENT_CLOSED, CLIENT_LOST, NOT_ESTABLISHED, ByteSession
+from trunkline.http.wire.byte_connection import CLIENT_CLOSED, CLIENT_LOST, NOT_ESTABLISHED
+from trunkline.http.wire.byte_session import ByteSession
 from trunkline.http.wire.websocket import ABNORMAL, IDLE, WebSocket
 
 NORMAL = 1000

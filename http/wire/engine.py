@@ -28,7 +28,7 @@ from hypercorn.utils import wrap_app
 from trunkline.http.wire.accepting import Listener
 from trunkline.http.wire.access_log import LogAccess
 from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, Address, Application
-from trunkline.http.wire.byte_connection import ByteConnection, ByteProtocol, Peer
+from trunkline.http.wire.byte_connection import ByteConnection, open_connection
 from trunkline.http.wire.fast_path import FastPath
 from trunkline.http.wire.faults import place_of
 from trunkline.http.wire.handshake import Handshake
@@ -46,6 +46,8 @@ from trunkline.http.wire.transport import ClientGone
 from trunkline.http.wire.websocket import WebSocket
 from trunkline.limits.table import Limits
 
+_TASK = "Engine._connection"
+"""The name of the task of a connection. Trio would make one for each, and keep it."""
 REAP_S = 0.5
 """How often deadlines are checked; a connection may be ended this much late."""
 
@@ -153,18 +155,23 @@ class Engine:
             connections.start_soon(self._reap)
             connections.start_soon(self._readiness.run)
             take = partial(self._take, connections)
-            async with trio.open_nursery() as accepting:
+            try:
+                async with trio.open_nursery() as accepting:
+                    for listener in served:
+                        accepting.start_soon(listener.accept, take)
+                    task_status.started(addresses)
+                    await shutdown()
+                    accepting.cancel_scope.cancel()
+                self._draining = True
                 for listener in served:
-                    accepting.start_soon(listener.accept, take)
-                task_status.started(addresses)
-                await shutdown()
-                accepting.cancel_scope.cancel()
-            self._draining = True
-            for listener in served:
-                # Closing the listening socket would reset clients that have connected already.
-                listener.accept_nowait(take)
-            listening.close()
-            await self._drain(connections)
+                    # Closing the listening socket would reset clients that have connected already.
+                    listener.accept_nowait(take)
+                listening.close()
+                await self._drain(connections)
+            finally:
+                for connection in self._connections:
+                    if isinstance(connection, ByteConnection):
+                        connection.wake()  # those without a task get one, which is cancelled
 
     async def _drain(self, connections: trio.Nursery) -> None:
         """Idle connections end now, the others after their current response, all within the graceful time-out."""
@@ -178,24 +185,35 @@ class Engine:
         connections.cancel_scope.cancel()
 
     def _take(self, nursery: trio.Nursery, sock: socket.socket, address: Any, listener: Listener) -> None:
-        """Serve a connection that was accepted, in a task of its own."""
+        """Serve a connection that was accepted, in a task of its own. Some go on without it."""
         self.accepted += 1
         self.connections += 1
         host = str(address[0]) if isinstance(address, tuple) else None
         place = self.places.take(host, trio.current_time())
-        # Trio would make a name for each connection, and keep it.
-        nursery.start_soon(self._connection, sock, address, listener, place, name="Engine._connection")
+        nursery.start_soon(self._connection, nursery, sock, place, address, listener, None, name=_TASK)
 
     async def _connection(
-        self, sock: socket.socket, address: Any, listener: Listener, place: Place | None
+        self,
+        nursery: trio.Nursery,
+        sock: socket.socket,
+        place: Place | None,
+        address: Any,
+        listener: Listener,
+        connection: ByteConnection | None,
     ) -> None:
-        """Serve a connection to its end. Raises nothing but Cancelled: failures end this connection only."""
+        """Serve a connection until it ends, or until it goes on without a task; then it gets one again for its end.
+
+        Raises nothing but Cancelled: failures end this connection only.
+        """
+        goes_on = False
         try:
-            if place is None:
-                self.refused += 1
-                self._refuse_connection(sock, listener)
+            if connection is None:
+                connection = await self._serve(sock, place, address, listener)
             else:
-                await self._serve(sock, address, place, listener)
+                await trio.lowlevel.checkpoint_if_cancelled()
+            if connection is not None:
+                again = partial(self._connection, nursery, sock, place, address, listener, connection)
+                goes_on = await connection.run(partial(nursery.start_soon, again, name=_TASK))
         except OSError:
             return  # the client is gone
         except Exception as bug:  # noqa: BLE001 - the other connections never notice
@@ -209,18 +227,31 @@ class Engine:
             if cancelled is not None:
                 raise cancelled from None
         finally:
-            sock.close()
-            if place is not None:
-                self.places.leave(place)
-            self.connections -= 1
-            if self._draining and not self.connections:
-                self._empty.set()
+            if not goes_on:
+                self._ended(sock, place, connection)
 
-    async def _serve(self, sock: socket.socket, address: Any, place: Place, listener: Listener) -> None:
-        """Serve a connection to its end, with the protocol of its listener or that its client has chosen."""
+    def _ended(self, sock: socket.socket, place: Place | None, connection: ByteConnection | None) -> None:
+        if connection is not None:
+            self._connections.discard(connection)
+            connection.over()
+        sock.close()
+        if place is not None:
+            self.places.leave(place)
+        self.connections -= 1
+        if self._draining and not self.connections:
+            self._empty.set()
+
+    async def _serve(
+        self, sock: socket.socket, place: Place | None, address: Any, listener: Listener
+    ) -> ByteConnection | None:
+        """Serve a connection to its end, with HTTP as its client has chosen. One of another protocol is returned."""
         tls, other = listener.tls, listener.protocol
+        if place is None:
+            self.refused += 1
+            self._refuse_connection(sock, listener)
+            return None
         if self._draining and (tls or other is not None or not has_input(sock)):
-            return
+            return None
         transport: SocketTransport | None = None
         try:
             if tls:
@@ -234,10 +265,13 @@ class Engine:
                 transport = SocketTransport(sock, self._readiness, self._bounds.write_timeout_s)
                 protocol = "http/1.1"
             if protocol is None:
-                return
+                return None
             if other is not None:
-                await self._serve_bytes(transport, place, address, other)
-                return
+                connection = open_connection(transport, other, self.places, place, address)
+                self._connections.add(connection)
+                place.occupant = connection
+                transport = None  # it is the connection's
+                return connection
             client: Address = None
             server: Address = None
             if isinstance(address, tuple):
@@ -258,6 +292,7 @@ class Engine:
         finally:
             if transport is not None:
                 transport.detach()
+        return None
 
     async def _shake_hands(self, transport: TlsTransport, place: Place) -> str | None:
         """The protocol that was chosen; None where there was no handshake in time, or it had to give way."""
@@ -315,28 +350,6 @@ class Engine:
         finally:
             self._connections.discard(websocket)
             websocket.close_session()
-
-    async def _serve_bytes(
-        self, transport: SocketTransport, place: Place, address: Any, protocol: ByteProtocol
-    ) -> None:
-        connection = self._open_bytes(transport, place, address, protocol)
-        self._connections.add(connection)
-        place.occupant = connection
-        try:
-            await connection.run()
-        finally:
-            self._connections.discard(connection)
-            connection.close_session()
-
-    def _open_bytes(
-        self, transport: SocketTransport, place: Place, address: Any, protocol: ByteProtocol
-    ) -> ByteConnection:
-        """A function of its own, whose names keep nothing in memory while the connection lasts."""
-        client = (str(address[0]), int(address[1])) if isinstance(address, tuple) else None
-        secured = transport if isinstance(transport, TlsTransport) else None
-        peer = Peer(client, secured is not None, None if secured is None else secured.client_certificate)
-        session = protocol.session_for(peer)
-        return ByteConnection(transport, session, protocol.bounds, self.places, place)
 
     async def _serve_http2(
         self,

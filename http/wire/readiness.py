@@ -1,6 +1,7 @@
 """Which sockets can be read: one registration at the kernel for the whole life of each.
 
-Owns the epoll object and who waits for which socket. Does not own the sockets, and never reads them.
+Owns the epoll object and who waits for which socket: a task, or a callback alone. Does not own the sockets, and never
+reads them.
 
 Why not Trio's `wait_readable`: it changes the registration with each wait, because anybody may wait for anything.
 A connection only ever waits for the same thing, so it is registered once, edge-triggered, and Trio waits for the
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import select
 from collections.abc import Callable
+from functools import partial
 
 import trio
 
@@ -24,7 +26,7 @@ _ENDED = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
 
 OnReadable = Callable[[], bool]
 """Called when a socket may have something to read, or takes more to send where that is watched. Returns True to keep
-the task asleep. Must not raise."""
+the wait going. Must not raise."""
 
 
 class Readiness:
@@ -34,7 +36,8 @@ class Readiness:
         """`lap` is called after each callback: it took a turn of its own."""
         self._lap = lap
         self._epoll = select.epoll()
-        self._waiting: dict[int, tuple[trio.lowlevel.Task, OnReadable | None]] = {}
+        self._waiting: dict[int, tuple[Callable[[], None], OnReadable | None]] = {}
+        """By socket: what ends the wait, and what is called when there may be something to read."""
         self._readable: set[int] = set()
         self.ended: set[int] = set()
         """The sockets of which an event has reported the end; there may be bytes before it."""
@@ -61,7 +64,17 @@ class Readiness:
         """End the wait for a socket, if there is one, although there may be nothing to read."""
         waiting = self._waiting.pop(descriptor, None)
         if waiting is not None:
-            trio.lowlevel.reschedule(waiting[0])
+            waiting[0]()
+
+    def sleep(self, descriptor: int, on_readable: OnReadable, awake: Callable[[], None]) -> bool:
+        """Wait for a socket as `wait` does, but without a task: `awake` is called once, when the wait ends.
+
+        False if the socket counts as readable already; then nothing was done.
+        """
+        if descriptor in self._readable:
+            return False
+        self._waiting[descriptor] = (awake, on_readable)
+        return True
 
     async def wait(self, descriptor: int, on_readable: OnReadable | None = None) -> None:
         """Return when the socket may have something to read, has ended, or was woken.
@@ -76,13 +89,19 @@ class Readiness:
             if on_readable is None or not on_readable():
                 return
         waiting = self._waiting
-        waiting[descriptor] = (trio.lowlevel.current_task(), on_readable)
+        waiting[descriptor] = (partial(trio.lowlevel.reschedule, trio.lowlevel.current_task()), on_readable)
 
         def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
             del waiting[descriptor]
             return trio.lowlevel.Abort.SUCCEEDED
 
         await trio.lowlevel.wait_task_rescheduled(abort)
+
+    async def read_again(self, descriptor: int, on_readable: OnReadable) -> None:
+        """Call `on_readable` once more for a socket that counts as readable, in another turn of the loop."""
+        await trio.lowlevel.checkpoint()
+        self._readable.discard(descriptor)
+        on_readable()
 
     async def run(self) -> None:
         """Serve those who wait, until cancelled.
@@ -106,7 +125,7 @@ class Readiness:
                 continue
             on_readable = waiter[1]
             if events & _ENDED:
-                # Behind these bytes is the end: the task waits once more, which reads it.
+                # Behind these bytes is the end: who waits does so once more, and reads it.
                 self._readable.add(descriptor)
                 if on_readable is not None:
                     on_readable()
@@ -114,7 +133,7 @@ class Readiness:
                 lap()
                 continue
             if on_readable is None or not on_readable() or descriptor in self._readable:
-                # Unless `on_readable` did that already. Where it has left something, the task calls it again.
+                # Unless `on_readable` did that already. Where it has left something, who waits calls it again.
                 self.wake(descriptor)
             lap()
 

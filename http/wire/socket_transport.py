@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import socket
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 
 import trio
 
@@ -56,7 +56,6 @@ class SocketTransport:
         readiness.add(self._descriptor)
 
     def detach(self) -> None:
-        """Stop watching the socket, before it is closed or goes on under another protocol."""
         self._readiness.discard(self._descriptor)
 
     @property
@@ -95,6 +94,12 @@ class SocketTransport:
 
     def wait(self, on_readable: OnReadable) -> Awaitable[None]:
         return self._readiness.wait(self._descriptor, on_readable)
+
+    def sleep(self, on_readable: OnReadable, awake: Callable[[], None]) -> bool:
+        return self._readiness.sleep(self._descriptor, on_readable, awake)
+
+    def read_again(self, on_readable: OnReadable) -> Awaitable[None]:
+        return self._readiness.read_again(self._descriptor, on_readable)
 
     def wake(self) -> None:
         self._readiness.wake(self._descriptor)

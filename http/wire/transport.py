@@ -9,7 +9,7 @@ which cannot wait. The connection's task does only what is left.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from trunkline.http.wire.readiness import OnReadable
@@ -61,6 +61,21 @@ class Transport(Protocol):
 
         Also returns without a reason: the caller looks at its own state and may wait again.
         """
+        ...
+
+    def sleep(self, on_readable: OnReadable, awake: Callable[[], None]) -> bool:
+        """Wait as `wait` does, but without a task: `awake` is called once, when the wait ends.
+
+        False if there may be something to read already; then nothing was done.
+        """
+        ...
+
+    def read_again(self, on_readable: OnReadable) -> Awaitable[None]:
+        """Call `on_readable` once, in another turn of the loop, as there may be something to read."""
+        ...
+
+    def detach(self) -> None:
+        """Stop watching the socket, before it is closed or goes on under another protocol."""
         ...
 
     def wake(self) -> None:

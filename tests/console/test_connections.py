@@ -111,7 +111,7 @@ async def test_connected_mqtt_clients_are_shown_beside_the_topics(chromium: None
             await console.go(f"#{house.application}/devices")
             await console.go(f"#{house.application}/topics")
             await console.at("cell", "desk").shown()
-            await console.at("cell", "3.1.1").shown()
+            await console.at("cell", "3.1.1, tcp").shown()
             await console.sees("2 connected")
             await console.at("link", house.id).click()
             await console.comes_to(f"#{house.device}")

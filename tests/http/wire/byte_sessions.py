@@ -20,9 +20,9 @@ from tests.http.raw_wire import Peer, Wired, application, echo, serving
 from tests.http.tls_client import TlsStream
 from tests.patience import PATIENCE_S
 from trunkline.http.serve import bind
-from trunkline.http.wire import byte_connection
+from trunkline.http.wire import byte_session
 from trunkline.http.wire.accepting import Listener
-from trunkline.http.wire.byte_connection import ByteBounds, ByteProtocol, Bytes
+from trunkline.http.wire.byte_session import ByteBounds, ByteProtocol, Bytes
 from trunkline.http.wire.engine import REAP_S
 
 UNSENT_BYTES_MAX = 262_144
@@ -32,7 +32,7 @@ BOUNDS = ByteBounds(UNSENT_BYTES_MAX, established_s=10, write_timeout_s=20)
 class Echo:
     """Sends back what it gets. `acts` has what it does instead when it gets a word, in the callback of that name."""
 
-    def __init__(self, peer: byte_connection.Peer | None, **acts: Callable[[Echo], Any]) -> None:
+    def __init__(self, peer: byte_session.Peer | None, **acts: Callable[[Echo], Any]) -> None:
         self.peer = peer
         self.acts = acts
         self.connection: Bytes | None = None
@@ -124,7 +124,7 @@ async def speaking(
     chosen = raw_wire.over_tls is not None if tls is None else tls
     served: Speaking | None = None
 
-    def session_for(peer: byte_connection.Peer) -> Echo:
+    def session_for(peer: byte_session.Peer) -> Echo:
         assert served is not None
         served.sessions.append(Echo(peer, **served.acts))
         return served.sessions[-1]

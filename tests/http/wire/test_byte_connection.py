@@ -19,8 +19,10 @@ from tests.http.wire.byte_sessions import (
     take,
 )
 from trunkline.http.wire.byte_connection import (
+    CLIENT_CLOSED,
     CLIENT_SLOW,
     NOT_ESTABLISHED,
+    SERVER_STOPPED,
     ByteConnection,
 )
 
@@ -131,6 +133,36 @@ async def test_what_is_sent_while_the_task_looks_for_input_arrives() -> None:
             await trio.lowlevel.checkpoint()
             session.wire.send(bytes(LARGE))
             assert await take(peer, LARGE) == bytes(LARGE)
+
+
+async def test_a_connection_has_a_task_only_at_its_beginning_and_its_end() -> None:
+    async with speaking() as served:
+        tasks = trio.lowlevel.current_statistics().tasks_living
+        clients = [await served.connect() for _ in range(5)]
+        for turn in range(3):
+            await wait_all_tasks_blocked()
+            assert trio.lowlevel.current_statistics().tasks_living == tasks
+            for peer, _ in clients:
+                await peer.send(b"ping%d" % turn)
+                assert await take(peer, 5) == b"ping%d" % turn
+        assert served.wired.engine.connections == 5
+        await clients[0][0].stream.aclose()
+        clients[1][1].wire.close("enough")
+        assert await take(clients[1][0], 1) == b""
+        assert [await over(session) for _, session in clients[:2]] == [[CLIENT_CLOSED], ["enough"]]
+        await clients[1][0].stream.aclose()
+        await wait_all_tasks_blocked()
+        assert trio.lowlevel.current_statistics().tasks_living == tasks
+        assert served.wired.engine.connections == 3
+
+
+async def test_a_server_that_is_cut_off_ends_the_connections_without_a_task() -> None:
+    async with speaking(acts={"drain": lambda _: None}, limits={"drain_s": 0.1}) as served:
+        _, session = await served.connect()
+        await wait_all_tasks_blocked()
+        await served.wired.stop()
+        assert session.ends == [SERVER_STOPPED]
+        assert served.wired.engine.connections == 0
 
 
 # Slow clients.
