@@ -32,7 +32,7 @@ from tests.bench.peers.nats import Nats, NatsProtocol
 from tests.bench.peers.peer import Kept, Peer, Posts, Started
 from tests.bench.peers.redis import Redis, RedisProtocol
 from tests.bench.peers.report import page_of_comparison, print_comparison
-from tests.bench.peers.trunkline import Trunkline
+from tests.bench.peers.trunkline import Trunkline, TrunklineMqtt
 from tests.bench.peers.web import FastApiPostgres, FastApiSqlite
 from tests.patience import PATIENCE_S
 from tests.ports import reserved_port
@@ -267,6 +267,14 @@ async def test_a_broker_takes_part_where_it_is_installed(tmp_path: Path, peer: t
     assert entry.durability
     for turn in entry.turns:
         assert turn.stage.problem or len(turn.rates) >= 1
+
+
+@pytest.mark.slow
+async def test_mqtt_takes_part_and_keeps_every_message(tmp_path: Path) -> None:
+    (entry,) = (await comparison(tmp_path, TrunklineMqtt)).values()
+    assert entry.problem is None
+    acknowledged, stored = (int(word.replace(",", "")) for word in entry.kept.split() if word[0].isdigit())
+    assert acknowledged == stored > 0
 
 
 @pytest.mark.parametrize("inherited", ["default_int_handler", "SIG_IGN"])

@@ -23,7 +23,7 @@ from tests.bench.peers.nats import Nats
 from tests.bench.peers.peer import Peer, Posts, Started
 from tests.bench.peers.redis import Redis
 from tests.bench.peers.series import POINTS_OF_EACH, SeriesPoints, SeriesSource, SeriesTurn, ask_series
-from tests.bench.peers.trunkline import Trunkline, TrunklineQuart, TrunklineStock
+from tests.bench.peers.trunkline import Trunkline, TrunklineMqtt, TrunklineQuart, TrunklineStock
 from tests.bench.peers.web import FastApiPostgres, FastApiSqlite
 from trunkline.bench.bottleneck import generator_problem
 from trunkline.bench.client import Connection
@@ -45,6 +45,7 @@ PEERS: tuple[type[Peer], ...] = (
     TrunklineQuart,
     FastApiPostgres,
     FastApiSqlite,
+    TrunklineMqtt,
     Mosquitto,
     Nats,
     Redis,

@@ -50,14 +50,14 @@ class Mosquitto(Peer):
         configuration.write_text(_CONFIGURATION.format(port=port, directory=directory), encoding="utf-8")
         workspace.start([program, "-c", str(configuration)])
         await workspace.listens(port)
-        await _subscribe(port)
+        await subscribe_offline(port)
         yield Started(
             version=await _version(program),
             durable=False,
             durability="in memory at the answer; saved to disk every 30 minutes, so a crash loses what came since",
             keeps=MESSAGE,
             origin=Origin("127.0.0.1", port, tls=False, prefix=""),
-            callers=(posts := Posts(devices, _publish)).callers,
+            callers=(posts := Posts(devices, publish_state)).callers,
             kept=lambda: _kept(posts),
             protocol=MqttProtocol,
         )
@@ -66,8 +66,9 @@ class Mosquitto(Peer):
 class MqttProtocol:
     """Packets of a broker: CONNACK, SUBACK and PUBACK."""
 
-    def __init__(self) -> None:
-        self.greeting = connect("", clean=True)
+    def __init__(self, login: tuple[str, str] | None = None) -> None:
+        """`login` is user name and password, where the broker wants them."""
+        self.greeting = connect("", clean=True, login=login)
         self.greetings = 1
         self._pending = bytearray()
 
@@ -94,9 +95,11 @@ class MqttProtocol:
         return answers
 
 
-def connect(client_id: str, *, clean: bool) -> bytes:
+def connect(client_id: str, *, clean: bool, login: tuple[str, str] | None = None) -> bytes:
     """A CONNECT packet; an empty id lets the broker choose one."""
-    body = b"\0\4MQTT\4" + (b"\2" if clean else b"\0") + b"\0\0" + _text(client_id)
+    flags = (2 if clean else 0) | (0 if login is None else 0xC0)
+    given = b"".join(map(_text, login or ()))
+    body = b"\0\4MQTT\4" + bytes([flags]) + b"\0\0" + _text(client_id) + given
     return b"\x10" + _length(len(body)) + body
 
 
@@ -112,7 +115,8 @@ def publish(topic: str, payload: bytes) -> bytes:
     return b"\x32" + _length(len(body)) + body
 
 
-def _publish(device_id: str, body: bytes, _count: int) -> bytes:
+def publish_state(device_id: str, body: bytes, _count: int) -> bytes:
+    """The states of a device as one message."""
     return publish(f"devices/{device_id}/state", body)
 
 
@@ -130,17 +134,17 @@ def _length(value: int) -> bytes:
             return bytes(digits)
 
 
-async def _subscribe(port: int) -> None:
+async def subscribe_offline(port: int, login: tuple[str, str] | None = None) -> None:
     """Create a durable subscription, for which the broker then queues everything."""
-    protocol = MqttProtocol()
+    protocol = MqttProtocol(login)
     answers: list[Response] = []
     with trio.move_on_after(10):
         async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
-            await stream.send_all(connect("archive", clean=False) + subscribe("devices/#"))
+            await stream.send_all(connect("archive", clean=False, login=login) + subscribe("devices/#"))
             while len(answers) < 2 and (data := await stream.receive_some()):
                 answers += protocol.feed(data)
     if [answer.status for answer in answers] != [200, 200]:
-        raise ProgramUnavailable("mosquitto did not accept a durable subscription.")
+        raise ProgramUnavailable("The broker did not accept a durable subscription.")
 
 
 async def _version(program: str) -> str:

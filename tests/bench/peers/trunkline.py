@@ -13,7 +13,8 @@ from typing import ClassVar
 
 import msgspec
 
-from tests.bench.peers.peer import Kept, Peer, Started
+from tests.bench.peers.mosquitto import MqttProtocol, publish_state, subscribe_offline
+from tests.bench.peers.peer import MESSAGE, Kept, Peer, Posts, Started
 from tests.bench.peers.series import MINUTE_MS, Means, SeriesPoints, SeriesSource
 from trunkline.bench.fleet import Fleet
 from trunkline.bench.flushed import flush
@@ -22,8 +23,16 @@ from trunkline.bench.ledger import Audit
 from trunkline.bench.programs import Workspace, free_port
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.session import Session, device_path
+from trunkline.bench.transport import Origin
 
 _EMAIL = "bench@localhost"
+_MQTT_LIMITS = """
+mqtt_client = "off"
+mqtt_topic = "off"
+mqtt_connect = "off"
+mqtt_queue_messages_max = 1000000000
+mqtt_queue_bytes_max = 1000000000000
+"""
 _MAIN = "from trunkline.http.cli.main import main; main()"
 
 
@@ -35,16 +44,14 @@ class Trunkline(Peer):
     settings: ClassVar[Mapping[str, str]] = {}
     """Settings that differ from the defaults, as environment variables."""
 
-    @asynccontextmanager
-    async def run(
-        self, work: Path, workspace: Workspace, devices: int, bar: ProgressBar
-    ) -> AsyncIterator[Started]:
+    async def start(self, workspace: Workspace, *options: str) -> Session:
+        """Start the server, and log in."""
         password, port = f"Bench-{secrets.token_hex(12)}", free_port()
         inherited = {name: text for name, text in os.environ.items() if not name.startswith("TRUNKLINE_")}
         workspace.start(
             [
                 *(sys.executable, "-c", _MAIN, "serve", "--data", str(workspace.directory / "store")),
-                *("--port", str(port), "--limits", "off"),
+                *("--port", str(port), *options),
             ],
             env={
                 **inherited,
@@ -57,6 +64,13 @@ class Trunkline(Peer):
         scheme = "https" if "TRUNKLINE_CERTFILE" in self.settings else "http"
         session = Session(f"{scheme}://127.0.0.1:{port}")
         await session.login(_EMAIL, password)
+        return session
+
+    @asynccontextmanager
+    async def run(
+        self, work: Path, workspace: Workspace, devices: int, bar: ProgressBar
+    ) -> AsyncIterator[Started]:
+        session = await self.start(workspace, "--limits", "off")
         fleet = await Fleet.create(session, bar, "peers", devices)
 
         async def kept() -> Kept:
@@ -94,6 +108,48 @@ class TrunklineQuart(Trunkline):
     name = "Trunkline, stock engine through Quart"
     about = "Hypercorn as it is, every call through Quart"
     settings: ClassVar[Mapping[str, str]] = {"TRUNKLINE_ENGINE": "stock", "TRUNKLINE_HOT_ROWS": "off"}
+
+
+class TrunklineMqtt(Trunkline):
+    """Publishes of QoS 1 for an offline subscriber: the work that Mosquitto is given."""
+
+    name = "Trunkline, MQTT QoS 1"
+    speaks_http = False
+
+    @asynccontextmanager
+    async def run(
+        self, work: Path, workspace: Workspace, devices: int, bar: ProgressBar
+    ) -> AsyncIterator[Started]:
+        limits, port = workspace.directory / "limits.toml", free_port()
+        limits.write_text(_MQTT_LIMITS, encoding="utf-8")
+        session = await self.start(workspace, "--limits", str(limits), "--mqtt-port", str(port))
+        try:
+            application = (
+                f"/applications/{await session.create_application('peers', 'For tests.bench.peers.')}"
+            )
+            key = await session.call("POST", f"{application}/keys", {})
+            login = key["key"], key["secret"]
+            await subscribe_offline(port, login)
+            posts = Posts(devices, publish_state)
+
+            async def kept() -> Kept:
+                query = {"state": "sleeping"}
+                (sleeping,) = (await session.call("GET", f"{application}/mqttClients", query=query))["items"]
+                return posts.kept_calls(sleeping["queued"])
+
+            yield Started(
+                version=self.about,
+                durable=True,
+                durability="on disk before the answer (one synced commit for all that waits)",
+                keeps=MESSAGE,
+                origin=Origin("127.0.0.1", port, tls=False, prefix=""),
+                callers=posts.callers,
+                kept=kept,
+                protocol=partial(MqttProtocol, login),
+                finish=partial(flush, workspace.directory / "store"),
+            )
+        finally:
+            session.close()
 
 
 class TrunklineSeries(SeriesSource):
