@@ -10,10 +10,9 @@ from typing import Final
 
 import structlog
 
-from trunkline.limits.table import Rate
-from trunkline.limits.window import SlidingWindow
+from trunkline.limits.log_lines import LogLines
 
-_LINES: Final = Rate(calls=60, window_s=60.0)
+_LINES_PER_MINUTE_MAX: Final = 60
 _log = structlog.get_logger("trunkline.mqtt")
 
 
@@ -22,19 +21,16 @@ class LoggedEnds:
 
     def __init__(self) -> None:
         self.count = 0
-        self._window = SlidingWindow(_LINES)
-        self._left_out = 0
+        self._lines = LogLines(_LINES_PER_MINUTE_MAX)
 
     def note(
         self, application: bytes, client_id: str, address: str | None, code: int, reason: str, now_s: float
     ) -> None:
         """Count an end, and log it if the bound allows. `code` is the reason code, which MQTT 5 tells the client."""
         self.count += 1
-        if not self._window.allow(now_s).allowed:
-            self._left_out += 1
+        left_out = self._lines.take(now_s)
+        if left_out is None:
             return
-        left_out = {"left_out": self._left_out} if self._left_out else {}
-        self._left_out = 0
         _log.warning(
             "an MQTT connection was ended",
             application=application.hex(),

@@ -28,8 +28,8 @@ import trio
 
 from trunkline.actors.core.runtime.precedence import LOOP
 from trunkline.actors.core.runtime.work import KINDS, Work, current_work, noted
-from trunkline.limits.table import Limits, Rate
-from trunkline.limits.window import SlidingWindow
+from trunkline.limits.log_lines import LogLines
+from trunkline.limits.table import Limits
 
 TURN_TIMES_S: Final = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 """The bounds of the histogram; a bucket above them has the rest."""
@@ -44,7 +44,6 @@ WORST_KEPT_MS: Final = 24 * 3_600_000
 _BOUNDS_NS: Final = [round(bound_s * 1e9) for bound_s in TURN_TIMES_S]
 _SHORT_NS: Final = _BOUNDS_NS[0]
 _CPU_EVERY_NS: Final = 1_000_000
-_MINUTE_S: Final = 60.0
 _OTHER: Final = Work("other", "")
 
 _log = structlog.get_logger("trunkline.loop")
@@ -91,8 +90,7 @@ class LoopWatch(trio.abc.Instrument):
         self._worst: list[LongTurn] = []
         self._limit_ns = round(limits.loop_turn_ms_max * 1e6)
         self._gate_ns = min(_SHORT_NS, self._limit_ns)
-        self._window = SlidingWindow(Rate(calls=limits.logged_turns_per_minute_max, window_s=_MINUTE_S))
-        self._left_out = 0
+        self._lines = LogLines(limits.logged_turns_per_minute_max)
         self._wall_ms = wall_ms
         self._owner_of = owner_of
         self._began_ns = self._pass_began_ns = time.perf_counter_ns()
@@ -199,15 +197,12 @@ class LoopWatch(trio.abc.Instrument):
         limit_ms = self._limit_ns / 1e6
         if turn.cpu_ms < COMPUTED_SHARE * limit_ms and turn.ms < LONG_PAUSE_LIMITS * limit_ms:
             return
-        if not self._window.allow(time.monotonic()).allowed:
-            self._left_out += 1
+        left_out = self._lines.take(time.monotonic())
+        if left_out is None:
             return
         told = {name: value for name, value in turn._asdict().items() if value not in (None, "")}
         del told["at_ms"]
-        if self._left_out:
-            told["left_out"] = self._left_out
-        self._left_out = 0
-        _log.warning("a turn of the event loop was long", **told)
+        _log.warning("a turn of the event loop was long", **told, **left_out)
 
     def _forget_old(self) -> None:
         oldest_ms = self._wall_ms() - WORST_KEPT_MS

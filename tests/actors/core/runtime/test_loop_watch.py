@@ -204,7 +204,7 @@ def test_the_log_has_so_many_lines_a_minute_and_counts_the_others() -> None:
     assert lines[0]["name"] == "device.get"
     assert lines[0]["bearer"] == "user 12"
     assert "application_id" not in lines[0], "what is not known is not told"
-    watch._window._calls = 9  # a minute later
+    watch._lines._window._calls = 9  # a minute later
     with capture_logs() as lines, a_turn_of(watch, 50):
         pass
     assert lines[0]["left_out"] == 3
