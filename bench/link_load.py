@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
+from trunkline.bench.client_load import ClientLoad
 from trunkline.bench.errors import ConnectFailed, WireError
 from trunkline.bench.fleet import Fleet
 from trunkline.bench.ledger import ACKNOWLEDGED, REFUSED, StateLedger
@@ -19,9 +20,7 @@ from trunkline.bench.link_frames import FromServer, Refusal, Stored, Welcome
 from trunkline.bench.link_states import Form, frame_of
 from trunkline.bench.load import (
     BREAK_PAUSE_S,
-    CHECK_PERIOD_S,
     CONNECTING_MAX,
-    LAST_ANSWERS_S,
     OPENING_TIMEOUT_S,
     REFUSED_PAUSE_S,
     Tally,
@@ -38,7 +37,7 @@ STATES_MAX = 262_144
 SESSION_BITS = 53
 
 
-class LinkLoad:
+class LinkLoad(ClientLoad):
     """Frames of ``size`` states over a link for each of ``ledgers``."""
 
     def __init__(
@@ -51,23 +50,21 @@ class LinkLoad:
         form: Form,
         size: int,
     ) -> None:
-        self.reactor = reactor
-        self.tallies = [tally]
-        self.tally = tally
+        super().__init__(reactor, tally)
         self.form: Form = form
         self.size = size
-        self.unsent = 0
-        self.reconnects = 0
-        self.running = False
         self.frames_max = max(1, min(FRAMES_MAX, STATES_MAX // size) // len(ledgers))
-        self.under_way = 0
         self._links = [
             _Link(self, origin, fleet.link(ledger.device_id), ledger, fleet.first_ms) for ledger in ledgers
         ]
         self._unopened = deque(self._links)
-        self._closing = False
         self._problem: WireError | None = None
-        self._on_tick: Callable[[], None] | None = None
+
+    @property
+    def clients(self) -> Sequence[_Link]:
+        return self._links
+
+    senders = clients
 
     def open(self) -> None:
         """Open all links; raises ConnectFailed if that takes too long."""
@@ -78,31 +75,7 @@ class LinkLoad:
             raise ConnectFailed(
                 f"Of {len(self._links):,} links {live:,} could be opened. {self._problem or ''}".strip()
             )
-        self.reactor.call_at(clock() + CHECK_PERIOD_S, self._tick)
-
-    def run(self, duration_s: float, on_tick: Callable[[], None] | None = None) -> float:
-        """Send frames for ``duration_s``, then wait for the last answers; return the seconds that it took."""
-        started_s = clock()
-        self._on_tick = on_tick
-        self.running = True
-        for link in self._links:
-            link.fill()
-        self.reactor.run(started_s + duration_s)
-        self.running = False
-        if self.under_way:
-            self.reactor.run(clock() + LAST_ANSWERS_S)
-        return clock() - started_s
-
-    def reset(self) -> None:
-        """Set all counts to zero."""
-        self.reconnects = 0
-        self.tally.reset()
-
-    def close(self) -> None:
-        """Close all links; frames under way stay unknown."""
-        self._closing = True
-        for link in self._links:
-            link.close()
+        self.tick_later()
 
     # Callbacks of the links.
 
@@ -111,12 +84,6 @@ class LinkLoad:
         if self._unopened:
             self._unopened.popleft().open()
         elif not self.running and all(link.live for link in self._links):
-            self.reactor.stop()
-
-    def settled(self, count: int) -> None:
-        """So many frames are not under way any more."""
-        self.under_way -= count
-        if not self.running and not self.under_way:
             self.reactor.stop()
 
     def disconnected(self, link: _Link, problem: WireError) -> None:
@@ -128,13 +95,6 @@ class LinkLoad:
     def _reopen(self, link: _Link) -> None:
         if not self._closing:
             link.open()
-
-    def _tick(self) -> None:
-        if self._closing:
-            return
-        if self.running and self._on_tick is not None:
-            self._on_tick()
-        self.reactor.call_at(clock() + CHECK_PERIOD_S, self._tick)
 
 
 class _Link(LinkConnection):

@@ -12,11 +12,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
+from trunkline.bench.client_load import ClientLoad
 from trunkline.bench.errors import ConnectFailed, WireError
 from trunkline.bench.load import (
-    CHECK_PERIOD_S,
     CONNECTING_MAX,
-    LAST_ANSWERS_S,
     OPENING_TIMEOUT_S,
     Tally,
 )
@@ -39,25 +38,25 @@ from trunkline.bench.transport import Origin
 PACKET_IDS = 65_535
 
 
-class MqttLoad:
+class MqttLoad(ClientLoad):
     """Messages of ``publishers``; the other clients only take what they get."""
 
     def __init__(self, reactor: Reactor, tally: Tally) -> None:
-        self.reactor = reactor
-        self.tallies = [tally]
-        self.tally = tally
-        self.unsent = 0
-        self.reconnects = 0
-        self.running = False
-        self.under_way = 0
+        super().__init__(reactor, tally)
         self.publishers: Sequence[Publisher] = ()
         self.others: Sequence[MqttConnection] = ()
         self._ready = 0
         self._waiting: Iterator[MqttConnection] = iter(())
-        self._closing = False
         self.problem: WireError | None = None
         """Why a client was refused or disconnected."""
-        self._on_tick: Callable[[], None] | None = None
+
+    @property
+    def senders(self) -> Sequence[Publisher]:
+        return self.publishers
+
+    @property
+    def waits(self) -> bool:
+        return self.problem is None and super().waits
 
     @property
     def clients(self) -> list[MqttConnection]:
@@ -74,32 +73,14 @@ class MqttLoad:
             raise ConnectFailed(
                 f"Of {len(clients):,} MQTT clients {self._ready:,} could be connected. {self.problem or ''}".strip()
             )
-        self.reactor.call_at(clock() + CHECK_PERIOD_S, self._tick)
+        self.tick_later()
 
     def run(self, duration_s: float, on_tick: Callable[[], None] | None = None) -> float:
-        """Publish for ``duration_s``, then wait for what is under way; return the seconds that it took."""
-        started_s = clock()
-        self._on_tick = on_tick
-        self.running = True
-        for publisher in self.publishers:
-            publisher.fill()
-        self.reactor.run(started_s + duration_s)
-        self.running = False
-        if self.under_way and self.problem is None:
-            self.reactor.run(clock() + LAST_ANSWERS_S)
+        """The same; raises the WireError of a client that was refused or disconnected."""
+        took_s = super().run(duration_s, on_tick)
         if self.problem is not None:
             raise self.problem
-        return clock() - started_s
-
-    def reset(self) -> None:
-        """Set all counts to zero."""
-        self.tally.reset()
-
-    def close(self) -> None:
-        """Close all connections; messages under way stay unknown."""
-        self._closing = True
-        for client in self.clients:
-            client.close()
+        return took_s
 
     # Callbacks of the clients.
 
@@ -112,23 +93,10 @@ class MqttLoad:
         elif self._ready == len(self.publishers) + len(self.others):
             self.reactor.stop()
 
-    def done(self) -> None:
-        """A message is not under way any more."""
-        self.under_way -= 1
-        if not self.running and not self.under_way:
-            self.reactor.stop()
-
     def broken(self, problem: WireError) -> None:
         """A client was refused or disconnected."""
         self.problem = self.problem or problem
         self.reactor.stop()
-
-    def _tick(self) -> None:
-        if self._closing:
-            return
-        if self.running and self._on_tick is not None:
-            self._on_tick()
-        self.reactor.call_at(clock() + CHECK_PERIOD_S, self._tick)
 
 
 class Publisher(MqttConnection, ABC):
@@ -185,7 +153,7 @@ class Publisher(MqttConnection, ABC):
     def done(self) -> None:
         """A message is not under way any more."""
         self.under_way -= 1
-        self._load.done()
+        self._load.settled(1)
 
     # Sending.
 
