@@ -7,18 +7,18 @@
 as a line of JSON. The client ends when all that it read is stored. It keeps nothing over a restart of its own.
 """
 
+import asyncio
 import json
 import secrets
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import cbor2
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
-from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 CBOR = Subprotocol("trunkline.link.v1+cbor")
@@ -36,7 +36,7 @@ def problem_of(end: Exception) -> str | None:
 
 
 class LinkClient:
-    """Keeps a link open until `close`. Its methods may be called by any thread."""
+    """Keeps a link open as an asynchronous context manager, which at its end waits until all is stored."""
 
     def __init__(
         self, url: str, token: str, on_command: Callable[..., None], waiting_max: int = 1000
@@ -44,7 +44,7 @@ class LinkClient:
         self._url, self._headers = url, {"Authorization": f"Bearer {token}"}
         self._on_command, self._waiting_max = on_command, waiting_max
         self._commands: deque[tuple[Any, Any]] = deque(maxlen=1000)  # those that came of late
-        self._changed = threading.Condition()  # its lock is for all that follows
+        self._changed = asyncio.Condition()  # its lock is for all that follows
         self._session, self._n = secrets.randbelow(1 << 53), 0
         self._waiting: deque[list[Any]] = (
             deque()
@@ -53,62 +53,68 @@ class LinkClient:
         self._socket: ClientConnection | None = None  # while the server welcomes frames
         self._window, self._pause_until_s = 0, 0.0
         self._problem: str | None = None
-        threading.Thread(target=self._run, daemon=True).start()
 
-    def send(self, kind: int, *body: Any) -> None:
+    async def __aenter__(self) -> "LinkClient":
+        self._running = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(self, failure: object, *_: object) -> None:
+        """Wait until all is stored. Raises ConnectionError if the link has ended for good."""
+        try:
+            if failure is None:
+                async with self._changed:
+                    await self._wait_until(lambda: not self._waiting)
+        finally:
+            self._running.cancel()
+            await asyncio.wait([self._running])
+
+    async def send(self, kind: int, *body: Any) -> None:
         """Send a frame with states: what follows its number. Waits while too many are not acknowledged."""
-        with self._changed:
-            self._wait_until(lambda: len(self._waiting) < self._waiting_max)
+        async with self._changed:
+            await self._wait_until(lambda: len(self._waiting) < self._waiting_max)
             self._n += 1
             self._waiting.append([kind, self._n, *body])
-            self._send_waiting()
+            await self._send_waiting()
 
-    def close(self) -> None:
-        """Wait until all is stored. Raises ConnectionError if the link has ended for good."""
-        with self._changed:
-            self._wait_until(lambda: not self._waiting)
-            self._problem = "closed"
-            if self._socket is not None:
-                self._socket.close()
-
-    def _wait_until(self, condition: Callable[[], bool]) -> None:
-        self._changed.wait_for(lambda: self._problem is not None or condition())
+    async def _wait_until(self, condition: Callable[[], bool]) -> None:
+        await self._changed.wait_for(lambda: self._problem is not None or condition())
         if self._problem is not None:
             raise ConnectionError(self._problem)
 
-    def _send_waiting(self) -> None:
+    async def _send_waiting(self) -> None:
         """Send what the window allows."""
         if self._socket is None or time.monotonic() < self._pause_until_s:
             return
         while self._sent < min(len(self._waiting), self._window):
             try:
-                self._socket.send(cbor2.dumps(self._waiting[self._sent]))
+                await self._socket.send(cbor2.dumps(self._waiting[self._sent]))
             except ConnectionClosed:
-                return  # the other thread connects again
+                return  # `_run` connects again
             self._sent += 1
 
-    def _run(self) -> None:
+    async def _run(self) -> None:
         delay_s = 1.0
         while self._problem is None:
             try:
-                with connect(self._url, subprotocols=[CBOR], additional_headers=self._headers) as socket:
-                    socket.send(cbor2.dumps([HELLO, {"session": self._session}]))
+                connecting = connect(self._url, subprotocols=[CBOR], additional_headers=self._headers)
+                async with connecting as socket:
+                    await socket.send(cbor2.dumps([HELLO, {"session": self._session}]))
                     while True:
-                        self._take(socket)
+                        await self._take(socket)
                         delay_s = 1.0
             except (ConnectionClosed, InvalidHandshake, OSError) as end:
-                with self._changed:
+                async with self._changed:
                     self._socket = None
                     self._problem = self._problem or problem_of(end)
                     self._changed.notify_all()
-            time.sleep(secrets.SystemRandom().uniform(delay_s / 2, delay_s))
+            await asyncio.sleep(secrets.SystemRandom().uniform(delay_s / 2, delay_s))
             delay_s = min(60, delay_s * 2)
 
-    def _take(self, socket: ClientConnection) -> None:
+    async def _take(self, socket: ClientConnection) -> None:
         """Receive one frame, and send what may be sent after it."""
         pause_s = self._pause_until_s - time.monotonic()
         try:
-            frame = socket.recv(timeout=pause_s if pause_s > 0 else None, decode=False)
+            frame = await asyncio.wait_for(socket.recv(decode=False), pause_s if pause_s > 0 else None)
         except TimeoutError:  # the pause is over
             frame = cbor2.dumps([None])
         kind, *body = cbor2.loads(frame)
@@ -117,8 +123,8 @@ class LinkClient:
             if (id, device) not in self._commands:
                 self._on_command(id, name, payload, *device)
                 self._commands.append((id, device))
-            socket.send(cbor2.dumps([RECEIVED, id, *device]))
-        with self._changed:
+            await socket.send(cbor2.dumps([RECEIVED, id, *device]))
+        async with self._changed:
             if kind == WELCOME:
                 self._socket, self._window, self._sent = socket, body[0]["window"], 0
             stored = body[0]["n"] if kind == WELCOME else body[0] if kind == STORED else 0
@@ -127,7 +133,7 @@ class LinkClient:
                 self._sent = max(0, self._sent - 1)
             if kind == REFUSAL:
                 self._refused(*body)
-            self._send_waiting()
+            await self._send_waiting()
             self._changed.notify_all()
 
     def _refused(self, n: int, error: str, message: str, more: dict[str, Any] | None = None) -> None:
@@ -143,8 +149,11 @@ class LinkClient:
             sys.stderr.write(f"{frame} is refused: {error}: {message}\n")
 
 
+async def main(url: str, token: str) -> None:
+    async with LinkClient(url, token, lambda *command: print(json.dumps(command), flush=True)) as link:
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            await link.send(REPORT, *json.loads(line))
+
+
 if __name__ == "__main__":
-    link = LinkClient(sys.argv[1], sys.argv[2], lambda *command: print(json.dumps(command), flush=True))
-    for line in sys.stdin:
-        link.send(REPORT, *json.loads(line))
-    link.close()
+    asyncio.run(main(sys.argv[1], sys.argv[2]))

@@ -14,7 +14,6 @@ import pytest
 import trio
 import trustme
 from trio_websocket import ConnectionClosed, HandshakeError
-from websockets.sync.client import connect as connect_websockets
 
 from tests.e2e.conftest import ENGINE, Server
 from tests.e2e.server_process import OWNER, ServerProcess, serving
@@ -23,6 +22,7 @@ from tests.e2e.test_webhook_workflows import told, watch
 from tests.e2e.test_webhooks import CODE, counted, send, webhook
 from tests.e2e.webhook_clients import closing, connected, data_of, echo, open_connections, refused, url_of
 from tests.http.tls_client import trusting, write_certificate
+from tests.http.websocket_peer import talk
 from tests.patience import PATIENCE_S
 from trunkline.store import keys
 
@@ -374,10 +374,5 @@ async def test_clients_of_others_over_tls(start_server: StartServer, tmp_path: P
         async with connected(server, hook, ssl_context=context) as socket:
             assert await socket.get_message() == "connect "
 
-        def talk() -> list[Any]:
-            with connect_websockets(url_of(server, hook), ssl=context) as client:
-                client.send(["in ", "pieces"])
-                client.ping().wait(PATIENCE_S)
-                return [client.recv(), client.recv()]
-
-        assert await trio.to_thread.run_sync(talk) == ["connect ", "message in pieces"]
+        answered = await talk(url_of(server, hook), context, ["in ", "pieces"], answers=2)
+        assert answered == ["connect ", "message in pieces"]

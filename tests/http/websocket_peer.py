@@ -1,12 +1,15 @@
-"""A WebSocket client on a raw connection, and frames as a client sends them. Owns no test."""
+"""WebSocket clients: one on a raw connection, one of another library, and frames as a client sends them."""
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import ssl
 import struct
 from typing import Any
 
 import trio
+from websockets.asyncio.client import connect
 from wsproto.connection import Connection, ConnectionType
 from wsproto.events import BytesMessage, TextMessage
 
@@ -48,3 +51,25 @@ def masked(opcode: int, payload: bytes, *, last: bool = True, first: int = 0) ->
     else:
         head = struct.pack("!BBQ", last << 7 | first | opcode, 0x80 | 127, size)
     return head + mask + bytes(byte ^ mask[at % 4] for at, byte in enumerate(payload))
+
+
+async def talk(
+    url: str, context: ssl.SSLContext | None, *messages: Any, answers: int | None = None, **options: Any
+) -> list[Any]:
+    """What a server answers to messages of the library `websockets`; one answer for each unless told otherwise.
+
+    Not its client with threads: one reads while another writes in the same TLS session, and 1 to 2 of 100 connections
+    fail, whatever the server (measured with 17.4 on Python 3.11 to 3.13 against the library's own server).
+    """
+
+    async def session() -> list[Any]:
+        async with (
+            asyncio.timeout(PATIENCE_S),
+            connect(url, ssl=context, open_timeout=None, **options) as client,
+        ):
+            for message in messages:
+                await client.send(message)
+            await (await client.ping())
+            return [await client.recv() for _ in range(answers or len(messages))]
+
+    return await trio.to_thread.run_sync(asyncio.run, session())

@@ -6,15 +6,13 @@ import os
 import socket
 import struct
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 import trio
-from websockets.sync.client import connect as connect_websockets
 from wsproto.events import BytesMessage, CloseConnection, Ping, Pong, TextMessage
 
 from tests.http.raw_wire import Receive, Scope, Send, Wired, application, serving
-from tests.http.websocket_peer import masked
+from tests.http.websocket_peer import masked, talk
 from tests.http.wire.websocket_sessions import BOUNDS, KEY, MESSAGE_BYTES_MAX, UPGRADE, Accepting, opened
 from tests.patience import PATIENCE_S
 from trunkline.http.wire.websocket import SLOW
@@ -281,11 +279,5 @@ async def test_the_client_of_the_websockets_library(wired: Wired) -> None:
     url = f"{'ws' if secured is None else 'wss'}://127.0.0.1:{wired.port}/"
     context = None if secured is None else secured.context
 
-    def talk() -> list[Any]:
-        with connect_websockets(url, ssl=context, compression=None) as client:
-            client.send(b"\x00\x01")
-            client.send(["in ", "pieces"])
-            client.ping().wait(PATIENCE_S)
-            return [client.recv(), client.recv()]
-
-    assert await trio.to_thread.run_sync(talk) == [b"\x00\x01", "in pieces"]
+    sent = [b"\x00\x01", ["in ", "pieces"]]
+    assert await talk(url, context, *sent, compression=None) == [b"\x00\x01", "in pieces"]
