@@ -253,6 +253,9 @@ NOT_AUDITED: frozenset[str] = frozenset(
         "flow.pressVirtualButton",
         "flow.test",
         "application.mqttPublishMessage",
+        # What changes nothing.
+        "applicationDashboard.preview",
+        "dashboard.preview",
         # The log is deleted with its organization.
         "org.delete",
     }

@@ -297,6 +297,8 @@ BODIES: Final[Mapping[str, Any]] = {
     "dashboard.validateContext": {},
     "dashboard.data": {},
     "applicationDashboard.data": {"duration": 3600000},
+    "dashboard.preview": {"blocks": [_BLOCK]},
+    "applicationDashboard.preview": {"blocks": [_BLOCK], "duration": 3600000},
     "dashboard.sendReport": {"toEmail": ["admin@localhost"]},
     "applicationDashboard.sendReport": {
         "toEmail": ["admin@localhost"],

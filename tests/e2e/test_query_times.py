@@ -49,7 +49,9 @@ EXPORTS = ["data.export", "device.export"]
 ELSEWHERE = {
     "application.importLogs": "test_application_contents.py",
     "applicationDashboard.data": "test_dashboard_data.py",
+    "applicationDashboard.preview": "test_dashboard_preview.py",
     "dashboard.data": "test_dashboard_data.py",
+    "dashboard.preview": "test_dashboard_preview.py",
     "dashboard.validateContext": "test_dashboards.py",
     "device.removeData": "test_remove_data.py",
     "devices.payloadCounts": "test_remove_data.py",

@@ -11,6 +11,7 @@ from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.values.errors import DomainError
 from trunkline.actors.core.values.structs import Body, Message, View
 from trunkline.actors.core.values.terms import Id, IsoTime, QueryTime, Scalar
+from trunkline.actors.presentation.dashboards.blocks import Block
 from trunkline.actors.presentation.dashboards.holder import Holder
 from trunkline.actors.presentation.dashboards.messages import ContextValues
 
@@ -18,7 +19,19 @@ BLOCKS_NAMED_MAX = 200
 _Positive = Annotated[int, Meta(ge=1)]
 
 
-class BlockQuery(Body, frozen=True):
+class _Asked(Body, frozen=True):
+    """The values of the parameters, and the range; by default those that the dashboard says.
+
+    `duration` and `resolution` in ms replace those of the dashboard; `end` is the moment that the blocks show.
+    """
+
+    ctx: ContextValues | UnsetType = UNSET
+    duration: _Positive | UnsetType = UNSET
+    resolution: _Positive | UnsetType = UNSET
+    end: QueryTime | UnsetType = UNSET
+
+
+class BlockQuery(_Asked, frozen=True):
     """The blocks, the values of the parameters, and the range; by default all blocks, as the dashboard says.
 
     `duration` and `resolution` in ms replace those of the dashboard; `end` is the moment that the blocks show.
@@ -28,10 +41,15 @@ class BlockQuery(Body, frozen=True):
         Annotated[list[Annotated[str, Meta(max_length=48)]], Meta(min_length=1, max_length=BLOCKS_NAMED_MAX)]
         | UnsetType
     ) = UNSET
-    ctx: ContextValues | UnsetType = UNSET
-    duration: _Positive | UnsetType = UNSET
-    resolution: _Positive | UnsetType = UNSET
-    end: QueryTime | UnsetType = UNSET
+
+
+class BlockPreview(_Asked, frozen=True, kw_only=True):
+    """Blocks that are not stored, the values of the parameters of the dashboard, and the range.
+
+    `duration` and `resolution` in ms replace those of the dashboard; `end` is the moment that the blocks show.
+    """
+
+    blocks: Annotated[list[Block], Meta(min_length=1, max_length=BLOCKS_NAMED_MAX)]
 
 
 class TimeCell(View, frozen=True, tag_field="kind", tag="time"):

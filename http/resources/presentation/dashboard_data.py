@@ -13,8 +13,14 @@ from msgspec import UNSET
 
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.nesting import check_nesting
 from trunkline.actors.core.values.timestamps import iso, resolve_range
-from trunkline.actors.presentation.dashboards.block_messages import BlockQuery, DashboardData, ReadBlocks
+from trunkline.actors.presentation.dashboards.block_messages import (
+    BlockPreview,
+    BlockQuery,
+    DashboardData,
+    ReadBlocks,
+)
 from trunkline.actors.presentation.dashboards.messages import DashboardPassword
 from trunkline.actors.presentation.dashboards.reads import Held
 from trunkline.http.calls.call import Call
@@ -28,10 +34,12 @@ from trunkline.http.resources.presentation.dashboards import (
     DASHBOARD_PATH,
     PASSWORD_ERRORS,
     find_in_application,
+    find_reached,
     find_readable,
 )
 
 _PATH = DASHBOARD_PATH + "/data"
+_PREVIEW = "/preview"
 _REFRESH_S = 60
 """How long the data of a public dashboard without a `refreshRate` are kept."""
 _DATA_ERRORS = {
@@ -55,11 +63,32 @@ async def read_data(call: Call) -> Response:
         answer = await _public_answer(call, held, body, positions)
     else:
         answer = await _read_blocks(call, held, body, positions)
+    return _shown(call, held, answer)
+
+
+async def preview(call: Call) -> Response:
+    """Read what blocks would show in a dashboard, before they are stored. Nothing is changed.
+
+    The answer is that of `data`, with the blocks in the order of the call. It needs the rights that a change of the
+    dashboard needs. Each block is read with what the caller reaches; one that cannot be read says so in `problem`.
+    """
+    held = await (find_in_application(call) if "application" in call.ids else find_reached(call))
+    body: BlockPreview = call.body
+    doc: Doc = {**held.found.doc, "blocks": msgspec.to_builtins(body.blocks)}
+    for position, block in enumerate(doc["blocks"]):
+        check_nesting(block.get("config"), f"blocks[{position}].config")
+    draft = held._replace(found=held.found._replace(doc=doc))
+    answer = await _read_blocks(call, draft, body, tuple(range(len(doc["blocks"]))))
+    return _shown(call, held, answer)
+
+
+def _shown(call: Call, held: Held, answer: Answer) -> Response:
+    """The answer with the blocks in the order of their positions."""
     shown = {
         "dashboardId": held.found.id.hex(),
         "lastUpdated": iso(held.found.doc["lastUpdated"]),
         "time": iso(answer.time_ms),
-        "blocks": [answer.value[position] for position in positions],
+        "blocks": [answer.value[position] for position in sorted(answer.value)],
     }
     return json_response(call, 200, shown)
 
@@ -75,7 +104,9 @@ def _positions(blocks: list[Doc], body: BlockQuery) -> tuple[int, ...]:
     return tuple(number for number, block in enumerate(blocks) if block.get("id") in body.block_ids)
 
 
-async def _read_blocks(call: Call, held: Held, body: BlockQuery, positions: tuple[int, ...]) -> Answer:
+async def _read_blocks(
+    call: Call, held: Held, body: BlockQuery | BlockPreview, positions: tuple[int, ...]
+) -> Answer:
     end = None if body.end is UNSET else body.end
     time_ms = min(resolve_range(call.now_ms, end=end).end_ms, call.now_ms)
     given = {"duration": body.duration, "resolution": body.resolution}
@@ -143,5 +174,22 @@ ROUTES = (
         optional_body=True,
         reply=DashboardData,
         access="read",
+    ),
+    post(
+        DASHBOARD_PATH + _PREVIEW,
+        "dashboard.preview",
+        "Read what blocks would show in a dashboard, before they are stored",
+        preview,
+        body=BlockPreview,
+        reply=DashboardData,
+        area="organization",
+    ),
+    post(
+        APP_PATH + DASHBOARD_PATH + _PREVIEW,
+        "applicationDashboard.preview",
+        "Read what blocks would show in a dashboard, before they are stored",
+        preview,
+        body=BlockPreview,
+        reply=DashboardData,
     ),
 )
