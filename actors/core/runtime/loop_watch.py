@@ -162,12 +162,13 @@ class LoopWatch(trio.abc.Instrument):
     def _longer_turn(self, took_ns: int, now_ns: int, task: trio.lowlevel.Task | None) -> None:
         self._longer[bisect_left(_BOUNDS_NS, took_ns)] += 1
         self.longest_ns = max(self.longest_ns, took_ns)
+        marked_ns, cpu_at_mark_ns, gc_at_mark_s = self._marked_ns, self._cpu_ns, self._gc_s
+        self._mark(now_ns)  # so that what this turn has waited for is not taken for waits of the next
         if took_ns <= self._limit_ns:
             return
-        waited_ns = (now_ns - self._marked_ns) - (time.thread_time_ns() - self._cpu_ns)
+        waited_ns = (now_ns - marked_ns) - (self._cpu_ns - cpu_at_mark_ns)
         cpu_ns = min(took_ns, max(0, took_ns - waited_ns))
-        collected_ns = 1e9 * (self.collected_s() - self._gc_s)
-        self._mark(now_ns)
+        collected_ns = 1e9 * (self._gc_s - gc_at_mark_s)
         work = noted.work or (None if task is None else task.context.get(current_work)) or _OTHER
         self.long_turns[work.kind] += 1
         self._note(
