@@ -4,12 +4,15 @@ import { html, useEffect, useRef } from "../lib/ui.js";
 import { exactTime, valueText } from "../lib/format.js";
 import { theme } from "../lib/theme.js";
 import uPlot from "../vendor/uplot.mjs";
+import { gapsOf } from "./gaps.js";
 
 const COLOURS = 8;
 const SHARED = ["mousemove", "mouseleave"];
+const TICK_PX = 24;
+const AXIS_MIN_PX = 40, AXIS_MAX_PX = 110, LABEL_PX = 18, CHARACTER_PX = 7;
 
-// series: [{name, step: true for values that last until the next, gaps, color, area, bars, right: on an axis of its own}], data: [times in s, values, values, ...],
-// where a value is a number or null. `range`: [from, to] in s that the axis shows, else that of the data.
+// series: [{name, unit, step: true for values that last until the next, gaps: true if null breaks the line, color, area, bars, right: on an axis of its own}],
+// data: [times in s, values, values, ...], where a value is a number or null. A line is also broken where values are missing (gaps.js). `range`: [from, to] in s that the axis shows, else that of the data.
 // The pointer over a chart is shown at its time in all charts with the same `sync`. `low` and `high` fix the ends of the values; marks: [{from, to, color, label}] are lines, or areas, across them. The chart keeps its elements while only `data` or `range` change.
 export function Chart({ label, series, data, range, height = 260, unit = "", onSelect, legend = true, sync, low, high, marks = [] }) {
   const box = useRef(null);
@@ -21,7 +24,7 @@ export function Chart({ label, series, data, range, height = 260, unit = "", onS
   useEffect(() => {
     const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
     const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 } };
-    const values = { ...axis, size: 64, values: (_, ticks) => ticks.map((each) => valueText(each) + unit) };
+    const values = { ...axis, size: axisWidth, space: TICK_PX, values: (_, ticks) => ticks.map((each) => valueText(each) + unit) };
     const options = {
       width: box.current.clientWidth || 300,
       height,
@@ -33,15 +36,16 @@ export function Chart({ label, series, data, range, height = 260, unit = "", onS
       scales: { x: { time: true, range: () => given.current.range || timeRange(given.current.data[0]) }, y: { range: (_, from, to) => valueRange(from, to, low, high) } },
       axes: [{ ...axis, space: 70, values: timeTicks }, values, ...(series.some((each) => each.right) ? [{ ...values, scale: "right", side: 1, grid: { show: false } }] : [])],
       series: [
-        { label: "Time", value: (_, at) => (at === null ? "-" : exactTime(at * 1000)) },
+        { label: "Time", value: (shown, at) => timeText(at ?? shown.data[0].at(-1)) },
         ...series.map((each, at) => ({
           label: each.name,
           ...strokes(each, colour(`chart-${(at % COLOURS) + 1}`)),
           width: 1.75,
           scale: each.right ? "right" : "y",
-          spanGaps: !each.gaps,
+          spanGaps: false,
+          gaps: (shown, index, from, to, nulls) => breaks(shown, index, each.gaps ? nulls : []),
           ...(data[0].length < 60 ? {} : { points: { show: false } }),
-          value: (_, value) => (value === null || value === undefined ? "-" : valueText(value) + unit),
+          value: (shown, value, index, place) => legendText(place === null ? newest(shown.data[index]) : value, each.unit ?? unit),
         })),
       ],
       hooks: {
@@ -131,14 +135,27 @@ function timeRange(times) {
   return [times.length ? Math.min(times[0], last - 60) : last - 60, last];
 }
 
+// The breaks of a line in pixels, with those that its nulls make, by their places.
+function breaks(shown, index, nulls) {
+  const [times] = shown.data;
+  const missing = gapsOf(times, shown.data[index]).map((each) => each.map((time) => shown.valToPos(time, "x", true)));
+  return [...nulls, ...missing].sort(([one], [other]) => one - other);
+}
+
+// The width of an axis of values, so that its longest label has room.
+function axisWidth(shown, labels) {
+  const longest = Math.max(0, ...(labels || []).map((each) => each.length));
+  return Math.min(AXIS_MAX_PX, Math.max(AXIS_MIN_PX, LABEL_PX + CHARACTER_PX * longest));
+}
+
+const timeText = (at) => (at === undefined || at === null ? "-" : exactTime(at * 1000));
+const legendText = (value, unit) => (value === null || value === undefined ? "-" : valueText(value) + unit);
+const newest = (values) => values?.findLast((each) => each !== null && each !== undefined);
+
 // The newest value of each series, for readers who do not see the chart.
 function summary(series, data) {
-  const newest = series.map((each, at) => {
-    const values = data[at + 1] || [];
-    for (let index = values.length - 1; index >= 0; index--) {
-      if (values[index] !== null && values[index] !== undefined) return `${each.name}: ${valueText(values[index])}`;
-    }
-    return `${each.name}: no value`;
-  });
-  return newest.join(", ");
+  return series.map((each, at) => {
+    const value = newest(data[at + 1]);
+    return `${each.name}: ${value === undefined ? "no value" : valueText(value) + (each.unit || "")}`;
+  }).join(", ");
 }
