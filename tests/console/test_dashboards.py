@@ -136,12 +136,13 @@ async def test_a_dashboard_is_made_changed_and_deleted(server: Server, console: 
     await console.at("textbox", re.compile("^Name")).fill("Pumps")
     await console.at("dialog").at("button", "Create").click()
     await console.sees("This dashboard has no blocks yet")
-    await console.at(css=".actions").at("button", "Add a block").click()
+    await console.at("button", "Add a block").click()
     await console.at("combobox", "What it shows").choose("Values of devices as bars")
     await console.at("textbox", re.compile("^Title")).fill("Temperatures")
     await console.at("combobox", "Attribute").choose("temp")
     await console.at("button", "Add").click()
     await console.at("region", "Temperatures").says("temp, valve")
+    await console.at("button", "Save").click()
     await console.at("button", "Edit as JSON").click()
     editor = console.at("textbox", "JSON")
     shown = json.loads(await editor.value())
@@ -171,9 +172,9 @@ async def test_a_dashboard_is_made_changed_and_deleted(server: Server, console: 
     assert [each["defaultValue"] for each in stored["contextConfiguration"]] == [LARGE]
     await console.at("button", "Show the dashboard").click()
     await console.sees("every 30 s")
-    await console.at("button", "Edit Temperatures").click()
-    await console.at("button", "Remove the block").click()
-    await console.at("button", "Remove").click()
+    await console.at("button", "Edit the blocks").click()
+    await console.at("button", "Remove Temperatures").click()
+    await console.at("button", "Save").click()
     await console.sees("This dashboard has no blocks yet")
     await console.at("button", "Delete").click()
     await console.at("dialog").at("button", "Delete").click()
@@ -189,15 +190,97 @@ async def test_a_dashboard_of_a_user_shows_several_applications(server: Server, 
     await console.at("dialog").at("button", "Create").click()
     for application, count in (("house", "2"), ("barn", "0")):
         await console.at("heading", "Mine").shown()
-        await console.at(css=".actions").at("button", "Add a block").click()
+        if application != "house":
+            await console.at("button", "Edit the blocks").click()
+        await console.at("button", "Add a block").click()
         await console.at("combobox", "Application").choose(application)
         await console.at("button", "Next").click()
         await console.at("combobox", "What it shows").choose("Number of devices")
         await console.at("textbox", re.compile("^Title")).fill(application)
         await console.at("button", "Add").click()
         await console.at("region", application).says(count)
+        await console.at("button", "Save").click()
+        await console.sees("The dashboard is saved.")
     await console.go("#/dashboards")
     await console.at("link", "Mine").shown()
+
+
+def places(dashboard: Json) -> dict[str, list[int]]:
+    """Where each block stands: column, row, width and height, by its title."""
+    names = ("startX", "startY", "width", "height")
+    return {each["title"]: [each[name] for name in names] for each in dashboard["blocks"]}
+
+
+async def test_blocks_are_arranged_by_mouse_and_keyboard_and_saved_at_once(
+    server: Server, console: ConsolePage
+) -> None:
+    application, _ = await house(server)
+    blocks = [
+        {**block(row, "section-header", title, {"content": title}), "startX": column, "width": 4, "height": 2}
+        for title, column, row in (("A", 0, 0), ("B", 4, 0), ("C", 0, 2))
+    ]
+    made = await server.call("POST", f"{application}/dashboards", {"name": "plan", "blocks": blocks})
+    path = f"{application}/dashboards/{made['id']}"
+    await console.go(f"#{path}")
+    await console.at("button", "Edit the blocks").click()
+    area = json.loads(
+        await console.run(
+            """new Promise((done) => requestAnimationFrame(() => {
+                const board = document.querySelector(".board"), style = getComputedStyle(board);
+                done(JSON.stringify([(board.clientWidth + parseFloat(style.columnGap)) / 8,
+                    parseFloat(style.gridAutoRows) + parseFloat(style.rowGap)]));
+            }))"""
+        )
+    )
+
+    async def stands(title: str, place: list[int]) -> None:
+        column, row, width, height = place
+        script = f"""(() => {{
+            const {{ gridColumn, gridRow }} = document.querySelector('section[aria-label="{title}"]').style;
+            return gridColumn + ", " + gridRow;
+        }})()"""
+        await console.gives(script, f"{column + 1} / span {width}, {row + 1} / span {height}")
+
+    # A moves down onto C, which moves up past it; then to the right, where B stays.
+    await console.at("region", "A").drag_by(0, 2 * area[1])
+    await stands("A", [0, 2, 4, 2])
+    await stands("C", [0, 0, 4, 2])
+    # C is made wider by its corner; B makes room.
+    await console.at("region", "C").at(css="[data-resize]").drag_by(2 * area[0], 0)
+    await stands("C", [0, 0, 6, 2])
+    await stands("B", [4, 2, 4, 2])
+    await console.at("button", "Undo").click()
+    await stands("C", [0, 0, 4, 2])
+    await stands("B", [4, 0, 4, 2])
+    # By keys: B one row down and one column narrower; several steps are undone as one.
+    await console.at("region", "B").press("ArrowDown")
+    for key in ("ArrowDown", "Shift+ArrowLeft", "Shift+ArrowLeft", "ArrowRight"):
+        await console.press(key)
+    await stands("B", [5, 2, 2, 2])
+    await console.sees("B: column 6, row 3, 2 wide, 2 high")
+    await console.press("Control+z")
+    await stands("B", [4, 2, 2, 2])
+    await console.press("Delete")
+    await console.at("region", "B").gone()
+    await console.at("button", "Undo").click()
+    await stands("B", [4, 2, 2, 2])
+    assert places(await server.call("GET", path)) == places(made)  # nothing is stored before it is saved
+    await console.press("Control+s")
+    await console.sees("The dashboard is saved.")
+    await console.at("button", "Edit the blocks").shown()
+    stored = await server.call("GET", path)
+    assert places(stored) == {"A": [0, 2, 4, 2], "B": [4, 2, 2, 2], "C": [0, 0, 4, 2]}
+    # What somebody else saves meanwhile is not overwritten.
+    await console.at("button", "Edit the blocks").click()
+    await console.at("region", "A").press("ArrowRight")
+    await server.call("PATCH", path, {"description": "other"})
+    async with console.expecting("status of 412"):
+        await console.at("button", "Save").click()
+        await console.at("alert").shown()
+    await console.at("button", "Cancel").click()
+    await console.at("button", "Discard").click()
+    await console.at("button", "Edit the blocks").shown()
+    assert places(await server.call("GET", path)) == places(stored)
 
 
 async def test_a_dashboard_is_shared_with_a_password(
@@ -232,7 +315,7 @@ async def test_a_dashboard_is_shared_with_a_password(
         await reader.at("textbox", re.compile("^Password")).fill(PASSWORD)
         await reader.press("Enter")
         await reader.at("region", "Newest").says("3")
-        await reader.at("button", "Edit Newest").gone()
+        await reader.at("button", "Edit the blocks").gone()
         assert await reader.run("document.documentElement.scrollWidth <= innerWidth")
         await console.at("button", "Make it private").click()
         await reader.at("button", "Read again").click()

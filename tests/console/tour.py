@@ -40,7 +40,10 @@ NAMES: Final = {
 }
 """Pages whose names would be those of others."""
 
-MORE: Final = {"flow-edit": {"json": "?as=json", "part": "?node=command"}}
+MORE: Final = {
+    "flow-edit": {"json": "?as=json", "part": "?node=command"},
+    "dashboard": {"edit": "?edit=blocks"},
+}
 """Further pages of a page, by its name: what is added to its name, and to its address."""
 
 _ROUTES: Final = """import("/console/routes.js").then(

@@ -6,13 +6,13 @@ import { useData } from "../lib/hooks.js";
 import { go, link, route, setQuery } from "../lib/router.js";
 import { html } from "../lib/ui.js";
 import { Card, Empty, Loaded, Page } from "../parts/basics.js";
-import { confirmed, openDialog } from "../parts/dialog.js";
+import { confirmed } from "../parts/dialog.js";
 import { openForm } from "../parts/form.js";
 import { JsonEditor } from "../parts/json.js";
 import { note } from "../parts/notes.js";
-import { addBlock } from "./dashboard/add.js";
 import { Board } from "./dashboard/board.js";
 import { Controls, chosen } from "./dashboard/controls.js";
+import { Editor } from "./dashboard/editor.js";
 import { EDITABLE, FIELDS } from "./dashboard/fields.js";
 import { openSharing } from "./dashboard/share.js";
 import { Sharing } from "./dashboards.js";
@@ -27,8 +27,8 @@ export function Dashboard({ app, dashboard }) {
   // Changes are refused if somebody else has changed the dashboard since it was read. A dialog keeps the revision that it
   // was opened with, since that is what it changes.
   let revision = record?._etag;
-  const change = async (changes) => {
-    const changed = await patch(source, changes, { headers: { "if-match": `"${revision}"` } });
+  const change = async (changes, etag = revision) => {
+    const changed = await patch(source, changes, { headers: { "if-match": `"${etag}"` } });
     revision = changed._etag;
     note("The dashboard is saved.");
     await data.reload(); // the next change begins with what this one has stored
@@ -41,45 +41,31 @@ export function Dashboard({ app, dashboard }) {
     const text = html`<b>${record.name}</b> is deleted for good, and its link ends.`;
     if (await confirmed({ title: "Delete this dashboard?", text, act: () => del(source) })) go(home);
   };
-  const add = () => addBlock(app, record, change).catch((error) => note(error.message, "bad"));
-  const editBlock = (position) => openDialog("Edit this block", (close) => html`<${BlockEditor}
-    block=${record.blocks[position]} close=${close}
-    save=${(block) => change({ blocks: record.blocks.toSpliced(position, 1, ...(block ? [block] : [])) })} />`);
-  const buttons = record && (query.edit
-    ? html`<button onClick=${() => setQuery({ edit: "" })}>Show the dashboard</button>`
+  const show = () => setQuery({ edit: "", add: "" });
+  const buttons = record && query.edit !== "blocks" && (query.edit
+    ? html`<button onClick=${show}>Show the dashboard</button>`
     : html`${record.public && html`<${Sharing} dashboard=${record} />`}<button onClick=${() => openSharing(record, change)}>Share</button>
-      <button data-create onClick=${add}>Add a block</button>
+      <button class="primary" data-create onClick=${() => setQuery({ edit: "blocks" }, { push: true })}>Edit the blocks</button>
       <button onClick=${() => setQuery({ edit: "1" }, { push: true })}>Edit as JSON</button>
       <button onClick=${rename}>Change</button><button class="danger" onClick=${remove}>Delete</button>`);
   return html`<${Page} trail=${[["Dashboards", home]]} title=${record?.name || "Dashboard"} lead=${record?.description} actions=${buttons} of=${data}>
-    <${Loaded} data=${data}>${(found) => (query.edit
-      ? html`<${Card} title="The dashboard as JSON"><${JsonEditor} changesOnly key=${found._etag} rows=${30}
+    <${Loaded} data=${data}>${(found) => (query.edit === "blocks"
+      ? html`<${Editor} key=${dashboard} ...${{ app, source, dashboard: found, body: chosen(found, query), adding: Boolean(query.add), done: show }}
+          save=${(blocks, etag) => change({ blocks }, etag)} />`
+      : query.edit ? html`<${Card} title="The dashboard as JSON"><${JsonEditor} changesOnly key=${found._etag} rows=${30}
           value=${Object.fromEntries(EDITABLE.filter((name) => found[name] !== undefined).map((name) => [name, found[name]]))} save=${change} /></${Card}>`
-      : html`<${Shown} ...${{ app, source, dashboard: found, query, add, editBlock, reload: data.reload }} />`)}</${Loaded}>
+      : html`<${Shown} ...${{ app, source, dashboard: found, query, reload: data.reload }} />`)}</${Loaded}>
   </${Page}>`;
 }
 
-function Shown({ app, source, dashboard, query, add, editBlock, reload }) {
+function Shown({ app, source, dashboard, query, reload }) {
   if (!dashboard.blocks.length) {
     return html`<${Card} flush><${Empty} title="This dashboard has no blocks yet"
       call=${{ method: "PATCH", path: source, body: { blocks: [{ blockType: "event-list", startX: 0, startY: 0, width: 4, height: 3, title: "Events" }] } }}>
-      <p>A block shows a chart, a value, a list or a text.</p><div><button class="primary" onClick=${add}>Add a block</button></div>
+      <p>A block shows a chart, a value, a list or a text.</p><div><button class="primary" onClick=${() => setQuery({ edit: "blocks", add: "1" }, { push: true })}>Add a block</button></div>
     </${Empty}></${Card}>`;
   }
   const body = chosen(dashboard, query);
   return html`<${Controls} dashboard=${dashboard} query=${query} app=${app} whole />
-    <${Board} dashboard=${dashboard} body=${body} load=${(signal) => post(`${source}/data`, body, { signal })} fixed=${Boolean(query.end)} edit=${editBlock} app=${app} changed=${reload} />`;
-}
-
-function BlockEditor({ block, save, close }) {
-  const done = async (changed) => {
-    await save(changed);
-    close(true);
-  };
-  const remove = async () => {
-    close();
-    await confirmed({ title: "Remove this block?", text: html`<b>${block.title || block.blockType}</b> is removed from the dashboard. Its data stay.`, button: "Remove", act: () => save(null) });
-  };
-  return html`<${JsonEditor} value=${block} save=${done} rows=${20} label="The block as JSON" />
-    <div class="buttons"><button class="danger" onClick=${remove}>Remove the block</button><button onClick=${() => close()}>Cancel</button></div>`;
+    <${Board} dashboard=${dashboard} body=${body} load=${(signal) => post(`${source}/data`, body, { signal })} fixed=${Boolean(query.end)} app=${app} changed=${reload} />`;
 }

@@ -1,7 +1,10 @@
 // A new block of one of the usual kinds. Everything else about blocks is in the JSON editor.
 
 import { get, path } from "../../lib/api.js";
+import { html } from "../../lib/ui.js";
+import { openDialog } from "../../parts/dialog.js";
 import { openForm } from "../../parts/form.js";
+import { JsonEditor } from "../../parts/json.js";
 
 const KINDS = [
   ["graph", "Values over time"], ["gauge", "One value"], ["bar", "Values of devices as bars"], ["device-list", "Devices"],
@@ -12,8 +15,8 @@ const OF_ATTRIBUTES = ["graph", "gauge", "bar", "map"];
 const OF_DEVICES = ["graph", "gauge", "bar", "device-state-table", "map"];
 const CHOICES = 100;
 
-// Ask for a block and add it below the others. `change(changes)` stores the dashboard.
-export async function addBlock(given, dashboard, change) {
+// Ask for a new block. Undefined if the reader changes their mind.
+export async function addBlock(given) {
   const app = given || (await chooseApplication());
   if (!app) return undefined;
   const [{ attributeNames: attributes }, devices, tables] = await Promise.all([
@@ -32,8 +35,12 @@ export async function addBlock(given, dashboard, change) {
     { name: "table", label: "Data table", type: "select", options: tables.items.map((each) => [each.id, each.name]), show: ({ kind }) => kind === "data-table" },
     { name: "text", label: "Text", type: "longtext", hint: "Markdown: # heading, **bold**, - list, [text](address).", show: ({ kind }) => kind === "section-header" },
   ];
-  return openForm("Add a block", { fields, button: "Add", submit: (values) => change({ blocks: [...dashboard.blocks, { ...block(values, dashboard.blocks), ...(given ? {} : { applicationId: app }) }] }) });
+  return openForm("Add a block", { fields, button: "Add", submit: async (values) => ({ ...block(values), ...(given ? {} : { applicationId: app }) }) });
 }
+
+// Ask for what a block shall be.
+export const editBlock = (app, block) => openDialog("Edit this block", (close) => html`<${JsonEditor} value=${block} save=${async (changed) => close(changed)} button="Apply" rows=${20} label="The block as JSON" />
+  <div class="buttons"><button onClick=${() => close()}>Cancel</button></div>`);
 
 // A dashboard of a user may show any application that the user reaches.
 async function chooseApplication() {
@@ -43,8 +50,7 @@ async function chooseApplication() {
   return openForm("Of which application?", { fields: [{ name: "app", label: "Application", type: "select", options }], button: "Next", submit: ({ app }) => app });
 }
 
-function block({ kind, title, attribute, device, table, text }, others) {
-  const below = Math.max(0, ...others.map((each) => each.startY + each.height));
+function block({ kind, title, attribute, device, table, text }) {
   const choice = device ? { deviceIds: [device] } : {};
   const segment = { attribute, ...choice };
   const config = {
@@ -59,5 +65,5 @@ function block({ kind, title, attribute, device, table, text }, others) {
     "section-header": { content: text || "" },
   }[kind];
   const short = ["gauge", "device-count", "open-event-indicator", "section-header"].includes(kind);
-  return { blockType: kind, startX: 0, startY: below, width: short ? 4 : 8, height: short ? 2 : 4, ...(title ? { title } : {}), ...(config ? { config } : {}) };
+  return { blockType: kind, startX: 0, startY: 0, width: short ? 4 : 8, height: short ? 2 : 4, ...(title ? { title } : {}), ...(config ? { config } : {}) };
 }

@@ -20,17 +20,20 @@ const NOT_DRAWN = {
   input: "The controls are shown with their values; the console does not send them.",
 };
 
-export function Block({ block, data, failed, rows, px, edit, place, app }) {
+// editing: attributes of a block that can be moved, whose content is then only to look at; tools: its buttons.
+export function Block({ block, data, failed, rows, px, place, app, editing, tools }) {
   const title = data?.title ?? block.title ?? "";
   const name = title || block.blockType;
   const config = block.config || {};
   const address = linkOf(block.applicationId || app);
-  return html`<section class="card board-block" style=${place} aria-label=${name}>
-    <div class="spread"><h2>${title}</h2>${edit && html`<button class="small" aria-label=${`Edit ${name}`} onClick=${edit}>Edit</button>`}</div>
+  const body = editing ? { inert: true } : { tabindex: "0", role: "group", "aria-label": `What ${name} shows` };
+  return html`<section class="card board-block" style=${place} aria-label=${name} ...${editing}>
+    <div class="spread">${editing && html`<span class="board-grip" data-grip aria-hidden="true"></span>`}<h2>${title}</h2>${tools && html`<span class="board-tools">${tools}</span>`}</div>
     ${data?.description && html`<p class="quiet">${data.description}</p>`}
-    <div class="board-body" tabindex="0" role="group" aria-label=${`What ${name} shows`}>
+    <div class="board-body" ...${body}>
       ${data ? html`<${Content} type=${block.blockType} data=${data} name=${name} ...${{ config, rows, px, address }} />` : !failed && html`<p class="quiet" role="status">Loading.</p>`}
     </div>
+    ${editing && html`<span class="board-corner" data-resize aria-hidden="true"></span>`}
   </section>`;
 }
 

@@ -4,15 +4,15 @@ import { useData } from "../../lib/hooks.js";
 import { html, useEffect } from "../../lib/ui.js";
 import { Fresh, Problem, Time } from "../../parts/basics.js";
 import { Block } from "./block.js";
+import { columnsOf, placed } from "./grid.js";
 
 const REFRESH_S = 60;
-const COLUMNS = 8;
 // About as wide is a dashboard on a usual screen.
-const WIDTH_PX = 980;
+export const WIDTH_PX = 980;
 
 // load(signal): the data. body: what it depends on. fixed: a moment of the past, which is not read again.
-// edit(position), changed(): the dashboard must be read again; app: rows link to its records. These are optional.
-export function Board({ dashboard, body, load, fixed, edit, changed, app }) {
+// changed(): the dashboard must be read again; app: rows link to its records. These are optional.
+export function Board({ dashboard, body, load, fixed, changed, app }) {
   const every = fixed ? 0 : 1000 * (dashboard.refreshRate || REFRESH_S);
   const data = useData(load, [dashboard.dashboardId, dashboard.lastUpdated, JSON.stringify(body)], { every });
   const answer = data.value;
@@ -20,7 +20,9 @@ export function Board({ dashboard, body, load, fixed, edit, changed, app }) {
   useEffect(() => { if (stale && !data.loading) changed?.(); }, [stale, data.loading]);
   const shown = new Map((stale ? [] : answer?.blocks || []).map((each) => [each.position, each]));
   const places = placed(dashboard.blocks);
-  const columns = Math.max(COLUMNS, ...places.map((each) => each.x + each.width));
+  const columns = columnsOf(places);
+  // Readers of a page come to the blocks from above to below.
+  const inOrder = places.map((place, position) => ({ ...place, position })).sort((a, b) => a.y - b.y || a.x - b.x);
   return html`<div class="board-state">
       <button class="small" onClick=${data.reload} disabled=${data.loading}>Read again</button>
       ${!fixed && html`<${Fresh} data=${data} />`}
@@ -29,30 +31,8 @@ export function Board({ dashboard, body, load, fixed, edit, changed, app }) {
     </div>
     ${data.error && (fixed || !answer) && html`<${Problem} error=${data.error} retry=${data.reload} />`}
     <div class="board" style=${{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}>
-      ${places.map(({ position, x, y, width, height }) => html`<${Block} key=${position}
-        block=${dashboard.blocks[position]} data=${shown.get(position)} failed=${data.error} rows=${height} px=${(WIDTH_PX * width) / columns} edit=${edit && (() => edit(position))} app=${app}
+      ${inOrder.map(({ position, x, y, width, height }) => html`<${Block} key=${position}
+        block=${dashboard.blocks[position]} data=${shown.get(position)} failed=${data.error} rows=${height} px=${(WIDTH_PX * width) / columns} app=${app}
         place=${{ gridColumn: `${x + 1} / span ${width}`, gridRow: `${y + 1} / span ${height}` }} />`)}
     </div>`;
-}
-
-// Where each block stands, in whole columns and rows, from above to below. One that would lie on another moves down.
-function placed(blocks) {
-  const places = blocks.map((block, position) => ({
-    position,
-    x: Math.max(0, Math.round(block.startX)),
-    y: Math.max(0, Math.round(block.startY)),
-    width: Math.max(1, Math.round(block.width)),
-    height: Math.max(1, Math.round(block.height)),
-  }));
-  places.sort((a, b) => a.y - b.y || a.x - b.x || a.position - b.position);
-  places.forEach((each, at) => {
-    const before = places.slice(0, at);
-    let other;
-    while ((other = before.find((one) => overlap(one, each)))) each.y = other.y + other.height;
-  });
-  return places.sort((a, b) => a.y - b.y || a.x - b.x);
-}
-
-function overlap(a, b) {
-  return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
 }
