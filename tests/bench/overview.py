@@ -93,7 +93,7 @@ async def measure(work: Path, devices: int) -> None:
         for _ in range(3):
             async with trio.open_nursery() as nursery:
                 waits = await nursery.start(longest_wait)
-                fleet = await read(system, CountFleet(application=application, now_ms=now_ms))
+                fleet = await read(system, CountFleet(application=application, now_ms=now_ms, learned={}))
                 nursery.cancel_scope.cancel()
             waits.sort()
             sys.stdout.write(

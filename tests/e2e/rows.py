@@ -48,6 +48,7 @@ DEVICE_READS = frozenset(
         "deviceAttributes.get",
         "devices.get",
         "devices.getCompositeState",
+        "devices.getHealth",
     }
 )
 DEVICE_WRITES = frozenset(

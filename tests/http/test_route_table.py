@@ -107,5 +107,6 @@ def test_what_a_device_may_do() -> None:
         "deviceAttributes.get",
         "devices.get",
         "devices.getCompositeState",
+        "devices.getHealth",
         "devices.sendCommand",
     }

@@ -15,7 +15,7 @@ from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body, Query
 from trunkline.actors.core.values.terms import Description, DeviceClass, Id, Name, RecordView, Tags
 from trunkline.actors.fleet.devices.record.reads import attributes_as_object, tags_as_object
-from trunkline.actors.fleet.devices.record.terms import Attributes
+from trunkline.actors.fleet.devices.record.terms import Attributes, ExpectedInterval
 
 _Interval = Annotated[int, Meta(ge=5, le=3600)]
 
@@ -34,6 +34,7 @@ class RecipePost(Body, frozen=True):
     parent_id: Id | UnsetType | None = UNSET
     system_interval: _Interval | UnsetType = UNSET
     keep_duplicates: bool | UnsetType = UNSET
+    expected_interval_seconds: Removable[ExpectedInterval] | UnsetType = UNSET
 
 
 @changes_of(RecipePost)
@@ -73,6 +74,7 @@ class RecipeView(RecordView, frozen=True, kw_only=True):
     parent_id: Id | None = None
     system_interval: int | None = None
     keep_duplicates: bool | None = None
+    expected_interval_seconds: int | None = None
 
 
 def _check(change: Change) -> None:

@@ -42,6 +42,7 @@ _RECIPE_FIELDS: Final = (
     "parentId",
     "systemInterval",
     "keepDuplicates",
+    "expectedIntervalSeconds",
 )
 
 

@@ -2,8 +2,9 @@
 
 Owns the count and when it is made again. Counting reads the head of each device, in a worker thread: half a second
 for 100,000 devices (`tests/bench/overview.py`). So the result is kept, and counted again at most each second and in at
-most a twentieth of the time. The times of all devices are kept in order, so that one count serves every
-`silentAfterSeconds`.
+most a twentieth of the time. The devices are kept in the order in which they fell silent or will; a count serves every
+`silentAfterSeconds` as well. What is expected of a device is learned from its reports for at most a second in a count,
+and kept until it reports again (`fleet/devices/state/signs_of_life.py`).
 """
 
 from __future__ import annotations
@@ -22,8 +23,16 @@ from trunkline.actors.core.values.errors import Overloaded
 from trunkline.actors.data.events.kind import EVENT, LEVELS, SEVERITY
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.state.head import last_arrival_ms
+from trunkline.actors.fleet.devices.state.signs_of_life import (
+    DEFAULT,
+    FIELD,
+    INTERVALS,
+    expected_as_learned,
+    expected_as_set,
+)
 from trunkline.actors.presentation.overview.messages import CountFleet
 from trunkline.store import keys
+from trunkline.store.codec import decode
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -32,12 +41,18 @@ if TYPE_CHECKING:
 
     from trunkline.actors.core.records.reading import Reading
     from trunkline.actors.core.runtime.system import System
+    from trunkline.store.report_items import Ahead
     from trunkline.store.snapshot import Snapshot
 
 _AGE_S: Final = 1.0
 """A count that is younger is not made again."""
 _REST: Final = 19
 """For so many times as long as a count took, no other one is made."""
+_LEARN_S: Final = 1.0
+"""For so long a count learns what is expected of devices, of 20,000 of them. The next counts learn the rest."""
+_SURE_MS: Final = INTERVALS * 5_000
+"""A device whose last sign of life is younger is not silent: no interval is below five seconds."""
+_FIELD: Final = FIELD.encode()
 OPEN_STATES: Final = ("new", "acknowledged")
 
 _CONNECTED: Final = keys.sortable("connected")
@@ -47,9 +62,10 @@ _DISCONNECTED: Final = keys.sortable("disconnected")
 class Fleet(NamedTuple):
     """The devices of an application at `as_of_ms`.
 
-    `seen_ms` are the last signs of life of the devices that are not connected, ascending, without those that were never
-    seen; `ids` are their ids in the same order, `never_seen` those of the others. `events` are the open events: by
-    state, then by level.
+    `due_ms` are the times at which devices fell silent or will, ascending: those that are not connected and were seen.
+    `seen_ms` are their last signs of life and `ids` their ids in the same order, `never_seen` those of the others.
+    `learned` has what was learned of some of them: the last sign of life and the time without one after which they are
+    silent. `events` are the open events: by state, then by level.
     """
 
     as_of_ms: int
@@ -57,13 +73,21 @@ class Fleet(NamedTuple):
     connected: int
     disconnected: int
     never_seen: NDArray[np.void]
+    due_ms: NDArray[np.int64]
     seen_ms: NDArray[np.int64]
     ids: NDArray[np.void]
+    learned: dict[bytes, tuple[int, int]]
     events: dict[str, dict[str, int]]
 
-    def silent(self, after_s: int) -> int:
-        """How many devices were seen, but not within so many seconds. They are the first ones of `ids`."""
-        return int(np.searchsorted(self.seen_ms, self.as_of_ms - after_s * 1000))
+    def silent(self, after_s: int | None) -> NDArray[np.intp]:
+        """The places of the devices that are silent, in the order in which they fell silent.
+
+        With `after_s`: of those that were seen, but not within so many seconds.
+        """
+        if after_s is None:
+            return np.arange(int(np.searchsorted(self.due_ms, self.as_of_ms)))
+        places = np.flatnonzero(self.seen_ms < self.as_of_ms - after_s * 1000)
+        return places[np.argsort(self.seen_ms[places], kind="stable")]
 
 
 class _Kept:
@@ -96,7 +120,7 @@ class Fleets:
         if kept.fleet is None or clock.monotonic_s() >= kept.due_s:
             kept.counting = trio.Event()
             try:
-                kept.fleet = await self._read(CountFleet(application=application, now_ms=clock.wall_ms()))
+                kept.fleet = await self._read(self._message(application, kept.fleet))
                 kept.due_s = clock.monotonic_s() + max(_AGE_S, _REST * kept.fleet.took_s)
             except Overloaded:
                 if kept.fleet is None:
@@ -106,6 +130,10 @@ class Fleets:
                 kept.counting = None
             self._keep(application, kept)
         return kept.fleet
+
+    def _message(self, application: bytes, before: Fleet | None) -> CountFleet:
+        learned = {} if before is None else before.learned
+        return CountFleet(application=application, now_ms=self._system.clock.wall_ms(), learned=learned)
 
     def of(self, application: bytes) -> Fleet:
         """The latest count, right after `count`."""
@@ -127,8 +155,7 @@ def count_fleet(reading: Reading, message: CountFleet) -> Fleet:
     snapshot, application = reading.snapshot, message.application
     began_s = perf_counter()
     connected = disconnected = 0
-    seen: list[int] = []
-    ids: list[bytes] = []
+    signs = _Signs(snapshot, message, began_s + _LEARN_S)
     never_seen: list[bytes] = []
     _, low, high = index_range(DEVICE, application, "connectionStatus")
     status_at = len(low)
@@ -137,17 +164,11 @@ def count_fleet(reading: Reading, message: CountFleet) -> Fleet:
         if status == _CONNECTED:
             connected += 1
             continue
-        seen_ms = last_arrival_ms(snapshot.head(id))
-        if status == _DISCONNECTED:
-            disconnected += 1
-            seen_ms = max(seen_ms, _disconnected_ms(snapshot, application, id))
-        if seen_ms < 0:
+        disconnected += status == _DISCONNECTED
+        if not signs.add(id, is_disconnected=status == _DISCONNECTED):
             never_seen.append(id)
-        else:
-            seen.append(seen_ms)
-            ids.append(id)
-    times = np.array(seen, np.int64)
-    order = np.argsort(times, kind="stable")
+    due = np.array(signs.due, np.int64)
+    order = np.argsort(due, kind="stable")
     events = {state: _count_events(snapshot, application, state) for state in OPEN_STATES}
     took_s = perf_counter() - began_s
     return Fleet(
@@ -156,20 +177,88 @@ def count_fleet(reading: Reading, message: CountFleet) -> Fleet:
         connected,
         disconnected,
         _packed(sorted(never_seen)),
-        times[order],
-        _packed(ids)[order],
+        due[order],
+        np.array(signs.seen, np.int64)[order],
+        _packed(signs.ids)[order],
+        signs.learned,
         events,
     )
+
+
+class _Signs:
+    """The last signs of life of the devices that are not connected, and when each of them fell silent or will.
+
+    A device that was seen just now is not silent whatever is expected of it, so nothing is read of it but its head.
+    """
+
+    __slots__ = (
+        "_application",
+        "_before",
+        "_now_ms",
+        "_snapshot",
+        "_until_s",
+        "due",
+        "ids",
+        "learned",
+        "seen",
+    )
+
+    def __init__(self, snapshot: Snapshot, message: CountFleet, until_s: float) -> None:
+        self._snapshot = snapshot
+        self._application = message.application
+        self._now_ms = message.now_ms
+        self._before = message.learned
+        self._until_s = until_s
+        self.ids: list[bytes] = []
+        self.seen: list[int] = []
+        self.due: list[int] = []
+        self.learned: dict[bytes, tuple[int, int]] = {}
+
+    def add(self, id: bytes, *, is_disconnected: bool) -> bool:
+        """Add a device. Returns False for one that was never seen."""
+        ahead = self._snapshot.head(id)
+        seen_ms, raw = last_arrival_ms(ahead), None
+        if is_disconnected:
+            raw = self._record(id)
+            seen_ms = max(seen_ms, -1 if raw is None else int(decode(raw)["connection"]["time"]))
+        if seen_ms < 0:
+            return False
+        silent_ms = DEFAULT.silent_ms
+        if self._now_ms - seen_ms > _SURE_MS:
+            raw = self._record(id) if raw is None else raw
+            set_ms = _set_ms(raw)
+            silent_ms = self._learned_ms(id, seen_ms, ahead) if set_ms is None else set_ms
+        self.ids.append(id)
+        self.seen.append(seen_ms)
+        self.due.append(seen_ms + silent_ms)
+        return True
+
+    def _record(self, id: bytes) -> bytes | None:
+        return records.raw_of(self._snapshot.get, DEVICE, self._application, id)
+
+    def _learned_ms(self, id: bytes, seen_ms: int, ahead: Ahead) -> int:
+        before = self._before.get(id)
+        if before is not None and before[0] == seen_ms:
+            silent_ms = before[1]
+        elif perf_counter() < self._until_s:
+            silent_ms = expected_as_learned(self._snapshot, id, ahead).silent_ms
+        else:
+            return DEFAULT.silent_ms
+        self.learned[id] = seen_ms, silent_ms
+        return silent_ms
+
+
+def _set_ms(raw: bytes | None) -> int | None:
+    """After how long without a sign of life a device with this record is silent, None where that is not set."""
+    if raw is None or _FIELD not in raw:
+        return None
+    found = expected_as_set(decode(raw))
+    return None if found is None else found.silent_ms
 
 
 def _packed(ids: list[bytes]) -> NDArray[np.void]:
     """The ids as an array."""
     return np.frombuffer(b"".join(ids), f"V{keys.ID_BYTES}")
-
-
-def _disconnected_ms(snapshot: Snapshot, application: bytes, device: bytes) -> int:
-    found = records.find(snapshot, DEVICE, application, device)
-    return -1 if found is None else int(found.doc["connection"]["time"])
 
 
 def _count_events(snapshot: Snapshot, application: bytes, state: str) -> dict[str, int]:

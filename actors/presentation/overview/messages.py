@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -11,16 +12,20 @@ from trunkline.actors.core.values.terms import Id, IsoTime, SortDirection
 
 
 class OverviewChoice(Query, frozen=True):
-    """After how many seconds without a sign of life a device counts as silent."""
+    """After how many seconds without a sign of life any device counts as silent; without it, as is expected of each."""
 
-    silent_after_seconds: Annotated[int, Meta(ge=1, le=31_536_000)] = 300
+    silent_after_seconds: Annotated[int, Meta(ge=1, le=31_536_000)] | None = None
 
 
 class CountFleet(Message, frozen=True):
-    """The devices of an application by their last sign of life, and its open events: a long read."""
+    """The devices of an application by their last sign of life, and its open events: a long read.
+
+    `learned` is what the count before has learned (`Fleet.learned`).
+    """
 
     application: bytes
     now_ms: int
+    learned: Mapping[bytes, tuple[int, int]]
 
 
 class GetOverview(Message, frozen=True):
@@ -125,9 +130,9 @@ class SilentDevices(View, frozen=True):
     per_page: int
     sort_direction: SortDirection
     state: Literal["silent", "neverSeen"]
-    silent_after_seconds: int
     as_of: IsoTime
     application_id: Id
+    silent_after_seconds: int | None = None
 
 
 class RefusalView(View, frozen=True):
@@ -165,8 +170,8 @@ class Overview(View, frozen=True):
 
     application_id: Id
     time: IsoTime
-    silent_after_seconds: int
     devices: FleetView
     traffic: TrafficView
     open_events: OpenEvents
     recent: RecentView
+    silent_after_seconds: int | None = None

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.listing import index_range
@@ -41,6 +42,8 @@ from trunkline.actors.presentation.overview.messages import (
 from trunkline.store import keys
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from trunkline.store.snapshot import Snapshot
 
 
@@ -77,8 +80,8 @@ def _show_history(history: History) -> TrafficHistory:
     )
 
 
-def _show_fleet(fleet: Fleet, after_s: int, now_ms: int) -> FleetView:
-    silent, seen = fleet.silent(after_s), len(fleet.seen_ms)
+def _show_fleet(fleet: Fleet, after_s: int | None, now_ms: int) -> FleetView:
+    silent, seen = len(fleet.silent(after_s)), len(fleet.seen_ms)
     return FleetView(
         as_of=iso(fleet.as_of_ms),
         age_ms=max(0, now_ms - fleet.as_of_ms),
@@ -92,14 +95,14 @@ def _show_fleet(fleet: Fleet, after_s: int, now_ms: int) -> FleetView:
 
 
 def _show_recent(
-    snapshot: Snapshot, application: bytes, fleet: Fleet, after_s: int, traffic: ApplicationTraffic
+    snapshot: Snapshot, application: bytes, fleet: Fleet, after_s: int | None, traffic: ApplicationTraffic
 ) -> RecentView:
     name_of = lru_cache(partial(_name_of, snapshot, application))
     return RecentView(
         changed=[*_changed(snapshot, application)],
         silent=[
             SilentDevice(device_id=id.hex(), last_seen=iso(seen_ms), name=name_of(id))
-            for id, seen_ms in _silent(fleet, range(fleet.silent(after_s))[::-1][:RECENT_MAX])
+            for id, seen_ms in _silent(fleet, fleet.silent(after_s)[::-1][:RECENT_MAX])
         ],
         refused=[
             RefusalView(
@@ -142,8 +145,8 @@ def _changed(snapshot: Snapshot, application: bytes) -> Iterable[ChangedDevice]:
             )
 
 
-def _silent(fleet: Fleet, places: range) -> Iterable[tuple[bytes, int]]:
-    """The devices at these places in the order of their last signs of life, with the times of these."""
+def _silent(fleet: Fleet, places: NDArray[np.intp]) -> Iterable[tuple[bytes, int]]:
+    """The devices at these places of the fleet, with their last signs of life."""
     return ((fleet.ids[at].tobytes(), int(fleet.seen_ms[at])) for at in places)
 
 
@@ -156,7 +159,7 @@ def list_silent_devices(reading: Reading, message: ListSilentDevices) -> SilentD
     assert system is not None
     fleet = system.component(Fleets).of(application)
     is_silent = query.state == "silent"
-    places = range(fleet.silent(query.silent_after_seconds) if is_silent else len(fleet.never_seen))
+    places = fleet.silent(query.silent_after_seconds) if is_silent else np.arange(len(fleet.never_seen))
     total = len(places)
     if query.sort_direction == "desc":
         places = places[::-1]

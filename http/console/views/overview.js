@@ -42,7 +42,7 @@ function Fleet({ app, devices }) {
     <div class="tiles">
       <${Tile} label="Reporting" value=${count(devices.reporting)} detail=${share(devices.reporting)} tone="good" to=${to({ show: "reporting" })} />
       <${Tile} label="Connected" value=${count(devices.connected)} detail=${`${count(devices.disconnected)} disconnected`} to=${to({ show: "connected" })} />
-      <${Tile} label="Silent" value=${count(devices.silent)} detail="for more than 5 min" tone=${devices.silent ? "warn" : ""} to=${to({ show: "silent" })} />
+      <${Tile} label="Silent" value=${count(devices.silent)} detail="not heard of when expected" tone=${devices.silent ? "warn" : ""} to=${to({ show: "silent" })} />
       <${Tile} label="Never seen" value=${count(devices.neverSeen)} detail="no sign of life yet" to=${to({ show: "neverSeen" })} />
     </div>
   </${Card}>`;

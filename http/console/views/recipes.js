@@ -11,7 +11,7 @@ import { DATA_TYPES } from "./device/fields.js";
 import { CLASSES } from "./devices/choice.js";
 
 const LEAD = "A recipe holds the class, the tags and the attributes of devices that are created from it.";
-const EDITABLE = ["name", "description", "deviceName", "deviceDescription", "deviceClass", "gatewayId", "parentId", "systemInterval", "keepDuplicates", "tags", "attributes"];
+const EDITABLE = ["name", "description", "deviceName", "deviceDescription", "deviceClass", "gatewayId", "parentId", "systemInterval", "keepDuplicates", "expectedIntervalSeconds", "tags", "attributes"];
 const ATTRIBUTES_HINT = `Types: ${DATA_TYPES.join(", ")}.`;
 
 const fields = (created) => [
@@ -20,6 +20,7 @@ const fields = (created) => [
   { name: "deviceName", label: "Name of its devices", hint: "Without it they are called as the recipe.", blank: created ? undefined : "" },
   { name: "deviceDescription", label: "Description of its devices", type: "longtext", rows: 2, blank: created ? undefined : "" },
   { name: "deviceClass", label: "Class", type: "select", options: CLASSES },
+  { name: "expectedIntervalSeconds", label: "Its devices report every so many seconds", type: "number", hint: "Without it this is learned from what each device reports.", blank: created ? undefined : null },
   { name: "tags", label: "Tags", type: "tags", rows: 3, hint: "One key=value a line.", blank: created ? undefined : [] },
   { name: "attributes", label: "Attributes", type: "json", rows: 6, hint: ATTRIBUTES_HINT, placeholder: '[{"name": "temperature", "dataType": "number"}]', blank: created ? undefined : [] },
 ];

@@ -11,6 +11,7 @@ from trunkline.actors.fleet.devices.queries.counts import (
     CountDevicePayloads,
     DevicePayloadPeriods,
 )
+from trunkline.actors.fleet.devices.queries.health import DeviceHealthList, HealthChoice, ListDeviceHealth
 from trunkline.actors.fleet.devices.record.messages import (
     AddAttribute,
     AttributeList,
@@ -133,6 +134,15 @@ ROUTES = (
         ListCompositeStates,
         DeviceComposite,
         CompositePage,
+        device="read",
+    ),
+    get(
+        DEVICES + "/health",
+        "devices.getHealth",
+        "Show the signs of life and the newest values of some devices",
+        ListDeviceHealth,
+        DeviceHealthList,
+        query=HealthChoice,
         device="read",
     ),
     post(

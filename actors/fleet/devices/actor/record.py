@@ -43,12 +43,21 @@ from trunkline.actors.workflows.triggers.intake import Cause, stage
 from trunkline.store import keys
 from trunkline.store.codec import decode
 
-_PLAIN_FIELDS = ("name", "description", "device_class", "gateway_id", "system_interval", "keep_duplicates")
+_PLAIN_FIELDS = (
+    "name",
+    "description",
+    "device_class",
+    "gateway_id",
+    "system_interval",
+    "keep_duplicates",
+    "expected_interval_seconds",
+)
 _CAMEL = {
     "device_class": "deviceClass",
     "gateway_id": "gatewayId",
     "system_interval": "systemInterval",
     "keep_duplicates": "keepDuplicates",
+    "expected_interval_seconds": "expectedIntervalSeconds",
 }
 
 

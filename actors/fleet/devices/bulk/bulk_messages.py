@@ -27,6 +27,7 @@ class SetOperation(Body, frozen=True, tag_field="operation", tag="set"):
         "parentId",
         "systemInterval",
         "keepDuplicates",
+        "expectedIntervalSeconds",
         "tag",
         "attributeName",
         "attributeDescription",
@@ -40,7 +41,15 @@ class SetOperation(Body, frozen=True, tag_field="operation", tag="set"):
 class RemoveOperation(Body, frozen=True, tag_field="operation", tag="remove"):
     """Removes a field of the device, a tag, an attribute, or a part of an attribute. What is not there is no error."""
 
-    target: Literal["description", "parentId", "tag", "attribute", "attributeDescription", "attributeTag"]
+    target: Literal[
+        "description",
+        "parentId",
+        "expectedIntervalSeconds",
+        "tag",
+        "attribute",
+        "attributeDescription",
+        "attributeTag",
+    ]
     tag_key: Key | UnsetType = UNSET
     attribute_name: Key | UnsetType = UNSET
 

@@ -7,6 +7,7 @@ from typing import Final
 from trunkline.actors.core.records.feature import Feature
 from trunkline.actors.fleet.devices.queries import (
     counts,
+    health,
     lists,
     measurements,
     period_summaries,
@@ -23,6 +24,7 @@ FEATURE: Final = Feature(
     readers={
         read_messages.ListDevices: lists.list_devices,
         read_messages.ListCompositeStates: lists.list_composite_states,
+        health.ListDeviceHealth: health.list_device_health,
         read_messages.ListAttributeNames: lists.list_attribute_names,
         read_messages.ListDeviceNames: lists.list_device_names,
         read_messages.ListTagKeys: lists.list_tag_keys,

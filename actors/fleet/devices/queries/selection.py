@@ -29,7 +29,7 @@ from trunkline.actors.fleet.devices.record.read_messages import (
 )
 from trunkline.actors.fleet.devices.record.reads import Ancestors, Opened, open_device
 from trunkline.actors.fleet.devices.record.terms import DEVICE_FIELDS
-from trunkline.actors.fleet.devices.state.head import last_arrival_ms
+from trunkline.actors.fleet.devices.state.signs_of_life import Life, life_of
 from trunkline.actors.people.accounts.reach import Reach, has_tag, reaches
 from trunkline.store.snapshot import Snapshot
 
@@ -81,16 +81,14 @@ def device_filter(
         "ancestorId": ancestors.of,
         "experienceGroupId": memberships.groups_of,
         "experienceUserId": memberships.users_of,
-        "lastSeen": lambda doc: _last_seen_ms(snapshot, doc),
+        "lastSeen": lambda doc: _life(snapshot, doc).seen_ms,
+        "expectedBy": lambda doc: _life(snapshot, doc).expected_by_ms,
     }
     return DeviceFilter(_with_derived(compiled, {**_DERIVED, **of_others}), bounds)
 
 
-def _last_seen_ms(snapshot: Snapshot, doc: Doc) -> int | None:
-    """When the last report of a device arrived or its connection changed, whichever is later; None for neither."""
-    arrived_ms = last_arrival_ms(snapshot.head(bytes.fromhex(doc["id"])))
-    seen_ms = max(arrived_ms, (doc.get("connection") or {}).get("time", -1))
-    return None if seen_ms < 0 else seen_ms
+def _life(snapshot: Snapshot, doc: Doc) -> Life:
+    return life_of(snapshot, bytes.fromhex(doc["id"]), doc)
 
 
 def own_filter(query: object, field: str) -> Match:
@@ -99,7 +97,7 @@ def own_filter(query: object, field: str) -> Match:
     Raises `QueryError` naming the path, and `Invalid` for fields that depend on other records.
     """
     compiled = compile_query(query, DEVICE_FIELDS, at=field)
-    for name in ("ancestorId", "lastSeen", *sorted(MEMBERSHIPS)):
+    for name in ("ancestorId", "lastSeen", "expectedBy", *sorted(MEMBERSHIPS)):
         if name in compiled.fields:
             raise Invalid(
                 f"{field}: {name} depends on other records than the device, which a stream does not follow; "

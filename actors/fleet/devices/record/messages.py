@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.records.page import Page
-from trunkline.actors.core.values.changes import changes_of
+from trunkline.actors.core.values.changes import Removable, changes_of
 from trunkline.actors.core.values.origin import Origin
 from trunkline.actors.core.values.structs import FORM, Body, Message, Query
 from trunkline.actors.core.values.terms import (
@@ -32,6 +32,7 @@ from trunkline.actors.fleet.devices.record.terms import (
     AttributeTags,
     DataType,
     DeviceQuery,
+    ExpectedInterval,
     SystemAttribute,
 )
 
@@ -50,6 +51,7 @@ class DevicePost(Body, frozen=True):
     parent_id: Id | UnsetType | None = UNSET
     system_interval: Annotated[int, Meta(ge=5, le=3600)] | UnsetType = UNSET
     keep_duplicates: bool | UnsetType = UNSET
+    expected_interval_seconds: Removable[ExpectedInterval] | UnsetType = UNSET
 
 
 @changes_of(DevicePost)

@@ -116,7 +116,14 @@ def show_device(ancestors: Ancestors, found: Found, shape: DeviceShape) -> dict[
         "name": doc["name"],
         "deviceClass": doc["deviceClass"],
     }
-    for field in ("description", "gatewayId", "systemInterval", "keepDuplicates", "parentId"):
+    for field in (
+        "description",
+        "gatewayId",
+        "systemInterval",
+        "keepDuplicates",
+        "expectedIntervalSeconds",
+        "parentId",
+    ):
         if doc.get(field) is not None:
             shown[field] = doc[field]
     if "parentId" in shown:

@@ -38,6 +38,7 @@ DEVICE_FIELDS: Final = Fields(
         "disconnectedAt": TIME,
         "connectionStatus": TEXT,
         "lastSeen": TIME,
+        "expectedBy": TIME,
     },
 )
 
@@ -83,5 +84,8 @@ class Attribute(Body, frozen=True):
     attribute_tags: AttributeTags | msgspec.UnsetType = msgspec.UNSET
     system: SystemAttribute | msgspec.UnsetType = msgspec.UNSET
 
+
+ExpectedInterval = Annotated[int, Meta(ge=5, le=2_592_000)]
+"""Seconds within which a device is expected to report, from five seconds to 30 days."""
 
 Attributes = Annotated[list[Attribute], Meta(max_length=256)]

@@ -33,6 +33,7 @@ class DeviceView(RecordView, frozen=True, kw_only=True):
     ancestor_ids: list[Id] | None = None
     system_interval: int | None = None
     keep_duplicates: bool | None = None
+    expected_interval_seconds: int | None = None
     connection_info: ConnectionInfo | None = None
     deleted_at: IsoTime | None = None
     links: Links | None = msgspec.field(default=None, name="_links")

@@ -11,7 +11,7 @@ import { note } from "../../parts/notes.js";
 import { stamps } from "../../parts/records.js";
 import { deviceFields } from "./fields.js";
 
-const EDITABLE = ["name", "description", "deviceClass", "gatewayId", "parentId", "systemInterval", "keepDuplicates", "tags", "attributes"];
+const EDITABLE = ["name", "description", "deviceClass", "gatewayId", "parentId", "systemInterval", "keepDuplicates", "expectedIntervalSeconds", "tags", "attributes"];
 
 export function SettingsTab({ app, device, record, reload }) {
   const home = path("applications", app, "devices", device);

@@ -5,8 +5,8 @@ import { parseExact } from "../../lib/exact.js";
 import { now } from "../../parts/basics.js";
 import { searchConditions } from "../../parts/search.js";
 
-// What `show` of the address may be. A device is silent if it is not connected and was not seen for SILENT_MS; one that
-// was seen and is not silent is reporting.
+// What `show` of the address may be. A device is silent if it is not connected and no sign of life came when it was
+// expected; one that was seen and is not silent is reporting.
 export const SHOWN = [
   ["", "All"],
   ["reporting", "Reporting"],
@@ -16,7 +16,6 @@ export const SHOWN = [
   ["neverSeen", "Never seen"],
   ["deleted", "Deleted"],
 ];
-const SILENT_MS = 300_000;
 const STEP_MS = 60_000;
 export const CLASSES = ["standalone", "gateway", "peripheral", "floating", "edgeCompute", "system", "embedded"];
 
@@ -30,9 +29,9 @@ export function deviceQuery(address, { withName = false } = {}) {
     if (query === undefined) return text;
   }
   if (show === "connected" || show === "disconnected") query = also(query, "connectionStatus", show);
-  if (show === "reporting") query = also(query, "$or", [{ connectionStatus: "connected" }, { lastSeen: { $gte: silentSince() } }]);
+  if (show === "reporting") query = also(query, "$or", [{ connectionStatus: "connected" }, { expectedBy: { $gte: minute() } }]);
   if (show === "neverSeen") query = also(query, "lastSeen", null);
-  if (show === "silent") query = also(also(query, "connectionStatus", { $ne: "connected" }), "lastSeen", { $lt: silentSince() });
+  if (show === "silent") query = also(query, "expectedBy", { $lt: minute() });
   if (deviceClass) query = also(query, "deviceClass", deviceClass);
   const tags = tagConditions(tag);
   if (tags.length === 1) query = also(query, "tags", tags[0]);
@@ -42,7 +41,7 @@ export function deviceQuery(address, { withName = false } = {}) {
 }
 
 // Whole minutes, so that the query of a list is the same until the next minute.
-const silentSince = () => new Date(Math.floor((now.value - SILENT_MS) / STEP_MS) * STEP_MS).toISOString();
+const minute = () => new Date(Math.floor(now.value / STEP_MS) * STEP_MS).toISOString();
 
 function parsed(text) {
   try {

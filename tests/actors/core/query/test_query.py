@@ -455,6 +455,7 @@ def test_devices_are_found_by_every_field_of_the_api() -> None:
         "connectedAt": MAY_1,
         "connectionStatus": "connected",
         "lastSeen": MAY_1,
+        "expectedBy": MAY_1,
     }
     query = {
         "id": {"$in": [ID_A]},
@@ -474,6 +475,7 @@ def test_devices_are_found_by_every_field_of_the_api() -> None:
         "disconnectedAt": None,
         "connectionStatus": {"$ne": "disconnected"},
         "lastSeen": {"$gte": "2024-05-01"},
+        "expectedBy": {"$lt": "2024-05-02"},
     }
     compiled = compile_query(query, DEVICE_FIELDS)
     assert compiled.fields == DEVICE_FIELDS.keys()
