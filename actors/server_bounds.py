@@ -191,11 +191,11 @@ BOUNDS: Final = (
         ("actors/core/runtime/threads.py",),
     ),
     ServerBound(
-        "Devices that triggers of inactivity wait for",
+        "Devices that triggers of inactivity and alarms wait for",
         "300 bytes for each",
         ("inactivity_devices_max",),
         "Owner; at most half of them.",
-        ("actors/fleet/devices/state/inactivity.py",),
+        ("actors/fleet/devices/actor/inactivity.py",),
     ),
     ServerBound(
         "Actors in memory",

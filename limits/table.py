@@ -344,8 +344,18 @@ class Limits:
     inactivity_devices_max: int = _bound(
         500_000,
         "devices",
-        "Those that triggers of inactivity wait for: 150 MB in memory. Half of them for one owner.",
+        "Those that triggers of inactivity and alarms wait for: 150 MB in memory. Half of them for one owner.",
         "server",
+    )
+    alarm_rules_max: int = _bound(10_000, "alarm rules", "All are in memory: about 2 kB each.", "application")
+    wide_alarm_rules_max: int = _bound(
+        100,
+        "alarm rules",
+        "Those with a query, or about all devices: each device asks all of them when a rule changes, some 0.2 ms.",
+        "application",
+    )
+    device_alarm_rules_max: int = _bound(
+        100, "alarm rules", "The oldest ones that are about it: some 0.1 ms for each state.", "device"
     )
     traffic_applications_max: int = _bound(
         10_000, "applications", "Those whose traffic is counted in memory: 40 MB.", "server"

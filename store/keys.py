@@ -90,6 +90,7 @@ HOUR_MAX: Final = 2**32 - 1
 _HOURLY: Final = b"\x08"
 _SILENCE: Final = b"\x18"
 _WAITING: Final = b"\x20"
+_ALARMS: Final = b"\x28"
 _HEAD: Final = b"\xff"
 _ROW: Final = b"\x10"
 
@@ -97,6 +98,8 @@ _DETAIL: Final = b"\x08"
 _UPDATE: Final = b"\x10"
 _CHANGE: Final = b"\x18"
 _LAST_CHANGE: Final = b"\x20"
+_TOLD_ALARMS: Final = b"\x28"
+_OPEN_ALARM: Final = b"\x30"
 
 _DEFINITION: Final = b"\x08"
 _STORED: Final = b"\x10"
@@ -323,6 +326,11 @@ def waiting_key(device: bytes) -> bytes:
     return _checked(device) + _WAITING
 
 
+def alarms_key(device: bytes) -> bytes:
+    """The key in TIMELINE of how the alarm rules of a device stand."""
+    return _checked(device) + _ALARMS
+
+
 # Commands and logs.
 
 
@@ -425,6 +433,21 @@ def event_change_key(app: bytes, number: int) -> bytes:
 def last_event_change_key(app: bytes) -> bytes:
     """The key in EVENTS of the number of the last turn that has changed events."""
     return _checked(app) + bytes(ID_BYTES) + _LAST_CHANGE
+
+
+def told_alarms_key(app: bytes, device: bytes) -> bytes:
+    """The key in EVENTS of how often each alarm of a device had opened when the event log was told last."""
+    return _checked(app) + bytes(ID_BYTES) + _TOLD_ALARMS + _checked(device)
+
+
+def open_alarms_prefix(app: bytes) -> bytes:
+    """The common prefix of the keys of all open alarms of an application."""
+    return _checked(app) + bytes(ID_BYTES) + _OPEN_ALARM
+
+
+def open_alarm_key(app: bytes, device: bytes, rule: bytes) -> bytes:
+    """The key in EVENTS of the id of the event of an open alarm."""
+    return open_alarms_prefix(app) + _checked(device) + _checked(rule)
 
 
 # Workflows: what is too large for a record that lists scan, the names of versions, and the storage entries.
@@ -773,6 +796,19 @@ def job_data_key(app: bytes, job: bytes) -> bytes:
 def job_data_prefix(app: bytes) -> bytes:
     """The common prefix of these keys of one application; the id of a job follows."""
     return JOB_DATA_PREFIX + _checked(app)
+
+
+UNTOLD_ALARMS_PREFIX: Final = b"untoldAlarms\x00"
+
+
+def untold_alarms_prefix(app: bytes) -> bytes:
+    """The common prefix of these keys of one application; the id of a device follows."""
+    return UNTOLD_ALARMS_PREFIX + _checked(app)
+
+
+def untold_alarms_key(app: bytes, device: bytes) -> bytes:
+    """The key in META of the marker that the event log is to be told how the alarms of a device stand."""
+    return untold_alarms_prefix(app) + _checked(device)
 
 
 TIDY_PREFIX: Final = b"tidy\x00"

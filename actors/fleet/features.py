@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from trunkline.actors.fleet.alarms.feature import FEATURE as ALARMS
 from trunkline.actors.fleet.deployments.feature import FEATURE as DEPLOYMENTS
 from trunkline.actors.fleet.devices.actor.feature import FEATURE as ACTOR
 from trunkline.actors.fleet.devices.bulk.feature import FEATURE as BULK
@@ -18,6 +19,7 @@ FEATURES: Final = (
     STATE,
     COMMANDS,
     QUERIES,
+    ALARMS,
     BULK,
     ACTOR,
     DEPLOYMENTS,

@@ -97,6 +97,10 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "Descriptions of charts for a client to draw; of an application, or of users.",
         ("applicationDashboards", "applicationDashboard", "dashboards", "dashboard"),
     ),
+    "Alarms": (
+        "What must not be so of devices, and which of it is so now.",
+        ("alarmRules", "alarmRule", "alarms"),
+    ),
     "Device recipes": ("Templates of devices.", ("deviceRecipes", "deviceRecipe")),
     "Experience": (
         "Web pages and endpoints of an application, and the people who use them.",

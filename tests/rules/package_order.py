@@ -37,6 +37,7 @@ ORDER: Final = {
         "fleet.devices.state",
         "fleet.devices.commands",
         "fleet.devices.queries",
+        "fleet.alarms",
         "fleet.devices.bulk",
         "fleet.devices.actor",
         "fleet.deployments",

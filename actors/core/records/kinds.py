@@ -39,6 +39,7 @@ def _figures(_root: bytes, application: bytes) -> Prefixes:
         (keys.META, keys.archive_key(application)),
         (keys.META, keys.open_links_prefix(application)),
         (keys.META, keys.waiting_peripherals_prefix(application)),
+        (keys.META, keys.untold_alarms_prefix(application)),
     )
 
 

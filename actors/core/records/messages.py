@@ -18,7 +18,7 @@ class Creator(msgspec.Struct, frozen=True):
     """Who created or changed a record, and in whose name that record acts later, if it does."""
 
     id: str
-    type: Literal["flow", "user", "apiToken", "system"]
+    type: Literal["flow", "user", "apiToken", "device", "system"]
     name: str = ""
     mandates: Mandates = ()
 

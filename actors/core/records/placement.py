@@ -72,6 +72,13 @@ CROSSINGS: Final[tuple[Crossing, ...]] = (
     ),
     Crossing(
         "device",
+        keys.META,
+        "application",
+        "the marker that the event log is to be told how the alarms of the device stand",
+        "the device sends the event log how they stand, and repeats that until it is acknowledged",
+    ),
+    Crossing(
+        "device",
         keys.MESSAGES,
         "application",
         "that a message with QoS 2 of an MQTT session was received, in the batch of the states that it brought",
@@ -112,13 +119,16 @@ _OF_APPLICATION: Final = (
     keys.FLOW_TIMERS_PREFIX,
     keys.SCHEDULED_PREFIX,
     keys.WEBHOOK_CONNECTION_PREFIX,
+    keys.UNTOLD_ALARMS_PREFIX,
 )
 """The prefixes of keys in META after which the id of an application follows."""
 
 READS: Final[Mapping[str, str]] = {
     "application": "the e-mail address of its owner, when a job is queued: the message will contain it",
-    "device": "whether its application exists, its gateway and its ancestors: an ask of the application",
-    "eventLog": "the name of a device, and whether it exists: a snapshot that may be slightly old is enough",
+    "device": "whether its application exists, its gateway and its ancestors: an ask of the application; the "
+    "alarm rules of its application: a copy in memory",
+    "eventLog": "the name of a device, and whether it exists: a snapshot that may be slightly old is enough; how the "
+    "alarms of a device stand: the message will contain it",
     "experience": "whether a device exists: a snapshot that may be slightly old is enough",
     "flow": "whether its application exists: the partition of the application knows",
     "deployments": "devices, to check their class: an ask of them, or a snapshot that may be slightly old",

@@ -26,6 +26,7 @@ from trunkline.actors.core.values.errors import ChangeTooLarge, Invalid, NotFoun
 from trunkline.actors.core.values.nesting import check_nesting
 from trunkline.actors.core.values.structs import Created
 from trunkline.actors.core.values.timestamps import HOUR_MS, iso, parse_report_time
+from trunkline.actors.data.events.alarms import follow_alarms
 from trunkline.actors.data.events.changes import EventChange, publish_changes, stage_changes
 from trunkline.actors.data.events.kind import EVENT
 from trunkline.actors.data.events.messages import (
@@ -45,6 +46,7 @@ from trunkline.actors.data.events.reads import EventFilter, event_filter, matche
 from trunkline.actors.data.events.retention import ExpireEvents
 from trunkline.actors.data.events.triggers import stage_event
 from trunkline.actors.data.events.updates import NameOf, apply_update, source_fields, with_tags
+from trunkline.actors.fleet.alarms.messages import TellAlarms
 from trunkline.actors.fleet.devices.record.kind import DELETED_DEVICE, DEVICE
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
@@ -126,6 +128,20 @@ class EventLog(Actor):
         raw, doc = self._found(message.event)
         check_match(message.if_match, raw)
         self._erase(message.event, doc)
+
+    def on_tell_alarms(self, message: TellAlarms) -> None:
+        """Open and resolve the events of alarms."""
+        follow_alarms(self, message.devices)
+
+    def create(self, message: CreateEvent) -> bytes:
+        """Create an event in the turn; the answer is its id."""
+        return self.on_create_event(message).id
+
+    def resolve(self, event: bytes, message: PatchEvent) -> None:
+        """Update an event in the turn, if it is there and not resolved yet."""
+        doc = records.doc_of(self.system.journal, EVENT, self.ref.id, event)
+        if doc is not None and doc["state"] != "resolved":
+            self._update(event, doc, message, self.system.clock.wall_ms(), self._device_name)
 
     # Many events.
 

@@ -8,6 +8,8 @@ from trunkline.actors.core.records.expiry import Expiry
 from trunkline.actors.core.records.feature import Feature
 from trunkline.actors.data.events import messages, reads
 from trunkline.actors.data.events.actor import EventLog
+from trunkline.actors.data.events.alarm_list import list_alarms
+from trunkline.actors.data.events.alarm_messages import ListAlarms
 from trunkline.actors.data.events.changes import get_missed_changes
 from trunkline.actors.data.events.export import EVENT_EXPORT
 from trunkline.actors.data.events.jobs import DELETE_EVENTS, PATCH_EVENTS
@@ -24,6 +26,7 @@ FEATURE: Final = Feature(
         messages.GetEvent: reads.get_event,
         messages.GetMissedChanges: get_missed_changes,
         messages.ListEvents: reads.list_events,
+        ListAlarms: list_alarms,
         messages.GetMostRecentEvent: reads.get_most_recent_event,
     },
 )

@@ -20,12 +20,10 @@ from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import Invalid, Overloaded, PayloadTooLarge, TooManyRequests
 from trunkline.actors.core.values.nesting import check_nesting
 from trunkline.actors.core.values.origin import Origin
-from trunkline.actors.core.values.timestamps import HOUR_MS, iso
 from trunkline.actors.fleet.devices.actor.connection import DeviceConnection
 from trunkline.actors.fleet.devices.actor.state_feed import STATE_TOPIC, StateFeed
 from trunkline.actors.fleet.devices.record.attributes import FLOW_VERSION, META, Attributes
 from trunkline.actors.fleet.devices.record.messages import (
-    FireInactivity,
     SendBacklog,
     SendKnownState,
     SendState,
@@ -36,18 +34,15 @@ from trunkline.actors.fleet.devices.state.array_columns import COLUMNS_FROM, col
 from trunkline.actors.fleet.devices.state.column_coercion import coerced
 from trunkline.actors.fleet.devices.state.head import STATE_COUNT
 from trunkline.actors.fleet.devices.state.link_messages import Columns, ReportFrame, SendColumns, report_time
-from trunkline.actors.fleet.devices.state.silence import decode_fired, encode_fired, silence_of
 from trunkline.actors.fleet.devices.state.state_triggers import (
     Told,
     stage_refused_states,
     stage_state,
     stage_states,
 )
-from trunkline.actors.workflows.flows.due_times import Watches
 from trunkline.actors.workflows.triggers.index import FlowIndex, Triggers, Watcher
-from trunkline.actors.workflows.triggers.intake import Cause, stage
 from trunkline.actors.workflows.triggers.of_devices import watchers_of_device
-from trunkline.store import keys, state_columns
+from trunkline.store import state_columns
 from trunkline.store.codec import encode_numbered
 from trunkline.store.report_items import BACKLOG, head_item, link_item
 from trunkline.store.state_columns import Values
@@ -159,6 +154,8 @@ class Device(DeviceConnection):
             writes.report(id, checked[0][0], BACKLOG)
         for time_ms, point in checked:
             writes.report(id, time_ms, encode_numbered(point))
+        if self._alarms is not None and not is_backlog:
+            self._judge(self._alarms, checked, now_ms)
         if len(checked) == 1:
             ((time_ms, point),) = checked
             if time_ms > head.newest_ms and not is_backlog:
@@ -224,6 +221,8 @@ class Device(DeviceConnection):
         if is_backlog:
             writes.report(id, int(times[0]), BACKLOG)
         writes.report_item(id, state_columns.encoded(times, columns))
+        if self._alarms is not None and not is_backlog:
+            self._judge(self._alarms, state_columns.rows(times, columns), now_ms)
         self.head.report_columns(times, columns)
         self._count(STATE_COUNT, len(times), now_ms)
         if self._watchers or FLOW_VERSION in columns:
@@ -274,7 +273,7 @@ class Device(DeviceConnection):
         """Note who waits for the states of this device. What is noted holds until a workflow or the record changes."""
         self._triggers = triggers
         self._watchers = self._watchers_of(triggers)
-        self._is_timed = bool(triggers and self._inactivity_watchers(triggers))
+        self._is_timed = self._watch_alarms() or bool(triggers and self._inactivity_watchers(triggers))
 
     def _watchers_of(self, triggers: Triggers) -> tuple[Watcher, ...]:
         return watchers_of_device(triggers, "", self.ref.id, self.doc["tags"]) if triggers else ()
@@ -284,31 +283,9 @@ class Device(DeviceConnection):
         self._triggers = None
         self._tell_inactivity()
 
-    # Inactivity.
-
-    def on_fire_inactivity(self, message: FireInactivity) -> int | None:  # noqa: ARG002
-        """Stage the triggers of inactivity that are due, and note that they have fired."""
-        now_ms, head, id = self.system.clock.wall_ms(), self.head, self.ref.id
-        key = keys.silence_key(id)
-        fired = decode_fired(self.system.journal.get(keys.TIMELINE, key))
-        since = self.system.component(Watches).since(self.ref.parent)
-        watchers = self._inactivity_watchers(self._flows.of(self.ref.parent))
-        active_ms = max(head.arrived_ms, self.doc["creationDate"])
-        silence = silence_of(watchers, since, active_ms, fired, now_ms)
-        if silence.due:
-            head.is_silent = True
-            self.put(keys.TIMELINE, key, encode_fired(silence.fired))
-            hour = keys.app_counts_key(self.ref.parent, now_ms // HOUR_MS)
-            self.add(keys.COUNTS, hour, {"timer": len(silence.due)})
-        last = iso(head.arrived_ms) if head.arrived_ms >= 0 else None
-        for watcher in silence.due:
-            data = {"inactivitySeconds": watcher.config["seconds"], "lastActivity": last}
-            cause = Cause(id.hex(), data, now_ms, {"relayType": "timer"}, device=id)
-            stage(self, (watcher,), cause)
-        return silence.next_ms
-
-    def _inactivity_watchers(self, triggers: Triggers) -> tuple[Watcher, ...]:
-        return watchers_of_device(triggers, "Inactivity", self.ref.id, self.doc["tags"])
+    def _end_alarms(self) -> None:
+        super()._end_alarms()
+        self._triggers = None  # a device that is restored looks again
 
     def _must_store_arrival(self, time_ms: int, now_ms: int) -> bool:
         """Whether the time of a report does not tell when it arrived, or the device was silent before."""

@@ -19,7 +19,7 @@ from trunkline.actors.core.values.errors import Invalid, NotFound
 from trunkline.actors.core.values.nesting import check_nesting
 from trunkline.actors.core.values.terms import Timestamp
 from trunkline.actors.core.values.timestamps import SECONDS_BELOW, iso, parse_report_time
-from trunkline.actors.fleet.devices.actor.removal import DeviceRemoval
+from trunkline.actors.fleet.devices.actor.due import DeviceDue
 from trunkline.actors.fleet.devices.bulk.bulk_messages import RestoreDevice
 from trunkline.actors.fleet.devices.commands.command_messages import (
     AcknowledgeCommand,
@@ -53,7 +53,7 @@ COMMAND_TOPIC = "commands"
 """The topic of the device's command streams."""
 
 
-class DeviceCommands(DeviceRemoval):
+class DeviceCommands(DeviceDue):
     """The part of the device actor that handles commands."""
 
     __slots__ = ("_links", "_traffic", "_waiting")

@@ -76,6 +76,7 @@ class DeviceConnection(DeviceCommands):
         """Log the end of the link before the record goes."""
         check_match(message.if_match, self.raw)
         self._end_link(None, LinkEnd.GONE.value)
+        self._end_alarms()
         super().on_delete_device(DeleteDevice())
 
     def _end_link(
@@ -137,6 +138,8 @@ class DeviceConnection(DeviceCommands):
             self._count("deviceDisconnect", 1, now_ms)
         self._log(time_ms, entry)
         self._store({**self.doc, "connection": connection})
+        if self._has_alarm_rules():
+            self._look_at_alarms(now_ms)
         watchers = self._watchers_of_connection(status)
         if watchers:
             is_secure = self.system.component(Results).base_url.startswith("https:")

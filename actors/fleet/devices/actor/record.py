@@ -20,6 +20,7 @@ from trunkline.actors.core.values.errors import Invalid, NotFound
 from trunkline.actors.core.values.origin import Origin
 from trunkline.actors.core.values.structs import Created, Message, Renamed
 from trunkline.actors.core.values.timestamps import HOUR_MS
+from trunkline.actors.fleet.devices.actor.inactivity import Inactivity
 from trunkline.actors.fleet.devices.bulk.bulk_change import applied
 from trunkline.actors.fleet.devices.bulk.bulk_messages import ChangeDevice, RestoreDevice
 from trunkline.actors.fleet.devices.record import hierarchy
@@ -37,7 +38,6 @@ from trunkline.actors.fleet.devices.record.messages import (
 )
 from trunkline.actors.fleet.devices.record.told import told_new_device
 from trunkline.actors.fleet.devices.state.head import Head
-from trunkline.actors.fleet.devices.state.inactivity import Inactivity
 from trunkline.actors.workflows.triggers.index import FlowIndex
 from trunkline.actors.workflows.triggers.intake import Cause, stage
 from trunkline.store import keys

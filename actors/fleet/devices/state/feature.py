@@ -13,7 +13,6 @@ from trunkline.actors.fleet.devices.record import read_messages
 from trunkline.actors.fleet.devices.state import history
 from trunkline.actors.fleet.devices.state.backlog import BacklogLane, holds_backlog
 from trunkline.actors.fleet.devices.state.head import encoded_after
-from trunkline.actors.fleet.devices.state.inactivity import Inactivity
 from trunkline.actors.fleet.devices.state.retention import ExpireData, search_devices
 from trunkline.actors.fleet.devices.state.traffic import Traffic
 from trunkline.store.flusher import Flusher
@@ -23,17 +22,13 @@ def _parts(start: Start) -> Iterator[object]:
     system = start.system
     yield Flusher(system.store, encoded_after, system.limits.arrival_flush_s)
     yield Traffic(system)
-    yield Inactivity(system)
     is_held, owner_of = partial(holds_backlog, system), system.component(Owners).of
     yield BacklogLane(system.limits, system.clock, is_held, owner_of)
 
 
 FEATURE: Final = Feature(
     parts=_parts,
-    tasks=(
-        Inactivity,
-        BacklogLane,
-    ),
+    tasks=(BacklogLane,),
     expiries=(Expiry(search_devices, {ExpireData: ("state", "command", "logEntry", "payloadCount")}),),
     readers={
         read_messages.GetState: history.get_state,

@@ -19,9 +19,9 @@ from trunkline.actors.core.records import records
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.fleet.devices.actor.inactivity import Inactivity
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.record.messages import DeleteDevice, DevicePatch, PatchDevice
-from trunkline.actors.fleet.devices.state.inactivity import Inactivity
 from trunkline.actors.platform.applications.messages import ApplicationPost, CreateApplication
 from trunkline.actors.workflows.triggers.timers import Timers
 from trunkline.limits.table import Limits

@@ -1,11 +1,12 @@
-"""Inactivity: a task that looks at devices when a trigger of inactivity may be due for them.
+"""Inactivity: a task that looks at devices when a trigger of inactivity or an alarm may be due for them.
 
 Owns when to look. A report tells nothing here: a look that finds one puts the next look off. A device for which all
 triggers have fired is not looked at again before it reports. Whether a trigger fires is decided in the turn of the
-device, which writes it down in the batch of the trigger, so a trigger fires once also across restarts.
+device, which writes it down in the batch of the trigger, so a trigger fires once also across restarts. So it is with
+alarms: of silence, of lost connections, and those of values that must hold for some time.
 
-In memory is one entry for each device with such a trigger, up to `inactivity_devices_max`, of which an owner gets at
-most half. They are found in the store at the start, and when a workflow with such a trigger changes.
+In memory is one entry for each device with such a trigger or rule, up to `inactivity_devices_max`, of which an owner
+gets at most half. They are found in the store at the start, and when a workflow with such a trigger or a rule changes.
 """
 
 from __future__ import annotations
@@ -17,9 +18,13 @@ import structlog
 import trio
 
 from trunkline.actors.core.records import records
+from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.owners import Owners
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, NotFound
+from trunkline.actors.fleet.alarms.index import AlarmIndex
+from trunkline.actors.fleet.alarms.standing import DeviceAlarms, active_ms, decode_standings, disconnected_ms
+from trunkline.actors.fleet.devices.record.attributes import Attributes
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.record.messages import FireInactivity
 from trunkline.actors.fleet.devices.state.head import Head
@@ -51,6 +56,7 @@ class Inactivity:
     def __init__(self, system: Host) -> None:
         self._system = system
         self._watches = system.component(Watches)
+        self._rules = system.component(AlarmIndex)
         self._owners = system.component(Owners)
         self._looks = DueTimes()
         self._devices = Counter[bytes]()
@@ -63,8 +69,8 @@ class Inactivity:
 
     async def run(self) -> None:
         """Look at devices, until cancelled."""
-        self._watches.on_change = self._scan_later
-        self._to_scan.update(dict.fromkeys(self._watches.applications))
+        self._watches.on_change = self._rules.on_change = self._scan_later
+        self._scan_all()
         await self.alarm.run()
 
     async def _ring(self, places: list[Place], now_ms: int) -> None:
@@ -82,14 +88,17 @@ class Inactivity:
 
     async def _prepare(self, now_ms: int, was_set_back: bool) -> None:
         if was_set_back:
-            self._to_scan.update(dict.fromkeys(self._watches.applications))
+            self._scan_all()
         while self._to_scan:
             await self._scan(self._to_scan.popitem()[0], now_ms)
 
     def changed(self, application: bytes, device: bytes) -> None:
-        """A device was created or changed, or has reported after a trigger had fired."""
-        if self._watches.since(application):
+        """A device was created or changed, has reported after a trigger had fired, or waits for an alarm."""
+        if self._watches.since(application) or self._rules.count(application):
             self._add((application, device), self._system.clock.wall_ms())
+
+    def _scan_all(self) -> None:
+        self._to_scan.update(dict.fromkeys((*self._watches.applications, *self._rules.applications)))
 
     def _scan_later(self, application: bytes) -> None:
         self._to_scan[application] = None
@@ -129,14 +138,16 @@ class Inactivity:
         """Look at all devices of an application with such triggers: they may be due earlier than before."""
         triggers = self._system.component(FlowIndex).of(application)
         # All of them are looked up here, for the thread below.
-        if not sum(len(triggers.of_type(each)) for each in INACTIVITY):
-            return
+        watched = sum(len(triggers.of_type(each)) for each in INACTIVITY)
+        is_timed = self._rules.is_timed(application)
 
         def found(snapshot: Snapshot) -> list[bytes]:
             return [
                 id
                 for id, doc in records.scan(snapshot, DEVICE, application)
-                if watchers_of_device(triggers, "Inactivity", id, doc["tags"])
+                if is_timed
+                or (watched and watchers_of_device(triggers, "Inactivity", id, doc["tags"]))
+                or snapshot.get(keys.TIMELINE, keys.alarms_key(id)) is not None
             ]
 
         try:
@@ -164,16 +175,34 @@ class Inactivity:
 
     def _next_ms(self, application: bytes, device: bytes, now_ms: int) -> int | None:
         """When a trigger of a device is due, from what is stored; None if there is nothing to wait for."""
-        journal, since = self._system.journal, self._watches.since(application)
+        journal = self._system.journal
         raw = records.raw_of(journal.get, DEVICE, application, device)
-        if raw is None or not since:
+        if raw is None:
             return None
-        doc = decode(raw)
-        triggers = self._system.component(FlowIndex).of(application)
-        watchers = watchers_of_device(triggers, "Inactivity", device, doc["tags"])
+        doc, head = decode(raw), Head.read(journal, device)
+        due = (
+            self._inactive_ms(application, device, doc, head, now_ms),
+            self._alarm_ms(application, device, doc, head, now_ms),
+        )
+        return min((each for each in due if each is not None), default=None)
+
+    def _inactive_ms(
+        self, application: bytes, device: bytes, doc: Doc, head: Head, now_ms: int
+    ) -> int | None:
+        since = self._watches.since(application)
+        triggers = self._system.component(FlowIndex).of(application) if since else None
+        watchers = triggers and watchers_of_device(triggers, "Inactivity", device, doc["tags"])
         if not watchers:
             return None
-        active_ms = max(Head.read(journal, device).arrived_ms, doc["creationDate"])
-        fired = decode_fired(journal.get(keys.TIMELINE, keys.silence_key(device)))
-        found = silence_of(watchers, since, active_ms, fired, now_ms)
+        fired = decode_fired(self._system.journal.get(keys.TIMELINE, keys.silence_key(device)))
+        found = silence_of(watchers, since, max(head.arrived_ms, doc["creationDate"]), fired, now_ms)
         return now_ms if found.due else found.next_ms
+
+    def _alarm_ms(self, application: bytes, device: bytes, doc: Doc, head: Head, now_ms: int) -> int | None:
+        raw = self._system.journal.get(keys.TIMELINE, keys.alarms_key(device))
+        rules = self._rules.of(application, device, doc)
+        if raw is None and not rules:
+            return None
+        attributes = Attributes(doc["attributes"], doc["attributeNext"])
+        alarms = DeviceAlarms(rules, attributes, decode_standings(raw))
+        return alarms.next_ms(active_ms(head, doc), disconnected_ms(doc), now_ms)

@@ -1,0 +1,57 @@
+"""The list of open alarms: query string, message and answer. Rules have theirs in `fleet/alarms/messages.py`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from trunkline.actors.core.values.structs import Message, Query, View
+from trunkline.actors.core.values.terms import Id, IsoTime
+from trunkline.actors.data.events.messages import EventState, Level
+
+
+class AlarmPage(Query, frozen=True):
+    """A page of the open alarms of an application: the most severe first, of these the new ones, the newest first."""
+
+    page: Annotated[int, Meta(ge=0, le=10_000)] = 0
+    per_page: Annotated[int, Meta(ge=1, le=1000)] = 100
+    device_id: Id | None = None
+    alarm_rule_id: Id | None = None
+
+
+class ListAlarms(Message, frozen=True):
+    """A page of open alarms."""
+
+    application: bytes
+    query: AlarmPage
+
+
+class AlarmView(View, frozen=True, kw_only=True):
+    """An open alarm. `count` is how many reports have held since `openedAt`, `lastAt` the time of the newest one."""
+
+    event_id: Id
+    alarm_rule_id: Id
+    device_id: Id
+    level: Level
+    state: EventState
+    subject: str
+    opened_at: IsoTime
+    count: int
+    alarm_rule_name: str | None = None
+    device_name: str | None = None
+    message: str | None = None
+    value: Any = None
+    last_at: IsoTime | None = None
+
+
+class AlarmList(View, frozen=True):
+    """Open alarms: a page of them, how many there are, and how many of these nobody has acknowledged."""
+
+    items: list[AlarmView]
+    count: int
+    total_count: int
+    new_count: int
+    page: int
+    per_page: int
+    application_id: Id

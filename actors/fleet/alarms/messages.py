@@ -1,0 +1,94 @@
+"""Alarm rules and alarms: bodies, query strings, messages and answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from trunkline.actors.core.records.page import Page
+from trunkline.actors.core.values.changes import Removable, changes_of
+from trunkline.actors.core.values.structs import Body, Message
+from trunkline.actors.core.values.terms import Description, Id, Ids, Name, RecordView, TagFilters
+from trunkline.actors.fleet.devices.record.terms import DeviceQuery
+
+SECONDS_MAX: Final = 31_622_400
+"""A leap year, as of timers of workflows."""
+
+Severity = Literal["info", "warning", "error", "critical"]
+"""The levels of events."""
+
+ConditionType = Literal["attribute", "change", "silence", "disconnected"]
+
+Comparison = Literal["above", "atLeast", "below", "atMost", "equals", "differs", "outside", "inside"]
+
+_Finite = Annotated[float, Meta(ge=-1e308, le=1e308)]
+_AttributeName = Annotated[str, Meta(min_length=1, max_length=255)]
+_Text = Annotated[str, Meta(max_length=1024)]
+
+
+class AlarmCondition(Body, frozen=True):
+    """What must hold for a device.
+
+    `attribute`: a reported value compares so with `value`, or with `min` and `max`. Once it holds, it holds until the
+    value is back by more than `hysteresis`. `change`: a value differs from the one before, a number by at least `by`.
+    `silence`: no report and no change of the connection for `seconds`. `disconnected`: it was connected before.
+    """
+
+    type: ConditionType
+    attribute: _AttributeName | UnsetType = UNSET
+    comparison: Comparison | UnsetType = UNSET
+    value: bool | _Finite | _Text | UnsetType = UNSET
+    min: _Finite | UnsetType = UNSET
+    max: _Finite | UnsetType = UNSET
+    hysteresis: Annotated[float, Meta(ge=0, le=1e308)] | UnsetType = UNSET
+    by: Annotated[float, Meta(gt=0, le=1e308)] | UnsetType = UNSET
+    seconds: Annotated[float, Meta(ge=1, le=SECONDS_MAX)] | UnsetType = UNSET
+
+
+class AlarmRulePost(Body, frozen=True):
+    """A new alarm rule. Without ids, tags and query it is about all devices of the application."""
+
+    name: Name
+    condition: AlarmCondition
+    description: Removable[Description] | UnsetType = UNSET
+    enabled: bool = True
+    severity: Severity = "warning"
+    device_ids: Removable[Ids] | UnsetType = UNSET
+    device_tags: Removable[TagFilters] | UnsetType = UNSET
+    device_query: Removable[DeviceQuery] | UnsetType = UNSET
+    duration_seconds: Annotated[float, Meta(ge=0, le=SECONDS_MAX)] = 0
+
+
+@changes_of(AlarmRulePost)
+class AlarmRulePatch(Body, frozen=True):
+    """Changes of an alarm rule; omitted fields stay as they are. `condition` replaces the whole condition."""
+
+
+class AlarmRulePage(Page, frozen=True):
+    """A page of alarm rules."""
+
+    sort_field: Literal["name", "id", "creationDate", "lastUpdated"] = "name"
+    filter_field: Literal["name"] | None = None
+
+
+class AlarmRuleView(RecordView, frozen=True, kw_only=True):
+    """An alarm rule."""
+
+    alarm_rule_id: Id
+    application_id: Id
+    name: str
+    condition: dict[str, Any]
+    enabled: bool
+    severity: Severity
+    duration_seconds: float
+    description: str | None = None
+    device_ids: list[Id] | None = None
+    device_tags: list[Any] | None = None
+    device_query: dict[str, Any] | None = None
+
+
+class TellAlarms(Message, frozen=True):
+    """To the event log: look how the alarms of these devices stand, and open and resolve their events."""
+
+    devices: list[bytes]

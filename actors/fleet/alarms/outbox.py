@@ -1,0 +1,90 @@
+"""The outbox of alarms: lets the event log look at the devices whose alarms have opened or closed.
+
+A device that turns writes a marker in the batch of what has turned it. The event log removes the marker in the batch of
+the events that it opens and resolves. So each alarm is one event, also when the server is killed in between: then the
+marker is there when the server starts, or the event is. A marker says only that there is something to look at, so a
+device has one at most, however often it turns before the log looks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import structlog
+import trio
+
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.errors import DomainError, NotFound
+from trunkline.actors.fleet.alarms.messages import TellAlarms
+from trunkline.store import keys
+
+if TYPE_CHECKING:
+    from trunkline.actors.core.runtime.host import Host
+    from trunkline.store.snapshot import Snapshot
+
+_AT_ONCE: Final = 64
+"""Devices that a turn of the event log looks at: some milliseconds."""
+_RETRY_S: Final = 1.0
+
+_log = structlog.get_logger("trunkline.alarms")
+
+
+class AlarmOutbox:
+    """The markers that are stored, by application. A component; run `run` in a nursery for as long as it is used."""
+
+    def __init__(self, system: Host) -> None:
+        self._system = system
+        self._waiting: dict[bytes, dict[bytes, None]] = {}
+        self._busy: set[bytes] = set()
+        self._added = trio.Event()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the event logs know everything."""
+        return not self._waiting and not self._busy
+
+    def add(self, application: bytes, device: bytes) -> None:
+        """A marker is stored."""
+        self._waiting.setdefault(application, {})[device] = None
+        self._added.set()
+
+    async def run(self) -> None:
+        """Let the logs look, until cancelled."""
+        for application, device in await self._system.read(_stored):
+            self.add(application, device)
+        async with trio.open_nursery() as nursery:
+            while True:
+                await self._added.wait()
+                self._added = trio.Event()
+                for application in self._waiting.keys() - self._busy:
+                    self._busy.add(application)
+                    nursery.start_soon(self._tell, application)
+
+    async def _tell(self, application: bytes) -> None:
+        """Let the log of an application look at its devices, one part after the other."""
+        try:
+            while waiting := self._waiting.pop(application, None):
+                devices = list(waiting)[:_AT_ONCE]
+                rest = dict.fromkeys(list(waiting)[_AT_ONCE:])
+                if rest:
+                    self._waiting[application] = rest
+                await self._ask(application, devices)
+        finally:
+            self._busy.discard(application)
+
+    async def _ask(self, application: bytes, devices: list[bytes]) -> None:
+        try:
+            await self._system.ask(Ref("eventLog", application, application), TellAlarms(devices))
+        except NotFound:
+            return  # the application is deleted
+        except DomainError as refusal:
+            _log.warning("alarms postponed", application=application.hex(), reason=refusal.message)
+            for device in devices:
+                self.add(application, device)
+            await trio.sleep(_RETRY_S)
+
+
+def _stored(snapshot: Snapshot) -> list[tuple[bytes, bytes]]:
+    prefix = keys.UNTOLD_ALARMS_PREFIX
+    found = (bytes(key) for key in snapshot.keys(keys.META, prefix, keys.prefix_end(prefix)))
+    return [(key[-2 * keys.ID_BYTES : -keys.ID_BYTES], key[-keys.ID_BYTES :]) for key in found]

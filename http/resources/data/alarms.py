@@ -1,0 +1,39 @@
+"""Alarm rules, and the alarms that are open. The event of an alarm is acknowledged like any other."""
+
+from __future__ import annotations
+
+from trunkline.actors.data.events.alarm_messages import AlarmList, AlarmPage, ListAlarms
+from trunkline.actors.fleet.alarms.rules import ALARM_RULES
+from trunkline.http.calls.resource_routes import resource_routes
+from trunkline.http.calls.route import APP_PATH
+from trunkline.http.calls.verbs import get
+
+ROUTES = (
+    *resource_routes(
+        APP_PATH + "/alarm-rules",
+        ALARM_RULES,
+        examples=(
+            {
+                "name": "Too warm",
+                "severity": "error",
+                "condition": {
+                    "type": "attribute",
+                    "attribute": "temperature",
+                    "comparison": "above",
+                    "value": 30,
+                    "hysteresis": 2,
+                },
+                "durationSeconds": 120,
+            },
+            {"enabled": False},
+        ),
+    ),
+    get(
+        APP_PATH + "/alarms",
+        "alarms.get",
+        "List the open alarms, the most severe first",
+        ListAlarms,
+        AlarmList,
+        query=AlarmPage,
+    ),
+)
