@@ -1059,6 +1059,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "TextPart.text": "A text for people",
     "ValuePart.label": "What the value is",
     "ValuePart.value": "The value",
+    "ValuePart.unit": "The unit that the block says",
     "ValuePart.at": "From when the value is; null if that is not known",
     "StatusPart.text": "The label of the first true condition, or of the default; may be Markdown",
     "StatusPart.color": "Its colour, as in CSS; may be empty",

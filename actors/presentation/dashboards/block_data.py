@@ -127,7 +127,8 @@ def _part(part: Part, *, with_ids: bool) -> Doc:
         return {"kind": "text", "text": part.text}
     if isinstance(part, Value):
         at = None if part.at is None else iso(part.at.ms)
-        return {"kind": "value", "label": part.label, "value": _cell(part.value), "at": at}
+        unit = {"unit": part.unit} if part.unit else {}
+        return {"kind": "value", "label": part.label, "value": _cell(part.value), "at": at, **unit}
     if isinstance(part, Status):
         return {"kind": "status", "text": part.text, "color": part.color}
     if isinstance(part, Address):

@@ -84,11 +84,12 @@ class TextPart(View, frozen=True, tag_field="kind", tag="text"):
 
 
 class ValuePart(View, frozen=True, tag_field="kind", tag="value"):
-    """One value, with the time from which it is."""
+    """One value, with the time from which it is, and its unit where the block says one."""
 
     label: str
     value: CellView
     at: IsoTime | None
+    unit: str | None = None
 
 
 class StatusPart(View, frozen=True, tag_field="kind", tag="status"):
@@ -117,9 +118,9 @@ class LineView(View, frozen=True):
 
 
 class ChartPart(View, frozen=True, tag_field="kind", tag="chart"):
-    """What a client draws."""
+    """What a client draws. The points of a timeline are times, each with the number of the category from then on."""
 
-    type: Literal["graph", "bar", "pie", "gauge", "map", "plane"]
+    type: Literal["graph", "timeline", "bar", "pie", "gauge", "map", "plane"]
     lines: list[LineView]
     categories: list[str]
     low: float | None

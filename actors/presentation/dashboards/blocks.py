@@ -124,6 +124,25 @@ class Condition(Body, frozen=True):
     shape: Literal["circle", "square", "triangle-down", "triangle-up", "octagon"] | UnsetType = UNSET
 
 
+class Threshold(Body, frozen=True):
+    """How numbers look from `value` up to the next threshold: a colour, and a word for who does not see it.
+
+    One without a value is for what lies below all others.
+    """
+
+    value: _Number | UnsetType = UNSET
+    color: _Text64 | UnsetType = UNSET
+    label: _Text64 | UnsetType = UNSET
+
+
+class _Numbers(Body, frozen=True):
+    """How the numbers of a block are written and judged: their unit, the digits after the point, their thresholds."""
+
+    unit: Annotated[str, Meta(max_length=16)] | UnsetType = UNSET
+    precision: _NumberOrText | UnsetType = UNSET
+    thresholds: Annotated[list[Threshold], Meta(max_length=10)] | UnsetType = UNSET
+
+
 _Segments = Annotated[list[Segment], Meta(max_length=255)]
 _Conditions = Annotated[list[Condition], Meta(max_length=100)]
 
@@ -208,7 +227,7 @@ class FilterConfig(Body, frozen=True):
     filter: _Text255 | UnsetType = UNSET
 
 
-class BarConfig(Body, frozen=True):
+class BarConfig(_Numbers, frozen=True):
     """Bars, one for each segment."""
 
     real_time: bool | UnsetType = UNSET
@@ -377,7 +396,7 @@ class EventListConfig(Body, frozen=True):
     columns: Annotated[list[EventColumn], Meta(max_length=100)] | UnsetType = UNSET
 
 
-class GaugeConfig(Body, frozen=True):
+class GaugeConfig(_Numbers, frozen=True):
     """One value: a number, a dial, a tank and so on."""
 
     real_time: bool | UnsetType = UNSET
@@ -386,7 +405,6 @@ class GaugeConfig(Body, frozen=True):
     gauge_max: _NumberOrText | UnsetType = UNSET
     gauge_min: _NumberOrText | UnsetType = UNSET
     gauge_type: Literal["battery", "dial", "number", "tank", "thermometer", "needle"] | UnsetType = UNSET
-    precision: _NumberOrText | UnsetType = UNSET
     precision_type: Literal["floating", "significant"] | UnsetType = UNSET
     segment: Segment | UnsetType = UNSET
     conditions: _Conditions | UnsetType = UNSET
@@ -418,8 +436,8 @@ class Decorator(Body, frozen=True):
     line_weight: _Weight | UnsetType = UNSET
 
 
-class GraphConfig(Body, frozen=True):
-    """Values over time."""
+class GraphConfig(_Numbers, frozen=True):
+    """Values over time; a `sparkline` shows the newest value above a small line, a `timeline` when which value was."""
 
     real_time: bool | UnsetType = UNSET
     hide_legend: bool | UnsetType = UNSET
@@ -427,7 +445,7 @@ class GraphConfig(Body, frozen=True):
     duration: _Duration | UnsetType = UNSET
     resolution: _Resolution | UnsetType = UNSET
     recharts: bool | UnsetType = UNSET
-    display_type: Literal["stick", "line"] | UnsetType = UNSET
+    display_type: Literal["stick", "line", "sparkline", "timeline"] | UnsetType = UNSET
     segments: Annotated[list[GraphSegment], Meta(max_length=100)] | UnsetType = UNSET
     y_axes: Annotated[list[YAxis], Meta(max_length=10)] | UnsetType = UNSET
     decorators: Annotated[list[Decorator], Meta(max_length=10)] | UnsetType = UNSET

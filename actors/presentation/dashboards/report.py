@@ -53,11 +53,12 @@ class Paragraph(NamedTuple):
 
 
 class Value(NamedTuple):
-    """One value with the time from which it is."""
+    """One value with the time from which it is, and its unit."""
 
     label: str
     value: Cell
     at: Moment | None = None
+    unit: str = ""
 
 
 class Status(NamedTuple):
@@ -94,10 +95,11 @@ class Chart(msgspec.Struct, frozen=True):
     """What a picture shows.
 
     `categories` are the names of the bars or sectors, `marks` are lines across the values, `span` is the range of a
-    graph in ms, `low` and `high` are that of the values.
+    graph in ms, `low` and `high` are that of the values. On a timeline a point is a time and the number of the category
+    that was from then on.
     """
 
-    type: Literal["graph", "bar", "pie", "gauge", "map", "plane"]
+    type: Literal["graph", "timeline", "bar", "pie", "gauge", "map", "plane"]
     lines: list[Line]
     categories: list[str] = []
     low: float | None = None

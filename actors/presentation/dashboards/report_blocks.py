@@ -22,6 +22,7 @@ from trunkline.actors.presentation.dashboards import report_values as values
 from trunkline.actors.presentation.dashboards.report import (
     Chart,
     Line,
+    Moment,
     Paragraph,
     Part,
     Section,
@@ -31,6 +32,8 @@ from trunkline.actors.presentation.dashboards.report import (
 )
 from trunkline.actors.presentation.dashboards.report_places import placed, places_of_tags
 from trunkline.actors.presentation.dashboards.report_scene import Scene
+from trunkline.actors.presentation.dashboards.report_thresholds import marks_of, status_of_numbers
+from trunkline.actors.presentation.dashboards.report_timeline import timeline
 from trunkline.actors.presentation.dashboards.report_values import (
     NOTHING,
     address_parts,
@@ -75,6 +78,8 @@ def section_of(scene: Scene, block: Doc) -> Section:
 
 
 def _graph(scene: Scene, config: Doc) -> list[Part]:
+    if config.get("displayType") == "timeline":
+        return timeline(scene, config)
     bounds = scene.bounds
     found: list[Line] = []
     rows: list[tuple[Any, ...]] = []
@@ -95,27 +100,38 @@ def _graph(scene: Scene, config: Doc) -> list[Part]:
                 line = Line(label, points, color, style, weight, str(segment.get("yAxisId") or ""))
                 found.append(_thinned(line, bounds.line_points_max))
     span = (scene.now_ms - scene.graph_ms(config), scene.now_ms)
-    return _with_picture(scene, found, rows, span, config.get("yAxes", ()), config.get("decorators", ()))
+    return _with_picture(scene, config, found, rows, span)
 
 
 def _with_picture(
-    scene: Scene, lines: list[Line], rows: list[tuple[Any, ...]], span: tuple[int, int], axes: Any, marks: Any
+    scene: Scene, config: Doc, lines: list[Line], rows: list[tuple[Any, ...]], span: tuple[int, int]
 ) -> list[Part]:
     if not any(line.points for line in lines):
         return [NOTHING]
+    axes = config.get("yAxes", ())
     drawn = [
         Line(str(mark.get("label", "")), [(0.0, y) for y in _ends(mark)], mark.get("color", ""), mark["type"])
-        for mark in marks
+        for mark in config.get("decorators", ())
         if _ends(mark)
-    ]
+    ] + marks_of(config)
     low = next((number_of(axis.get("min")) for axis in axes if axis.get("min") is not None), None)
     high = next((number_of(axis.get("max")) for axis in axes if axis.get("max") is not None), None)
     chart = Chart("graph", lines, low=low, high=high, marks=drawn, span=span)
+    if config.get("displayType") == "sparkline":
+        return [*_newest(config, lines), chart]
     if scene.bounds.downsampled:
         left = len(rows) - len(lines)
         return [chart, Paragraph(f"{left} more series are not shown.")] if left else [chart]
     columns = ("Series", "Values", "Minimum", "Mean", "Maximum", "Last")
     return [chart, Table(columns, rows[: scene.bounds.rows_max], len(rows))]
+
+
+def _newest(config: Doc, lines: list[Line]) -> list[Part]:
+    """The newest value of each line, and what the thresholds say of them."""
+    ends = [(line.label, *line.points[-1]) for line in lines if line.points]
+    status = status_of_numbers(config, [value for _, _, value in ends])
+    unit = str(config.get("unit", ""))
+    return [*status, *(Value(label, value, Moment(round(ms)), unit) for label, ms, value in ends)]
 
 
 def _ends(mark: Doc) -> list[float]:

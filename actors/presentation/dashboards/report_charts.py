@@ -24,7 +24,7 @@ import msgspec
 import structlog
 import trio
 
-from trunkline.actors.presentation.dashboards.report import Chart, Report
+from trunkline.actors.presentation.dashboards.report import COLORS, Chart, Report
 from trunkline.limits.table import Limits
 
 _PROGRAM: Final = "trunkline.actors.presentation.dashboards.report_charts"
@@ -110,6 +110,7 @@ def _picture(chart: Chart, order: _Order) -> bytes:
     axes.set_axisbelow(True)
     drawers = {
         "graph": _draw_graph,
+        "timeline": _draw_timeline,
         "bar": _draw_bars,
         "pie": _draw_pie,
         "gauge": _draw_gauge,
@@ -164,6 +165,33 @@ def _draw_graph(axes: Any, chart: Chart, order: _Order, ink: str) -> None:
     _add_legend(axes, len(chart.lines), ink)
 
 
+def _draw_timeline(axes: Any, chart: Chart, order: _Order, ink: str) -> None:
+    from matplotlib import dates
+
+    assert chart.span is not None
+    to_number: Any = dates.date2num
+    formatter: Any = dates.DateFormatter
+    zone = ZoneInfo(order.timezone)
+    start, end = (to_number(datetime.fromtimestamp(ms / 1000, UTC)) for ms in chart.span)
+    named: set[int] = set()
+    for row, line in enumerate(chart.lines):
+        times = [to_number(datetime.fromtimestamp(ms / 1000, UTC)) for ms, _ in line.points]
+        for at, until, (_, category) in zip(times, [*times[1:], end], line.points, strict=True):
+            number = int(category)
+            label = None if number in named else _plain(chart.categories[number], 24)
+            named.add(number)
+            color = COLORS[number % len(COLORS)]
+            axes.barh([row], [until - at], left=at, height=0.6, color=color, label=label)
+    axes.set_xlim(start, end)
+    axes.set_yticks(
+        range(len(chart.lines)), [_plain(line.label, 24) for line in chart.lines], color=ink, fontsize=7
+    )
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    axes.xaxis.set_major_formatter(formatter("%m-%d %H:%M", tz=zone))
+    _add_legend(axes, len(named), ink)
+
+
 def _draw_marks(axes: Any, chart: Chart, ink: str) -> None:
     for mark in chart.marks:
         values = [y for _, y in mark.points]
@@ -191,6 +219,7 @@ def _draw_bars(axes: Any, chart: Chart, _order: _Order, ink: str) -> None:
     values = [line.points[0][1] for line in chart.lines]
     axes.bar(range(len(values)), values, width=0.6, color=[_color(line.color) for line in chart.lines])
     axes.set_xlim(-0.7, max(len(values), 4) - 0.3)
+    _set_bounds(axes, chart)
     axes.set_xticks(range(len(values)), [_plain(name, 18) for name in chart.categories], color=ink)
     axes.grid(visible=False, axis="x")
 

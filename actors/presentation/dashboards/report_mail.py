@@ -147,7 +147,7 @@ class _Writer:
             return [part.text] if part.text else []
         if isinstance(part, Value):
             at = "" if part.at is None else f"  ({self.time(part.at)})"
-            return [f"{self.cell(part.label)}: {self.cell(part.value)}{at}"]
+            return [f"{self.cell(part.label)}: {self._value(part)}{at}"]
         if isinstance(part, Chart):
             return []
         rows = [tuple(map(self.cell, row)) for row in (part.columns, *part.rows)]
@@ -156,6 +156,9 @@ class _Writer:
             "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) for row in rows
         ]
         return [lines[0], "  ".join("-" * width for width in widths), *lines[1:], self.more(part)]
+
+    def _value(self, part: Value) -> str:
+        return f"{self.cell(part.value)} {part.unit}".rstrip()
 
     # The HTML part.
 
@@ -200,7 +203,7 @@ class _Writer:
         if isinstance(part, Value):
             at = "" if part.at is None else f"<br>{escape(self.time(part.at))}"
             return (
-                f'<p style="margin:4px 0"><span style="font-size:24px">{escape(self.cell(part.value))}</span> '
+                f'<p style="margin:4px 0"><span style="font-size:24px">{escape(self._value(part))}</span> '
                 f'<span style="color:{colors.faint}">{escape(self.cell(part.label))}{at}</span></p>'
             )
         if isinstance(part, Chart):

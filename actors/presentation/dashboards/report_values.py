@@ -22,6 +22,11 @@ from trunkline.actors.presentation.dashboards.report import (
 )
 from trunkline.actors.presentation.dashboards.report_formulas import expression_of, status_of
 from trunkline.actors.presentation.dashboards.report_scene import Reached, Scene
+from trunkline.actors.presentation.dashboards.report_thresholds import (
+    marks_of,
+    status_of_numbers,
+    threshold_of,
+)
 
 NOTHING: Final = Paragraph("No data.")
 
@@ -31,8 +36,9 @@ def gauge(scene: Scene, config: Doc) -> list[Part]:
     found = values_of(scene, segment, config)
     if not found:
         return [NOTHING]
-    status = _status(scene, config, [found])
-    values = value_parts(scene, [(label_of(segment, 0, each.device), each) for each in found])
+    status = _status(scene, config, [found]) or status_of_numbers(config, [each.value for each in found])
+    labelled = [(label_of(segment, 0, each.device), each) for each in found]
+    values = value_parts(scene, labelled, str(config.get("unit", "")))
     parts: list[Part] = [*status, *values]
     low, high = number_of(config.get("gaugeMin")), number_of(config.get("gaugeMax"))
     value = number_of(found[0].value)
@@ -44,15 +50,15 @@ def gauge(scene: Scene, config: Doc) -> list[Part]:
         return parts
     color = next((each.color for each in status if each.color), color_of(segment, 0))
     line = Line(label_of(segment, 0), [(0, value)], color)
-    return [Chart("gauge", [line], low=low, high=high), *parts]
+    return [Chart("gauge", [line], low=low, high=high, marks=marks_of(config)), *parts]
 
 
-def value_parts(scene: Scene, found: list[tuple[str, Reached]]) -> list[Part]:
+def value_parts(scene: Scene, found: list[tuple[str, Reached]], unit: str = "") -> list[Part]:
     if not found:
         return [NOTHING]
     if len(found) == 1:
         ((label, each),) = found
-        return [Value(label, each.value, each.at)]
+        return [Value(label, each.value, each.at, unit)]
     rows: list[tuple[Cell, ...]] = [(label, each.value, each.at) for label, each in found]
     return [Table(("", "Value", "Time"), rows[: scene.bounds.rows_max], len(rows))]
 
@@ -96,9 +102,22 @@ def _categories(scene: Scene, config: Doc, type: Any) -> list[Part]:
         for label, _, value, at in found
     ]
     table = Table(columns, rows[: scene.bounds.rows_max], len(rows))
-    shown = found[: scene.bounds.lines_max]
-    lines = [Line(label, [(0, value)], color) for label, color, value, _ in shown]
-    return [Chart(type, lines, [label for label, *_ in shown]), table]
+    lines, categories = [], []
+    for label, color, value, _ in found[: scene.bounds.lines_max]:
+        reached = threshold_of(config, value) or {}
+        lines.append(Line(label, [(0, value)], reached.get("color") or color))
+        categories.append(f"{label}: {reached['label']}" if reached.get("label") else label)
+    low, high = _ends(config, [value for *_, value, _ in found]) if type == "bar" else (None, None)
+    return [Chart(type, lines, categories, low=low, high=high), table]
+
+
+def _ends(config: Doc, values: list[float]) -> tuple[float | None, float | None]:
+    """Where bars begin and end: as the block says; those of a percentage at 0 and 100, if no value lies beyond."""
+    low, high = number_of(config.get("xAxisMin")), number_of(config.get("xAxisMax"))
+    if config.get("unit") == "%":
+        low = min(0, *values) if low is None else low
+        high = max(100, *values) if high is None else high
+    return low, high
 
 
 def indicator(scene: Scene, config: Doc) -> list[Part]:

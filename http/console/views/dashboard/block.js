@@ -6,7 +6,7 @@ import { h, html } from "../../lib/ui.js";
 import { Badge, Problem, Time } from "../../parts/basics.js";
 import { Markdown, Outside } from "../../parts/markdown.js";
 import { Table } from "../../parts/table.js";
-import { Bars, Gauge, Graph, Pie, Places } from "./drawings.js";
+import { Bars, Gauge, Graph, numberText, Pie, Places, Timeline } from "./drawings.js";
 
 const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
 
@@ -58,7 +58,7 @@ function Part({ part, type, name, config, rows, px, address, folded }) {
     case "table": return folded
       ? html`<details><summary>The values</summary><${Rows} part=${part} name=${name} /></details>`
       : html`<${Rows} part=${part} name=${name} address=${address} />`;
-    case "value": return html`<div class="board-value"><span class="figure"><${Cell} value=${part.value} /></span>
+    case "value": return html`<div class="board-value"><span class="figure">${typeof part.value === "number" ? numberText(part.value, { ...config, unit: part.unit }) : html`<${Cell} value=${part.value} />`}</span>
       <span class="quiet">${part.label}${part.at && html`, <${Time} at=${part.at} age />`}</span></div>`;
     case "status": return html`<div class="board-status" style=${{ borderColor: CSS.supports("color", part.color) ? part.color : "var(--line)" }}><${Markdown} text=${part.text} /></div>`;
     case "address": return html`<${Address} part=${part} />`;
@@ -66,7 +66,7 @@ function Part({ part, type, name, config, rows, px, address, folded }) {
   }
 }
 
-const DRAWINGS = { graph: Graph, bar: Bars, pie: Pie, gauge: Gauge, map: Places, plane: Places };
+const DRAWINGS = { graph: Graph, timeline: Timeline, bar: Bars, pie: Pie, gauge: Gauge, map: Places, plane: Places };
 
 function Rows({ part, name, address }) {
   const at = (row) => part.rows.indexOf(row);

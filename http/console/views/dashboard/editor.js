@@ -9,11 +9,11 @@ import { html, useEffect, useRef, useState } from "../../lib/ui.js";
 import { Empty, Problem } from "../../parts/basics.js";
 import { confirmed } from "../../parts/dialog.js";
 import { note } from "../../parts/notes.js";
-import { addBlock, editBlock } from "./add.js";
 import { Block } from "./block.js";
 import { WIDTH_PX } from "./board.js";
 import { useDrag } from "./drag.js";
 import { forgetDraft, useDraft } from "./draft.js";
+import { addBlock, editBlock } from "./form.js";
 import { columnsOf, freePlace } from "./grid.js";
 
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
