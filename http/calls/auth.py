@@ -15,9 +15,10 @@ from trunkline.actors.access import authority
 from trunkline.actors.access.authority import Principal
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.errors import Forbidden, Invalid, Unauthorized
-from trunkline.actors.core.values.signed_claims import NotSigned, SignedClaims
+from trunkline.actors.core.values.signed_claims import NotSigned, SignedClaims, key_for
 from trunkline.actors.people.accounts.reach import filters_by_tags
 from trunkline.actors.people.accounts.scopes import USER_AREAS
+from trunkline.actors.people.accounts.sessions import session_claims
 from trunkline.http.calls.route import Route
 
 TOKEN_CHARS_MAX = 8192
@@ -62,6 +63,7 @@ class Tokens:
     def __init__(self, system: System, secret: bytes, routes: Iterable[Route]) -> None:
         self._system = system
         self._signed = SignedClaims(secret)
+        self._remembered = SignedClaims(key_for(secret, b"login that a browser remembers"))
         self._cache: dict[bytes, Principal] = {}
         self._routes_by_scope: dict[str, list[Route]] = {}
         for route in routes:
@@ -80,10 +82,35 @@ class Tokens:
 
     def issue(self, claims: dict[str, Any], scopes: Iterable[str], now_ms: int, ttl_s: float | None) -> str:
         """Return a signed token for `claims` (`typ`, `sub`, ...), valid for `ttl_s` seconds (None: no expiry)."""
+        return self._issue(self._signed, claims, scopes, now_ms, ttl_s)
+
+    def _issue(
+        self,
+        signed: SignedClaims,
+        claims: dict[str, Any],
+        scopes: Iterable[str],
+        now_ms: int,
+        ttl_s: float | None,
+    ) -> str:
         payload = {**claims, "scope": sorted(scopes), "iat": now_ms / 1000}
         if ttl_s is not None:
             payload["exp"] = now_ms / 1000 + ttl_s
-        return self._signed.sign(payload)
+        return signed.sign(payload)
+
+    def remember(self, principal: Principal, now_ms: int, kept_s: float) -> str:
+        """Return the login of a user's token as a text that is no token: only `remembered` takes it."""
+        assert principal.user_id is not None
+        assert principal.session is not None
+        subject = {"typ": "user", "sub": principal.user_id.hex(), **session_claims(principal.session)}
+        ends_after_s = None if principal.ttl_s is None else kept_s
+        return self._issue(self._remembered, subject, principal.scopes, now_ms, ends_after_s)
+
+    def remembered(self, text: str) -> Principal:
+        """Return the caller whose login `remember` has made a text of. Raises `Unauthorized` if it has ended."""
+        principal = self._resolve(text, self._remembered)
+        if principal.expired(self._system.clock.wall_ms()):
+            raise Unauthorized("The login that this browser remembers has expired; log in again.")
+        return principal
 
     def checked_scopes(self, wanted: list[str], *, kind: str, field: str) -> frozenset[str]:
         """Return `wanted` as the scopes of a token of this kind (user, device, application).
@@ -158,11 +185,14 @@ class Tokens:
             self._system.revocations.release(dropped)
 
     def _verify(self, token: str) -> Principal:
+        return self._resolve(token, self._signed)
+
+    def _resolve(self, token: str, signed: SignedClaims) -> Principal:
         if len(token) > TOKEN_CHARS_MAX:
             raise Unauthorized("The token is not one of this server.")
         self.verified += 1
         try:
-            claims = self._signed.read(token, "sub", "iat", "scope", "typ")
+            claims = signed.read(token, "sub", "iat", "scope", "typ")
         except NotSigned:
             raise Unauthorized("The token is not one of this server; log in to get one.") from None
         with self._system.store.snapshot() as snapshot:

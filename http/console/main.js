@@ -4,7 +4,7 @@ import { get, path, request } from "./lib/api.js";
 import { useData } from "./lib/hooks.js";
 import { currentApplication, listenToKeys, PLACES } from "./lib/keyboard.js";
 import { link, match, route } from "./lib/router.js";
-import { keepFresh, logOut, session } from "./lib/session.js";
+import { continueLogin, keepFresh, listenToTabs, logOut, session } from "./lib/session.js";
 import { chooseTheme, theme } from "./lib/theme.js";
 import { Component, html, render, signal, useEffect, useRef, useState } from "./lib/ui.js";
 import { Arrival, Page, Problem } from "./parts/basics.js";
@@ -122,7 +122,9 @@ class Boundary extends Component {
   }
 }
 
+await continueLogin(request);
 keepFresh(request);
+listenToTabs(request);
 listenToKeys(showHelp);
 openRowsByClick();
 const root = document.getElementById("console");

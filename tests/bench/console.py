@@ -20,11 +20,11 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import trio
 
-from tests.console.console_page import ConsolePage, console_page
-from tests.e2e.conftest import EMAIL
+from tests.console.console_page import ConsolePage, console_page, login_of
 from tests.e2e.server_process import ServerProcess, serving
 from trunkline.bench.link_client import LinkClient
 from trunkline.bench.session import Json, Session, device_path
@@ -210,16 +210,10 @@ async def _caught_up(page: ConsolePage, last: int, table: Table) -> None:
 
 @asynccontextmanager
 async def _logged_in(server: ServerProcess, folder: Path, place: str) -> AsyncIterator[ConsolePage]:
-    """A page that starts with the session of the owner."""
-    me = await server.call("GET", "/me")
-    session = {
-        "token": server.token,
-        "userId": me["id"],
-        "email": EMAIL,
-        "expiresAt": (time.time() + PATIENCE_S) * 1000,
-    }
-    script = f"sessionStorage.setItem('trunkline.session', {json.dumps(json.dumps(session))}); {_BEGAN}"
-    async with console_page(server.url, folder, place=place, before=script, patience_s=PATIENCE_S) as page:
+    """A page that starts with the login of the owner."""
+    login = await login_of(server)
+    given: dict[str, Any] = {"place": place, "before": _BEGAN, "login": login, "patience_s": PATIENCE_S}
+    async with console_page(server.url, folder, **given) as page:
         yield page
 
 

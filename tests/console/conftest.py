@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.console.console_page import ConsolePage, console_page
+from tests.console.console_page import ConsolePage, console_page, login_of
 from tests.console.demo_server import DemoServer, demo_server
 from tests.e2e.browser import CHROMIUM, shared
-from tests.e2e.conftest import EMAIL, PASSWORD, Server, running_server
+from tests.e2e.conftest import Server, running_server
 
 
 @pytest.fixture(scope="session")
@@ -37,10 +37,10 @@ async def page(chromium: None, server: Server, tmp_path: Path) -> AsyncIterator[
 
 
 @pytest.fixture
-async def console(page: ConsolePage) -> ConsolePage:
+async def console(chromium: None, server: Server, tmp_path: Path) -> AsyncIterator[ConsolePage]:
     """The console of `server`, with the owner logged in."""
-    await page.log_in(EMAIL, PASSWORD)
-    return page
+    async with console_page(server.url, tmp_path, login=await login_of(server)) as shown:
+        yield shown
 
 
 @pytest.fixture
@@ -53,6 +53,5 @@ async def demo(tmp_path: Path) -> AsyncIterator[DemoServer]:
 @pytest.fixture
 async def demo_console(chromium: None, demo: DemoServer, tmp_path: Path) -> AsyncIterator[ConsolePage]:
     """The console of `demo`, with the owner logged in."""
-    async with console_page(demo.server.url, tmp_path) as shown:
-        await shown.log_in(EMAIL, PASSWORD)
+    async with console_page(demo.server.url, tmp_path, login=await login_of(demo.server)) as shown:
         yield shown

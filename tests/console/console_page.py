@@ -8,7 +8,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import trio
 from trio_websocket import WebSocketConnection
@@ -16,6 +16,24 @@ from trio_websocket import WebSocketConnection
 from tests.console.element_page import STEP_S, ElementPage
 from tests.console.target import Name, Target
 from tests.e2e.browser import opened
+from tests.e2e.conftest import EMAIL, PASSWORD, Server
+from trunkline.http.resources.people.browser_login import COOKIE, PATH
+
+
+class Login(NamedTuple):
+    """A login that a browser remembers: its cookie, and what the console notes of it."""
+
+    cookie: str
+    note: str
+
+
+async def login_of(server: Server, email: str = EMAIL, password: str = PASSWORD) -> Login:
+    """A new login of a user, by default of the owner, as a browser remembers it."""
+    async with server.client(await server.log_in(email, password)) as client:
+        answer = await client.post("/me/session")
+        me = (await client.get("/me")).json()
+    cookie = answer.headers["set-cookie"].partition(";")[0].partition("=")[2]
+    return Login(cookie, json.dumps({"userId": me["id"], "email": email, "until": 4e12}))
 
 
 class ConsolePage(ElementPage):
@@ -111,6 +129,34 @@ class ConsolePage(ElementPage):
     async def shows(self) -> str:
         """All text that it shows."""
         return str(await self.run("document.body.innerText"))
+
+    @asynccontextmanager
+    async def second_tab(self) -> AsyncIterator[ConsolePage]:
+        """Another tab of the same browser, at the start of the console."""
+        async with opened(self.downloads, ConsolePage, beside=self) as tab:
+            await tab.begin(self.origin, self.downloads)
+            yield tab
+
+    async def begin(
+        self, url: str, downloads: Path, place: str = "", before: str = "", login: Login | None = None
+    ) -> None:
+        """Load the console at this URL; see `console_page`."""
+        self.origin, self.downloads = url, downloads
+        await self.watched(url)
+        await self.command("Accessibility.enable")
+        await self.zone("Europe/Berlin")
+        await self.viewport(1280, 800)
+        if login is not None:
+            cookie = {"name": COOKIE, "value": login.cookie, "url": f"{url}{PATH}", "path": PATH}
+            await self.command("Network.setCookie", **cookie, httpOnly=True, sameSite="Strict")
+            # Once: a page that is loaded again after a logout is not logged in.
+            before += f"""if (!sessionStorage.getItem("begun")) {{
+                sessionStorage.setItem("begun", "1");
+                localStorage.setItem("trunkline.login", {json.dumps(login.note)});
+            }}"""
+        if before:
+            await self.command("Page.addScriptToEvaluateOnNewDocument", source=before)
+        await self.command("Page.navigate", ends_with="Page.loadEventFired", url=f"{url}/console{place}")
 
     async def viewport(self, width: int, height: int, *, mobile: bool = False) -> None:
         """Make the window of this size, in CSS pixels."""
@@ -222,17 +268,12 @@ class ConsolePage(ElementPage):
 
 @asynccontextmanager
 async def console_page(
-    url: str, folder: Path, *, place: str = "", before: str = "", **options: Any
+    url: str, folder: Path, *, place: str = "", before: str = "", login: Login | None = None, **options: Any
 ) -> AsyncIterator[ConsolePage]:
-    """The console of a server at this URL, in a profile of its own; nobody is logged in. `before` is a script."""
+    """The console of a server at this URL, in a profile of its own; without `login` nobody is logged in.
+
+    `before` is a script. The console begins with a login as in another tab; `log_in` uses the form.
+    """
     async with opened(folder / "profile", ConsolePage, **options) as page:
-        page.origin = url
-        page.downloads = folder / "downloads"
-        await page.watched(url)
-        await page.command("Accessibility.enable")
-        await page.zone("Europe/Berlin")
-        await page.viewport(1280, 800)
-        if before:
-            await page.command("Page.addScriptToEvaluateOnNewDocument", source=before)
-        await page.command("Page.navigate", ends_with="Page.loadEventFired", url=f"{url}/console{place}")
+        await page.begin(url, folder / "downloads", place, before, login)
         yield page

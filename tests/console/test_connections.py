@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.console.console_page import ConsolePage, console_page
-from tests.e2e.conftest import EMAIL, PASSWORD, Server
+from tests.console.console_page import ConsolePage, console_page, login_of
+from tests.e2e.conftest import Server
 from tests.e2e.mqtt_house import house_in
 from trunkline.http.mqtt.packets import V3_1_1
 
@@ -103,8 +103,10 @@ async def test_messages_of_topics_are_shown_while_they_are_published(
 
 
 async def test_connected_mqtt_clients_are_shown_beside_the_topics(chromium: None, tmp_path: Path) -> None:
-    async with house_in(tmp_path / "data") as house, console_page(house.server.url, tmp_path) as console:
-        await console.log_in(EMAIL, PASSWORD)
+    async with (
+        house_in(tmp_path / "data") as house,
+        console_page(house.server.url, tmp_path, login=await login_of(house.server)) as console,
+    ):
         await console.go(f"#{house.application}/topics")
         await console.sees("MQTT clients that are connected")
         async with house.client(), house.client("desk", V3_1_1):

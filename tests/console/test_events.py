@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.console.console_page import ConsolePage, console_page
+from tests.console.console_page import ConsolePage, console_page, login_of
 from tests.console.target import Target
-from tests.e2e.conftest import EMAIL, PASSWORD, Server, running_server
+from tests.e2e.conftest import Server, running_server
 
 pytestmark = pytest.mark.slow
 
@@ -128,9 +128,8 @@ async def test_one_event_is_responded_to_and_followed(server: Server, console: C
 async def test_many_events_are_resolved_by_a_job_and_exported(chromium: None, tmp_path: Path) -> None:
     async with (
         running_server(tmp_path / "data", limits={"changed_events_max": 3}) as server,
-        console_page(server.url, tmp_path) as console,
+        console_page(server.url, tmp_path, login=await login_of(server)) as console,
     ):
-        await console.log_in(EMAIL, PASSWORD)
         application = await server.application()
         faults = [await make(server, application, f"Fault {number}") for number in range(5)]
         await make(server, application, "Not a fault", "info")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.console.console_page import ConsolePage, console_page
-from tests.e2e.conftest import EMAIL, PASSWORD, Server
+from tests.console.console_page import ConsolePage, console_page, login_of
+from tests.e2e.conftest import Server
 from tests.e2e.job_cases import CASES, ITEMS, LIMITS, MIDDLE
 from tests.e2e.server_process import OWNER, serving
 from tests.e2e.test_crash import FAULTY
@@ -49,8 +49,8 @@ async def test_a_running_job_shows_its_progress(chromium: None, tmp_path: Path) 
     more = {"program": FAULTY, "env": {**OWNER, "CRASH_HELD_JOB": MIDDLE}}
     async with serving(tmp_path / "data", "--limits", str(limits), **more) as held:
         order = await CASES["dataTableRows.export"].prepare(held)
-        async with console_page(held.url, tmp_path, place=f"#{order.application}/jobs") as page:
-            await page.log_in(EMAIL, PASSWORD)
+        login, place = await login_of(held), f"#{order.application}/jobs"
+        async with console_page(held.url, tmp_path, place=place, login=login) as page:
             await page.sees("There are no jobs yet")
             await held.call(order.method, order.path, order.body)
             await page.sees("in progress")

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.console.console_page import ConsolePage, console_page
+from tests.console.console_page import ConsolePage, console_page, login_of
 from tests.console.drawing import add, box, drawn, nodes, saved
-from tests.e2e.conftest import EMAIL, PASSWORD, Server, running_server
+from tests.e2e.conftest import Server, running_server
 
 pytestmark = pytest.mark.slow
 
@@ -94,9 +94,8 @@ async def test_a_failed_run_is_found_understood_and_replayed(server: Server, con
 async def test_all_failed_runs_are_replayed_in_parts(chromium: None, tmp_path: Path) -> None:
     async with (
         running_server(tmp_path / "data", limits={"replayed_runs_max": 2}) as server,
-        console_page(server.url, tmp_path) as console,
+        console_page(server.url, tmp_path, login=await login_of(server)) as console,
     ):
-        await console.log_in(EMAIL, PASSWORD)
         path, place = await workflow(server)
         for degrees in (31, 32, 33):
             press = {"key": "press", "payload": {"temperature": degrees}}

@@ -11,9 +11,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tests.console.console_page import ConsolePage, console_page
+from tests.console.console_page import ConsolePage, console_page, login_of
 from tests.console.demo_server import DemoServer, demo_server
-from tests.e2e.conftest import EMAIL, PASSWORD
 
 IDS: Final = {
     "accessKey": "applicationKeyId",
@@ -71,9 +70,8 @@ async def demo_console(folder: Path, **options: Any) -> AsyncIterator[tuple[Demo
     """The demo on a server of this process, and its console with the owner logged in."""
     async with (
         demo_server(folder / "data") as demo,
-        console_page(demo.server.url, folder, **options) as page,
+        console_page(demo.server.url, folder, login=await login_of(demo.server), **options) as page,
     ):
-        await page.log_in(EMAIL, PASSWORD)
         yield demo, page
 
 

@@ -151,10 +151,15 @@ class Page:
         await self.command("Runtime.addBinding", name=_REPORTER)
         await self.command("Page.addScriptToEvaluateOnNewDocument", source=_REPORT)
 
-    async def attach(self) -> None:
-        """Open a tab with a profile of its own; all further commands are for it. Both end with the connection."""
-        profile = await self.command("Target.createBrowserContext", disposeOnDetach=True)
-        self.profile = profile["browserContextId"]
+    async def attach(self, profile: str = "") -> None:
+        """Open a tab; all further commands are for it. It has a profile of its own, unless another page's is given.
+
+        Both end with the connection.
+        """
+        if not profile:
+            made = await self.command("Target.createBrowserContext", disposeOnDetach=True)
+            profile = made["browserContextId"]
+        self.profile = profile
         tab = await self.command("Target.createTarget", url="about:blank", browserContextId=self.profile)
         session = await self.command("Target.attachToTarget", targetId=tab["targetId"], flatten=True)
         self._session = session["sessionId"]
@@ -276,8 +281,13 @@ async def shown(url: str, profile: Path, *, patience_s: float = PAGE_S) -> Async
 
 
 @asynccontextmanager
-async def opened(profile: Path, kind: type[Any] = Page, *, patience_s: float = PAGE_S) -> AsyncIterator[Any]:
-    """An empty page of this kind with a new profile, which is in this directory if the browser is not shared."""
+async def opened(
+    profile: Path, kind: type[Any] = Page, *, beside: Page | None = None, patience_s: float = PAGE_S
+) -> AsyncIterator[Any]:
+    """An empty page of this kind with a new profile, which is in this directory if the browser is not shared.
+
+    Or one `beside` another in the shared browser, with its profile.
+    """
     with trio.fail_after(patience_s):
         async with (
             _browser(profile) as browser,
@@ -286,7 +296,7 @@ async def opened(profile: Path, kind: type[Any] = Page, *, patience_s: float = P
         ):
             page = kind(connection)
             nursery.start_soon(page.receive)
-            await page.attach()
+            await page.attach("" if beside is None else beside.profile)
             yield page
             # Faults of the last moment fail as well.
             await page.run("new Promise((done) => setTimeout(done, 0))")

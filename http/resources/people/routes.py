@@ -8,6 +8,7 @@ from trunkline.http.resources.people import (
     account,
     audit_logs,
     auth,
+    browser_login,
     email,
     me,
     organizations,
@@ -16,6 +17,7 @@ from trunkline.http.resources.people import (
 
 ROUTES: Final = (
     *auth.ROUTES,
+    *browser_login.ROUTES,
     *single_sign_on.ROUTES,
     *me.ROUTES,
     *account.ROUTES,
