@@ -83,8 +83,8 @@ EXPORTS = frozenset(
     }
 )
 """They change nothing that a reader sees, so they accept what reads accept."""
-ENDS_OWN_TOKEN = frozenset({"me.logout"})
-"""Readers may give up what they have."""
+OF_OWN_TOKEN = frozenset({"me.logout", "me.rememberLogin"})
+"""Readers may give up what they have, and let their browser keep it."""
 CLI = frozenset(
     {
         "application.get",
@@ -119,7 +119,7 @@ ROWS = [route for route in TABLE.routes if route.access != "none"]
 
 def is_read(route: Route) -> bool:
     return (route.method == "GET" and not route.upgrades) or route.operation in (
-        READS_BY_POST | EXPORTS | ENDS_OWN_TOKEN
+        READS_BY_POST | EXPORTS | OF_OWN_TOKEN
     )
 
 

@@ -33,8 +33,8 @@ NOT_EXECUTED = {
     f"{of}.{what}": status
     for of in ("notebook", "resourceJob")
     for what, status in (("execute", 501), ("cancelExecution", 404))
-} | {"device.link": 426, "mqtt.open": 426}
-"""They say that this server executes nothing, or needs WebSocket, and with which status."""
+} | {"device.link": 426, "mqtt.open": 426, "auth.continueLogin": 403}
+"""They say that this server executes nothing, or needs WebSocket or a browser with a login; and with which status."""
 COLLEAGUE, PASSWORD = "colleague@example.com", "Another-horse-8"
 
 ANY_FIELDS = {"dashboard.validateContext"}

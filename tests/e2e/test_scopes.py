@@ -32,6 +32,7 @@ async def test_the_table_has_the_rows_that_this_test_knows() -> None:
         "auth.authenticateDevice",
         "auth.authenticateUserCodehost",
         "auth.authenticateUserSaml",
+        "auth.continueLogin",
         "auth.ssoDomain",
         "auth.verifyEmail",
         "auth.verifyEmailPage",

@@ -96,7 +96,7 @@ ROUTES = (
         access="none",
         also={
             401: "The browser remembers no login, or it has ended",
-            403: "The caller is no page of this server",
+            403: "The caller is not a page of this server",
         },
     ),
 )
