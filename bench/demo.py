@@ -22,7 +22,7 @@ import msgspec
 import trio
 
 from trunkline.bench.client import Connection
-from trunkline.bench.demo_devices import DEMO_DEVICES, DemoDevice, State
+from trunkline.bench.demo_devices import DEMO_DEVICES, UNITS, DemoDevice, State
 from trunkline.bench.demo_keys import replace_key
 from trunkline.bench.errors import ApiError, NotFound, TryLater, Unauthorized, WireError
 from trunkline.bench.event_stream import open_events
@@ -143,7 +143,7 @@ async def _find_or_create(session: Session, application_id: str, models: list[De
         {
             "name": model.name,
             "description": model.description,
-            "attributes": [{"name": name, "dataType": kind} for name, kind in model.attributes.items()],
+            "attributes": [_attribute(name, kind) for name, kind in model.attributes.items()],
             "tags": [{"key": "demo", "value": "yes"}, {"key": "place", "value": model.place}],
         }
         for model in new
@@ -152,6 +152,11 @@ async def _find_or_create(session: Session, application_id: str, models: list[De
         zip((model.name for model in new), await session.create_devices(application_id, wanted), strict=True)
     )
     return {model.name: made.get(model.name) or record_id(existing[model.name]) for model in models}
+
+
+def _attribute(name: str, kind: str) -> Json:
+    unit = UNITS.get(name)
+    return {"name": name, "dataType": kind, **({"attributeTags": {"unit": unit}} if unit else {})}
 
 
 class _Device:

@@ -80,10 +80,12 @@ async def test_attributes_are_compared(server: Server, console: ConsolePage) -> 
     states.append({"time": now_ms - 30_000, "data": {"temp": 19.12345678}})
     await server.call("POST", f"{device}/state", states)
     await console.go(f"#{device}")
-    chart = console.at("image", re.compile("^temp"))
+    chart = console.at("image", re.compile(r"^temp\."))
     await chart.at(css=".u-over").hover()
     for name, value in (("temp", "21"), ("power", "7,001")):
-        await console.at("image", re.compile(f"^{name}")).at(css=".u-series:last-child .u-value").says(value)
+        await (
+            console.at("image", re.compile(rf"^{name}\.")).at(css=".u-series:last-child .u-value").says(value)
+        )
     await console.at("button", "One chart").click()
     await console.at("image", "Attributes. temp: 19.1235, power (right): 7,002").shown()
     await console.reload()

@@ -21,6 +21,12 @@ export function valueText(value) {
   return typeof value === "string" ? value : exactJson(value);
 }
 
+// The unit of an attribute of a device: the value of its attribute tag `unit`, "" for none.
+export const unitOf = (attribute) => attribute?.attributeTags?.unit ?? "";
+
+// A value with its unit: 21.5 °C
+export const withUnit = (text, unit) => (unit ? `${text}\u00a0${unit}` : text);
+
 // A tag, or a filter of tags, which may have a key or a value alone: key=value, key, =value.
 export const tagText = ({ key = "", value }) => (value === undefined ? key : `${key}=${value}`);
 

@@ -15,13 +15,18 @@ export function deviceFields({ created = true } = {}) {
     { name: "expectedIntervalSeconds", label: "Reports every so many seconds", type: "number", hint: "Without it this is learned from what the device reports. After three intervals without a sign of life it is silent.", blank: created ? undefined : null },
     { name: "tags", label: "Tags", type: "tags", rows: 3, hint: "One key=value a line.", blank: created ? undefined : [] },
     created && {
-      name: "attributes", label: "Attributes", type: "tags", rows: 4, placeholder: "temperature=number",
-      hint: `One name=type a line. Types: ${DATA_TYPES.join(", ")}. Only declared attributes are accepted in states.`,
+      name: "attributes", label: "Attributes", type: "tags", rows: 4, placeholder: "temperature=number \u00b0C",
+      hint: `One name=type a line, with its unit behind a blank. Types: ${DATA_TYPES.join(", ")}. Only declared attributes are accepted in states.`,
     },
   ].filter(Boolean);
 }
 
 // The body of the call from the values of the form.
 export function toDevice({ attributes, ...values }) {
-  return { ...values, ...(attributes ? { attributes: attributes.map(({ key, value }) => ({ name: key, dataType: value })) } : {}) };
+  return { ...values, ...(attributes ? { attributes: attributes.map(toAttribute) } : {}) };
+}
+
+function toAttribute({ key, value }) {
+  const [, dataType, unit] = /^(\S*)\s*(.*)$/.exec(value);
+  return { name: key, dataType, ...(unit && { attributeTags: { unit } }) };
 }

@@ -1,55 +1,53 @@
-// A device live: charts of its attributes, and the newest value of each.
+// A device live: the newest value of each attribute, and charts of some of them.
 
-import { path, post } from "../../lib/api.js";
-import { valueText } from "../../lib/format.js";
+import { path } from "../../lib/api.js";
+import { unitOf, valueText, withUnit } from "../../lib/format.js";
 import { link, route, setQuery } from "../../lib/router.js";
 import { html } from "../../lib/ui.js";
-import { Card, Empty, Live, now, Problem, Time } from "../../parts/basics.js";
+import { Card, Empty, Live, now, Problem } from "../../parts/basics.js";
 import { Chart, joined } from "../../parts/chart.js";
-import { openForm } from "../../parts/form.js";
-import { Table } from "../../parts/table.js";
-import { attributeFields, editAttribute, removeAttribute } from "./attributes.js";
+import { declareAttribute } from "./attributes.js";
 import { useLive } from "./live_data.js";
 import { currentRange, RangeChoice, setRange } from "./range.js";
+import { CARDS_FIRST, hasChart, Values } from "./values.js";
 
 const CHARTS_MAX = 8;
 const CHARTS_FIRST = 4;
 const HEIGHT = 170;
 const ONE_HEIGHT = 300;
-const VALUE_CHARS = 200;
 
 export function LiveTab({ app, device, record, reload }) {
   const range = currentRange();
   const names = charted(record);
-  const live = useLive({ app, device, names, range });
+  const small = record.attributes.filter(hasChart).slice(0, CARDS_FIRST).map((each) => each.name);
+  const live = useLive({ app, device, names, small, range });
   const source = path("applications", app, "devices", device);
-  const both = () => {
-    reload();
-    live.reload(); // the newest values go with the names of the attributes
-  };
-  const declare = async () => {
-    if (await openForm("Declare an attribute", { fields: attributeFields(), button: "Declare", submit: (values) => post(`${source}/attributes`, values) })) both();
-  };
   if (!record.attributes.length) {
     return html`<${Empty} title="This device declares no attributes" call=${{ method: "POST", path: `${source}/attributes`, body: { name: "temperature", dataType: "number" } }}>
       <p>A device reports values of the attributes that it declares.</p>
-      <div><button class="primary" data-create onClick=${declare}>Declare an attribute</button></div></${Empty}>`;
+      <div><button class="primary" data-create onClick=${() => declareAttribute(source, reload)}>Declare an attribute</button></div></${Empty}>`;
   }
   const silent = live.at && !live.newest.size;
+  if (silent) return html`<${Card} title="Newest values" actions=${html`<${Live} stream=${live.stream} />`}><${NoStates} source=${source} attribute=${record.attributes[0]} /></${Card}>`;
   return html`
-    <${Card} title="Charts" actions=${html`<${Live} stream=${live.stream} />${names.length > 1 && html`<${OneChoice} />`}<${RangeChoice} />`}>
+    <${Card} title="Newest values" actions=${html`<${Live} stream=${live.stream} />`}>
       <${Problem} error=${live.error} retry=${live.reload} />
-      ${silent ? html`<${NoStates} source=${source} attribute=${record.attributes[0]} />` : html`<${Charts} ...${{ names, range, live, record }} />`}
+      <${Values} ...${{ live, names }} attributes=${record.attributes} toggle=${(name) => toggle(names, name)} />
     </${Card}>
-    <${Card} flush title="Attributes" actions=${html`<button data-create onClick=${declare}>Declare an attribute</button>`}>
-      <${Table} label="Attributes" rowKey=${(row) => row.name} columns=${columns({ names, live, source, reload: both })} rows=${record.attributes} />
+    <${Card} title="Charts" actions=${html`${names.length > 1 && html`<${OneChoice} />`}<${RangeChoice} />`}>
+      <${Charts} ...${{ names, range, live, record }} />
     </${Card}>`;
+}
+
+function toggle(names, name) {
+  const changed = names.includes(name) ? names.filter((each) => each !== name) : [...names, name].slice(-CHARTS_MAX);
+  setQuery({ attributes: changed.length ? changed.join(",") : "-" });
 }
 
 function Charts({ names, range, live, record }) {
   if (!names.length) {
     return html`<p class="quiet">${record.attributes.some(hasChart)
-      ? `No attribute is chosen. Choose up to ${CHARTS_MAX} in the table below.`
+      ? `No attribute is chosen. Choose up to ${CHARTS_MAX} of the values above.`
       : "None of the attributes is a number or a boolean. These have charts."}</p>`;
   }
   const toS = range.fixed ? range.toMs / 1000 : Math.max(now.value / 1000, ...names.map((name) => live.series.get(name)?.times.at(-1) || 0));
@@ -57,17 +55,18 @@ function Charts({ names, range, live, record }) {
   const lines = names.map((name) => {
     const series = live.series.get(name);
     if (!range.fixed) series?.trim(shown[0]);
-    const step = record.attributes.find((each) => each.name === name)?.dataType === "boolean";
-    const newest = live.newest.get(name);
-    return { name, series, step, title: html`<h3 key=${name}>${name} <span class="quiet">${newest && valueText(newest.value)}</span></h3>` };
+    const attribute = record.attributes.find((each) => each.name === name);
+    const newest = live.newest.get(name), unit = unitOf(attribute);
+    const title = html`<h3 key=${name}>${name} <span class="quiet">${newest && withUnit(valueText(newest.value), unit)}</span></h3>`;
+    return { name, series, step: attribute?.dataType === "boolean", unit: unit && `\u00a0${unit}`, title };
   });
   const common = { range: shown, onSelect: (from, to) => setRange(from * 1000, to * 1000) };
   const none = html`<p class="chart-empty">${live.loading ? "Loading." : "No values in this range."}</p>`;
   return html`<p class="quiet">Drag over a chart to show a part of its time.</p>
     ${inOne() && names.length > 1 ? html`<${One} ...${{ lines, common, none }} />` : html`<div class="charts">
-      ${lines.map(({ name, series, step, title }) => html`<div key=${name} data-points=${series?.times.length}>${title}
+      ${lines.map(({ name, series, step, unit, title }) => html`<div key=${name} data-points=${series?.times.length}>${title}
         ${series?.times.length
-          ? html`<${Chart} label=${name} height=${HEIGHT} sync="device" series=${[{ name, step }]} data=${[series.times, series.values]} ...${common} />`
+          ? html`<${Chart} label=${name} height=${HEIGHT} sync="device" unit=${unit} series=${[{ name, step }]} data=${[series.times, series.values]} ...${common} />`
           : none}
       </div>`)}</div>`}`;
 }
@@ -76,9 +75,9 @@ function Charts({ names, range, live, record }) {
 function One({ lines, common, none }) {
   const filled = lines.filter(({ series }) => series?.times.length);
   const numbers = filled.some(({ step }) => !step);
-  const series = filled.map(({ name, step }, at) => {
+  const series = filled.map(({ name, step, unit }, at) => {
     const right = filled.length === 2 ? at === 1 : step && numbers;
-    return { name: right ? `${name} (right)` : name, step, right };
+    return { name: right ? `${name} (right)` : name, unit, step, right };
   });
   const data = filled.map((each) => [each.series.times, each.series.values]);
   return html`<div class="row">${lines.map(({ title }) => title)}</div>
@@ -92,30 +91,6 @@ const OneChoice = () => html`<button class="small" aria-pressed=${inOne()} onCli
 const NoStates = ({ source, attribute }) => html`<${Empty} title="This device has not reported yet"
   call=${{ method: "POST", path: `${source}/state`, body: { data: { [attribute.name]: { number: 21.5, boolean: true }[attribute.dataType] ?? "text" } } }}>
   <p>Values appear here as soon as a state arrives. <a href=${link(route.value.path.replace(/\/live$/, ""), "states")}>Send a state</a> from here, or by a call:</p></${Empty}>`;
-
-function columns({ names, live, source, reload }) {
-  const toggle = (name) => {
-    const changed = names.includes(name) ? names.filter((each) => each !== name) : [...names, name].slice(-CHARTS_MAX);
-    setQuery({ attributes: changed.length ? changed.join(",") : "-" });
-  };
-  return [
-    { label: "Name", render: (row) => html`<b>${row.name}</b>${row.description && html`<div class="quiet">${row.description}</div>`}` },
-    { label: "Newest value", render: (row) => html`<${Newest} newest=${live.newest.get(row.name)} known=${Boolean(live.at)} />` },
-    { label: "Reported", render: (row) => (live.at || live.newest.has(row.name) ? html`<${Time} at=${live.newest.get(row.name)?.time} age />` : html`<span class="quiet">…</span>`) },
-    { label: "Type", render: (row) => row.dataType },
-    { label: "Chart", render: (row) => html`<input type="checkbox" aria-label=${`Chart of ${row.name}`} disabled=${!hasChart(row)} checked=${names.includes(row.name)} onChange=${() => toggle(row.name)} />` },
-    { label: html`<span class="hidden-label">Changes</span>`, render: (row) => html`<span class="row"><button class="small" onClick=${() => editAttribute(source, row, reload)}>Change<span class="hidden-label"> ${row.name}</span></button>
-      <button class="small danger" onClick=${() => removeAttribute(source, row, reload)}>Delete<span class="hidden-label"> ${row.name}</span></button></span>` },
-  ];
-}
-
-function Newest({ newest, known }) {
-  if (!newest) return html`<span class="quiet">${known ? "none" : "…"}</span>`;
-  const text = valueText(newest.value);
-  return html`<span class="mono">${text.slice(0, VALUE_CHARS)}${text.length > VALUE_CHARS && "…"}</span>`;
-}
-
-const hasChart = (attribute) => ["number", "boolean"].includes(attribute.dataType);
 
 // The attributes with charts: those of the address that are declared, else the first numbers, else the first booleans.
 function charted(record) {

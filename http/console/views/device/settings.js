@@ -1,14 +1,15 @@
-// The record of a device: its fields in a form, all of it as JSON, and its deletion.
+// The record of a device: its fields in a form, its attributes, all of it as JSON, and what removes something.
 
-import { del, patch, path } from "../../lib/api.js";
-import { go, link } from "../../lib/router.js";
+import { patch, path } from "../../lib/api.js";
+import { link } from "../../lib/router.js";
 import { html, useState } from "../../lib/ui.js";
 import { Card, Facts } from "../../parts/basics.js";
-import { confirmed } from "../../parts/dialog.js";
 import { Form } from "../../parts/form.js";
 import { JsonEditor } from "../../parts/json.js";
 import { note } from "../../parts/notes.js";
 import { stamps } from "../../parts/records.js";
+import { Attributes } from "./attributes.js";
+import { Danger } from "./danger.js";
 import { deviceFields } from "./fields.js";
 
 const EDITABLE = ["name", "description", "deviceClass", "gatewayId", "parentId", "systemInterval", "keepDuplicates", "expectedIntervalSeconds", "tags", "attributes"];
@@ -23,13 +24,6 @@ export function SettingsTab({ app, device, record, reload }) {
     await reload();
     setSaved((times) => times + 1);
   };
-  const remove = async () => {
-    const done = await confirmed({
-      title: "Delete this device?", text: html`<b>${record.name}</b> can be restored for 93 days, with everything that it reported.`,
-      typed: record.name, act: () => del(home),
-    });
-    if (done) go(link("/applications", app, "devices"));
-  };
   const editable = Object.fromEntries(EDITABLE.filter((name) => record[name] !== undefined).map((name) => [name, record[name]]));
   return html`
     <${Card} title="About"><${Facts} rows=${[
@@ -38,8 +32,8 @@ export function SettingsTab({ app, device, record, reload }) {
       ...stamps(record),
     ]} /></${Card}>
     <${Card} title="Change"><${Form} key=${saved} fields=${deviceFields({ created: false })} initial=${record} changesOnly submit=${change} /></${Card}>
+    <${Attributes} source=${home} attributes=${record.attributes} reload=${reload} />
     <details class="card"><summary>Edit as JSON</summary>
       <${JsonEditor} changesOnly key=${saved} value=${editable} save=${change} label="The device as JSON" /></details>
-    <${Card} title="Delete"><div class="stack"><p>The device disappears at once, and can be restored for 93 days.</p>
-      <div><button class="danger" onClick=${remove}>Delete this device</button></div></div></${Card}>`;
+    <${Danger} ...${{ app, device, record, reload }} />`;
 }

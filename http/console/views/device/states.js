@@ -1,16 +1,17 @@
-// The states that a device reported: the raw history, a form that sends one, their export and their removal.
+// The states that a device reported: a table with a column for each attribute, a form that sends one, and their export.
 
-import { del, path, post, queryString } from "../../lib/api.js";
-import { valueText } from "../../lib/format.js";
+import { path, post } from "../../lib/api.js";
+import { unitOf, valueText, withUnit } from "../../lib/format.js";
+import { route, setQuery } from "../../lib/router.js";
 import { html } from "../../lib/ui.js";
 import { Empty, Time } from "../../parts/basics.js";
-import { confirmed } from "../../parts/dialog.js";
 import { openForm } from "../../parts/form.js";
 import { openJob } from "../../parts/job.js";
 import { Json } from "../../parts/json.js";
 import { note } from "../../parts/notes.js";
 import { Log, useLog } from "./log.js";
 
+const COLUMNS_FIRST = 8;
 const FIELDS_MAX = 30;
 const VALUE_CHARS = 200;
 const TIME = " time"; // no attribute has a blank in its name
@@ -20,17 +21,35 @@ export function StatesTab({ app, device, record }) {
   const log = useLog(`${home}/state`);
   const actions = html`<button onClick=${log.reload}>Load again</button>
     <button data-create onClick=${() => send(home, record, log.reload)}>Send a state</button>
-    <button onClick=${() => exportStates(app, home)}>Export</button>
-    <button class="danger" onClick=${() => removeData(app, home, record, log.reload)}>Remove data</button>`;
-  return html`<${Log} title="States" noun="state" log=${log} actions=${actions}
+    <button onClick=${() => exportStates(app, home, shownColumns(record), record)}>Download as CSV</button>`;
+  const shown = shownColumns(record);
+  return html`${record.attributes.length > 1 && html`<${Columns} attributes=${record.attributes} shown=${shown} />`}
+    <${Log} title="States" noun="state" log=${log} actions=${actions}
     columns=${(entries) => [
       { label: "Time", render: (row) => html`<${Time} at=${row.time} />` },
-      { label: "Values", render: (row) => html`<span class="row">${Object.entries(row.data).map(([name, value]) => html`<span class="value"><span class="quiet">${name}</span> ${shortened(value)}</span>`)}</span>` },
+      ...shown.map((each) => ({ label: withUnit(each.name, unitOf(each) && `(${unitOf(each)})`), number: each.dataType === "number", render: (row) => each.name in row.data && shortened(row.data[each.name]) })),
       entries.some((row) => row.meta !== undefined) && { label: "Meta", render: (row) => row.meta !== undefined && html`<${Json} value=${row.meta} />` },
       entries.some((row) => row.flowVersion) && { label: "Workflow version", render: (row) => row.flowVersion },
     ].filter(Boolean)}
     empty=${html`<${Empty} title="This device has not reported yet" call=${{ method: "POST", path: `${home}/state`, body: { data: example(record) } }}>
-      <p>${record.attributes.length ? "Send a state here, or by a call:" : "Declare an attribute in Live first: only declared attributes are accepted."}</p></${Empty}>`} />`;
+      <p>${record.attributes.length ? "Send a state here, or by a call:" : "Declare an attribute in Settings first: only declared attributes are accepted."}</p></${Empty}>`} />`;
+}
+
+// The attributes with a column: those of the address, else the first ones.
+function shownColumns({ attributes }) {
+  const { columns } = route.value.query;
+  if (!columns) return attributes.slice(0, COLUMNS_FIRST);
+  const names = columns.split(",");
+  return attributes.filter((each) => names.includes(each.name));
+}
+
+function Columns({ attributes, shown }) {
+  const toggle = (attribute) => {
+    const changed = attributes.filter((each) => shown.includes(each) !== (each === attribute)).map((each) => each.name);
+    setQuery({ columns: changed.length ? changed.join(",") : "-" });
+  };
+  return html`<details class="card"><summary>Columns: ${shown.length} of ${attributes.length} attributes</summary>
+    <div class="row apart" role="group" aria-label="Columns">${attributes.map((each) => html`<label key=${each.name} class="nowrap"><input type="checkbox" checked=${shown.includes(each)} onChange=${() => toggle(each)} /> ${each.name}</label>`)}</div></details>`;
 }
 
 function shortened(value) {
@@ -60,40 +79,17 @@ async function send(home, record, reload) {
   reload();
 }
 
-async function exportStates(app, home) {
+// With the attributes that have a column. The server writes all states in the range, not only those that are shown.
+async function exportStates(app, home, shown, record) {
   let answer;
-  await openForm("Export the states as CSV", {
+  await openForm("Download the states as CSV", {
     fields: [
       { name: "start", label: "From", type: "time" }, { name: "end", label: "To", type: "time" },
-      { name: "attributes", label: "Attributes", type: "lines", rows: 3, hint: "One a line, each gets a column. Empty: all." },
+      { name: "attributes", label: "Attributes", type: "lines", rows: 3, hint: "One a line, each gets a column. Empty: all.", value: shown.length < record.attributes.length ? shown.map((each) => each.name) : [] },
       { name: "blobs", label: "With the values of blobs", type: "checkbox" },
     ],
-    button: "Export",
+    button: "Make the file",
     submit: async ({ blobs, ...values }) => { answer = await post(`${home}/export`, { ...values, options: { includeBlobData: blobs } }); },
   });
   if (answer) await openJob("Export of states", app, answer.jobId);
-}
-
-// Asks for the range first, then for the name of the device, since what is removed is gone.
-async function removeData(app, home, record, reload) {
-  const range = await openForm("Remove data", {
-    fields: [
-      { name: "start", label: "From", type: "time" }, { name: "end", label: "To", type: "time", hint: "Empty: up to now." },
-      { name: "attributes", label: "Attributes", type: "lines", rows: 3, hint: "One a line: only their values are removed. Empty: all states, commands and the connection log." },
-    ],
-    button: "Go on", submit: async (values) => values,
-  });
-  if (!range) return;
-  const { attributes, ...span } = range;
-  let answer;
-  await confirmed({
-    title: "Remove data?", typed: record.name, button: "Remove data",
-    text: attributes ? `The values of ${attributes.join(", ")} in this range are removed for good.` : "All states, commands and entries of the connection log in this range are removed for good.",
-    act: async () => {
-      answer = attributes
-        ? await post(path("applications", app, "devices", "removeData"), { query: { id: record.id }, ...span, attributes })
-        : await del(`${home}/data${queryString(span)}`);
-    },
-  });
-  if (answer) await openJob("Removal of data", app, answer.jobId, reload);
 }
