@@ -1,1 +1,1 @@
-"""The overview of an application, and its actors in memory."""
+"""The overview and the health of an application, and its actors in memory."""

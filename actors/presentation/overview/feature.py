@@ -7,6 +7,8 @@ from typing import Final
 
 from trunkline.actors.core.records.feature import Feature, Start
 from trunkline.actors.presentation.overview.fleet import Fleets, count_fleet
+from trunkline.actors.presentation.overview.health import choose_applications, get_health
+from trunkline.actors.presentation.overview.health_messages import ChooseApplications, GetHealth
 from trunkline.actors.presentation.overview.messages import CountFleet, GetOverview, ListSilentDevices
 from trunkline.actors.presentation.overview.reads import get_overview, list_silent_devices
 
@@ -18,7 +20,9 @@ def _parts(start: Start) -> Iterator[object]:
 FEATURE: Final = Feature(
     parts=_parts,
     readers={
+        ChooseApplications: choose_applications,
         CountFleet: count_fleet,
+        GetHealth: get_health,
         GetOverview: get_overview,
         ListSilentDevices: list_silent_devices,
     },

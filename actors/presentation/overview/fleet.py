@@ -31,6 +31,7 @@ from trunkline.actors.fleet.devices.state.signs_of_life import (
     expected_as_set,
 )
 from trunkline.actors.presentation.overview.messages import CountFleet
+from trunkline.actors.presentation.overview.troubles import FailedJob, FailingFlow, failed_jobs, failing_flows
 from trunkline.store import keys
 from trunkline.store.codec import decode
 
@@ -65,7 +66,8 @@ class Fleet(NamedTuple):
     `due_ms` are the times at which devices fell silent or will, ascending: those that are not connected and were seen.
     `seen_ms` are their last signs of life and `ids` their ids in the same order, `never_seen` those of the others.
     `learned` has what was learned of some of them: the last sign of life and the time without one after which they are
-    silent. `events` are the open events: by state, then by level.
+    silent. `events` are the open events: by state, then by level. `failing` are the workflows that fail, and
+    `failed_jobs` the jobs that have failed.
     """
 
     as_of_ms: int
@@ -78,6 +80,8 @@ class Fleet(NamedTuple):
     ids: NDArray[np.void]
     learned: dict[bytes, tuple[int, int]]
     events: dict[str, dict[str, int]]
+    failing: list[FailingFlow]
+    failed_jobs: list[FailedJob]
 
     def silent(self, after_s: int | None) -> NDArray[np.intp]:
         """The places of the devices that are silent, in the order in which they fell silent.
@@ -150,7 +154,7 @@ class Fleets:
 
 
 def count_fleet(reading: Reading, message: CountFleet) -> Fleet:
-    """Count the devices and the open events of an application."""
+    """Count the devices and the open events of an application, and find what has failed in it."""
     reading.check_time(is_long=True)
     snapshot, application = reading.snapshot, message.application
     began_s = perf_counter()
@@ -170,6 +174,8 @@ def count_fleet(reading: Reading, message: CountFleet) -> Fleet:
     due = np.array(signs.due, np.int64)
     order = np.argsort(due, kind="stable")
     events = {state: _count_events(snapshot, application, state) for state in OPEN_STATES}
+    failing = failing_flows(snapshot, application, message.now_ms)
+    jobs = failed_jobs(snapshot, application, message.now_ms)
     took_s = perf_counter() - began_s
     return Fleet(
         message.now_ms,
@@ -182,6 +188,8 @@ def count_fleet(reading: Reading, message: CountFleet) -> Fleet:
         _packed(signs.ids)[order],
         signs.learned,
         events,
+        failing,
+        jobs,
     )
 
 

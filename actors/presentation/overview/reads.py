@@ -57,7 +57,7 @@ def get_overview(reading: Reading, message: GetOverview) -> Overview:
         application_id=application.hex(),
         time=iso(message.now_ms),
         silent_after_seconds=after_s,
-        devices=_show_fleet(fleet, after_s, message.now_ms),
+        devices=show_fleet(fleet, after_s, message.now_ms),
         traffic=TrafficView(
             started_at=iso(traffic.started_ms),
             states=traffic.states,
@@ -80,7 +80,8 @@ def _show_history(history: History) -> TrafficHistory:
     )
 
 
-def _show_fleet(fleet: Fleet, after_s: int | None, now_ms: int) -> FleetView:
+def show_fleet(fleet: Fleet, after_s: int | None, now_ms: int) -> FleetView:
+    """The numbers of the devices, as they were counted."""
     silent, seen = len(fleet.silent(after_s)), len(fleet.seen_ms)
     return FleetView(
         as_of=iso(fleet.as_of_ms),

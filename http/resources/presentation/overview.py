@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from msgspec import convert
+
+from trunkline.actors.core.records.page import page_fields
+from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.presentation.overview.actor_messages import (
     ActorList,
     ActorPage,
@@ -9,6 +13,16 @@ from trunkline.actors.presentation.overview.actor_messages import (
 )
 from trunkline.actors.presentation.overview.actors import list_actors, show_device_actor
 from trunkline.actors.presentation.overview.fleet import Fleets
+from trunkline.actors.presentation.overview.health import verdicts_of
+from trunkline.actors.presentation.overview.health_messages import (
+    ChooseApplications,
+    Chosen,
+    GetHealth,
+    Health,
+    HealthList,
+    HealthPage,
+    VerdictCounts,
+)
 from trunkline.actors.presentation.overview.messages import (
     GetOverview,
     ListSilentDevices,
@@ -28,6 +42,30 @@ async def get_overview(call: Call) -> Response:
     """Show the overview; its fleet is counted before, if that is due."""
     await call.service.system.component(Fleets).count(call.application)
     return json_response(call, 200, await call.service.read(call, GetOverview))
+
+
+async def get_health(call: Call) -> Response:
+    """Show the health of the application; its fleet is counted before, if that is due."""
+    await call.service.system.component(Fleets).count(call.application)
+    return json_response(call, 200, await call.service.read(call, GetHealth))
+
+
+async def list_health(call: Call) -> Response:
+    """Show the health of a page of applications, one after the other: each is counted before, if that is due."""
+    service, query = call.service, call.query
+    chosen: Chosen = await service.read(call, ChooseApplications)
+    found, total = chosen
+    items = []
+    for id, _ in found:
+        await service.system.component(Fleets).count(id)
+        items.append(await service.read_message(GetHealth(application=id, now_ms=call.now_ms)))
+    answer = HealthList(
+        **page_fields(items, total, query),
+        verdicts=convert(verdicts_of(items), VerdictCounts),
+        sort_field=query.sort_field,
+        time=iso(call.now_ms),
+    )
+    return json_response(call, 200, answer)
 
 
 async def list_silent_devices(call: Call) -> Response:
@@ -56,6 +94,24 @@ ROUTES = (
         Overview,
         query=OverviewChoice,
         handler=get_overview,
+    ),
+    get(
+        APP_PATH + "/health",
+        "application.health",
+        "Show whether the application is well, and the reasons why not, the worst first",
+        GetHealth,
+        Health,
+        handler=get_health,
+    ),
+    get(
+        "/applications/health",
+        "applications.health",
+        "Show the health of the applications that the user can read",
+        ChooseApplications,
+        HealthList,
+        query=HealthPage,
+        area="organization",
+        handler=list_health,
     ),
     get(
         APP_PATH + "/silentDevices",
