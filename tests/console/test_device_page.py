@@ -101,22 +101,37 @@ async def test_attributes_are_compared(server: Server, console: ConsolePage) -> 
 
 async def test_a_command_is_sent_and_acknowledged(server: Server, console: ConsolePage) -> None:
     application = await server.application()
-    device = await server.device(application)
+    tag = {"key": "command", "value": "setTarget value:number fast:boolean note"}
+    device = await server.device(application, tags=[tag])
     await console.go(f"#{device}/commands")
     await console.sees("No command was sent to this device")
+    await console.at("button", "Another command").click()
     await console.at("textbox", "Name").fill("switch")
     await console.at("textbox", re.compile("^Payload")).fill(f'{{"on": {LARGE}}}')
     await console.at("textbox", re.compile("^Time to live")).fill("600")
     await console.at("button", "Send").click()
-    await console.sees("queued")
+    await console.sees("waiting for the device to connect")
     await console.sees(f"on: {LARGE}")
     token, _ = await server.device_token(device)
     async with linked(server, device, token) as (peer, _):
         _, number, name, *_ = await peer.next()
         assert name == "switch"
-        await console.sees("sent")
+        await console.sees("delivered to its connection")
         await peer.send(4, number)
         await console.sees("acknowledged")
+        await console.at("button", "setTarget").click()
+        await console.at("textbox", re.compile("^value")).fill("21.5")
+        await console.at("combobox", "fast").choose("false (off)")
+        await console.at("button", "Send setTarget").click()
+        _, _, name, *rest = await peer.next()
+        assert (name, {"value": 21.5, "fast": False} in rest) == ("setTarget", True)
+        await console.at("button", "Send again switch").click()
+        _, _, name, *rest = await peer.next()
+        assert (name, {"on": LARGE} in rest) == ("switch", True)
+        await console.at("button", "switch").click()
+        await console.at("textbox", re.compile("^on")).holds(
+            str(LARGE)
+        )  # its field, with what it was sent last
     await console.go(f"#{device}/connections")
     await console.sees("not open")
     await console.sees("127.0.0.1")

@@ -1,23 +1,19 @@
 // Commands of a device: one is sent and its life is watched, and the log of all.
 
 import { path, post } from "../../lib/api.js";
+import { duration } from "../../lib/format.js";
 import { useStream } from "../../lib/hooks.js";
 import { html, useEffect } from "../../lib/ui.js";
-import { Badge, Card, Empty, Live, Time } from "../../parts/basics.js";
-import { Form } from "../../parts/form.js";
+import { Badge, Empty, Live, Time } from "../../parts/basics.js";
 import { Json } from "../../parts/json.js";
-import { note } from "../../parts/notes.js";
+import { note, noted } from "../../parts/notes.js";
+import { CommandForm } from "./command_form.js";
+import { commandShapes } from "./command_shapes.js";
 import { Log, useLog } from "./log.js";
 
 const WATCH_MS = 1000;
-const TONES = { queued: "warn", sent: "accent", acknowledged: "good", expired: "bad" };
-const FIELDS = [
-  { name: "name", label: "Name", required: true, placeholder: "switch" },
-  { name: "payload", label: "Payload", type: "json", rows: 3, placeholder: '{"on": true}', hint: "Any JSON." },
-  { name: "ttlSeconds", label: "Time to live in seconds", type: "number", hint: "It waits so long for a device with a link. Empty: until it is acknowledged." },
-];
 
-export function CommandsTab({ app, device }) {
+export function CommandsTab({ app, device, record }) {
   const source = path("applications", app, "devices", device, "command");
   // Commands that wait change their status without an event, so the log is read again while there are any.
   const log = useLog(source, (entries) => (entries.some((each) => ["queued", "sent"].includes(each.status)) ? WATCH_MS : 0));
@@ -25,34 +21,35 @@ export function CommandsTab({ app, device }) {
   const live = stream.state === "live";
   // A command may have been sent between the load of the log and the start of the stream.
   useEffect(() => { if (live) log.reload(); }, [live]);
-  const send = async (values) => {
-    await post(source, values);
-    note(`The command ${values.name} is stored and sent.`);
+  const send = async (body) => {
+    await post(source, body);
+    note(`The command ${body.name} is stored and sent.`);
     log.reload();
   };
+  const again = async ({ name, payload }) => {
+    if (await noted(post(source, { name, payload }), `The command ${name} is sent again.`)) log.reload();
+  };
   return html`
-    <${Card} title="Send a command"><${Form} fields=${FIELDS} submit=${send} button="Send" /></${Card}>
+    <${CommandForm} key=${device} shapes=${log.value && commandShapes(record.tags, log.value)} send=${send} />
     <${Log} title="Commands" noun="command" byTime=${false} log=${log} actions=${html`<${Live} stream=${stream} />`}
       columns=${[
         { label: "Time", render: (row) => html`<${Time} at=${row.time} />` },
-        { label: "Name", render: (row) => html`<b>${row.name}</b>` },
+        { label: "Command", render: (row) => html`<b>${row.name}</b>` },
         { label: "Payload", render: (row) => row.payload !== undefined && html`<${Json} value=${row.payload} />` },
-        { label: "Status", render: (row) => html`<${Status} command=${row} />` },
-        { label: "Sent to the link", render: (row) => row.sentAt && html`<${Time} at=${row.sentAt} />` },
-        { label: "Ended", render: ended },
-        { label: "Number", number: true, render: (row) => row.id },
+        { label: "What became of it", render: (row) => html`<${Life} command=${row} />` },
+        { label: html`<span class="hidden-label">Again</span>`, render: (row) => html`<button class="small" onClick=${() => again(row)}>Send again<span class="hidden-label"> ${row.name}</span></button>` },
       ]}
-      empty=${html`<${Empty} title="No command was sent to this device" call=${{ method: "POST", path: source, body: { name: "switch", payload: { on: true } } }}>
-        <p>A command is logged and sent to the open streams of the device and over its link. Send one above, or by a call:</p></${Empty}>`} />`;
+      empty=${html`<${Empty} title="No command was sent to this device">
+        <p>Send one above. It is logged, and sent to the device over its connection, or when it connects. A tag of the device (or of its recipe) with the key <code>command</code> makes a form:
+          <code>setTarget value:number mode:text</code> is the command setTarget with two fields.</p></${Empty}>`} />`;
 }
 
-// Only commands that wait for a link have a status.
-const Status = ({ command }) => (command.status
-  ? html`<${Badge} tone=${TONES[command.status]}>${command.status}</${Badge}>`
-  : html`<span class="quiet" title="The device has no link, so nothing acknowledges the command.">logged</span>`);
-
-function ended(row) {
-  if (row.acknowledgedAt) return html`<span class="nowrap">acknowledged <${Time} at=${row.acknowledgedAt} /></span>`;
-  if (!row.expiresAt) return undefined;
-  return html`<span class="nowrap">${row.status === "expired" ? "expired" : "expires"} <${Time} at=${row.expiresAt} age=${row.status !== "expired"} /></span>`;
+// The life of a command in words. Only commands that wait for a connection have a status.
+function Life({ command: { status, time, sentAt, acknowledgedAt, expiresAt } }) {
+  const until = expiresAt && html`, expires <${Time} at=${expiresAt} age />`;
+  if (status === "queued") return html`<${Badge} tone="warn">waiting</${Badge}> for the device to connect${until}`;
+  if (status === "sent") return html`<${Badge} tone="accent">delivered</${Badge}> to its connection <${Time} at=${sentAt} age />, not acknowledged yet${until}`;
+  if (status === "acknowledged") return html`<${Badge} tone="good">acknowledged</${Badge}> ${duration(Math.max(0, Date.parse(acknowledgedAt) - Date.parse(time)))} after it was sent`;
+  if (status === "expired") return html`<${Badge} tone="bad">expired</${Badge}> <${Time} at=${expiresAt} />, ${sentAt ? "delivered, but not acknowledged" : "the device did not get it"}`;
+  return html`<${Badge}>sent</${Badge}> <span class="quiet">not acknowledged: the device has no connection that does</span>`;
 }
