@@ -101,7 +101,7 @@ async def test_a_dashboard_is_drawn_with_all_its_blocks(server: Server, console:
     await at("Shares").at("image", "Shares: temp, pump 25%, temp, valve 75%").shown()
     await at("Bars").says("temp, valve")
     await at("Places").at("image", "Places: places of pump, valve").shown()
-    await at("Devices").says("never connected")
+    await at("Devices").says("reporting")
     await at("Events").says("Leak")
     address = await at("Devices").at("link", "pump").attribute("href")
     assert address == f"#{application}/devices/{device}"

@@ -108,3 +108,21 @@ async def test_a_timeline_has_few_categories(server: Server) -> None:
     chart = (await parts(server, path, {"end": START_MS + 100}))["Modes"][0]
     assert (len(chart["categories"]), chart["categories"][-1]) == (25, "other values")
     assert chart["lines"][0]["points"][-1][1] == 24
+
+
+async def test_a_count_names_the_moment_that_it_shows(server: Server) -> None:
+    application, _ = await boiler(server)
+    await server.device(application, "spare", attributes=ATTRIBUTES)
+    silent = '{"expectedBy": {"$lt": "{{dashboard.time}}"}}'
+    due = '{"expectedBy": {"$gte": "{{dashboard.time}}"}}'
+    segments = [{"id": "silent", "query": silent}, {"id": "due", "query": due}]
+    columns = {"columns": [{"type": "name"}, {"type": "connectionStatus"}]}
+    blocks = [
+        block(0, "device-count", "Health", {"segments": segments}),
+        block(2, "device-list", "Devices", columns),
+    ]
+    path = await made(server, application, blocks)
+    found = await parts(server, path)
+    assert [each["value"] for each in found["Health"]] == [0, 1]
+    # A device that reports without a connection is said to report.
+    assert found["Devices"][0]["rows"] == [["boiler", "reporting"], ["spare", "never seen"]]

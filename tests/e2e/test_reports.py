@@ -155,7 +155,7 @@ async def test_a_report_shows_the_blocks_with_their_data(server: Server) -> None
         "on, south true",
         "Table ----- Device Time temp",
         "---- north <b>&</b> 14.11.2023, 23:13:20 20,5",
-        "north <b>&</b> never connected true",
+        "north <b>&</b> reporting true",
         "all: 2",
         "place ----- a <i>b",
         "open: 0",

@@ -16,6 +16,7 @@ from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.timestamps import parse_iso
 from trunkline.actors.fleet.devices.queries.lists import list_composite_states, list_devices
 from trunkline.actors.fleet.devices.queries.selection import select
+from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.record.messages import CompositePage, DevicePage, History
 from trunkline.actors.fleet.devices.record.read_messages import (
     GetLogEntries,
@@ -24,6 +25,7 @@ from trunkline.actors.fleet.devices.record.read_messages import (
 )
 from trunkline.actors.fleet.devices.record.reads import tags_as_object
 from trunkline.actors.fleet.devices.state.history import get_log_entries
+from trunkline.actors.fleet.devices.state.signs_of_life import life_of
 from trunkline.actors.presentation.dashboards.kind import DASHBOARD
 from trunkline.actors.presentation.dashboards.report import (
     Cell,
@@ -129,9 +131,7 @@ def _device_cell(scene: Scene, column: Doc, item: Doc, state: Doc) -> Cell:
         "name": item["name"],
         "created": Moment(parse_iso(item["creationDate"])),
         "updated": Moment(parse_iso(item["lastUpdated"])),
-        "connectionStatus": {1: "connected", 0: "disconnected"}.get(
-            item.get("connectionInfo", {}).get("connected"), "never connected"
-        ),
+        "connectionStatus": _sign_of_life(scene, item) if column.get("type") == "connectionStatus" else None,
         "attribute": state.get(source, {}).get("value"),
         "tag": ", ".join(item["tags"].get(source, ())),
     }
@@ -139,6 +139,16 @@ def _device_cell(scene: Scene, column: Doc, item: Doc, state: Doc) -> Cell:
         return template_cell(scene, column, {"device": item, **item})
     found: Cell = values.get(column.get("type", "name"))
     return found
+
+
+def _sign_of_life(scene: Scene, item: Doc) -> str:
+    """The connection of a device; of one that never had a connection, whether it reports."""
+    if item.get("connectionInfo", {}).get("connected") == 0:
+        return "disconnected"
+    snapshot, id = scene.reading.snapshot, bytes.fromhex(item["id"])
+    found = records.find(snapshot, DEVICE, scene.application, id)
+    health = "neverSeen" if found is None else life_of(snapshot, id, found.doc).health(scene.now_ms)
+    return "never seen" if health == "neverSeen" else health
 
 
 def heading_of(column: Doc) -> str:

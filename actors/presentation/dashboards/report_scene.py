@@ -18,7 +18,7 @@ from trunkline.actors.core.records.reading import Reading
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.ids import is_id
 from trunkline.actors.core.values.terms import TagFilter
-from trunkline.actors.core.values.timestamps import parse_iso
+from trunkline.actors.core.values.timestamps import iso, parse_iso
 from trunkline.actors.fleet.devices.queries.measurement_messages import (
     AggregationChoice,
     Downsampling,
@@ -105,8 +105,8 @@ class Scene:
 
     @property
     def values_of_templates(self) -> dict[str, Any]:
-        """What the templates of the block name."""
-        return {"ctx": self.context, "dashboard": self.dashboard}
+        """What the templates of the block name; `dashboard.time` is the moment that it shows."""
+        return {"ctx": self.context, "dashboard": {**self.dashboard, "time": iso(self.now_ms)}}
 
     def row_values(self, row: Doc) -> dict[str, Any]:
         """What the templates of a row name."""

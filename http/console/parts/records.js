@@ -14,12 +14,12 @@ import { RecordTable } from "./table.js";
 // noun: "access key"; many: "access keys"; title: "Access keys"; source: path of the list; columns, search, sortField:
 // as RecordTable; fields: of the form that creates one, null until they are loaded, with `example` for the call that is shown; href(row): the page
 // of a record; lead: what they are for; created(answer): what is done with a new one, such as showing its secret;
-// toBody(values): the body from the values of the form; above: markup between the title and the list; of: data of useData that it depends on; again: change it to load the list again; more: further properties of RecordTable.
+// toBody(values): the body from the values of the form, or a promise of it; above: markup between the title and the list; of: data of useData that it depends on; again: change it to load the list again; more: further properties of RecordTable.
 export function RecordList({ trail, title, noun, many = noun + "s", lead, source, columns, search = "name", sortField, fields, initial, example, href, toBody = (values) => values, created, actions, above, of, again = 0, more }) {
   const [refresh, setRefresh] = useState(0);
   const create = async () => {
     const answer = await openForm(`Create ${article(noun)}`, {
-      fields, initial, button: "Create", submit: (values) => post(source, toBody(values)),
+      fields, initial, button: "Create", submit: async (values) => post(source, await toBody(values)),
     });
     if (!answer) return;
     setRefresh(refresh + 1);

@@ -5,6 +5,7 @@ import { useData } from "../lib/hooks.js";
 import { link } from "../lib/router.js";
 import { html } from "../lib/ui.js";
 import { Badge, Copy, Loaded, Page, Tabs, Tags } from "../parts/basics.js";
+import { MakeBoard } from "./dashboard/make.js";
 import { Connection } from "./devices/connection.js";
 import { ActorTab } from "./device/actor.js";
 import { CommandsTab } from "./device/commands.js";
@@ -31,7 +32,7 @@ export function Device({ app, device, tab = "live" }) {
   const home = link("/applications", app, "devices");
   const Shown = (TABS.find(([key]) => key === tab) || TABS[0])[2];
   const items = TABS.map(([key, text]) => [key, text, link("/applications", app, "devices", device, key)]);
-  return html`<${Page} title=${record?.name || "Device"} trail=${[["Devices", home]]} lead=${record && html`<${About} record=${record} />`} of=${data}>
+  return html`<${Page} title=${record?.name || "Device"} trail=${[["Devices", home]]} lead=${record && html`<${About} record=${record} />`} actions=${record && html`<${MakeBoard} app=${app} device=${device} />`} of=${data}>
     <${Tabs} items=${items} current=${tab} label="Parts of the device" />
     <${Loaded} data=${data}>${(value) => html`<${Shown} ...${{ app, device, reload: data.reload }} record=${value} />`}</${Loaded}>
   </${Page}>`;

@@ -82,7 +82,7 @@ function Rows({ part, name, address }) {
 }
 
 const TONES = {
-  critical: "bad", error: "bad", warning: "warn", info: "accent", connected: "good", disconnected: "warn", new: "accent", resolved: "good",
+  critical: "bad", error: "bad", warning: "warn", info: "accent", connected: "good", reporting: "good", disconnected: "warn", silent: "bad", new: "accent", resolved: "good",
 };
 
 function Cell({ value }) {
