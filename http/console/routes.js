@@ -13,6 +13,7 @@ export const ROUTES = [
   view("/applications", "applications", "applications", "Applications"),
   view(APP, "overview", "overview", "Overview"),
   view(`${APP}/devices`, "devices", "devices", "Devices"),
+  view(`${APP}/devices/add`, "devices", "provision", "AddDevices"),
   view(`${APP}/devices/:device`, "devices", "device", "Device"),
   view(`${APP}/devices/:device/:tab`, "devices", "device", "Device"),
   view(`${APP}/recipes`, "recipes", "recipes", "Recipes"),

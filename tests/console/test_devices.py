@@ -189,13 +189,11 @@ async def test_states_are_sent_read_exported_and_removed(server: Server, console
 async def test_a_device_is_declared_changed_watched_and_deleted(server: Server, console: ConsolePage) -> None:
     application = await server.application()
     await console.go(f"#{application}/devices")
-    await console.at("button", "Create a device", nth=0).click()
-    dialog = console.at("dialog")
-    await dialog.at("textbox", "Name").fill("pump")
-    await dialog.at("textbox", re.compile("^Attributes")).fill("level=number m³/h")
-    await dialog.at("button", "Create").click()
+    made = [{"name": "level", "dataType": "number", "attributeTags": {"unit": "m³/h"}}]
+    device = await server.device(application, attributes=made)
+    await console.at("cell", "pump").click()
     await console.sees("This device has not reported yet")
-    device = (await console.place()).removeprefix("#")
+    dialog = console.at("dialog")
     await console.go(f"#{device}/settings")
     await console.at("button", "Declare an attribute").click()
     await dialog.at("textbox", "Name").fill("label")

@@ -189,7 +189,7 @@ export function Calls({ method = "GET", path, body }) {
 }
 
 // A JSON value as Python writes it.
-function pythonText(value) {
+export function pythonText(value) {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
   if (Array.isArray(value)) return `[${value.map(pythonText).join(", ")}]`;

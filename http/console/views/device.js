@@ -9,6 +9,7 @@ import { MakeBoard } from "./dashboard/make.js";
 import { Connection } from "./devices/connection.js";
 import { ActorTab } from "./device/actor.js";
 import { CommandsTab } from "./device/commands.js";
+import { ConnectTab } from "./device/connect.js";
 import { ConnectionsTab } from "./device/connections.js";
 import { LiveTab } from "./device/live.js";
 import { PayloadsTab } from "./device/payloads.js";
@@ -21,6 +22,7 @@ const TABS = [
   ["commands", "Commands", CommandsTab],
   ["states", "States", StatesTab],
   ["connections", "Connections", ConnectionsTab],
+  ["connect", "Connect", ConnectTab],
   ["actor", "Actor", ActorTab],
   ["payloads", "Payloads", PayloadsTab],
   ["settings", "Settings", SettingsTab],

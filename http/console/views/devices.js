@@ -1,10 +1,9 @@
 // The devices of an application: a list that the server pages, sorts and searches, and changes of many of them.
 
 import { path, post } from "../lib/api.js";
-import { go, link, route, setQuery } from "../lib/router.js";
+import { link, route, setQuery } from "../lib/router.js";
 import { html, useEffect, useState } from "../lib/ui.js";
 import { Empty, Page, Tabs, Tags, Time } from "../parts/basics.js";
-import { openForm } from "../parts/form.js";
 import { note } from "../parts/notes.js";
 import { hasWildcard } from "../parts/search.js";
 import { RecordTable } from "../parts/table.js";
@@ -12,7 +11,6 @@ import { CLASSES, deviceQuery, SHOWN } from "./devices/choice.js";
 import { Connection } from "./devices/connection.js";
 import { Many } from "./devices/many.js";
 import { QueryBox } from "./devices/query_box.js";
-import { deviceFields, toDevice } from "./device/fields.js";
 
 const REPEAT_MS = 15_000;
 const REPEAT_NARROWED_MS = 60_000; // the server may have to read all devices for it
@@ -38,22 +36,13 @@ export function Devices({ app }) {
     clear();
     setRefresh(refresh + 1);
   };
-  const create = async () => {
-    const made = await openForm("Create a device", {
-      fields: deviceFields(), button: "Create", submit: (values) => post(source, toDevice(values)),
-    });
-    if (made) {
-      note(`The device ${made.name} is created.`);
-      go(link("/applications", app, "devices", made.id));
-    }
-  };
   const narrowed = ["filter", "show", "class", "tag", "query"].some((name) => query[name]);
   const searched = hasWildcard(query.filter);
   const chosen = all
     ? { query: deviceQuery(query, { withName: true }), total: list?.totalCount ?? 0 }
     : { query: { id: { $in: [...selected] } }, total: selected.size };
   const recipes = html`<a class="button" href=${link("/applications", app, "recipes")}>Recipes</a>`;
-  const button = html`<button class="primary" data-create onClick=${create}>Create a device</button>`;
+  const button = html`<a class="button primary" data-create href=${link("/applications", app, "devices", "add")}>Add devices</a>`;
   const shownItems = SHOWN.map(([key, text]) => [key, text, link(route.value.path, { ...query, show: key, page: "", sort: "", direction: "" })]);
 
   return html`<${Page} title="Devices" lead=${LEAD} actions=${html`${recipes}${button}`}>
@@ -65,7 +54,7 @@ export function Devices({ app }) {
       href=${deleted ? undefined : (row) => link("/applications", app, "devices", row.id)}
       selected=${selected} select=${(ids) => { setAll(false); setSelected(ids); }} onLoaded=${setList}
       empty=${!narrowed && html`<${Empty} title="There are no devices yet" call=${{ method: "POST", path: source, body: { name: "pump-1", attributes: [{ name: "temperature", dataType: "number" }] } }}>
-        <p>${LEAD} Create one here, many from a <a href=${link("/applications", app, "recipes")}>recipe</a>, or one by a call:</p>
+        <p>${LEAD} Add one here, or many from a recipe, each with a program that reports as this device; or create one by a call:</p>
         <div>${button}</div></${Empty}>`} /></div>
     <div class="below-list">${selected.size > 0 && html`<${Many} ...${{ app, chosen, deleted, all, clear, changed }} matching=${list?.totalCount ?? 0} selectAll=${() => setAll(true)} />`}</div>
   </${Page}>`;

@@ -8,6 +8,7 @@ import { Badge, Card, Snippet, Tags } from "../parts/basics.js";
 import { noted } from "../parts/notes.js";
 import { RecordList, RecordPage, showOnce } from "../parts/records.js";
 import { fieldsOf, useDocument } from "../parts/schema.js";
+import { Programs } from "./provision/connect.js";
 
 const TOPIC_CHOICES = [["all", "all topics"], ["none", "no topic"], ["whitelist", "only the topics below"], ["blacklist", "all but the topics below"]];
 const ADDRESS_CHOICES = [["all", "all addresses"], ["whitelist", "only the addresses below"], ["blacklist", "all but the addresses below"]];
@@ -55,10 +56,12 @@ export function Switch({ source, record, reload }) {
 
 const logIn = (key, secret, device) => `curl -s '${location.origin}/auth/device' -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify({ deviceId: device, key, secret })}'`;
 
+// A key for one device has programs that report as it; one for many has the login of any of them.
 async function created(app, answer) {
-  const device = answer.deviceIds[0] || (await get(path("applications", app, "devices"), { perPage: 1 }).catch(() => ({ items: [] }))).items[0]?.id || "DEVICE_ID";
-  await showOnce("The access key", html`The key is <code>${answer.key}</code>. This is its secret.`, answer.secret,
-    html`<h3>Log a device in</h3><${Snippet} text=${logIn(answer.key, answer.secret, device)} label="Log a device in with curl" />`);
+  const only = answer.deviceIds.length === 1 && !answer.deviceTags.length && (await get(path("applications", app, "devices", answer.deviceIds[0])).catch(() => null));
+  const more = only ? html`<h3>Report as ${only.name}</h3><${Programs} access=${{ url: location.origin, app, device: only.id, key: answer.key, secret: answer.secret }} attributes=${only.attributes} />`
+    : html`<h3>Log a device in</h3><p>The key admits ${admits(answer)}: the id is that of the device that logs in.</p><${Snippet} text=${logIn(answer.key, answer.secret, answer.deviceIds[0] || "DEVICE_ID")} label="Log a device in with curl" />`;
+  await showOnce("The access key", html`The key is <code>${answer.key}</code>. This is its secret.`, answer.secret, more);
 }
 
 export function Keys({ app }) {

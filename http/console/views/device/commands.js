@@ -34,8 +34,7 @@ export function CommandsTab({ app, device, record }) {
     <${Log} title="Commands" noun="command" byTime=${false} log=${log} actions=${html`<${Live} stream=${stream} />`}
       columns=${[
         { label: "Time", render: (row) => html`<${Time} at=${row.time} />` },
-        { label: "Command", render: (row) => html`<b>${row.name}</b>` },
-        { label: "Payload", render: (row) => row.payload !== undefined && html`<${Json} value=${row.payload} />` },
+        { label: "Command", render: (row) => html`<b>${row.name}</b>${row.payload !== undefined && html`<${Json} value=${row.payload} />`}` },
         { label: "What became of it", render: (row) => html`<${Life} command=${row} />` },
         { label: html`<span class="hidden-label">Again</span>`, render: (row) => html`<button class="small" onClick=${() => again(row)}>Send again<span class="hidden-label"> ${row.name}</span></button>` },
       ]}

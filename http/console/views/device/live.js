@@ -28,7 +28,7 @@ export function LiveTab({ app, device, record, reload }) {
       <div><button class="primary" data-create onClick=${() => declareAttribute(source, reload)}>Declare an attribute</button></div></${Empty}>`;
   }
   const silent = live.at && !live.newest.size;
-  if (silent) return html`<${Card} title="Newest values" actions=${html`<${Live} stream=${live.stream} />`}><${NoStates} source=${source} attribute=${record.attributes[0]} /></${Card}>`;
+  if (silent) return html`<${Card} title="Newest values" actions=${html`<${Live} stream=${live.stream} />`}><${NoStates} app=${app} device=${device} /></${Card}>`;
   return html`
     <${Card} title="Newest values" actions=${html`<${Live} stream=${live.stream} />`}>
       <${Problem} error=${live.error} retry=${live.reload} />
@@ -88,9 +88,10 @@ const inOne = () => route.value.query.charts === "one";
 
 const OneChoice = () => html`<button class="small" aria-pressed=${inOne()} onClick=${() => setQuery({ charts: inOne() ? "" : "one" })}>One chart</button>`;
 
-const NoStates = ({ source, attribute }) => html`<${Empty} title="This device has not reported yet"
-  call=${{ method: "POST", path: `${source}/state`, body: { data: { [attribute.name]: { number: 21.5, boolean: true }[attribute.dataType] ?? "text" } } }}>
-  <p>Values appear here as soon as a state arrives. <a href=${link(route.value.path.replace(/\/live$/, ""), "states")}>Send a state</a> from here, or by a call:</p></${Empty}>`;
+const NoStates = ({ app, device }) => html`<${Empty} title="This device has not reported yet">
+  <p>Values appear here as soon as a state arrives.</p>
+  <div class="row"><a class="button primary" href=${link("/applications", app, "devices", device, "connect")}>Connect this device</a>
+    <a href=${link("/applications", app, "devices", device, "states")}>Send a state from here</a></div></${Empty}>`;
 
 // The attributes with charts: those of the address that are declared, else the first numbers, else the first booleans.
 function charted(record) {

@@ -2,7 +2,7 @@
 
 import { path, post } from "../../lib/api.js";
 import { unitOf, valueText, withUnit } from "../../lib/format.js";
-import { route, setQuery } from "../../lib/router.js";
+import { link, route, setQuery } from "../../lib/router.js";
 import { html } from "../../lib/ui.js";
 import { Empty, Time } from "../../parts/basics.js";
 import { openForm } from "../../parts/form.js";
@@ -31,8 +31,9 @@ export function StatesTab({ app, device, record }) {
       entries.some((row) => row.meta !== undefined) && { label: "Meta", render: (row) => row.meta !== undefined && html`<${Json} value=${row.meta} />` },
       entries.some((row) => row.flowVersion) && { label: "Workflow version", render: (row) => row.flowVersion },
     ].filter(Boolean)}
-    empty=${html`<${Empty} title="This device has not reported yet" call=${{ method: "POST", path: `${home}/state`, body: { data: example(record) } }}>
-      <p>${record.attributes.length ? "Send a state here, or by a call:" : "Declare an attribute in Settings first: only declared attributes are accepted."}</p></${Empty}>`} />`;
+    empty=${html`<${Empty} title="This device has not reported yet">
+      ${record.attributes.length ? html`<p>Send a state here, or let the device do it: <a href=${link("/applications", app, "devices", device, "connect")}>connect it</a>.</p>`
+        : html`<p>Declare an attribute in Settings first: only declared attributes are accepted.</p>`}</${Empty}>`} />`;
 }
 
 // The attributes with a column: those of the address, else the first ones.
