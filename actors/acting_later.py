@@ -63,6 +63,11 @@ ACTING: Final = (
         "When they are disabled or deleted, or with the application.",
     ),
     Acting(
+        "Notices of alarms, by mail and by calls",
+        "The application: what its alarm rules say, which those who may change it see",
+        "When the rule is disabled or deleted or tells nobody any more, or with the application.",
+    ),
+    Acting(
         "Access keys, certificates and API tokens",
         "Themselves, with their scopes and filters; those of users have the roles of the user",
         "When they are inactive, deleted or expired; those of users also with the password or the account.",

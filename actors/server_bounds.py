@@ -100,6 +100,13 @@ BOUNDS: Final = (
         ("actors/platform/jobs/runner.py",),
     ),
     ServerBound(
+        "Notices of alarms",
+        "A connection for up to `outgoing_timeout_s`",
+        (),
+        _HALF + "As many places as notifications of jobs have.",
+        ("actors/data/events/alarm_sender.py",),
+    ),
+    ServerBound(
         "Uploads, downloads of files and of results",
         "A slot while it lasts",
         ("uploads_max", "file_downloads_max", "downloads_max"),

@@ -357,6 +357,13 @@ class Limits:
     device_alarm_rules_max: int = _bound(
         100, "alarm rules", "The oldest ones that are about it: some 0.1 ms for each state.", "device"
     )
+    alarm_notices_max: int = _bound(
+        20,
+        "notices",
+        "Sent at once; then one each alarm_notice_interval_s. Each has up to 11 receivers.",
+        "application",
+    )
+    alarm_notice_interval_s: float = _bound(6, "seconds", "Ten notices a minute.", "application")
     traffic_applications_max: int = _bound(
         10_000, "applications", "Those whose traffic is counted in memory: 40 MB.", "server"
     )

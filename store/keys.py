@@ -811,6 +811,19 @@ def untold_alarms_key(app: bytes, device: bytes) -> bytes:
     return untold_alarms_prefix(app) + _checked(device)
 
 
+ALARM_NOTICES_PREFIX: Final = b"alarmNotices\x00"
+
+
+def alarm_notices_prefix(app: bytes) -> bytes:
+    """The common prefix of these keys of one application; the id of an event follows."""
+    return ALARM_NOTICES_PREFIX + _checked(app)
+
+
+def alarm_notice_key(app: bytes, event: bytes) -> bytes:
+    """The key in META of who is still to be told of the alarm of an event."""
+    return alarm_notices_prefix(app) + _checked(event)
+
+
 TIDY_PREFIX: Final = b"tidy\x00"
 
 

@@ -92,6 +92,7 @@ WALKS: Final[dict[str, Walk | str]] = {
     "Webhooks": hook,
     "Streams of topics": "e2e.test_experience_streams.test_an_answer_ends_before_an_event_that_its_visitor_may_not_see",
     "Integrations": "e2e.test_integrations.test_messages_of_a_deleted_integration_end_its_connection",
+    "Notices of alarms": "actors.fleet.alarms.test_notices.test_nobody_is_told_any_more_when_the_rule_is_gone",
     "Access keys": key,
     "Wills and sessions": "e2e.test_mqtt_wills.test_a_will_ends_with_the_key_of_its_client",
     "Experience users": "actors.presentation.experience.test_tokens.test_tokens_end_with_the_user_or_a_cutoff",

@@ -120,6 +120,7 @@ _OF_APPLICATION: Final = (
     keys.SCHEDULED_PREFIX,
     keys.WEBHOOK_CONNECTION_PREFIX,
     keys.UNTOLD_ALARMS_PREFIX,
+    keys.ALARM_NOTICES_PREFIX,
 )
 """The prefixes of keys in META after which the id of an application follows."""
 

@@ -20,13 +20,15 @@ from msgspec import UNSET
 
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.core.records.messages import Creator
 from trunkline.actors.core.records.revision import check_match
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.errors import ChangeTooLarge, Invalid, NotFound, PayloadTooLarge
 from trunkline.actors.core.values.nesting import check_nesting
 from trunkline.actors.core.values.structs import Created
 from trunkline.actors.core.values.timestamps import HOUR_MS, iso, parse_report_time
-from trunkline.actors.data.events.alarms import follow_alarms
+from trunkline.actors.data.events.alarm_messages import SettleNotice
+from trunkline.actors.data.events.alarms import follow_alarms, settle_notice
 from trunkline.actors.data.events.changes import EventChange, publish_changes, stage_changes
 from trunkline.actors.data.events.kind import EVENT
 from trunkline.actors.data.events.messages import (
@@ -133,6 +135,10 @@ class EventLog(Actor):
         """Open and resolve the events of alarms."""
         follow_alarms(self, message.devices)
 
+    def on_settle_notice(self, message: SettleNotice) -> int | None:
+        """Store what is left of a notice; the answer is when it is due."""
+        return settle_notice(self, message, Creator(self.ref.id.hex(), "system"))
+
     def create(self, message: CreateEvent) -> bytes:
         """Create an event in the turn; the answer is its id."""
         return self.on_create_event(message).id
@@ -141,6 +147,12 @@ class EventLog(Actor):
         """Update an event in the turn, if it is there and not resolved yet."""
         doc = records.doc_of(self.system.journal, EVENT, self.ref.id, event)
         if doc is not None and doc["state"] != "resolved":
+            self.update(event, message)
+
+    def update(self, event: bytes, message: PatchEvent) -> None:
+        """Update an event in the turn, if it is there."""
+        doc = records.doc_of(self.system.journal, EVENT, self.ref.id, event)
+        if doc is not None:
             self._update(event, doc, message, self.system.clock.wall_ms(), self._device_name)
 
     # Many events.

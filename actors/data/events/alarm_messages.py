@@ -1,4 +1,4 @@
-"""The list of open alarms: query string, message and answer. Rules have theirs in `fleet/alarms/messages.py`."""
+"""Alarms: messages and answers of their list and their notices. Rules have theirs in `fleet/alarms/messages.py`."""
 
 from __future__ import annotations
 
@@ -25,6 +25,17 @@ class ListAlarms(Message, frozen=True):
 
     application: bytes
     query: AlarmPage
+
+
+class SettleNotice(Message, frozen=True):
+    """Store what is left of a notice, nothing if it is None; a comment is added to the event.
+
+    The answer is when the notice is due, None if there is none any more.
+    """
+
+    event: bytes
+    notice: bytes | None
+    comment: str = ""
 
 
 class AlarmView(View, frozen=True, kw_only=True):

@@ -10,7 +10,8 @@ A person may resolve the event while the alarm is still open. Then it stays so u
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final, Protocol
 
 from trunkline.actors.core.records import records
@@ -19,9 +20,12 @@ from trunkline.actors.core.records.messages import Creator
 from trunkline.actors.core.runtime.host import Host
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.timestamps import iso
+from trunkline.actors.data.events.alarm_messages import SettleNotice
+from trunkline.actors.data.events.alarm_sender import AlarmSender
 from trunkline.actors.data.events.messages import CreateEvent, EventPatch, EventPost, PatchEvent
 from trunkline.actors.fleet.alarms.conditions import shown, words_of
 from trunkline.actors.fleet.alarms.kind import ALARM_RULE
+from trunkline.actors.fleet.alarms.notices import Notice, first_notice
 from trunkline.actors.fleet.alarms.standing import Standing, decode_standings
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.store import keys
@@ -30,6 +34,7 @@ from trunkline.store.codec import decode, encode
 RULE_TAG: Final = "alarmRuleId"
 """The event tag with the id of the rule."""
 
+_COMMENT_CHARS_MAX: Final = 2_000
 _SUBJECT_CHARS_MAX: Final = 255
 _CLOSED: Final = "The alarm has ended by itself."
 _GONE: Final = "The alarm has ended: the rule is not about this device any more, or one of them is gone."
@@ -42,9 +47,11 @@ class Log(Protocol):
     ref: Ref
 
     def put(self, db: str, key: bytes, value: bytes) -> None: ...
+    def after_commit(self, effect: Callable[[], None]) -> None: ...
     def delete(self, db: str, key: bytes) -> None: ...
     def create(self, message: CreateEvent) -> bytes: ...
     def resolve(self, event: bytes, message: PatchEvent) -> None: ...
+    def update(self, event: bytes, message: PatchEvent) -> None: ...
 
 
 def follow_alarms(log: Log, devices: Iterable[bytes]) -> None:
@@ -97,6 +104,9 @@ def _open(log: Log, device: bytes, rule: bytes, standing: Standing, by: Creator)
     event = log.create(CreateEvent(body=body, by=by))
     if standing.is_open:
         log.put(keys.EVENTS, keys.open_alarm_key(application, device, rule), event)
+        notice = first_notice(rule, doc, device, standing.opened_ms)
+        if notice is not None:
+            _keep_notice(log, event, notice)
 
 
 def _resolve(log: Log, device: bytes, rule: bytes, by: Creator, comment: str) -> None:
@@ -105,7 +115,45 @@ def _resolve(log: Log, device: bytes, rule: bytes, by: Creator, comment: str) ->
     event = log.system.journal.get(keys.EVENTS, key)
     if event is not None:
         log.delete(keys.EVENTS, key)
+        notice = _notice(log, event)
+        if notice is not None:
+            _keep_notice(log, event, _ended(notice, log.system.clock.wall_ms()))
         log.resolve(event, PatchEvent(event, EventPatch(state="resolved", comment=comment), by))
+
+
+def settle_notice(log: Log, message: SettleNotice, by: Creator) -> int | None:
+    """Store what is left of a notice; it has ended if its alarm has ended meanwhile. Returns when it is due."""
+    event, before = message.event, _notice(log, message.event)
+    if message.comment:
+        log.update(event, PatchEvent(event, EventPatch(comment=message.comment[:_COMMENT_CHARS_MAX]), by))
+    if before is None:
+        return None
+    after = None if message.notice is None else Notice.decoded(message.notice)
+    if after is not None and before.has_ended and not after.has_ended:
+        after = _ended(after, log.system.clock.wall_ms())
+    if after is None:
+        log.delete(keys.META, keys.alarm_notice_key(log.ref.id, event))
+        return None
+    log.put(keys.META, keys.alarm_notice_key(log.ref.id, event), after.encoded())
+    return after.due_ms
+
+
+def _notice(log: Log, event: bytes) -> Notice | None:
+    raw = log.system.journal.get(keys.META, keys.alarm_notice_key(log.ref.id, event))
+    return None if raw is None else Notice.decoded(raw)
+
+
+def _keep_notice(log: Log, event: bytes, notice: Notice) -> None:
+    application = log.ref.id
+    log.put(keys.META, keys.alarm_notice_key(application, event), notice.encoded())
+    log.after_commit(partial(log.system.component(AlarmSender).set, application, event, notice.due_ms))
+
+
+def _ended(notice: Notice, now_ms: int) -> Notice:
+    """The notice when its alarm has ended: those who were told are told of that, at once."""
+    notice.has_ended = True
+    notice.due_ms, notice.left, notice.attempts = now_ms, None, 0
+    return notice
 
 
 def _told(rule: bytes, standing: Standing) -> Doc:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
+import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.values.changes import Removable, changes_of
-from trunkline.actors.core.values.structs import Body, Message
+from trunkline.actors.core.values.structs import FORM, Body, Message
 from trunkline.actors.core.values.terms import Description, Id, Ids, Name, RecordView, TagFilters
 from trunkline.actors.fleet.devices.record.terms import DeviceQuery
+from trunkline.actors.people.accounts.messages import Email
+from trunkline.actors.platform.jobs.messages import CallbackUrl
 
 SECONDS_MAX: Final = 31_622_400
 """A leap year, as of timers of workflows."""
@@ -24,6 +27,9 @@ Comparison = Literal["above", "atLeast", "below", "atMost", "equals", "differs",
 
 _Finite = Annotated[float, Meta(ge=-1e308, le=1e308)]
 _AttributeName = Annotated[str, Meta(min_length=1, max_length=255)]
+_TimeOfDay = Annotated[
+    str, Meta(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9](?!\n)$", extra={FORM: "a time of day such as 22:00"})
+]
 _Text = Annotated[str, Meta(max_length=1024)]
 
 
@@ -46,6 +52,35 @@ class AlarmCondition(Body, frozen=True):
     seconds: Annotated[float, Meta(ge=1, le=SECONDS_MAX)] | UnsetType = UNSET
 
 
+class NoticeStep(Body, frozen=True):
+    """Who is told, by mail or by a call of a URL, when nobody has acknowledged the alarm for so long."""
+
+    after_seconds: Annotated[float, Meta(ge=0, le=SECONDS_MAX)] = 0
+    emails: Annotated[list[Email], Meta(max_length=10)] = msgspec.field(default_factory=list)
+    url: CallbackUrl | UnsetType = UNSET
+
+
+class QuietHours(Body, frozen=True):
+    """The time of each day in which nobody is told; over midnight if it ends before it starts."""
+
+    start: _TimeOfDay
+    end: _TimeOfDay
+    time_zone: Annotated[str, Meta(max_length=100)] = "UTC"
+
+
+class AlarmNotices(Body, frozen=True):
+    """Who is told of alarms, one step after the other, until somebody acknowledges them or they end.
+
+    After the last step all are told again every `repeatSeconds`. `tellsEnd`: those who were told are also told that the
+    alarm has ended by itself.
+    """
+
+    steps: Annotated[list[NoticeStep], Meta(min_length=1, max_length=10)]
+    repeat_seconds: Annotated[float, Meta(ge=60, le=SECONDS_MAX)] | UnsetType = UNSET
+    quiet_hours: QuietHours | UnsetType = UNSET
+    tells_end: bool = False
+
+
 class AlarmRulePost(Body, frozen=True):
     """A new alarm rule. Without ids, tags and query it is about all devices of the application."""
 
@@ -58,11 +93,12 @@ class AlarmRulePost(Body, frozen=True):
     device_tags: Removable[TagFilters] | UnsetType = UNSET
     device_query: Removable[DeviceQuery] | UnsetType = UNSET
     duration_seconds: Annotated[float, Meta(ge=0, le=SECONDS_MAX)] = 0
+    notify: Removable[AlarmNotices] | UnsetType = UNSET
 
 
 @changes_of(AlarmRulePost)
 class AlarmRulePatch(Body, frozen=True):
-    """Changes of an alarm rule; omitted fields stay as they are. `condition` replaces the whole condition."""
+    """Changes of an alarm rule; omitted fields stay as they are. `condition` and `notify` are replaced as a whole."""
 
 
 class AlarmRulePage(Page, frozen=True):
@@ -86,6 +122,7 @@ class AlarmRuleView(RecordView, frozen=True, kw_only=True):
     device_ids: list[Id] | None = None
     device_tags: list[Any] | None = None
     device_query: dict[str, Any] | None = None
+    notify: dict[str, Any] | None = None
 
 
 class TellAlarms(Message, frozen=True):

@@ -19,8 +19,10 @@ from trunkline.actors.fleet.alarms.messages import (
     AlarmRulePost,
     AlarmRuleView,
 )
+from trunkline.actors.fleet.alarms.notices import check_notices
 from trunkline.actors.fleet.devices.queries.selection import own_filter
 from trunkline.actors.fleet.devices.record.kind import DEVICE
+from trunkline.actors.platform.jobs.private_calls import may_be_private
 
 _CHOICE: Final = ("deviceIds", "deviceTags", "deviceQuery")
 
@@ -38,6 +40,8 @@ def _check(change: Change) -> None:
         new["deviceIds"] = list(dict.fromkeys(id.lower() for id in new["deviceIds"]))
         if "deviceIds" in named and not change.is_import:
             _check_devices(owner, new["deviceIds"])
+    if new.get("notify") and "notify" in named:
+        check_notices(new["notify"], partial(may_be_private, owner.system))
     index = owner.system.component(AlarmIndex)
     if change.old is None:
         _check_number(owner)

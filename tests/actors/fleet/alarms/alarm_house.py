@@ -14,6 +14,7 @@ from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.data.events import alarm_messages
 from trunkline.actors.data.events import messages as events
+from trunkline.actors.data.events.alarm_sender import AlarmSender
 from trunkline.actors.fleet.alarms.messages import AlarmRulePatch, AlarmRulePost
 from trunkline.actors.fleet.alarms.outbox import AlarmOutbox
 from trunkline.actors.fleet.alarms.rules import ALARM_RULES
@@ -55,9 +56,13 @@ class Alarms:
             self.house.clock.set_wall(START_MS + offset_ms)
         inactivity = self.house.system.component(Inactivity)
         outbox = self.house.system.component(AlarmOutbox)
+        sender = self.house.system.component(AlarmSender)
         inactivity.alarm.look()
+        sender.alarm.look()
         with trio.fail_after(PATIENCE_S):
-            while not (inactivity.alarm.is_waiting and outbox.is_idle):
+            while not (
+                inactivity.alarm.is_waiting and outbox.is_idle and sender.alarm.is_waiting and sender.is_idle
+            ):
                 await trio.lowlevel.checkpoint()
 
     async def open(self) -> list[Json]:
