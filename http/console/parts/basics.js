@@ -35,8 +35,9 @@ function useHeading(title) {
 
 // A page: its title, the way to it as [[text, address], ...], a sentence about it, and its buttons. `of`: data of useData that
 // the head depends on. Until they are there, what is below the head is loaded but not seen, because the head would move it.
-export function Page({ title, trail = [], lead, actions, of, children }) {
-  useTitle(title);
+// `tab`: the title of the browser's tab, where it says more than the heading.
+export function Page({ title, tab = title, trail = [], lead, actions, of, children }) {
+  useTitle(tab);
   const heading = useHeading(title);
   const waiting = of && of.value === undefined && !of.error;
   return html`

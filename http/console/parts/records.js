@@ -11,11 +11,11 @@ import { JsonEditor } from "./json.js";
 import { RecordTable } from "./table.js";
 
 // A page with the list of records of one kind.
-// noun: "access key"; many: "access keys"; title: "Access keys"; source: path of the list; columns, search, sortField:
+// tab: the title of the browser's tab, if it is another one; noun: "access key"; many: "access keys"; title: "Access keys"; source: path of the list; columns, search, sortField:
 // as RecordTable; fields: of the form that creates one, null until they are loaded, with `example` for the call that is shown; href(row): the page
 // of a record; lead: what they are for; created(answer): what is done with a new one, such as showing its secret;
 // toBody(values): the body from the values of the form, or a promise of it; above: markup between the title and the list; of: data of useData that it depends on; again: change it to load the list again; more: further properties of RecordTable.
-export function RecordList({ trail, title, noun, many = noun + "s", lead, source, columns, search = "name", sortField, fields, initial, example, href, toBody = (values) => values, created, actions, above, of, again = 0, more }) {
+export function RecordList({ trail, title, tab, noun, many = noun + "s", lead, source, columns, search = "name", sortField, fields, initial, example, href, toBody = (values) => values, created, actions, above, of, again = 0, more }) {
   const [refresh, setRefresh] = useState(0);
   const create = async () => {
     const answer = await openForm(`Create ${article(noun)}`, {
@@ -29,7 +29,7 @@ export function RecordList({ trail, title, noun, many = noun + "s", lead, source
   const button = fields !== undefined && html`<button class="primary" data-create disabled=${!fields} onClick=${create}>Create ${article(noun)}</button>`;
   const empty = html`<${Empty} title=${`There are no ${many} yet`} call=${example && { method: "POST", path: source, body: example }}>
     <p>${lead}</p>${button && html`<div>${button}</div>`}</${Empty}>`;
-  return html`<${Page} ...${{ trail, title, lead, of, actions: html`${actions}${button}` }}>${above}
+  return html`<${Page} ...${{ trail, title, tab, lead, of, actions: html`${actions}${button}` }}>${above}
     <${RecordTable} key=${source} ...${{ noun, many, source, columns, search, sortField, href, empty }} refresh=${`${refresh} ${again}`} ...${more} />
   </${Page}>`;
 }

@@ -6,8 +6,10 @@ import { go, link } from "../lib/router.js";
 import { html, useEffect } from "../lib/ui.js";
 import { useData } from "../lib/hooks.js";
 import { Loaded, Time } from "../parts/basics.js";
+import { Health } from "../parts/health.js";
 import { note } from "../parts/notes.js";
 import { RecordList } from "../parts/records.js";
+import { Overall, sentence, useHealth } from "./applications/health.js";
 
 const LAST = "trunkline.application";
 
@@ -46,11 +48,15 @@ async function createBy(way) {
 }
 
 export function Applications() {
+  const found = useHealth().value;
+  const health = new Map(found?.items.map((each) => [each.applicationId, each]));
   return html`<${RecordList}
-    title="Applications" noun="application" source="/applications"
+    title="Applications" tab=${found?.items.length ? sentence(found) : "Applications"} noun="application" source="/applications"
+    above=${html`<${Overall} found=${found} />`}
     lead="An application holds devices and everything that belongs to them."
     columns=${[
       { label: "Name", sort: "name", render: (row) => row.name },
+      { label: "Health", render: (row) => html`<${Verdict} health=${health.get(row.id)} />` },
       { label: "Devices", number: true, render: (row) => count(row.summary?.deviceCount) },
       { label: "Workflows", number: true, render: (row) => count(row.summary?.flowCount) },
       { label: "Owner", render: (row) => row.ownerType },
@@ -67,3 +73,7 @@ export function Applications() {
   />`;
 }
 
+function Verdict({ health }) {
+  if (!health) return html`<span class="quiet">…</span>`;
+  return html`<${Health} health=${health.verdict} />`;
+}

@@ -1,4 +1,4 @@
-// The first screen of an application: is the fleet reporting, is anything refused, is it on disk?
+// The first screen of an application: is it well, and if not, why? Then the figures.
 
 import { get, path } from "../lib/api.js";
 import { bytes, count, duration, rate } from "../lib/format.js";
@@ -6,10 +6,12 @@ import { useData } from "../lib/hooks.js";
 import { lastSpan, perSecond, quantile, total, useMetrics } from "../lib/metrics.js";
 import { link } from "../lib/router.js";
 import { html, useEffect, useMemo } from "../lib/ui.js";
-import { Badge, Card, Empty, Fresh, Loaded, Page, Problem, Tile, Time } from "../parts/basics.js";
+import { Badge, Card, Empty, Fresh, Loaded, Page, Tile, Time } from "../parts/basics.js";
 import { Chart } from "../parts/chart.js";
+import { HEALTH, Mark } from "../parts/health.js";
 import { Table } from "../parts/table.js";
 import { remember } from "./applications.js";
+import { Verdict } from "./overview/verdict.js";
 
 const EVERY_MS = 2000;
 const HISTORY_S = 600;
@@ -22,28 +24,34 @@ const TONES = { critical: "bad", error: "bad", warning: "warn", info: "accent" }
 export function Overview({ app }) {
   const source = path("applications", app, "overview");
   const data = useData((signal) => get(source, {}, { signal }), [source], { every: EVERY_MS });
+  const health = useData((signal) => get(path("applications", app, "health"), {}, { signal }), [app], { every: EVERY_MS }).value;
   useEffect(() => remember(app), [app]);
-  return html`<${Page} title="Overview" actions=${html`<${Fresh} data=${data} />`}>
+  const tab = health && `${HEALTH[health.verdict][1]} - ${health.name}`;
+  return html`<${Page} title="Overview" tab=${tab} actions=${html`<${Fresh} data=${data} />`}>
     <${Loaded} data=${data}>${(value) => (value.devices.total === 0 ? html`<${NoDevices} app=${app} />` : html`
+      ${health && html`<${Verdict} app=${app} health=${health} />`}
       <div class="glance">
         <${Fleet} app=${app} devices=${value.devices} />
         <${Traffic} traffic=${value.traffic} time=${value.time} />
-        <${Disk} />
         <${OpenEvents} app=${app} events=${value.openEvents} />
+        <${FellSilent} app=${app} rows=${value.recent.silent} />
       </div>
-      <${Recent} app=${app} recent=${value.recent} />`)}</${Loaded}>
+      <${Recent} app=${app} recent=${value.recent} /><${ServerLine} />`)}</${Loaded}>
   </${Page}>`;
 }
 
 function Fleet({ app, devices }) {
   const to = (query) => link("/applications", app, "devices", query);
-  const share = (number) => `${count(Math.round((100 * number) / devices.total))} % of ${count(devices.total)}`;
+  const { total, reporting, silent } = devices;
+  const share = `${count(Math.round((100 * reporting) / total))} % of ${count(total)}`;
+  const seen = reporting + silent;
+  const tone = silent === 0 ? (reporting ? "good" : "") : silent * 2 >= seen ? "bad" : "warn";
   return html`<${Card} title="Is the fleet reporting?" actions=${html`<span class="quiet">counted <${Time} at=${devices.asOf} age /></span>`}>
     <div class="tiles">
-      <${Tile} label="Reporting" value=${count(devices.reporting)} detail=${share(devices.reporting)} tone="good" to=${to({ show: "reporting" })} />
-      <${Tile} label="Connected" value=${count(devices.connected)} detail=${`${count(devices.disconnected)} disconnected`} to=${to({ show: "connected" })} />
-      <${Tile} label="Silent" value=${count(devices.silent)} detail="not heard of when expected" tone=${devices.silent ? "warn" : ""} to=${to({ show: "silent" })} />
+      <${Tile} label="Reporting" value=${count(reporting)} detail=${share} tone=${tone} to=${to({ show: "reporting" })} />
+      <${Tile} label="Silent" value=${count(silent)} detail="not heard of when expected" tone=${silent ? tone : ""} to=${to({ show: "silent" })} />
       <${Tile} label="Never seen" value=${count(devices.neverSeen)} detail="no sign of life yet" to=${to({ show: "neverSeen" })} />
+      <${Tile} label="Connected" value=${count(devices.connected)} detail=${`${count(devices.disconnected)} disconnected`} to=${to({ show: "connected" })} />
     </div>
   </${Card}>`;
 }
@@ -82,37 +90,23 @@ function ratesOf({ startedAt, history }, now) {
   return [[...whole.map((at) => begin + (at + 1) * intervalSeconds), now], ...columns];
 }
 
-// The store is shared by all applications of the server.
-function Disk() {
+// The store is shared by all applications of the server: one line, for who operates it.
+function ServerLine() {
   const { readings, error } = useMetrics();
   const span = lastSpan(readings, 60);
-  if (error && error.status === 403) return null; // the store of all is shown to operators only
-  if (error && !span) {
-    return html`<${Card} title="Is it on disk?"><${Problem} error=${{ message: `The counters of the server cannot be read here. ${error.message}` }} /></${Card}>`;
-  }
-  if (!span) return html`<${Card} title="Is it on disk?"><p class="quiet" role="status">Reading the counters of the server.</p></${Card}>`;
+  if (error && !span) return error.status === 403 ? null : html`<p class="server-line">The counters of the server cannot be read here. ${error.message}</p>`;
+  if (!span) return null;
   const { before, after } = span;
-  const commit = (share) => quantile(before, after, "trunkline_commit_duration_seconds", share);
+  const p99 = quantile(before, after, "trunkline_commit_duration_seconds", 0.99);
   const longest = total(after, "trunkline_commit_longest_seconds");
-  const p50 = commit(0.5), p99 = commit(0.99);
-  const commits = total(after, "trunkline_commits_total") - total(before, "trunkline_commits_total");
-  const batches = total(after, "trunkline_batches_total") - total(before, "trunkline_batches_total");
   const failures = total(after, "trunkline_commit_failures_total");
-  const long = lastSpan(readings, 600);
-  const grown = perSecond(long.before, long.after, "trunkline_store_used_bytes");
   const free = total(after, "trunkline_disk_free_bytes"), size = total(after, "trunkline_disk_size_bytes");
-  const none = "no commit in the last minute";
-  return html`<${Card} title="Is it on disk?" actions=${html`<span class="quiet">the whole server, last minute</span>`}>
-    ${failures > 0 && html`<${Problem} error=${{ message: `${count(failures)} commits have failed since the start. Look at the log of the server.` }} />`}
-    <div class="tiles">
-      <${Tile} label="Commit, p50" value=${p50 === null ? "-" : duration(Math.min(p50, longest) * 1000)} detail=${p50 === null ? none : "half are faster"} />
-      <${Tile} label="Commit, p99" value=${p99 === null ? "-" : duration(Math.min(p99, longest) * 1000)} tone=${p99 > 0.25 ? "warn" : ""} detail=${`longest ${duration(longest * 1000)}`} />
-      <${Tile} label="Commits" value=${rate(perSecond(before, after, "trunkline_commits_total"))} detail=${`${count(total(after, "trunkline_commits_total"))} in all`} />
-      <${Tile} label="Group size" value=${commits ? (batches / commits).toFixed(1) : "-"} detail="writes together" />
-      <${Tile} label="Store" value=${bytes(total(after, "trunkline_store_used_bytes"))} detail=${grown === null ? "" : `${grown < 0 ? "" : "+"}${bytes(grown * 3600)} an hour`} />
-      <${Tile} label="Disk free" value=${bytes(free)} detail=${`of ${bytes(size)}`} tone=${free < size / 10 ? "bad" : ""} />
-    </div>
-  </${Card}>`;
+  const tone = failures || free < size / 10 ? "bad" : p99 > 0.25 ? "warn" : "good";
+  return html`<p class="server-line"><span><${Mark} tone=${tone} /> <a href=${link("/server")}>Server</a></span>
+    ${failures > 0 && html`<span><b>${count(failures)}</b> commits have failed</span>`}
+    <span><b>${bytes(free)}</b> of ${bytes(size)} free</span>
+    <span>store <b>${bytes(total(after, "trunkline_store_used_bytes"))}</b></span>
+    <span><b>${rate(perSecond(before, after, "trunkline_commits_total"))}</b> commits${p99 === null ? "" : html`, 99 % within <b>${duration(Math.min(p99, longest) * 1000)}</b>`}</span></p>`;
 }
 
 function OpenEvents({ app, events }) {
@@ -124,29 +118,32 @@ function OpenEvents({ app, events }) {
   </${Card}>`;
 }
 
+const device = (app) => (row) => (row.deviceId ? html`<a href=${link("/applications", app, "devices", row.deviceId)}>${row.name || row.deviceId}</a>` : html`<span class="quiet">-</span>`);
+
+const list = (title, rows, none, columns) => html`<${Card} flush title=${title}>
+  ${rows.length === 0 ? html`<p class="empty quiet">${none}</p>` : html`<${Table} label=${title} rows=${rows} columns=${columns} rowKey=${(row) => rows.indexOf(row)} />`}
+</${Card}>`;
+
+const FellSilent = ({ app, rows }) => list("Fell silent last", rows, "No device has fallen silent.", [
+  { label: "Device", render: device(app) },
+  { label: "Last sign of life", render: (row) => html`<${Time} at=${row.lastSeen} age />` },
+]);
+
 function Recent({ app, recent }) {
-  const device = (row) => (row.deviceId ? html`<a href=${link("/applications", app, "devices", row.deviceId)}>${row.name || row.deviceId}</a>` : html`<span class="quiet">-</span>`);
-  const list = (title, rows, none, columns) => html`<${Card} flush title=${title}>
-    ${rows.length === 0 ? html`<p class="empty quiet">${none}</p>` : html`<${Table} label=${title} rows=${rows} columns=${columns} rowKey=${(row) => rows.indexOf(row)} />`}
-  </${Card}>`;
   return html`<div class="columns">
     ${list("Refused last", recent.refused, "Nothing was refused since the server started.", [
       { label: "When", render: (row) => html`<${Time} at=${row.time} age />` },
-      { label: "Device", render: device },
+      { label: "Device", render: device(app) },
       { label: "Why", render: (row) => html`<${Badge} tone="bad">${row.reason}</${Badge}> ${row.message}` },
-    ])}
-    ${list("Fell silent last", recent.silent, "No device has fallen silent.", [
-      { label: "Last seen", render: (row) => html`<${Time} at=${row.lastSeen} age />` },
-      { label: "Device", render: device },
     ])}
     ${list("Connected and disconnected last", recent.connections, "No device has connected or disconnected since the server started.", [
       { label: "When", render: (row) => html`<${Time} at=${row.time} age />` },
-      { label: "Device", render: device },
+      { label: "Device", render: device(app) },
       { label: "What", render: (row) => (row.connected ? html`<${Badge} tone="good">connected</${Badge}>` : html`<${Badge}>disconnected</${Badge}> ${row.disconnectReason || ""}`) },
     ])}
     ${list("Changed last", recent.changed, "No device was changed.", [
       { label: "When", render: (row) => html`<${Time} at=${row.lastUpdated} age />` },
-      { label: "Device", render: device },
+      { label: "Device", render: device(app) },
     ])}
   </div>`;
 }
