@@ -22,7 +22,8 @@ import msgspec
 import trio
 
 from trunkline.bench.client import Connection
-from trunkline.bench.demo_devices import DEMO_DEVICES, UNITS, DemoDevice, State
+from trunkline.bench.demo_device_record import device_record
+from trunkline.bench.demo_devices import DEMO_DEVICES, DemoDevice, State
 from trunkline.bench.demo_keys import replace_key
 from trunkline.bench.errors import ApiError, NotFound, TryLater, Unauthorized, WireError
 from trunkline.bench.event_stream import open_events
@@ -139,24 +140,11 @@ async def _mqtt_login(
 async def _find_or_create(session: Session, application_id: str, models: list[DemoDevice]) -> dict[str, str]:
     existing = await session.find_devices(application_id)
     new = [model for model in models if model.name not in existing]
-    wanted: list[Json] = [
-        {
-            "name": model.name,
-            "description": model.description,
-            "attributes": [_attribute(name, kind) for name, kind in model.attributes.items()],
-            "tags": [{"key": "demo", "value": "yes"}, {"key": "place", "value": model.place}],
-        }
-        for model in new
-    ]
+    wanted = [device_record(model) for model in new]
     made = dict(
         zip((model.name for model in new), await session.create_devices(application_id, wanted), strict=True)
     )
     return {model.name: made.get(model.name) or record_id(existing[model.name]) for model in models}
-
-
-def _attribute(name: str, kind: str) -> Json:
-    unit = UNITS.get(name)
-    return {"name": name, "dataType": kind, **({"attributeTags": {"unit": unit}} if unit else {})}
 
 
 class _Device:

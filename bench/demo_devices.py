@@ -14,31 +14,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from random import Random
-from typing import ClassVar, Final
+from typing import ClassVar
 
 Value = str | float | bool
 State = dict[str, Value]
-
-UNITS: Final[Mapping[str, str]] = {
-    "temperature": "°C",
-    "target": "°C",
-    "humidity": "%",
-    "vent": "%",
-    "flow": "l/min",
-    "pressure": "bar",
-    "level": "%",
-    "speed": "km/h",
-    "heading": "°",
-    "charge": "%",
-    "power": "W",
-    "energy": "kWh",
-    "voltage": "V",
-    "wind": "m/s",
-    "direction": "°",
-    "light": "lx",
-    "rain": "mm/h",
-}
-"""The units of attributes, which have the same name in all devices."""
 
 
 class DemoDevice(ABC):

@@ -18,7 +18,16 @@ from hypothesis import strategies as st
 from tests.patience import PATIENCE_S
 from trunkline.bench import demo
 from trunkline.bench.demo import DemoReady, curl_lines, run_demo
-from trunkline.bench.demo_devices import DEMO_DEVICES, ColdStore, DemoDevice, Greenhouse, Meter, Pump, Van
+from trunkline.bench.demo_device_record import UNITS, command_form
+from trunkline.bench.demo_devices import (
+    DEMO_DEVICES,
+    ColdStore,
+    DemoDevice,
+    Greenhouse,
+    Meter,
+    Pump,
+    Van,
+)
 
 KINDS = {"number": float, "boolean": bool, "string": str, "gps": str}
 
@@ -48,6 +57,13 @@ def test_a_command_that_is_not_understood_changes_nothing(name: str, payload: ob
             is None
         )
         assert kind(Random(1)).obey("switch", {"on": "yes"}) is None
+
+
+def test_commands_have_forms_and_attributes_have_units_in_the_console() -> None:
+    forms = [command_form(*each) for each in Greenhouse.commands.items()]
+    assert forms == ["setTarget value:number", "switch on:boolean"]
+    numbers = {name for kind in DEMO_DEVICES for name, is_a in kind.attributes.items() if is_a == "number"}
+    assert numbers == UNITS.keys()
 
 
 def after(device: DemoDevice, seconds: int) -> dict[str, Any]:

@@ -51,9 +51,12 @@ async def test_a_device_is_added_and_its_programs_run_as_they_stand(
     await console.sees("temp 21.5 °C")
     await console.at("button", "Python").click()
     assert "{'success': True}" in await run(sys.executable, "-c", await program.text())
+    await console.at("button", "JavaScript").click()
+    await program.says("await call(")
+    await console.run(f"(async () => {{ {await program.text()} }})()")
     states = await server.call("GET", f"{application}/devices/{device['id']}/state?limit=9")
-    assert [each["data"] for each in states] == [{"temp": 21.5, "on": True, "label": "text"}] * 2
-    for name, part in (("JavaScript", "await call("), ("Arduino", "HTTPClient"), ("MQTT", "mosquitto_pub")):
+    assert [each["data"] for each in states] == [{"temp": 21.5, "on": True, "label": "text"}] * 3
+    for name, part in (("Arduino", "HTTPClient"), ("MQTT", "mosquitto_pub")):
         await console.at("button", name).click()
         await program.says(part)
         text = await program.text()

@@ -42,5 +42,5 @@ export function Device({ app, device, tab = "live" }) {
 
 const About = ({ record }) => html`<span class="row">
   <${Connection} info=${record.connectionInfo} /><${Badge}>${record.deviceClass}</${Badge}>
-  ${record.tags.length > 0 && html`<${Tags} tags=${record.tags} />`}
+  <${Tags} tags=${record.tags.filter((each) => each.key !== "command")} />
   <code>${record.id}</code><${Copy} text=${record.id} label="Copy the id" /></span>`;

@@ -13,7 +13,7 @@ export function deviceFields({ created = true } = {}) {
     { name: "parentId", label: "Id of the system above it", blank: created ? undefined : null },
     { name: "description", label: "Description", type: "longtext", rows: 2, blank: created ? undefined : "" },
     { name: "expectedIntervalSeconds", label: "Reports every so many seconds", type: "number", hint: "Without it this is learned from what the device reports. After three intervals without a sign of life it is silent.", blank: created ? undefined : null },
-    { name: "tags", label: "Tags", type: "tags", rows: 3, hint: "One key=value a line.", blank: created ? undefined : [] },
+    { name: "tags", label: "Tags", type: "tags", rows: 3, hint: "One key=value a line. command=setTarget value:number makes a form for this command.", blank: created ? undefined : [] },
     created && {
       name: "attributes", label: "Attributes", type: "tags", rows: 4, placeholder: "temperature=number \u00b0C",
       hint: `One name=type a line, with its unit behind a blank. Types: ${DATA_TYPES.join(", ")}. Only declared attributes are accepted in states.`,

@@ -27,8 +27,8 @@ export function Made({ app, rows, recipe }) {
       <${Table} label="The devices" rows=${devices} rowKey=${(row) => row.deviceId} columns=${[
         { label: "Name", render: (row) => html`<a href=${link("/applications", app, "devices", row.deviceId)}>${row.name}</a>` },
         { label: "First state", render: (row) => (states.value?.[row.deviceId]?.time ? html`<${Badge} tone="good">arrived</${Badge}> <${Time} at=${states.value[row.deviceId].time} age />` : html`<span class="quiet">waiting</span>`) },
-        { label: "Key", render: (row) => html`<code>${row.accessKey}</code>` },
         { label: html`<span class="hidden-label">Connect</span>`, render: (row) => html`<button class="small" aria-pressed=${shown === row} onClick=${() => setShown(row)}>Connect<span class="hidden-label"> ${row.name}</span></button>` },
+        { label: "Key", render: (row) => html`<code>${row.accessKey}</code>` },
       ]} />
     </${Card}>
     ${shown && html`<${ConnectOne} key=${shown.deviceId} app=${app} row=${shown} />`}`;
