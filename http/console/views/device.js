@@ -11,6 +11,7 @@ import { ActorTab } from "./device/actor.js";
 import { CommandsTab } from "./device/commands.js";
 import { ConnectTab } from "./device/connect.js";
 import { ConnectionsTab } from "./device/connections.js";
+import { Life } from "./device/life.js";
 import { LiveTab } from "./device/live.js";
 import { PayloadsTab } from "./device/payloads.js";
 import { SettingsTab } from "./device/settings.js";
@@ -29,18 +30,28 @@ const TABS = [
 ];
 
 export function Device({ app, device, tab = "live" }) {
-  const data = useData((signal) => get(path("applications", app, "devices", device), {}, { signal, exact: true }), [app, device], { every: REPEAT_MS });
-  const record = data.value;
+  const data = useData((signal) => load(app, device, signal), [app, device], { every: REPEAT_MS });
+  const record = data.value?.record;
   const home = link("/applications", app, "devices");
   const Shown = (TABS.find(([key]) => key === tab) || TABS[0])[2];
   const items = TABS.map(([key, text]) => [key, text, link("/applications", app, "devices", device, key)]);
-  return html`<${Page} title=${record?.name || "Device"} trail=${[["Devices", home]]} lead=${record && html`<${About} record=${record} />`} actions=${record && html`<${MakeBoard} app=${app} device=${device} />`} of=${data}>
+  return html`<${Page} title=${record?.name || "Device"} trail=${[["Devices", home]]} lead=${record && html`<${About} ...${data.value} />`} actions=${record && html`<${MakeBoard} app=${app} device=${device} />`} of=${data}>
     <${Tabs} items=${items} current=${tab} label="Parts of the device" />
-    <${Loaded} data=${data}>${(value) => html`<${Shown} ...${{ app, device, reload: data.reload }} record=${value} />`}</${Loaded}>
+    <${Loaded} data=${data}>${(value) => html`<${Shown} ...${{ app, device, reload: data.reload }} record=${value.record} />`}</${Loaded}>
   </${Page}>`;
 }
 
-const About = ({ record }) => html`<span class="row">
-  <${Connection} info=${record.connectionInfo} /><${Badge}>${record.deviceClass}</${Badge}>
+// The record, and its signs of life, which some may not read.
+async function load(app, device, signal) {
+  const source = path("applications", app, "devices");
+  const [record, health] = await Promise.all([
+    get(`${source}/${encodeURIComponent(device)}`, {}, { signal, exact: true }),
+    get(`${source}/health`, { deviceIds: [device] }, { signal }).then(({ items }) => items[0], () => undefined),
+  ]);
+  return { record, health };
+}
+
+const About = ({ record, health }) => html`<span class="row">
+  ${health ? html`<${Life} life=${health} />` : html`<${Connection} info=${record.connectionInfo} />`}<${Badge}>${record.deviceClass}</${Badge}>
   <${Tags} tags=${record.tags.filter((each) => each.key !== "command")} />
   <code>${record.id}</code><${Copy} text=${record.id} label="Copy the id" /></span>`;

@@ -1,7 +1,7 @@
 // Device recipes: what new devices look like, and the creation of many from one.
 
 import { path, post } from "../lib/api.js";
-import { plural } from "../lib/format.js";
+import { plural, unitOf, withUnit } from "../lib/format.js";
 import { link } from "../lib/router.js";
 import { html, useId, useState } from "../lib/ui.js";
 import { Badge, Card, Notice, Problem, Snippet, Tags, Time } from "../parts/basics.js";
@@ -22,7 +22,7 @@ const fields = (created) => [
   { name: "deviceClass", label: "Class", type: "select", options: CLASSES },
   { name: "expectedIntervalSeconds", label: "Its devices report every so many seconds", type: "number", hint: "Without it this is learned from what each device reports.", blank: created ? undefined : null },
   { name: "tags", label: "Tags", type: "tags", rows: 3, hint: "One key=value a line.", blank: created ? undefined : [] },
-  { name: "attributes", label: "Attributes", type: "json", rows: 6, hint: ATTRIBUTES_HINT, placeholder: '[{"name": "temperature", "dataType": "number"}]', blank: created ? undefined : [] },
+  { name: "attributes", label: "Attributes", type: "json", rows: 6, hint: ATTRIBUTES_HINT, placeholder: '[{"name": "temperature", "dataType": "number", "attributeTags": {"unit": "\u00b0C"}}]', blank: created ? undefined : [] },
 ];
 
 export function Recipes({ app }) {
@@ -48,7 +48,7 @@ export function Recipe({ app, recipe }) {
       ["Description", record.description], ["Name of its devices", record.deviceName || record.name],
       ["Class", html`<${Badge}>${record.deviceClass}</${Badge}>`],
       ["Tags", record.tags.length ? html`<${Tags} tags=${record.tags} />` : null],
-      ["Attributes", record.attributes.length ? record.attributes.map((each) => `${each.name} (${each.dataType})`).join(", ") : "none"],
+      ["Attributes", record.attributes.length ? record.attributes.map((each) => `${each.name} (${withUnit(each.dataType, unitOf(each))})`).join(", ") : "none"],
     ]}>${(record) => html`<${Many} ...${{ app, source, record }} />`}</${RecordPage}>`;
 }
 

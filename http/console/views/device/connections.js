@@ -47,6 +47,6 @@ export function ConnectionsTab({ app, device, record, reload }) {
         { label: "To the device", number: true, render: (row) => row.messagesToClient !== undefined && count(row.messagesToClient) },
         { label: "Address", render: (row) => row.ipAddress },
       ]}
-      empty=${html`<${Empty} title="This device never connected" call=${{ method: "POST", path: `${home}/setConnectionStatus`, body: { status: "connected" } }}>
-        <p>The link of a device reports its connection by itself. Devices without a link, and gateways for others, report it by a call:</p></${Empty}>`} />`;
+      empty=${html`<${Empty} title="No connection is logged" call=${{ method: "POST", path: `${home}/setConnectionStatus`, body: { status: "connected" } }}>
+        <p>A connection by MQTT or the device link is logged by itself. A device that sends its states by calls keeps no connection: when it was last heard is above. It may report one by a call, as a gateway does for others:</p></${Empty}>`} />`;
 }
