@@ -23,7 +23,7 @@ from trunkline.actors.engine.nodes import NODE_TYPES
 from trunkline.actors.engine.tools import Unusable
 from trunkline.actors.engine.unknown_settings import unknown_settings
 from trunkline.actors.engine.visit import Node, NodeStep, Problem, Program, Visit
-from trunkline.actors.workflows.flows.definition import never_due
+from trunkline.actors.workflows.flows.definition import never_due, never_started
 
 _NEVER_RUN = frozenset({"AnnotationNode"})
 NODE_STEPS: Final = 20
@@ -150,7 +150,8 @@ def problems_of(definition: dict[str, Any]) -> list[dict[str, Any]]:
         }
         for index, message in node_problems(definition, partial(spend, LOOK_PRICE + 1))
     ]
-    for position, message in never_due(definition):
+    never = [(position, f"config.{message}") for position, message in never_due(definition)]
+    for position, message in sorted([*never, *never_started(definition)]):
         trigger = definition["triggers"][position]
         meta = trigger.get("meta", {})
         problems.append(
@@ -158,7 +159,7 @@ def problems_of(definition: dict[str, Any]) -> list[dict[str, Any]]:
                 "nodeId": meta.get("id") or meta.get("uiId") or trigger.get("key", ""),
                 "nodeType": trigger["type"],
                 "nodeLabel": meta.get("label", ""),
-                "message": f"config.{message}",
+                "message": message,
             }
         )
     return problems

@@ -29,7 +29,7 @@ async def test_parts_are_connected_and_lines_removed_by_mouse(server: Server, co
     assert found["triggers"][0]["outputIds"] == [["a"]]
     assert [each["outputIds"] for each in found["nodes"]] == [[["b"]], []]
     await console.at(css=".flow-line").click()
-    await console.at("button", "Remove the line from Virtual button to Debug").click()
+    await console.at("button", "Remove the line from Virtual button to Debug message").click()
     await console.at(css=".flow-line").click()
     await console.press("Delete")
     found = await saved(server, console, path)
@@ -52,7 +52,7 @@ async def test_parts_are_connected_and_lines_removed_by_mouse(server: Server, co
 async def test_a_line_to_nothing_asks_what_follows(server: Server, console: ConsolePage) -> None:
     path = await drawn(server, console, nodes=[{"id": "a", "type": "ConditionalNode"}])
     await output(console, "a", 1).drag_by(-60, 130)
-    await console.sees("Choose what follows Conditional, true.")
+    await console.sees("Choose what follows If a condition holds, true.")
     await console.type("delay")
     await console.press("Enter")
     await console.at("textbox", "Note").fill("Not too soon.")
@@ -64,7 +64,7 @@ async def test_a_line_to_nothing_asks_what_follows(server: Server, console: Cons
     assert delay["meta"]["x"] < first["meta"]["x"]
     assert delay["meta"]["y"] > first["meta"]["y"] + 100
     await output(console, delay["id"]).drag_by(-130, -20)
-    await console.sees("Choose what follows Delay.")
+    await console.sees("Choose what follows Wait.")
     await box(console, "a").click()
     await console.at("textbox", "Expression").shown()
     assert "Choose what follows" not in await console.shows()
@@ -134,7 +134,7 @@ async def test_a_draft_that_is_half_written_is_shown(server: Server, console: Co
     half = {"triggers": [report], "nodes": [loop, cap]}
     await console.go(f"#{path.replace('/flows/', '/workflows/')}/edit?as=json")
     await console.at("textbox", "The draft as JSON").fill(json.dumps(half))
-    await console.at("link", re.compile("^Device tag")).shown()
+    await console.at("link", re.compile("^States of devices by tag")).shown()
     await console.at("link", "Picture").click()
     await box(console, "@0").click()
     await console.at("textbox", "Attribute whitelist").holds('"temperature"')
@@ -144,25 +144,25 @@ async def test_a_workflow_is_built_by_mouse_and_runs(server: Server, console: Co
     path = await drawn(server, console)
     await add(console, "Virtual button")
     await console.at("textbox", "Name of the part").fill("Measure")
-    await add(console, "Conditional")
-    await console.at("textbox", "Expression").fill("{{data.temperature}} > 30")
+    await add(console, "If a condition holds")
+    await console.at("textbox", "Expression").fill("{{data.temperature}} <= 30")
     await console.sees("ConditionalNode")
-    (conditional,) = await console.run(PARTS.replace("TYPE", "conditional"))
-    await add(console, "Debug")
+    (conditional,) = await console.run(PARTS.replace("TYPE", "if a condition holds"))
+    await add(console, "Debug message")
     await console.at("textbox", "Name of the part").fill("Cool")
-    hot = console.at("group", "Parts to add").at("button", "Throw error")
+    hot = console.at("group", "Parts to add").at("button", "Fail")
     await hot.drag_to(box(console, conditional), x=180, y=120)
     await console.at("textbox", "Name of the part").fill("Hot")
     await console.at("textbox", "Message").fill("It is hot.")
-    (error,) = await console.run(PARTS.replace("TYPE", "throw error"))
-    await output(console, conditional, 1).drag_to(box(console, error))
+    (error,) = await console.run(PARTS.replace("TYPE", "fail"))
+    await output(console, conditional, 0).drag_to(box(console, error))
     found = await saved(server, console, path)
     button, (warm, cool, stop) = found["triggers"][0], found["nodes"]
     assert button["outputIds"] == [[warm["id"]]]
-    assert warm["outputIds"] == [[cool["id"]], [stop["id"]]]
+    assert warm["outputIds"] == [[stop["id"]], [cool["id"]]], "a click connects the yes"
     assert [each["meta"]["label"] for each in (button, cool, stop)] == ["Measure", "Cool", "Hot"]
     assert (warm["config"], stop["config"]) == (
-        {"expression": "{{data.temperature}} > 30"},
+        {"expression": "{{data.temperature}} <= 30"},
         {"messageTemplate": "It is hot."},
     )
     assert "problems" not in found
@@ -183,10 +183,14 @@ PARTS = """[...document.querySelectorAll(".flow-canvas [data-part]")]
 
 async def test_a_workflow_is_built_without_a_pointer(server: Server, console: ConsolePage) -> None:
     path = await drawn(server, console)
-    for name in ("virtual button", "conditional", "debug"):
+    for type, name in (
+        ("virtual button", "virtual button"),
+        ("conditional", "if a condition holds"),
+        ("debug", "debug message"),
+    ):
         await console.press("/")
         await console.press("Control+a")
-        await console.type(name)
+        await console.type(type)
         await console.press("Enter")
         await console.sees(f"{name} ")
         await console.press("Escape")
@@ -209,7 +213,7 @@ async def test_a_workflow_is_built_without_a_pointer(server: Server, console: Co
     found = await server.call("GET", path)
     conditional, debug, id = found["nodes"]
     assert found["triggers"][0]["outputIds"] == [[conditional["id"], id["id"]]]
-    assert conditional["outputIds"] == [[debug["id"]]]
+    assert conditional["outputIds"] == [[], [debug["id"]]]
     await console.at("link", re.compile("^Debug")).press("Delete")
     await console.press("Control+s")
     await console.at("link", re.compile("^Debug")).gone()

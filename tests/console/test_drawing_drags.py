@@ -38,7 +38,7 @@ async def test_a_part_of_the_palette_is_put_into_a_line(server: Server, console:
     start = placed(("a", 0, 0), ("b", 40, 108), ("c", -200, 108), ("d", -200, 0), a=[["b", "c"]])
     path = await drawn(server, console, nodes=start)
     line = console.at(css=f'{LINE}[data-line="a 0 b"]')
-    async with pressed(console, offered(console, "Conditional")) as pointer:
+    async with pressed(console, offered(console, "If a condition holds")) as pointer:
         await pointer.over(box(console, "d"))
         assert await console.at(css=".flow-into").count() == 0
         await pointer.over(line)
@@ -50,7 +50,7 @@ async def test_a_part_of_the_palette_is_put_into_a_line(server: Server, console:
     await console.at("textbox", "Expression").shown()
     found = await saved(server, console, path)
     (new,) = [each["id"] for each in found["nodes"] if each["type"] == "ConditionalNode"]
-    assert outputs(found) == {"a": [[new, "c"]], "b": [], "c": [], "d": [], new: [["b"]]}
+    assert outputs(found) == {"a": [[new, "c"]], "b": [], "c": [], "d": [], new: [[], ["b"]]}
     # What stands as low as the end of the line has made room.
     a, b, c, d, between = [each["meta"] for each in found["nodes"]]
     assert (a["y"], d["y"]) == (0, 0)
@@ -68,7 +68,7 @@ async def test_what_cannot_be_between_two_parts_is_not_put_into_a_line(
     start = placed(*places, a=[["b"]], c=[["d"]])
     path = await drawn(server, console, nodes=start)
     line = console.at(css=f'{LINE}[data-line="a 0 b"]')
-    for part in (offered(console, "Timer"), offered(console, "Throw error"), box(console, "c")):
+    for part in (offered(console, "Timer"), offered(console, "Fail"), box(console, "c")):
         async with pressed(console, part) as pointer:
             await pointer.over(line)
             await console.at(css="svg.is-add, svg.is-move").shown()
@@ -160,7 +160,7 @@ async def test_the_picture_scrolls_while_something_is_dragged_at_its_edge(
     parts = {
         "box": box(console, "a"),
         "line": output(console, "a"),
-        "palette": offered(console, "Conditional"),
+        "palette": offered(console, "If a condition holds"),
     }
     async with pressed(console, parts[kind]) as pointer:
         first = await console.run(SHOWN)
@@ -187,7 +187,7 @@ async def test_the_picture_scrolls_while_something_is_dragged_at_its_edge(
         assert last["dragged"] == pytest.approx([pointer.x, pointer.y], abs=1)
     await stays(console)
     if kind == "line":
-        await console.sees("Choose what follows Debug.")
+        await console.sees("Choose what follows Debug message.")
         return
     found = (await saved(server, console, path))["nodes"]
     place = found[0 if kind == "box" else -1]["meta"]
@@ -212,7 +212,7 @@ async def test_the_picture_stops_when_the_pointer_is_released_or_escape_is_press
         assert await console.at(css="svg.is-move").count() == 0
     await stays(console)
     assert (await server.call("GET", path))["nodes"][0]["meta"] == {"x": 0, "y": 0}
-    async with pressed(console, offered(console, "Conditional")) as pointer:
+    async with pressed(console, offered(console, "If a condition holds")) as pointer:
         side = (await console.run(SHOWN))["side"]
         # What comes into the picture over its edge does not scroll it.
         for inside in (10, 20, 30):

@@ -69,7 +69,7 @@ async def test_abbreviations_in_names_of_parts_have_capitals(server: Server, con
 
 async def test_a_field_keeps_the_focus_while_the_draft_is_saved(server: Server, console: ConsolePage) -> None:
     path = await drawn(server, console)
-    await add(console, "Debug")
+    await add(console, "Debug message")
     await console.at("textbox", "Message").click()
     await console.type("a")
     await console.press("Control+s")
@@ -82,9 +82,9 @@ async def test_a_field_keeps_the_focus_while_the_draft_is_saved(server: Server, 
 async def test_boxes_are_checked_where_the_server_means_yes(server: Server, console: ConsolePage) -> None:
     files = {"type": "appFile", "key": "/a", "config": {"private": True}}
     path = await drawn(server, console, triggers=[files, {"type": "integration", "key": "1" * 24}])
-    await add(console, "Delete event")
+    await add(console, "Delete an event")
     await checked(console, "Delete multiple")
-    await add(console, "Event")
+    await add(console, "An event is created or changes")
     await checked(console, "New", "Acknowledged", "Resolved")
     for _ in range(2):
         await console.at("checkbox", "New").click()
@@ -177,7 +177,7 @@ async def test_a_narrow_window_has_a_picture_to_look_at_and_the_form(
     await console.sees("In a narrow window the picture is only to look at.")
     await console.at(css="[data-output]").gone()
     await console.at("link", re.compile("^Debug"), nth=0).click()
-    await console.at("combobox", "Leads to").choose("Debug")
+    await console.at("combobox", "Leads to").choose("Debug message")
     assert (await saved(server, console, path))["nodes"][0]["outputIds"] == [["b"]]
 
 
@@ -260,7 +260,7 @@ async def test_the_lines_of_the_cases_of_a_switch_go_with_them(server: Server, c
     await console.at("button", "Add case").click()
     await console.at("combobox", "Leads to, if case 3").shown()
     await console.at("textbox", "Case 3").fill("four")
-    await console.at("combobox", "Leads to, if four").choose("Debug (b)")
+    await console.at("combobox", "Leads to, if four").choose("Debug message (b)")
     four = {"caseTemplate": "four"}
     assert await stored() == ([one, three, four], [["d"], ["a"], ["c"], ["b"]])
     await console.at("button", "Move case 3 up").click()

@@ -249,14 +249,14 @@ async def test_a_version_with_a_slash_is_compared_opened_and_tried(
 async def test_a_refused_save_is_told_and_can_be_made_again(server: Server, console: ConsolePage) -> None:
     large = {"id": "large", "type": "DebugNode", "config": {"serial": LARGE}}
     path = await drawn(server, console, nodes=[large])
-    await add(console, "Delay")
+    await add(console, "Wait")
     await server.call("PATCH", path, {"nodes": [large, {"id": "other", "type": "DebugNode"}]})
     async with console.expecting("status of 412"):
         await console.at("button", "Save").click()
         await console.sees("saved by somebody else")
     await console.at("button", "Undo all changes").click()
     await box(console, "other").shown()
-    await add(console, "Delay")
+    await add(console, "Wait")
     found = await saved(server, console, path)
     assert [each["type"] for each in found["nodes"]] == ["DebugNode", "DebugNode", "DelayNode"]
     assert found["nodes"][0] == large
@@ -313,3 +313,55 @@ async def test_errors_are_grouped_and_storage_is_changed(server: Server, console
     await console.at("button", "Remove limit").click()
     await console.at(css="dialog").at("button", "Remove").click()
     await console.sees("Nothing is stored")
+
+
+async def test_a_template_asks_for_names_and_makes_a_workflow_that_runs(
+    server: Server, console: ConsolePage
+) -> None:
+    application = await server.application()
+    made = {"name": "boiler", "attributes": [{"name": "temperature", "dataType": "number"}]}
+    device = await server.call("POST", f"{application}/devices", made)
+    await console.go(f"#{application}/workflows")
+    await console.at("button", "Create a workflow", nth=0).click()
+    form = console.at("dialog")
+    await form.at("textbox", "Name").fill("too hot")
+    await form.at("combobox", "Begin with").choose("Create an event when a value is too high")
+    await form.at("searchbox", "Search Device to choose").fill("boil")
+    await form.at("button", "Choose boiler").click()
+    await form.at("textbox", "Attribute").fill("temperature")
+    await form.at("textbox", "Highest good value").fill("80")
+    await form.at("button", "Create").click()
+    await console.sees("State of a device")
+    for value in (79, 81, 82):
+        await server.call(
+            "POST", f"{application}/devices/{device['id']}/state", {"data": {"temperature": value}}
+        )
+    while not (found := await server.call("GET", f"{application}/events"))["items"]:
+        pass
+    (event,) = found["items"]
+    assert (event["subject"], event["level"], event["deviceName"]) == (
+        "temperature is too high",
+        "warning",
+        "boiler",
+    )
+    await console.at("link", "Runs").click()
+    await console.at("link", "boiler").shown()
+
+
+async def test_the_editor_connects_the_yes_and_says_what_can_never_fire(
+    server: Server, console: ConsolePage
+) -> None:
+    path = await drawn(server, console)
+    for name in ("State of a device", "If a condition holds", "Create an event"):
+        await add(console, name)
+    found = await saved(server, console, path)
+    condition, event = found["nodes"]
+    assert condition["outputIds"] == [[], [event["id"]]]
+    await console.sees("the trigger never fires; give the id of a device.")
+    device = await server.device(path.partition("/flows/")[0], name="pump")
+    await box(console, "@0").click()
+    await console.at("searchbox", "Search Device to choose").fill("pum")
+    await console.at("button", "Choose pump").click()
+    found = await saved(server, console, path)
+    assert found["triggers"][0]["key"] == device.rpartition("/")[2]
+    assert "never fires" not in await console.shows()

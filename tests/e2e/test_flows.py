@@ -353,3 +353,22 @@ async def test_custom_nodes_are_offered_counted_and_shown_with_what_uses_them(se
     assert "customNodes" not in await server.call("GET", f"{flows}/{user['id']}")
     await server.call("PATCH", f"{flows}/{user['id']}", {"nodes": []})
     assert (await server.call("GET", path))["customNodeUseCount"] == 0
+
+
+async def test_triggers_that_nothing_starts_are_told_of(server: Server) -> None:
+    application = await server.application()
+    blank = {"type": "deviceId", "key": "", "meta": {"uiId": "a"}}
+    complete = [
+        {"type": "event", "key": "any", "meta": {"uiId": "c"}},
+        {"type": "direct", "meta": {"uiId": "d"}},
+    ]
+    triggers = [blank, *complete, {"type": "inboundEmail", "key": "x", "meta": {"uiId": "b"}}]
+    made = await server.call("POST", f"{application}/flows", {"name": "f", "triggers": triggers})
+    path = f"{application}/flows/{made['id']}"
+    told = (await server.call("GET", path))["problems"]
+    assert {each["nodeId"]: each["message"] for each in told} == {
+        "a": "key: is not set, so the trigger never fires; give the id of a device.",
+        "b": "type: nothing starts triggers of the type inboundEmail on this server.",
+    }
+    await server.call("PATCH", path, {"triggers": complete})
+    assert "problems" not in await server.call("GET", path)

@@ -98,6 +98,16 @@ def never_due(definition: Doc) -> Iterator[tuple[int, str]]:
             )
 
 
+def never_started(definition: Doc) -> Iterator[tuple[int, str]]:
+    """The positions of triggers that nothing starts here, each with the sentence that tells of it."""
+    for position, trigger in enumerate(definition.get("triggers", [])):
+        type = TYPES[trigger["type"]]
+        if type.key and not trigger.get("key"):
+            yield position, f"key: is not set, so the trigger never fires; give {type.key}."
+        elif not type.is_started:
+            yield position, f"type: nothing starts triggers of the type {trigger['type']} on this server."
+
+
 def check_times(definition: Doc, at: str = "") -> None:
     """Raise `Invalid` for the first trigger of a workflow that is to run that would never fire."""
     for position, message in never_due(definition):

@@ -308,13 +308,18 @@ class TriggerType(NamedTuple):
     """A type of trigger. `classes`: those of workflows in which it is valid; None for all.
 
     `reads`: the operations that the author of a workflow must be allowed to call, for a run to be told what they show.
+    `key`: what the key has to be, where a trigger without one never fires.
     """
 
     form: _Form
     reads: tuple[str, ...]
     classes: frozenset[str] | None = None
     is_started: bool = True
+    key: str = ""
 
+
+_DEVICE_KEY: Final = "the id of a device"
+_TAG_KEY: Final = "key/value of a tag, key/ for any value, or /value for any key"
 
 _NOTHING: Final = ()
 """What is told is what was sent to the workflow, or only the time: no operation reads it."""
@@ -337,10 +342,10 @@ TYPES: Final[dict[str, TriggerType]] = {
     "customNodeStart": TriggerType(_PLAIN, _NOTHING, _CUSTOM),
     "deviceCreate": TriggerType(_PLAIN, _READS_DEVICE),
     "deviceCommand": _on_devices(_PLAIN, _DEVICE),
-    "deviceIdConnect": TriggerType(_PLAIN, _READS_DEVICE),
-    "deviceTagConnect": TriggerType(_PLAIN, _READS_DEVICE),
-    "deviceIdDisconnect": TriggerType(_PLAIN, _READS_DEVICE),
-    "deviceTagDisconnect": TriggerType(_PLAIN, _READS_DEVICE),
+    "deviceIdConnect": TriggerType(_PLAIN, _READS_DEVICE, key=_DEVICE_KEY),
+    "deviceTagConnect": TriggerType(_PLAIN, _READS_DEVICE, key=_TAG_KEY),
+    "deviceIdDisconnect": TriggerType(_PLAIN, _READS_DEVICE, key=_DEVICE_KEY),
+    "deviceTagDisconnect": TriggerType(_PLAIN, _READS_DEVICE, key=_TAG_KEY),
     "inboundEmail": _never(_PLAIN),
     "notebook": _never(_PLAIN),
     "onBoot": _on_devices(_PLAIN, _DEVICE),
@@ -350,21 +355,31 @@ TYPES: Final[dict[str, TriggerType]] = {
     "resourceJobIteration": _never(_PLAIN),
     "resourceJobIterationTimeout": _never(_PLAIN),
     "udp": _on_devices(_PLAIN),
-    "webhook": TriggerType(_PLAIN, _NOTHING),
+    "webhook": TriggerType(_PLAIN, _NOTHING, key="the id of a webhook"),
     "beckhoff": _on_devices(_Form("Beckhoff", BeckhoffConfig, ("beckhoff",))),
-    "dataTable": TriggerType(_Form("Table", TableConfig, ("dataTable",)), ("dataTableRow.get",)),
-    "integration": TriggerType(_Form("Integration", IntegrationConfig, _BROKERS, _TRIGGER_ID), _NOTHING),
-    "deviceId": TriggerType(_STATES, _READS_STATE),
-    "deviceTag": TriggerType(_STATES, _READS_STATE),
-    "deviceIdInactivity": TriggerType(_INACTIVITY, _READS_DEVICE),
-    "deviceTagInactivity": TriggerType(_INACTIVITY, _READS_DEVICE),
+    "dataTable": TriggerType(
+        _Form("Table", TableConfig, ("dataTable",)), ("dataTableRow.get",), key="the id of a data table"
+    ),
+    "integration": TriggerType(
+        _Form("Integration", IntegrationConfig, _BROKERS, _TRIGGER_ID),
+        _NOTHING,
+        key="the id of an integration",
+    ),
+    "deviceId": TriggerType(_STATES, _READS_STATE, key=_DEVICE_KEY),
+    "deviceTag": TriggerType(_STATES, _READS_STATE, key=_TAG_KEY),
+    "deviceIdInactivity": TriggerType(_INACTIVITY, _READS_DEVICE, key=_DEVICE_KEY),
+    "deviceTagInactivity": TriggerType(_INACTIVITY, _READS_DEVICE, key=_TAG_KEY),
     "direct": TriggerType(_Form("Direct", NoConfig, ("direct",)), _NOTHING),
-    "endpoint": TriggerType(_Form("Endpoint", EndpointConfig, ("endpoint",)), _NOTHING),
-    "event": TriggerType(_Form("Event", EventConfig, ("event",)), ("event.get",)),
+    "endpoint": TriggerType(
+        _Form("Endpoint", EndpointConfig, ("endpoint",)), _NOTHING, key="the id of an endpoint"
+    ),
+    "event": TriggerType(_Form("Event", EventConfig, ("event",)), ("event.get",), key="a level, or any"),
     "fileTail": _on_devices(_Form("Tail", TailConfig, ("fileTail",))),
     "fileWatch": _on_devices(_Form("Watch", WatchConfig, ("fileWatch",))),
     "flowError": TriggerType(_Form("Error", ErrorConfig, ("flowError",)), ("flowRun.get",)),
-    "mqttTopic": TriggerType(_Form("Topic", TopicConfig, ("mqtt",), _TRIGGER_ID), _NOTHING),
+    "mqttTopic": TriggerType(
+        _Form("Topic", TopicConfig, ("mqtt",), _TRIGGER_ID), _NOTHING, key="a topic, which may have wildcards"
+    ),
     "onSync": _on_devices(_Form("Sync", SyncConfig, ("onSync",))),
     "opcua": _on_devices(_Form("OpcUa", OpcUaConfig, ("opcua",))),
     "redis": _on_devices(_Form("Redis", RedisConfig, ("redisTrigger",))),

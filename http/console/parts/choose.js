@@ -1,7 +1,7 @@
 // Records by their ids: a field of forms in which they are searched for on the server, so there may be many of them, and
 // what shows them.
 
-import { get } from "../lib/api.js";
+import { get, path } from "../lib/api.js";
 import { count, wordsOf } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
 import { html, useEffect, useRef, useState } from "../lib/ui.js";
@@ -16,6 +16,14 @@ const useRecords = (source, ids, query) => useData(async (signal) => {
   const rows = await Promise.all(ids.slice(0, NAMED_MAX).map((id) => get(`${source}/${encodeURIComponent(id)}`, query, { signal }).catch(() => null)));
   return new Map(rows.filter(Boolean).map((row) => [row.id, row]));
 }, [source, ids.join(), query?.version]);
+
+// The names of devices by their ids, asked for together; those that are not there have none.
+export function useDeviceNames(app, ids) {
+  const wanted = [...new Set(ids.filter(Boolean))].sort();
+  const found = useData((signal) => (wanted.length
+    ? get(path("applications", app, "devices"), { query: { id: { $in: wanted } }, perPage: wanted.length, excludeConnectionInfo: true }, { signal }) : Promise.resolve({ items: [] })), [app, wanted.join()]);
+  return new Map((found.value?.items || []).map((row) => [row.id, row.name]));
+}
 
 // field: {label, hint, source: the list of the records, by: the field by which they are found, text(row): what is shown, by
 // default the same; query: what else narrows the list; single: whether one at most is chosen}; chosen: ids; set(ids).

@@ -12,9 +12,11 @@ import { RecordTable } from "../parts/table.js";
 import { importWorkflows } from "./workflow/import.js";
 import { usePalette } from "./workflow/palette.js";
 import { definitionOf, triggerText, typeText } from "./workflow/shape.js";
+import { fromTemplate, templateFields } from "./workflow/templates.js";
 
 const CLASSES = ["cloud", "experience", "edge", "embedded", "customNode"];
 const TRIGGERS_SHOWN = 3;
+const isEmpty = ({ template }) => !template;
 const DAY_MS = 86_400_000;
 
 const EXAMPLE = {
@@ -34,11 +36,12 @@ export function Workflows({ app }) {
       fields: [
         { name: "name", label: "Name", required: true },
         { name: "description", label: "Description", type: "longtext", rows: 2 },
-        { name: "flowClass", label: "Class", type: "select", options: CLASSES, hint: "Where it runs. It cannot be changed later." },
-        { name: "definition", label: "Triggers, nodes and globals", type: "json", rows: 8, hint: "JSON; without it, the workflow is empty and can be drawn." },
+        ...templateFields(app),
+        { name: "flowClass", label: "Class", type: "select", options: CLASSES, hint: "Where it runs. It cannot be changed later.", show: isEmpty },
+        { name: "definition", label: "Triggers, nodes and globals", type: "json", rows: 8, hint: "JSON; without it, the workflow is empty and can be drawn.", show: isEmpty },
       ],
       button: "Create",
-      submit: ({ definition = {}, ...values }) => post(source, { ...definitionOf(definition), ...values }),
+      submit: ({ name, description, flowClass, definition = {}, ...answers }) => post(source, { ...(fromTemplate(answers) || definitionOf(definition)), name, description, flowClass }),
     });
     if (made) go(made.triggers.length || made.nodes.length ? href(made) : link("/applications", app, "workflows", made.id, "edit"));
   };

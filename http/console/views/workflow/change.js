@@ -1,7 +1,8 @@
 // Changes of a definition as the picture makes them: each takes a definition and gives a new one, and leaves the old one
 // and everything that it does not change as they were. `key` is that of a part, as in partsOf.
 
-import { leadsOn, outputsOf, partsOf, typeText } from "./shape.js";
+import { wordsOf } from "../../lib/format.js";
+import { leadsOn, mainOutput, outputsOf, partsOf } from "./shape.js";
 
 const ID_MAX = 48; // the length of an id that an output may name
 const LETTERS = "abcdefghijkmnpqrstuvwxyz23456789";
@@ -38,7 +39,7 @@ function withOutputs(definition, change) {
 // nodes keep between runs is kept by their id.
 export function newId(definition, type) {
   const used = new Set([...(definition.nodes || []).map((node) => node.id), ...(definition.triggers || []).flatMap((each) => [each.key, each.meta?.id, each.meta?.uiId])]);
-  const word = typeText(type).toLowerCase().replace(/[^a-z0-9]+/g, "-").slice(0, ID_MAX - 8);
+  const word = wordsOf(type.replace(/Node$/, "")).toLowerCase().replace(/[^a-z0-9]+/g, "-").slice(0, ID_MAX - 8);
   for (;;) {
     const random = crypto.getRandomValues(new Uint8Array(5));
     const id = `${word}-${Array.from(random, (byte) => LETTERS[byte % LETTERS.length]).join("")}`;
@@ -128,11 +129,11 @@ function led(definition, { from, output, to }, change) {
 export const fitsIntoLines = (part, edges) =>
   part.kind === "node" && leadsOn(part) && !(part.source.id?.length > ID_MAX) && !edges.some(({ from, to }) => from === part.key || to === part.key);
 
-// Put a part into a line: the line leads to it, and its first output to where the line led: {definition, key}.
+// Put a part into a line: the line leads to it, and its main output to where the line led: {definition, key}.
 export function inserted(definition, line, key) {
   const { definition: named, id } = withId(definition, key);
   const before = led(named, line, (ids) => ids.map((each) => (each === line.to ? id : each)));
-  return { definition: connected(before, id, 0, line.to).definition, key: id };
+  return { definition: connected(before, id, mainOutput(partOf(before, id)), line.to).definition, key: id };
 }
 
 // Write places into the parts: key -> {x, y}, the centres of boxes.
@@ -187,5 +188,8 @@ export function reordered(definition, key, name, places, blank) {
   });
 }
 
-// The first output of a part that leads nowhere, undefined if there is none.
-export const freeOutput = (part) => outputsOf(part).find(({ output }) => !part.to[output]?.length)?.output;
+// The output that a click connects: of those that lead nowhere the main one, else the first; undefined if there is none.
+export function freeOutput(part) {
+  const free = outputsOf(part).map(({ output }) => output).filter((output) => !part.to[output]?.length);
+  return free.includes(mainOutput(part)) ? mainOutput(part) : free[0];
+}

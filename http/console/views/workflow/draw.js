@@ -104,7 +104,7 @@ export function Draw({ app, flow, draft, error, problems, told, refused, flowCla
     <div class=${part ? "stack with-part" : "stack"}>
       <${Palette} data=${palette} flowClass=${flowClass} put=${put} grab=${(event, offer) => hands.current?.start(event, { kind: "add", offer })} isOpen=${!part} field=${search} end=${() => setLine(null)}
         follows=${next && part && (outputsOf(part)[next.output]?.name ? `${part.label}, ${outputsOf(part)[next.output].name}` : part.label)} />
-      ${part && html`<${PartForm} key=${`${part.key} ${part.type} ${draft.version}`} ...${{ draft, part, parts, select }} palette=${palette.value} problems=${sentences} forget=${() => setLine(null)}>
+      ${part && html`<${PartForm} key=${`${part.key} ${part.type} ${draft.version}`} ...${{ app, draft, part, parts, select }} palette=${palette.value} problems=${sentences} forget=${() => setLine(null)}>
         <div class="row"><button type="button" onClick=${duplicate}>Duplicate</button><button type="button" class="danger" onClick=${remove}>Delete part</button></div></${PartForm}>`}
       ${selected && !part && html`<${Card} title="Not in the draft"><p>The draft has no part <code>${selected}</code>.</p></${Card}>`}
     </div>

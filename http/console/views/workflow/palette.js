@@ -1,6 +1,7 @@
 // What can be added to a draft: triggers, types of nodes and custom nodes, by category, with a search.
 
 import { get, path } from "../../lib/api.js";
+import { wordsOf } from "../../lib/format.js";
 import { useData } from "../../lib/hooks.js";
 import { html, useMemo, useState } from "../../lib/ui.js";
 import { Card, Notice, Problem } from "../../parts/basics.js";
@@ -38,7 +39,8 @@ export function offersOf(palette, flowClass) {
   ];
 }
 
-const named = (kind, type) => ({ label: partsOf({ [kind === "trigger" ? "triggers" : "nodes"]: [{ type }] })[0].label });
+// `words`: the type, by which a part is found as well.
+const named = (kind, type) => ({ label: partsOf({ [kind === "trigger" ? "triggers" : "nodes"]: [{ type }] })[0].label, words: wordsOf(type) });
 
 // put(offer): add it to a free place. grab(event, offer): begin to drag it. isOpen: whether all of it is shown at first.
 // field: gets the search field. follows: the name of the part for which a follower is chosen; end(): choose none.
@@ -47,7 +49,7 @@ export function Palette({ data, flowClass, put, grab, isOpen, field, follows, en
   const [search, setSearch] = useState("");
   const offers = useMemo(() => (data.value ? offersOf(data.value, flowClass) : []), [data.value, flowClass]);
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = offers.filter((each) => words.every((word) => `${each.label} ${each.summary}`.toLowerCase().includes(word)));
+  const found = offers.filter((each) => words.every((word) => `${each.label} ${each.summary} ${each.words}`.toLowerCase().includes(word)));
   const inName = (each) => words.every((word) => each.label.toLowerCase().includes(word));
   found.sort((one, other) => inName(other) - inName(one));
   const enter = (event) => {

@@ -1,7 +1,9 @@
 // The part of a draft that is selected: its name, its settings, and where it leads. What is typed is in the draft at once.
 
+import { path } from "../../lib/api.js";
 import { html, useId, useMemo, useRef, useState } from "../../lib/ui.js";
 import { Badge, Card, Problem } from "../../parts/basics.js";
+import { RecordChoice } from "../../parts/choose.js";
 import { coded, useDocument } from "../../parts/schema.js";
 import { connected, disconnected, idProblem, lineProblem, renamed, reordered, withField } from "./change.js";
 import { ListField } from "./list-field.js";
@@ -11,9 +13,9 @@ import { outputsOf, typeText } from "./shape.js";
 
 const SHOWN_MAX = 6;
 
-// parts: all of the draft. palette: that of the server. problems: sentences about this part. select(key); forget():
+// app: the application. parts: all of the draft. palette: that of the server. problems: sentences about this part. select(key); forget():
 // choose no follower for a line that leads nowhere yet; children: buttons.
-export function PartForm({ draft, part, parts, palette, problems, select, forget, children }) {
+export function PartForm({ app, draft, part, parts, palette, problems, select, forget, children }) {
   const document = useDocument();
   const form = part.kind === "node" ? palette?.nodeTypes.find((each) => each.type === part.type) : undefined;
   const names = useRef(new Set()).current; // a field does not vanish while it is emptied
@@ -32,6 +34,10 @@ export function PartForm({ draft, part, parts, palette, problems, select, forget
       forget(); // its output may be another one now
       draft.change(reordered(draft.value, part.key, each.name, places, blank));
     };
+    if (each.list) {
+      const value = valueAt(part, each), source = path("applications", app, ...each.list.split("/"));
+      return html`<${RecordChoice} key=${each.name} field=${{ ...each, source, single: true, hint: value ? undefined : "It has to be chosen, or the trigger never fires." }} chosen=${value ? [value] : []} set=${(ids) => set(ids[0])} />`;
+    }
     return html`<${isList(each) ? ListField : LiveField} key=${each.name} field=${each} value=${valueAt(part, each)} set=${set} order=${order} />`;
   };
   const shown = fields.filter((each) => !folded.has(each.name)), more = fields.filter((each) => folded.has(each.name));

@@ -7,6 +7,7 @@ import { link, route } from "../../lib/router.js";
 import { html, useMemo, useRef, useState } from "../../lib/ui.js";
 import { Card, Facts, Loaded, Notice, Time } from "../../parts/basics.js";
 import { Json } from "../../parts/json.js";
+import { useDeviceNames } from "../../parts/choose.js";
 import { note } from "../../parts/notes.js";
 import { useVersionNames } from "./choice.js";
 import { Graph } from "./graph.js";
@@ -29,6 +30,7 @@ export function Run({ app, flow, run: id }) {
 function Shown({ app, flow, run, source }) {
   const [replayed, setReplayed] = useState(null);
   const ended = useRunsThatEnd(source);
+  const devices = useDeviceNames(app, [run.deviceId]);
   const versions = useVersionNames(app, flow);
   const version = useData((signal) => get(`${source}/versions/${encodeURIComponent(run.flowVersionId || "develop")}`, {}, { signal }), [source, run.flowVersionId]);
   const here = (more) => link("/applications", app, "workflows", flow, "runs", { run: run.id, ...more });
@@ -49,8 +51,8 @@ function Shown({ app, flow, run, source }) {
           ["Waited", run.queued && run.began ? duration(Date.parse(run.began) - Date.parse(run.queued)) : undefined],
           ["Took", run.wallTime === undefined ? undefined : duration(run.wallTime)],
           ["Version", html`<a href=${link("/applications", app, "workflows", flow, { version: run.flowVersion })}>${run.flowVersion}</a>`],
-          ["Trigger", run.triggerType && html`${typeText(run.triggerType)} <span class="quiet break">${run.triggerKey}</span>`],
-          ["Device", run.deviceId && html`<a href=${link("/applications", app, "devices", run.deviceId)}>${run.deviceId}</a>`],
+          ["Trigger", run.triggerType && html`${typeText(run.triggerType)} <span class="quiet break">${run.triggerKey === run.deviceId ? "" : run.triggerKey}</span>`],
+          ["Device", run.deviceId && html`<a href=${link("/applications", app, "devices", run.deviceId)}>${devices.get(run.deviceId) || run.deviceId}</a>`],
           ["Dropped", run.dropped ? `${run.dropped} triggers, because the queue was full` : undefined],
           ["Replay of", run.replayOf && html`<a href=${link("/applications", app, "workflows", flow, "runs", { run: run.replayOf })}>${run.replayOf}</a>`],
           ["Id", html`<code>${run.id}</code>`],

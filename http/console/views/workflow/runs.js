@@ -7,6 +7,7 @@ import { link, route, setQuery } from "../../lib/router.js";
 import { html, useId, useRef, useState } from "../../lib/ui.js";
 import { Badge, Card, Empty, Fresh, Live, Loaded, Time } from "../../parts/basics.js";
 import { Chart } from "../../parts/chart.js";
+import { useDeviceNames } from "../../parts/choose.js";
 import { Table } from "../../parts/table.js";
 import { useVersionNames, VersionSelect } from "./choice.js";
 import { replayFailed } from "./replay.js";
@@ -114,12 +115,13 @@ function Figures({ source, version, text, length, resolution }) {
 }
 
 function RunTable({ app, flow, rows, total, page, queue, behind, record }) {
+  const devices = useDeviceNames(app, rows.map((run) => run.deviceId));
   const columns = [
     { label: "Ended", render: (run) => html`<${Time} at=${run.time} />` },
     { label: "Outcome", render: (run) => html`<${Outcome} outcome=${run.outcome} />` },
     { label: "Version", render: (run) => run.flowVersion },
-    { label: "Trigger", render: (run) => (run.triggerType ? html`<a href=${link("/applications", app, "workflows", flow, "runs", { ...route.value.query, trigger: run.triggerType, page: "" })}>${typeText(run.triggerType)}</a> <span class="quiet break">${run.triggerKey}</span>` : "") },
-    { label: "Device", render: (run) => run.deviceId && html`<a href=${link("/applications", app, "devices", run.deviceId)}>${run.deviceId}</a>` },
+    { label: "Trigger", render: (run) => (run.triggerType ? html`<a href=${link("/applications", app, "workflows", flow, "runs", { ...route.value.query, trigger: run.triggerType, page: "" })}>${typeText(run.triggerType)}</a> <span class="quiet break">${run.triggerKey === run.deviceId ? "" : run.triggerKey}</span>` : "") },
+    { label: "Device", render: (run) => run.deviceId && html`<a href=${link("/applications", app, "devices", run.deviceId)}>${devices.get(run.deviceId) || run.deviceId}</a>` },
     { label: "Steps", number: true, render: (run) => run.steps ?? "" },
     { label: "Took", number: true, render: (run) => (run.wallTime === undefined ? "" : duration(run.wallTime)) },
     { label: "Error", render: (run) => (run.outcome === "dropped" ? `${plural(run.dropped, "trigger")} dropped` : run.error && `${run.error.nodeLabel || run.error.nodeId || ""}: ${run.error.message}`) },

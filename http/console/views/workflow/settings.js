@@ -13,6 +13,18 @@ const GROUPS = {
   event: [["new", "acknowledged", "resolved"]],
   integration: [["message"]],
 };
+// What the keys of triggers name: records, found by `by`, or a choice.
+const KEYS = {
+  dataTable: { what: "Data table", list: "data-tables" },
+  endpoint: { what: "Endpoint", list: "experience/endpoints", by: "route", text: (row) => `${row.method} ${row.route}` },
+  event: { what: "Level", options: ["any", "info", "warning", "error", "critical"] },
+  integration: { what: "Integration", list: "integrations" },
+  webhook: { what: "Webhook", list: "webhooks" },
+  ...Object.fromEntries(["deviceId", "deviceIdConnect", "deviceIdDisconnect", "deviceIdInactivity"].map((type) => [type, { what: "Device", list: "devices" }])),
+  ...Object.fromEntries(["deviceTag", "deviceTagConnect", "deviceTagDisconnect", "deviceTagInactivity"].map((type) => [type, {
+    what: "Tag of the devices", placeholder: "site/north", hint: "key/value; key/ for any value, /value for any key." }])),
+  mqttTopic: { what: "Topic", placeholder: "plant/+/temperature" },
+};
 const LISTS = new Set(["rows", "texts", "flags"]);
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 const PLACEHOLDERS = { expression: "{{data.temperature}} > 30", path: "data.temperature" };
@@ -76,9 +88,11 @@ function customFields(part, custom) {
 
 function triggerFields(part, document, names) {
   const schema = schemaOfTrigger(document, part.type);
+  const { what = "Key", options, ...more } = KEYS[part.type] || {};
   const keys = part.members.map((member, at) => ({
-    name: at ? `key ${at + 1}` : "key", label: at ? `Key ${at + 1}` : "Key", type: "text", path: ["key"], member: at, isSet: true,
-    hint: schema && !at ? document.components.schemas[schema].properties.key?.description : undefined,
+    name: at ? `key ${at + 1}` : "key", label: at ? `${what} ${at + 1}` : what, type: options ? "select" : "text", path: ["key"], member: at, isSet: true,
+    needed: what !== "Key", options: options && [["", "Choose"], ...options],
+    hint: schema && !at && what === "Key" ? document.components.schemas[schema].properties.key?.description : undefined, ...more,
   }));
   if (!document) return keys; // the others come with it
   const config = schema && schemaOf(document, schema, "config");

@@ -19,13 +19,32 @@ const OUTPUTS = {
   VerifyDeviceNode: NO_YES,
   VerifyExperienceGroupNode: NO_YES,
 };
+// Of those with a "no" and a "yes", what most people want to go on from is the "yes".
+const FIRST_IS_MAIN = new Set(["CustomNodeExecuteNode"]);
 const LOOP_BODY = 1;
 const OUTPUTS_MAX = 100;
 // Nodes after which a path ends.
 const ENDS = new Set(["AnnotationNode", "CustomNodeCapNode", "LoopCapNode", "ThrowErrorNode"]);
 
-// "DeviceSendCommandNode" as "device send command", "JWTCreateNode" as "JWT create", "virtualButton" as "virtual button".
-export const typeText = (type) => wordsOf(type.replace(/Node$/, ""));
+// The types whose names do not say what they do. All others are told by their names.
+const WORDS = {
+  AnnotationNode: "note", BranchOnChangeNode: "if it has changed", ConditionalNode: "if a condition holds", CustomNodeExecuteNode: "custom node",
+  DeviceChangeStateNode: "report a state", DeviceSendCommandNode: "send a command", CreateEventNode: "create an event", UpdateEventNode: "change an event", DeleteEventNode: "delete an event",
+  DebugNode: "debug message", DelayNode: "wait", FileCreateNode: "create a file", FileGetNode: "read a file", GaugeNode: "aggregate an attribute", GeofenceNode: "if it is in an area",
+  GetValueNode: "get a stored value", StoreValueNode: "store a value", HttpNode: "HTTP request", LatchNode: "only once until reset", LosantApiNode: "call the API",
+  MutateNode: "change the payload", ObjectNode: "work with an object", ArrayNode: "work with an array", StringNode: "work with a text", RawFunctionNode: "JavaScript function",
+  SendgridEmailNode: "send a mail by SendGrid", StructureEmailNode: "send a mail", ThrottleNode: "let through now and then", ThrowErrorNode: "fail", TimeRangeNode: "if it is a certain time",
+  LoopNode: "for each item", LoopCapNode: "end of an item", SwitchNode: "one of several ways",
+  TimeSeriesNode: "read the history of attributes", ValidatePayloadNode: "if the payload is valid", WorkflowTriggerNode: "start another workflow", VerifyDeviceNode: "if it is a device",
+  deviceId: "state of a device", deviceTag: "states of devices by tag", deviceIdConnect: "a device connects", deviceTagConnect: "a device connects, by tag",
+  deviceIdDisconnect: "a device disconnects", deviceTagDisconnect: "a device disconnects, by tag", deviceIdInactivity: "a device is silent", deviceTagInactivity: "a device is silent, by tag",
+  deviceCreate: "a device is created", deviceCommand: "a command arrives", event: "an event is created or changes", flowError: "a workflow fails", appFile: "a file changes",
+  dataTable: "rows of a data table change", direct: "called by a workflow or the API", endpoint: "request to an endpoint", webhook: "request to a webhook",
+  integration: "message of an integration", mqttTopic: "message of a topic", timer: "timer",
+};
+
+// What a type is called: in words of people, else "JWTCreateNode" as "JWT create", "virtualButton" as "virtual button".
+export const typeText = (type) => WORDS[type] || wordsOf(type.replace(/Node$/, ""));
 
 // The fields of a definition that a record has: those of a version, of a workflow, or of an export of one.
 export function definitionOf(record) {
@@ -82,6 +101,9 @@ function outputCount(part) {
     : part.type === "CustomNodeExecuteNode" || part.kind === "trigger" ? meta : OUTPUTS[part.type]?.length || 1;
   return Math.max(part.to.length, Math.min(usual, OUTPUTS_MAX));
 }
+
+// The output by which a path usually goes on after a part.
+export const mainOutput = (part) => (outputCount(part) > 1 && (part.type === "SwitchNode" || (OUTPUTS[part.type] && !FIRST_IS_MAIN.has(part.type))) ? 1 : 0);
 
 // Whether a path can go on after a part.
 export const leadsOn = (part) => !ENDS.has(part.type);
