@@ -216,7 +216,7 @@ async def test_a_device_is_declared_changed_watched_and_deleted(server: Server, 
     await console.go(f"#{device}")
     await console.at(css='[data-attribute="level"]').says("7.25 m³/h")
     await console.at(css='[data-attribute="tag"]').says("none never reported")
-    await console.at(css=".lead").says("Reporting last heard")
+    await console.at(css=".lead").says("Reporting expected every")
     await server.call("POST", f"{device}/state", {"data": {"tag": "north", "level": 8}})
     await console.at(css='[data-attribute="tag"]').says("north kg")
     await console.at("image", "level in the last six hours").shown()

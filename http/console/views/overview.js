@@ -151,6 +151,6 @@ function Recent({ app, recent }) {
 function NoDevices({ app }) {
   return html`<${Card} flush><${Empty} title="This application has no devices yet"
     call=${{ method: "POST", path: path("applications", app, "devices"), body: { name: "greenhouse", attributes: [{ name: "temperature", dataType: "number" }] } }}>
-    <p>Create a device. Then it can send states, and this page shows whether they arrive.</p>
-    <div><a class="button primary" href=${link("/applications", app, "devices")}>Go to the devices</a></div></${Empty}></${Card}>`;
+    <p>Add a device: you get a program that reports as this device, and this page shows whether its states arrive.</p>
+    <div><a class="button primary" href=${link("/applications", app, "devices", "add")}>Add devices</a></div></${Empty}></${Card}>`;
 }

@@ -10,7 +10,8 @@ const SOURCES = { device: "as it is set", history: "as its reports were", defaul
 // life: of devices.getHealth.
 export function Life({ life: { health, lastSeen, expectedIntervalSeconds, silentAfterSeconds, expectedFrom } }) {
   if (!lastSeen) return html`<span class="row"><${Health} health=${health} /><span class="quiet">nothing was heard of it yet</span></span>`;
-  const expected = `Expected every ${duration(expectedIntervalSeconds * 1000)}, ${SOURCES[expectedFrom] || ""}; silent after ${duration(silentAfterSeconds * 1000)}.`;
-  return html`<span class="row" title=${expected}><${Health} health=${health} /><span class="quiet">last heard <${Time} at=${lastSeen} age />,
-    expected every ${duration(expectedIntervalSeconds * 1000)}</span></span>`;
+  const every = duration(Math.max(1, Math.round(expectedIntervalSeconds)) * 1000);
+  const why = `Expected every ${every}, ${SOURCES[expectedFrom] || ""}; silent after ${duration(silentAfterSeconds * 1000)}.`;
+  // What is heard of shows its own times below.
+  return html`<span class="row" title=${why}><${Health} health=${health} /><span class="quiet">${health === "silent" && html`last heard <${Time} at=${lastSeen} age />, `}expected every ${every}</span></span>`;
 }
