@@ -37,6 +37,40 @@ TYPED = """(() => {
 DECEMBER = "2024-12-01T00:00:00.000Z"
 
 
+async def test_the_list_shows_health_and_the_values_that_are_chosen(
+    server: Server, console: ConsolePage
+) -> None:
+    application = await server.application()
+    pump = await server.device(application, "pump")
+    await server.device(application, "spare")
+    await server.call("POST", f"{pump}/state", {"data": {"temp": 21.5, "on": True, "label": "auto"}})
+    await console.go(f"#{application}/devices")
+    first, second = (console.at(css="tbody tr", nth=number) for number in range(2))
+    for text in ("Reporting", "pump", "21.5", "auto", "true"):
+        await first.says(text)
+    for text in ("Never seen", "spare", "never"):
+        await second.says(text)
+    await console.at("button", "Values").click()
+    for name in ("temp", "on"):
+        await console.at("dialog").at("checkbox", name).click()
+    await console.at("dialog").at("button", "Show").click()
+    await console.comes_to(re.compile(r"values=label$"))
+    await console.gives(
+        "[...document.querySelectorAll('th')].map((each) => each.innerText).includes('temp')", False
+    )
+    await first.says("auto")
+    await console.go(f"#{application}/devices?show=silent")
+    await console.sees("Nothing matches.")
+    await console.go(f"#{application}/devices?show=neverSeen")
+    await console.sees("1 device")
+    await first.says("spare")  # with the values that were chosen last
+    await console.gives(
+        "[...document.querySelectorAll('th')].map((each) => each.innerText).includes('label')", True
+    )
+    await console.go(f"#{pump}")
+    await console.at(css=".lead").says("Reporting")
+
+
 async def test_devices_are_found_and_changed_together(server: Server, console: ConsolePage) -> None:
     async def typed() -> bool:
         return "filter=non" in await console.place()

@@ -11,8 +11,9 @@ import { Fresh, Problem } from "./basics.js";
 const PER_PAGE = 50;
 const TYPING_MS = 250;
 
-// columns: {label, render(row), sort: the sortField of the server, number: true for figures, wide}
-// rows: what is shown; `href(row)` makes the first column a link, and Enter or a click on the row opens it.
+// columns: {label, render(row), sort: the sortField of the server, number: true for figures, wide, link}
+// rows: what is shown; `href(row)` makes the column with `link`, else the first one, a link, and Enter or a click on the
+// row opens it.
 export function Table({ label, columns, rows, href, rowKey = (row) => row.id, sort, selected, select }) {
   const order = (column) => {
     if (!column.sort || !sort) return undefined;
@@ -23,6 +24,7 @@ export function Table({ label, columns, rows, href, rowKey = (row) => row.id, so
     const arrow = { ascending: " \u2191", descending: " \u2193" }[order(column)] || "";
     return html`<button onClick=${() => sort.by(column.sort)}>${column.label}${arrow}</button>`;
   };
+  const linked = Math.max(0, columns.findIndex((column) => column.link));
   const all = select && rows.length > 0 && rows.every((row) => selected.has(rowKey(row)));
   return html`<div class="table-box" tabindex="0" role="region" aria-label=${label}><table>
     <thead><tr>
@@ -31,7 +33,7 @@ export function Table({ label, columns, rows, href, rowKey = (row) => row.id, so
     </tr></thead>
     <tbody>${rows.map((row) => html`<tr key=${rowKey(row)} data-href=${href ? href(row) : undefined}>
       ${select && html`<td><input type="checkbox" aria-label="Select this row" checked=${selected.has(rowKey(row))} onChange=${() => select(toggled(selected, rowKey(row)))} /></td>`}
-      ${columns.map((column, at) => html`<td class=${column.number ? "number" : ""}>${at === 0 && href ? html`<a href=${href(row)}>${column.render(row)}</a>` : column.render(row)}</td>`)}
+      ${columns.map((column, at) => html`<td class=${column.number ? "number" : ""}>${at === linked && href ? html`<a href=${href(row)}>${column.render(row)}</a>` : column.render(row)}</td>`)}
     </tr>`)}</tbody>
   </table></div>`;
 }

@@ -1,6 +1,6 @@
 // The devices of an application: a list that the server pages, sorts and searches, and changes of many of them.
 
-import { path, post } from "../lib/api.js";
+import { path } from "../lib/api.js";
 import { link, route, setQuery } from "../lib/router.js";
 import { html, useEffect, useState } from "../lib/ui.js";
 import { Empty, Page, Tabs, Tags, Time } from "../parts/basics.js";
@@ -8,9 +8,9 @@ import { note } from "../parts/notes.js";
 import { hasWildcard } from "../parts/search.js";
 import { RecordTable } from "../parts/table.js";
 import { CLASSES, deviceQuery, SHOWN } from "./devices/choice.js";
-import { Connection } from "./devices/connection.js";
 import { Many } from "./devices/many.js";
 import { QueryBox } from "./devices/query_box.js";
+import { chooseValues, healthColumn, lifeColumn, shownValues, useHealthOf, valueColumns } from "./devices/values.js";
 
 const REPEAT_MS = 15_000;
 const REPEAT_NARROWED_MS = 60_000; // the server may have to read all devices for it
@@ -24,7 +24,8 @@ export function Devices({ app }) {
   const [refresh, setRefresh] = useState(0);
   const [selected, setSelected] = useState(new Set());
   const [all, setAll] = useState(false);
-  const reports = useLastStates(app, deleted ? null : list);
+  const names = deleted ? [] : shownValues(app, list);
+  const found = useHealthOf(app, deleted ? null : list, names);
   const shown = JSON.stringify(query);
   useEffect(() => clear(), [shown]);
 
@@ -36,6 +37,7 @@ export function Devices({ app }) {
     clear();
     setRefresh(refresh + 1);
   };
+  const choose = () => chooseValues(app, names).catch((error) => note(error.message, "bad"));
   const narrowed = ["filter", "show", "class", "tag", "query"].some((name) => query[name]);
   const searched = hasWildcard(query.filter);
   const chosen = all
@@ -50,7 +52,7 @@ export function Devices({ app }) {
     <${QueryBox} />
     <div class="devices"><${RecordTable} noun="device" source=${source} refresh=${refresh} every=${narrowed ? REPEAT_NARROWED_MS : REPEAT_MS}
       searched=${searched} params=${{ query: deviceQuery(query, { withName: searched }), queryDeleted: deleted || undefined }}
-      columns=${columns(deleted, reports)} sortField="name" filters=${html`<${Filters} />`}
+      columns=${deleted ? DELETED : columns(found, names)} sortField="name" filters=${html`<${Filters} />${!deleted && html`<button onClick=${choose}>Values</button>`}`}
       href=${deleted ? undefined : (row) => link("/applications", app, "devices", row.id)}
       selected=${selected} select=${(ids) => { setAll(false); setSelected(ids); }} onLoaded=${setList}
       empty=${!narrowed && html`<${Empty} title="There are no devices yet" call=${{ method: "POST", path: source, body: { name: "pump-1", attributes: [{ name: "temperature", dataType: "number" }] } }}>
@@ -60,41 +62,23 @@ export function Devices({ app }) {
   </${Page}>`;
 }
 
-function columns(deleted, reports) {
-  return [
-    { label: "Name", sort: "name", render: (row) => row.name },
-    deleted
-      ? { label: "Deleted", sort: "deletedAt", render: (row) => html`<${Time} at=${row.deletedAt} age />` }
-      : { label: "Connection", sort: "connectionStatus", render: (row) => html`<${Connection} info=${row.connectionInfo} />` },
-    !deleted && { label: "Last state", render: (row) => html`<${LastState} time=${reports[row.id]} known=${row.id in reports} />` },
-    { label: "Class", render: (row) => row.deviceClass },
-    { label: "Tags", render: (row) => html`<${Tags} tags=${row.tags} />` },
-    { label: "Changed", sort: "lastUpdated", render: (row) => html`<${Time} at=${row.lastUpdated} />` },
-    { label: "Id", sort: "id", render: (row) => html`<code>${row.id}</code>` },
-  ].filter(Boolean);
-}
+const columns = (found, names) => [
+  healthColumn(found),
+  { label: "Name", sort: "name", link: true, render: (row) => row.name },
+  lifeColumn(found),
+  ...valueColumns(found, names),
+  { label: "Tags", render: (row) => html`<${Tags} tags=${row.tags} />` },
+  { label: "Class", render: (row) => row.deviceClass },
+  { label: "Id", sort: "id", render: (row) => html`<code>${row.id}</code>` },
+];
 
-const LastState = ({ time, known }) => (known ? html`<${Time} at=${time} age />` : html`<span class="quiet">…</span>`);
-
-// The time of the newest state of each device of a page, undefined for none: {id: time}, without those not loaded yet.
-function useLastStates(app, list) {
-  const [times, setTimes] = useState({});
-  useEffect(() => {
-    if (!list) return undefined;
-    const abort = new AbortController();
-    const ids = list.items.map((each) => each.id);
-    // By a query, since a device may have been deleted meanwhile: an id of none is refused.
-    const load = ids.length
-      ? post(path("applications", app, "data", "last-value-query"), { deviceQuery: { id: { $in: ids } } }, { signal: abort.signal })
-      : Promise.resolve({});
-    load.then(
-      (found) => setTimes(Object.fromEntries(ids.map((id) => [id, found[id]?.time]))),
-      (error) => error.name === "AbortError" || note(`The times of the last states are missing: ${error.message}`, "bad"),
-    );
-    return () => abort.abort();
-  }, [list]);
-  return times;
-}
+const DELETED = [
+  { label: "Name", sort: "name", render: (row) => row.name },
+  { label: "Deleted", sort: "deletedAt", render: (row) => html`<${Time} at=${row.deletedAt} age />` },
+  { label: "Tags", render: (row) => html`<${Tags} tags=${row.tags} />` },
+  { label: "Class", render: (row) => row.deviceClass },
+  { label: "Id", sort: "id", render: (row) => html`<code>${row.id}</code>` },
+];
 
 // The filters beside the search.
 function Filters() {

@@ -9,11 +9,11 @@ import { searchConditions } from "../../parts/search.js";
 // expected; one that was seen and is not silent is reporting.
 export const SHOWN = [
   ["", "All"],
+  ["silent", "Silent"],
   ["reporting", "Reporting"],
+  ["neverSeen", "Never seen"],
   ["connected", "Connected"],
   ["disconnected", "Disconnected"],
-  ["silent", "Silent"],
-  ["neverSeen", "Never seen"],
   ["deleted", "Deleted"],
 ];
 const STEP_MS = 60_000;
