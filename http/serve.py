@@ -52,7 +52,7 @@ from trunkline.http.metrics.connection_stats import ConnectionStats, NoConnectio
 from trunkline.http.mqtt.service import MqttService
 from trunkline.http.mqtt.session import MqttSession
 from trunkline.http.routes import TABLE
-from trunkline.http.site.site import Site
+from trunkline.http.site.site import MapTiles, Site
 from trunkline.http.terminal import LossyStderr
 from trunkline.http.tls_files import TlsConfig
 from trunkline.http.version import VERSION
@@ -137,7 +137,7 @@ async def serve(
             nursery.start_soon(dispatcher.call_turns.run)
             await nursery.start(serve_control, system)
             trigger = partial(_drain_after, shutdown or stopping.wait, system)
-            pages = Site(TABLE, VERSION)
+            pages = Site(TABLE, VERSION, MapTiles(settings.map_tiles, settings.map_attribution))
             mqtt_ports = [MqttPort(sock.getsockname()[1], tls) for sock, tls in mqtt_sockets]
             listeners = _mqtt_listeners(dispatcher, mqtt_sockets)
             listen = partial(

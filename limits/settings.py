@@ -40,6 +40,11 @@ _SERVICE_URL: Final = re.compile(r"(tcp|udp|sctp)://", re.ASCII)
 _ORIGIN: Final = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d{1,5})?", re.ASCII)
 _HOST_NAME: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*", re.ASCII)
 _DOMAIN_ENTRY: Final = re.compile(r"(\*|(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*)(=[0-9a-f]{24})?", re.ASCII)
+_TILES: Final = re.compile(
+    r"https?://[a-z0-9.-]+(:[0-9]{1,5})?/(?=\S*\{z\})(?=\S*\{x\})(?=\S*\{y\})([^\s{};,'\"]|\{[xyz]\})+",
+    re.ASCII,
+)
+"""The host goes into a header, so nothing may be in it that would end it there."""
 _BUCKET: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_.-]+)*/?", re.ASCII)
 _KEY: Final = re.compile(r"[0-9a-f]{48}", re.ASCII)
 _HIDDEN: Final = "***"
@@ -193,6 +198,15 @@ class Settings:
         None,
         "The URL by which clients reach this server, for links in mails; default: the address it listens on.",
     )
+    map_tiles: str | None = _setting(
+        None,
+        "Where maps of dashboards get their tiles: a URL with {z}, {x} and {y}, such as "
+        "https://tiles.example.com/{z}/{x}/{y}.png. Browsers of readers load them from there. Default: none; maps show "
+        "outlines of land.",
+    )
+    map_attribution: str | None = _setting(
+        None, "What maps say about the origin of their tiles; their provider says what it must be."
+    )
     smtp_host: str | None = _setting(
         None, "The mail server; without one, mail is kept as files in the outbox of the data directory."
     )
@@ -254,6 +268,12 @@ class Settings:
         if self.public_url is not None and not self.public_url.startswith(("http://", "https://")):
             raise SettingsError(
                 "public_url", f"is {self.public_url!r}", "give a URL such as https://devices.example.com"
+            )
+        if self.map_tiles is not None and _TILES.fullmatch(self.map_tiles) is None:
+            raise SettingsError(
+                "map_tiles",
+                f"is {self.map_tiles!r}",
+                "give a URL with {z}, {x} and {y}, such as https://tiles.example.com/{z}/{x}/{y}.png",
             )
         _check_experience_hosts(self)
         if self.s3_endpoint is not None and not self.s3_endpoint.startswith(("http://", "https://")):

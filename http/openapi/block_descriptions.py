@@ -121,6 +121,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "thresholds": "From which values on numbers have which colour and which word",
     "tooltipEventSubscribe": "Kept for clients",
     "unit": "The unit that is written after numbers",
+    "valueAttribute": "The attribute whose value chooses the colour and the shape of a device",
     "valueFormat": "The format of values",
     "valueTemplate": "The text of the value; a template",
     "vegaVersion": "The language of `configuration`",

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import flask_swagger_ui
 import msgspec
@@ -58,7 +58,8 @@ _FILES: Final[Mapping[str, Path]] = {
         if file.suffix in _CONTENT_TYPES
     },
 }
-PATHS: Final = frozenset({OPENAPI, *_FILES})
+TILES: Final = "/console/map/tiles.json"
+PATHS: Final = frozenset({OPENAPI, TILES, *_FILES})
 
 PAGE_POLICY: Final = (
     b"content-security-policy",
@@ -72,27 +73,39 @@ PAGE_POLICY: Final = (
         )
     ),
 )
-_CONSOLE_HEADERS: Final = (
-    (
-        b"content-security-policy",
-        b"; ".join(
-            (
-                b"default-src 'none'",
-                b"script-src 'self'",
-                b"style-src 'self'",
-                b"connect-src 'self'",
-                b"img-src 'self' data: blob:",
-                b"frame-ancestors 'none'",
-                b"base-uri 'none'",
-                b"form-action 'none'",
-                b"require-trusted-types-for 'script'",
-            )
-        ),
-    ),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-)
-"""The console has the token of a person in its memory, so nothing but its own files may run or be asked there."""
+
+
+class MapTiles(NamedTuple):
+    """Where maps of the console get their tiles: a URL with {z}, {x} and {y}, None for none. What they say of it."""
+
+    url: str | None = None
+    attribution: str | None = None
+
+    @property
+    def origin(self) -> str:
+        """The one other server from which the console may load pictures; empty for none."""
+        return "" if self.url is None else "/".join(self.url.split("/")[:3])
+
+
+def _console_headers(pictures_from: str) -> Headers:
+    """The console has the token of a person in its memory, so nothing but its own files may run or be asked there."""
+    policy = (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "connect-src 'self'",
+        f"img-src 'self' data: blob: {pictures_from}".rstrip(),
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "require-trusted-types-for 'script'",
+    )
+    return [
+        (b"content-security-policy", "; ".join(policy).encode()),
+        (b"referrer-policy", b"no-referrer"),
+        (b"cross-origin-opener-policy", b"same-origin"),
+    ]
+
 
 _ACCEPTS_GZIP: Final = re.compile(
     rb"(?:^|[\s,])gzip(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))\s*(?:[;,]|$)", re.IGNORECASE
@@ -130,8 +143,9 @@ class Page:
 class Site:
     """All pages by path."""
 
-    def __init__(self, table: RouteTable, version: str) -> None:
+    def __init__(self, table: RouteTable, version: str, tiles: MapTiles | None = None) -> None:
         self._table = table
+        self._tiles = tiles or MapTiles()
         self._version = version
         self._ids: Mapping[str, str] = {}
         self._pages: dict[str, Page] = {}
@@ -146,7 +160,12 @@ class Site:
         return page
 
     def _made(self, path: str) -> Page:
-        return self._openapi() if path == OPENAPI else _read(_FILES[path])
+        if path == OPENAPI:
+            return self._openapi()
+        if path == TILES:
+            shown = msgspec.json.encode(self._tiles._asdict())
+            return Page(shown, [(b"content-type", _CONTENT_TYPES[".json"])], zipped=False)
+        return _read(_FILES[path], self._tiles.origin)
 
     def show_examples(self, ids: Mapping[str, str]) -> None:
         """From now on the OpenAPI document has these ids in its examples, by the names of their parameters."""
@@ -172,10 +191,10 @@ def _encoded_document(table: RouteTable, version: str) -> bytes:
 
 
 @cache
-def _read(file: Path) -> Page:
+def _read(file: Path, pictures_from: str) -> Page:
     headers = [(b"content-type", _CONTENT_TYPES[file.suffix])]
     if file.is_relative_to(CONSOLE):
-        headers += _CONSOLE_HEADERS
+        headers += _console_headers(pictures_from)
     elif file.suffix == ".html":
         headers.append(PAGE_POLICY)
     return Page(file.read_bytes(), headers, zipped=file.suffix not in _PACKED)

@@ -61,6 +61,8 @@ SHOWN_ELSEWHERE = {
     "mqtt_anonymous_key": "test_mqtt.py",
     "mqtt_port": "test_mqtt.py",
     "mqtt_tls_port": "test_mqtt_transports.py",
+    "map_attribution": "test_map_tiles.py",
+    "map_tiles": "test_map_tiles.py",
     "metrics_for": "test_metrics_readers.py",
     "public_url": "test_job_news.py",
     "s3_endpoint": "test_archive_buckets.py",

@@ -59,6 +59,7 @@ def test_every_setting_can_come_from_the_environment(name: str) -> None:
     special |= {"public_url": "https://devices.example.com", "smtp_from": "me@example.com"}
     special |= {"codehost_url": "https://api.example.com/user", "sendgrid_url": "https://mail.example.com"}
     special |= {"client_certificates": "optional", "mqtt_anonymous_key": "0" * 48}
+    special |= {"map_tiles": "https://tiles.example.com/{z}/{x}/{y}.png"}
     special |= {"mqtt_port": "1883", "mqtt_tls_port": "8883"}
     special |= {"blobs": "s3://bucket/prefix", "s3_endpoint": "https://storage.example.com"}
     special |= {"archive_format": "parquet", "metrics_for": "operators"}
@@ -122,6 +123,8 @@ def test_switches_read_the_usual_words(text: str, value: bool) -> None:
         ("smtp_user = 'u'", {}, {}, "smtp_password and smtp_password_file: there must be one of them for"),
         ("smtp_password = 'x'", {}, {}, "smtp_user is not set although there is a password; set it or"),
         ('smtp_from = "a@b\\nBcc: x"', {}, {}, "smtp_from is 'a@b"),
+        ("map_tiles = 'https://tiles.example.com/{z}/{x}.png'", {}, {}, "map_tiles is 'https://tiles"),
+        ("map_tiles = 'https://a.example; x/{z}/{x}/{y}'", {}, {}, "map_tiles is 'https://a.example; x"),
         ("public_url = 'devices.example.com'", {}, {}, "public_url is 'devices.example.com'; give a URL"),
         (
             "experience_domains = 'WWW.example.com'",

@@ -26,6 +26,7 @@ from trunkline.actors.presentation.dashboards.report import (
     Moment,
     Paragraph,
     Part,
+    Places,
     Section,
     Share,
     Status,
@@ -62,6 +63,7 @@ def read_blocks(reading: Reading, message: ReadBlocks) -> dict[int, msgspec.Raw]
         _LINES_MAX,
         limits.dashboard_line_points_max,
         downsampled=True,
+        places_max=limits.dashboard_places_max,
     )
 
     def check(application: bytes) -> None:
@@ -133,6 +135,12 @@ def _part(part: Part, *, with_ids: bool) -> Doc:
         return {"kind": "status", "text": part.text, "color": part.color}
     if isinstance(part, Address):
         return {"kind": "address", "label": part.label, "url": part.url}
+    if isinstance(part, Places):
+        columns = msgspec.structs.asdict(part)
+        return {
+            "kind": "places",
+            **{name: each for name, each in columns.items() if with_ids or name != "ids"},
+        }
     assert isinstance(part, Chart)
     return {"kind": "chart", **msgspec.structs.asdict(part)}
 

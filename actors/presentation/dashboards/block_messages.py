@@ -129,6 +129,25 @@ class ChartPart(View, frozen=True, tag_field="kind", tag="chart"):
     span: tuple[int, int] | None
 
 
+class PlaceLevelView(View, frozen=True):
+    """What a level of a place means."""
+
+    label: str
+    color: str
+
+
+class PlacesPart(View, frozen=True, kw_only=True, tag_field="kind", tag="places"):
+    """The newest places of devices, in columns that belong together. A level is the number of a category."""
+
+    names: list[str]
+    ids: list[Id] | None = None
+    times: list[int]
+    points: list[tuple[float, float]]
+    levels: list[int]
+    values: list[CellView]
+    categories: list[PlaceLevelView]
+
+
 class BlockData(View, frozen=True, kw_only=True):
     """What a block shows, or the problem because of which it shows nothing."""
 
@@ -137,7 +156,7 @@ class BlockData(View, frozen=True, kw_only=True):
     block_type: str
     title: str
     description: str
-    parts: list[TablePart | TextPart | ValuePart | StatusPart | AddressPart | ChartPart]
+    parts: list[TablePart | TextPart | ValuePart | StatusPart | AddressPart | ChartPart | PlacesPart]
     problem: str | None = None
 
 

@@ -135,12 +135,16 @@ class Threshold(Body, frozen=True):
     label: _Text64 | UnsetType = UNSET
 
 
+_Unit = Annotated[str, Meta(max_length=16)]
+_Thresholds = Annotated[list[Threshold], Meta(max_length=10)]
+
+
 class _Numbers(Body, frozen=True):
     """How the numbers of a block are written and judged: their unit, the digits after the point, their thresholds."""
 
-    unit: Annotated[str, Meta(max_length=16)] | UnsetType = UNSET
+    unit: _Unit | UnsetType = UNSET
     precision: _NumberOrText | UnsetType = UNSET
-    thresholds: Annotated[list[Threshold], Meta(max_length=10)] | UnsetType = UNSET
+    thresholds: _Thresholds | UnsetType = UNSET
 
 
 _Segments = Annotated[list[Segment], Meta(max_length=255)]
@@ -483,9 +487,13 @@ class _Pins(_Places, frozen=True):
 
 
 class MapConfig(_Pins, frozen=True):
-    """Where devices are, or were."""
+    """Where devices are, or were. The thresholds are those of the values of `valueAttribute`."""
 
     attribute: _Text255 | UnsetType = UNSET
+    value_attribute: _Text255 | UnsetType = UNSET
+    unit: _Unit | UnsetType = UNSET
+    precision: _NumberOrText | UnsetType = UNSET
+    thresholds: _Thresholds | UnsetType = UNSET
     default_bearing: _Number | UnsetType = UNSET
     default_pitch: _Number | UnsetType = UNSET
     location_tag_key: _KeyOrTemplate | UnsetType = UNSET

@@ -108,7 +108,30 @@ class Chart(msgspec.Struct, frozen=True):
     span: tuple[int, int] | None = None
 
 
-Part = Table | Paragraph | Value | Status | Address | Chart
+class Category(msgspec.Struct, frozen=True):
+    """What a level of a place means, and its colour as in CSS."""
+
+    label: str
+    color: str
+
+
+class Places(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest places of devices, in columns: points are (longitude, latitude), a level is the number of a category.
+
+    `values` are those by which the levels are chosen; none if there is no such attribute. Only for clients: a report
+    has a chart and a table of them.
+    """
+
+    names: list[str]
+    ids: list[str]
+    times: list[int]
+    points: list[tuple[float, float]]
+    levels: list[int]
+    values: list[Any]
+    categories: list[Category]
+
+
+Part = Table | Paragraph | Value | Status | Address | Chart | Places
 
 
 class Section(NamedTuple):

@@ -8,6 +8,7 @@ workflows (`report_formulas.py`); in other texts only paths are filled in.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -30,6 +31,7 @@ from trunkline.actors.presentation.dashboards.report import (
     Value,
     number_of,
 )
+from trunkline.actors.presentation.dashboards.report_fleet_places import newest_places
 from trunkline.actors.presentation.dashboards.report_places import placed, places_of_tags
 from trunkline.actors.presentation.dashboards.report_scene import Scene
 from trunkline.actors.presentation.dashboards.report_thresholds import marks_of, status_of_numbers
@@ -174,6 +176,8 @@ def _map(scene: Scene, config: Doc) -> list[Part]:
         return places_of_tags(scene, config)
     duration_ms = 0 if config.get("compositeResult") else scene.duration_ms(config)
     places: list[tuple[str, list[tuple[int, Any]]]]
+    if not duration_ms and scene.bounds.places_max:
+        return _newest_places(scene, config)
     if duration_ms:
         resolution_ms = number_of(config.get("resolution"))
         bucket_ms = round(resolution_ms) if resolution_ms else None
@@ -187,6 +191,17 @@ def _map(scene: Scene, config: Doc) -> list[Part]:
         found = scene.last_values(config, attribute)
         places = [(each.device, [(each.at.ms, each.value)]) for each in found]
     return placed(scene, "map", places)
+
+
+def _newest_places(scene: Scene, config: Doc) -> list[Part]:
+    found = newest_places(scene, config)
+    if not found.names:
+        return [NOTHING]
+    tracks = zip(found.names, found.times, found.points, strict=True)
+    first = islice(tracks, scene.bounds.rows_max)
+    rows: list[tuple[Any, ...]] = [(name, f"{b:.5f}", f"{a:.5f}", Moment(ms)) for name, ms, (a, b) in first]
+    columns = ("Device", "Latitude", "Longitude", "Time")
+    return [found, Table(columns, rows, len(found.names), "device", tuple(found.ids[: len(rows)]))]
 
 
 def _plane(scene: Scene, config: Doc) -> list[Part]:

@@ -25,6 +25,7 @@ from trunkline.actors.presentation.dashboards.report import (
     Moment,
     Paragraph,
     Part,
+    Places,
     Report,
     Section,
     Share,
@@ -148,7 +149,7 @@ class _Writer:
         if isinstance(part, Value):
             at = "" if part.at is None else f"  ({self.time(part.at)})"
             return [f"{self.cell(part.label)}: {self._value(part)}{at}"]
-        if isinstance(part, Chart):
+        if isinstance(part, Chart | Places):
             return []
         rows = [tuple(map(self.cell, row)) for row in (part.columns, *part.rows)]
         widths = [min(40, max(len(row[column]) for row in rows)) for column in range(len(part.columns))]
@@ -206,6 +207,8 @@ class _Writer:
                 f'<p style="margin:4px 0"><span style="font-size:24px">{escape(self._value(part))}</span> '
                 f'<span style="color:{colors.faint}">{escape(self.cell(part.label))}{at}</span></p>'
             )
+        if isinstance(part, Places):
+            return ""
         if isinstance(part, Chart):
             return self._html_chart(part)
         return self._html_table(part)

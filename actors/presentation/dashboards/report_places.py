@@ -29,7 +29,7 @@ def placed(
     lines: list[Line] = []
     rows: list[tuple[Cell, ...]] = []
     for name, points in tracks:
-        places = [(ms, place) for ms, value in points if (place := _place(value)) is not None]
+        places = [(ms, place) for ms, value in points if (place := place_of(value)) is not None]
         if not places:
             continue
         step = -(-len(places) // bounds.line_points_max)
@@ -62,7 +62,7 @@ def places_of_tags(scene: Scene, config: Doc) -> list[Part]:
     return placed(scene, "map", tracks)
 
 
-def _place(value: Any) -> tuple[float, float] | None:
+def place_of(value: Any) -> tuple[float, float] | None:
     """Two numbers: of a text `latitude,longitude`, or of a pair."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list | tuple) or len(parts) < 2:

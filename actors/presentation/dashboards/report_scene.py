@@ -65,13 +65,15 @@ class Bounds(NamedTuple):
     """How much a block shows: rows of a table, lines of a chart, points of a line.
 
     `downsampled`: raw series are reduced while they are read, and tables of states have their newest rows only. A
-    report reads all values instead, because it gives their minimum, mean and maximum.
+    report reads all values instead, because it gives their minimum, mean and maximum. `places_max`: devices whose
+    newest places a map gives in columns; 0: it gives a chart instead.
     """
 
     rows_max: int
     lines_max: int
     line_points_max: int
     downsampled: bool = False
+    places_max: int = 0
 
 
 class Scene:

@@ -7,6 +7,7 @@ import { Badge, Problem, Time } from "../../parts/basics.js";
 import { Markdown, Outside } from "../../parts/markdown.js";
 import { Table } from "../../parts/table.js";
 import { Bars, Gauge, Graph, numberText, Pie, Places, Timeline } from "./drawings.js";
+import { PlaceMap } from "./map/map.js";
 
 const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
 
@@ -14,7 +15,7 @@ const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFrac
 const NOT_DRAWN = {
   "custom-chart": "The chart of this block is a Vega program, which the console does not run. These are the results of its queries.",
   "custom-html": "The page of this block is HTML of its own, which the console does not run. These are the results of its queries.",
-  heatmap: "The places are drawn without colours for their values.",
+  heatmap: "The places are drawn as points, not as areas of colour.",
   iframe: "This block is a page of another site, which the console does not load.",
   "image-overlay": "The values are listed below the picture, not drawn on it.",
   input: "The controls are shown with their values; the console does not send them.",
@@ -47,7 +48,7 @@ function Content({ type, data, name, config, rows, px, address }) {
   if (data.problem) return html`<${Problem} error=${{ message: data.problem }} />`;
   const note = NOT_DRAWN[type];
   // A table beside a drawing has the same values.
-  const drawn = data.parts.some((part) => part.kind === "chart");
+  const drawn = data.parts.some((part) => part.kind === "chart" || part.kind === "places");
   return html`${data.parts.map((part) => html`<${Part} ...${{ part, type, name, config, rows, px, address, folded: drawn && part.kind === "table" }} />`)}
     ${note && html`<p class="quiet">${note}</p>`}`;
 }
@@ -55,8 +56,9 @@ function Content({ type, data, name, config, rows, px, address }) {
 function Part({ part, type, name, config, rows, px, address, folded }) {
   switch (part.kind) {
     case "chart": return h(DRAWINGS[part.type], { chart: part, name, config, rows, px });
+    case "places": return html`<${PlaceMap} ...${{ part, name, config, address }} />`;
     case "table": return folded
-      ? html`<details><summary>The values</summary><${Rows} part=${part} name=${name} /></details>`
+      ? html`<details><summary>The values</summary><${Rows} part=${part} name=${name} address=${address} /></details>`
       : html`<${Rows} part=${part} name=${name} address=${address} />`;
     case "value": return html`<div class="board-value"><span class="figure">${typeof part.value === "number" ? numberText(part.value, { ...config, unit: part.unit }) : html`<${Cell} value=${part.value} />`}</span>
       <span class="quiet">${part.label}${part.at && html`, <${Time} at=${part.at} age />`}</span></div>`;
@@ -66,7 +68,7 @@ function Part({ part, type, name, config, rows, px, address, folded }) {
   }
 }
 
-const DRAWINGS = { graph: Graph, timeline: Timeline, bar: Bars, pie: Pie, gauge: Gauge, map: Places, plane: Places };
+const DRAWINGS = { graph: Graph, timeline: Timeline, bar: Bars, pie: Pie, gauge: Gauge, map: PlaceMap, plane: Places };
 
 function Rows({ part, name, address }) {
   const at = (row) => part.rows.indexOf(row);

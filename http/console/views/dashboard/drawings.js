@@ -145,17 +145,14 @@ export function Gauge({ chart, name, config }) {
 
 const WIDTH = 600, HEIGHT = 300, MARGIN = 40, TEXT_PX = 13, TEXT_MAX = 32;
 
-// Where devices are and were: on a map to scale, with the north above and no background.
+// Where devices are and were on a plane, to scale.
 export function Places({ chart, name, px }) {
   const fontSize = `${Math.min(TEXT_MAX, (TEXT_PX * WIDTH) / px)}px`;
   const all = chart.lines.flatMap((line) => line.points);
-  const middle = all.reduce((sum, [, y]) => sum + y, 0) / all.length;
-  // A degree of longitude is shorter than one of latitude.
-  const squeeze = chart.type === "map" ? Math.cos((middle * Math.PI) / 180) || 1 : 1;
-  const xs = all.map(([x]) => x * squeeze), ys = all.map(([, y]) => y);
+  const xs = all.map(([x]) => x), ys = all.map(([, y]) => y);
   const [left, right, bottom, top] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
   const scale = Math.min((WIDTH - 2 * MARGIN) / (right - left || 1e-9), (HEIGHT - 2 * MARGIN) / (top - bottom || 1e-9));
-  const x = (value) => WIDTH / 2 + (value * squeeze - (left + right) / 2) * scale;
+  const x = (value) => WIDTH / 2 + (value - (left + right) / 2) * scale;
   const y = (value) => HEIGHT / 2 - (value - (bottom + top) / 2) * scale;
   return html`<svg class="places" viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label=${`${name}: places of ${chart.lines.map((line) => line.label).join(", ")}`}>
       ${chart.lines.map((line, at) => {
@@ -168,5 +165,5 @@ export function Places({ chart, name, px }) {
         </g>`;
       })}
     </svg>
-    <p class="quiet">${chart.type === "map" ? "North is above. There is no map behind, because the console loads nothing from other sites." : "The places are not drawn on the picture."}</p>`;
+    <p class="quiet">The places are not drawn on the picture.</p>`;
 }

@@ -105,7 +105,7 @@ function BlockForm({ app, first, names, preview, close, button }) {
 // A field of a kind; those of attributes and tables search by name.
 function BlockField({ app, names, field, block, text, typed, set }) {
   const value = field.name.split(".").reduce((inner, name) => inner?.[name], block);
-  if (field.type === "attribute") return html`<${AttributeField} required label=${field.label} names=${names} value=${value} set=${set} />`;
+  if (field.type === "attribute") return html`<${AttributeField} required=${!field.optional} label=${field.label} names=${names} value=${value} set=${set} />`;
   if (field.type === "attributes") return html`<${Field} quiet field=${{ ...field, type: "choices", options: [...new Set([...names, ...(value || [])])] }} text=${value || []} set=${(list) => set(list.length ? list : undefined)} />`;
   if (field.type === "table") {
     return html`<${RecordChoice} field=${{ ...field, single: true, source: path("applications", app, "data-tables") }} chosen=${value ? [value] : []} set=${(ids) => set(ids[0])} />`;

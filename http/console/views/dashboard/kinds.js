@@ -49,7 +49,8 @@ export const KINDS = [
   ]),
   plain("event-list", "Events", [4, 4], { query: OPEN }, [EVENTS]),
   plain("open-event-indicator", "Open events by level", [2, 3], {}, []),
-  plain("map", "Places of devices", [4, 4], {}, [{ name: "config.attribute", label: "Attribute with the place", type: "attribute" }, { ...SPAN, hint: undefined, label: "Way of" }], { devices: true }),
+  plain("map", "Places of devices", [4, 4], {}, [{ name: "config.attribute", label: "Attribute with the place", type: "attribute" }, { ...SPAN, hint: undefined, label: "Way of", options: [["", "none: the newest place"], ...SPAN.options.slice(1)] },
+    { name: "config.valueAttribute", label: "Coloured by", type: "attribute", optional: true }, UNIT], { devices: true, thresholds: true }),
   plain("data-table", "Rows of a data table", [4, 4], {}, [{ name: "config.dataTableId", label: "Data table", type: "table" }]),
   plain("section-header", "Text", [4, 2], {}, [{ name: "config.content", label: "Text", type: "longtext", rows: 6, hint: "Markdown: # heading, **bold**, - list, [text](address)." }]),
 ];
