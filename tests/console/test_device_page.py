@@ -16,6 +16,15 @@ pytestmark = pytest.mark.slow
 
 LARGE = 9007199254740993
 """A whole number that a double cannot hold."""
+SHAPES = """import("/console/views/device/command_shapes.js").then(({ commandShapes }) => commandShapes(
+    ["dim number", "lock until:json by"].map((value) => ({ key: "command", value })),
+    [{ name: "dim", payload: 3 }, { name: "say", payload: "hello" }, { name: "say", payload: { text: "hi" } },
+     { name: "move", payload: { x: 1, to: [2] } }, { name: "move", payload: { fast: true } }, { name: "stop" }],
+).map(({ name, fields, last }) => {
+    const text = fields.map(({ key, type }) => `${key.trim()}:${type}`).join(" ");
+    return [name, text, last ?? null];
+}))"""
+"""The fields of commands: those of tags, then those of payloads, whose newest form it is."""
 BREAKS = """import("/console/parts/gaps.js").then(({ gapsOf }) => [
     gapsOf([0, 10, 20, 30, 1830, 1840, 1850, 1860], [1, 2, 3, 4, 5, 6, null, 7]),
     gapsOf([0, 10, 90], [1, 2, 3]),
@@ -104,6 +113,13 @@ async def test_a_command_is_sent_and_acknowledged(server: Server, console: Conso
     tag = {"key": "command", "value": "setTarget value:number fast:boolean note"}
     device = await server.device(application, tags=[tag])
     await console.go(f"#{device}/commands")
+    assert await console.run(SHAPES) == [
+        ["dim", "payload:number", 3],
+        ["lock", "until:json by:text", None],
+        ["say", "payload:text", "hello"],
+        ["move", "x:number to:json fast:boolean", {"x": 1, "to": [2]}],
+        ["stop", "", None],
+    ]
     await console.sees("No command was sent to this device")
     await console.at("button", "Another command").click()
     await console.at("textbox", "Name").fill("switch")
