@@ -3,6 +3,7 @@
 import { get, path, request } from "./lib/api.js";
 import { useData } from "./lib/hooks.js";
 import { currentApplication, listenToKeys, PLACES } from "./lib/keyboard.js";
+import { isOperator, useMe } from "./lib/me.js";
 import { link, match, route } from "./lib/router.js";
 import { continueLogin, keepFresh, listenToTabs, logOut, session } from "./lib/session.js";
 import { chooseTheme, theme } from "./lib/theme.js";
@@ -38,6 +39,7 @@ function Side({ section }) {
   const app = currentApplication();
   const name = useData((signal) => (app ? get(path("applications", app), {}, { signal }) : Promise.resolve(null)), [app]);
   const side = useRef(null);
+  useMe();
   useEffect(() => { menuOpen.value = false; }, [route.value.path]);
   useEffect(() => showCurrent(side.current), [section, name.value]);
   const item = ([key, text, address]) => html`<a href=${address} aria-current=${key === section ? "page" : undefined}>${text}</a>`;
@@ -45,7 +47,7 @@ function Side({ section }) {
   return html`<aside ref=${side} id="side" class=${menuOpen.value ? "side open" : "side"}>
     <a class="brand" href="#/"><img src="/favicon.svg" alt="" width="24" height="24" /> Trunkline</a>
     <nav aria-label="Console">
-      ${[["applications", "Applications", link("/applications")], ["organizations", "Organizations", link("/organizations")], ["boards", "Dashboards", link("/dashboards")], ["server", "Server", link("/server")], ["account", "Your account", link("/account")]].map(item)}
+      ${[["applications", "Applications", link("/applications")], ["organizations", "Organizations", link("/organizations")], ["boards", "Dashboards", link("/dashboards")], isOperator() && ["server", "Server", link("/server")], ["account", "Your account", link("/account")]].filter(Boolean).map(item)}
     </nav>
     ${app && html`<nav aria-label="Application"><h2 class="application">${(name.value?.id === app && name.value.name) || "Application"}</h2>
       ${SECTIONS.map(([title, items]) => html`${title && html`<h2>${title}</h2>`}

@@ -72,6 +72,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "firstName": "The first name",
     "lastName": "The last name",
     "fullName": "The first and the last name",
+    "isOperator": "true for an operator of the server, who may read the figures of the whole server",
     "companyName": "The company",
     "title": "A title",
     "phoneNumber": "The telephone number",

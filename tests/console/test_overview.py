@@ -110,6 +110,8 @@ async def test_operators_see_the_longest_turns_and_other_users_do_not(
     for text in ("device.sendState", application.rpartition("/")[2], (await server.call("GET", "/me"))["id"]):
         await table.says(text)
     await console.sees("Connections ended by the server")
+    menu = console.at("navigation", "Console")
+    await menu.at("link", "Server").shown()
     await server_users.add_user(server.system, "eve@example.com", PASSWORD)
     async with (
         console_page(server.url, tmp_path / "other", place="#/server") as page,
@@ -120,6 +122,7 @@ async def test_operators_see_the_longest_turns_and_other_users_do_not(
         await page.at("region", re.compile("^Longest turns$")).gone()
         await page.go("#/applications")
         await page.at("button", "Create an application", nth=0).shown()
+        await page.at("navigation", "Console").at("link", "Server").gone()
 
 
 async def test_the_server_is_shown_from_its_counters(server: Server, console: ConsolePage) -> None:

@@ -31,8 +31,10 @@ async def test_a_user_who_is_no_operator_reads_no_figures_of_the_server(server: 
         assert await status(server, **{name: "203.0.113.7"}) == 401
     await server_users.set_operator(server.system, "eve@example.com", is_operator=True)
     assert await status(server, eve, **{"X-Forwarded-For": "203.0.113.7"}) == 200
+    assert (await server.call("GET", "/me", token=eve))["isOperator"]
     await server_users.set_operator(server.system, EMAIL, is_operator=False)
     assert await status(server, server.token) == 403
+    assert "isOperator" not in await server.call("GET", "/me")
 
 
 async def test_an_operator_reads_them_with_a_token_for_that_purpose(server: Server) -> None:

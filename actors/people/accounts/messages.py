@@ -147,6 +147,7 @@ class MeView(RecordView, frozen=True, kw_only=True):
     two_factor_auth_enabled: bool
     codehost_connected: bool
     full_name: str
+    is_operator: bool | None = None
     recovery_codes: list[str] | None = None
     first_name: str | None = None
     last_name: str | None = None

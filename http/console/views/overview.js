@@ -4,6 +4,7 @@ import { get, path } from "../lib/api.js";
 import { bytes, count, duration, rate } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
 import { lastSpan, perSecond, quantile, total, useMetrics } from "../lib/metrics.js";
+import { isOperator } from "../lib/me.js";
 import { link } from "../lib/router.js";
 import { html, useEffect, useMemo } from "../lib/ui.js";
 import { Badge, Card, Empty, Fresh, Loaded, Page, Tile, Time } from "../parts/basics.js";
@@ -36,7 +37,7 @@ export function Overview({ app }) {
         <${OpenEvents} app=${app} events=${value.openEvents} />
         <${FellSilent} app=${app} rows=${value.recent.silent} />
       </div>
-      <${Recent} app=${app} recent=${value.recent} /><${ServerLine} />`)}</${Loaded}>
+      <${Recent} app=${app} recent=${value.recent} />${isOperator() && html`<${ServerLine} />`}`)}</${Loaded}>
   </${Page}>`;
 }
 
@@ -94,7 +95,7 @@ function ratesOf({ startedAt, history }, now) {
 function ServerLine() {
   const { readings, error } = useMetrics();
   const span = lastSpan(readings, 60);
-  if (error && !span) return error.status === 403 ? null : html`<p class="server-line">The counters of the server cannot be read here. ${error.message}</p>`;
+  if (error && !span) return html`<p class="server-line">The counters of the server cannot be read here. ${error.message}</p>`;
   if (!span) return null;
   const { before, after } = span;
   const p99 = quantile(before, after, "trunkline_commit_duration_seconds", 0.99);

@@ -4,8 +4,9 @@ import { get } from "../lib/api.js";
 import { bytes, count, duration, rate } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
 import { lastSpan, perSecond, quantile, total, useMetrics } from "../lib/metrics.js";
+import { link } from "../lib/router.js";
 import { html, useMemo } from "../lib/ui.js";
-import { Card, Facts, Loaded, Page, Problem, Tile, Time } from "../parts/basics.js";
+import { Card, Facts, Loaded, Notice, Page, Problem, Tile, Time } from "../parts/basics.js";
 import { Chart } from "../parts/chart.js";
 import { Table } from "../parts/table.js";
 
@@ -19,8 +20,9 @@ export function Server() {
   const { readings, error } = useMetrics();
   const span = lastSpan(readings, SPAN_S);
   const lead = "Everything here is of the whole server, and comes from /metrics, which Prometheus can read too. Rates and times are those of the last minute.";
+  if (error?.status === 403) return html`<${Page} title="Server"><${Notice}>${error.message} How your own applications are, <a href=${link("/applications")}>their list</a> says.</${Notice}></${Page}>`;
   return html`<${Page} title="Server" lead=${lead}>
-    ${error && html`<${Problem} error=${{ message: error.status === 403 ? error.message : `The counters cannot be read${readings.length ? ", so these are older" : ""}. ${error.message}` }} />`}
+    ${error && html`<${Problem} error=${{ message: `The counters cannot be read${readings.length ? ", so these are older" : ""}. ${error.message}` }} />`}
     ${!span && !error && html`<p class="quiet" role="status">Reading the counters of the server.</p>`}
     ${span && html`<${Health} ...${span} /><${Rates} readings=${readings} /><${Calls} ...${span} />
       <div class="columns"><${Store} ...${span} /><${Actors} ...${span} /><${Process} ...${span} /><${Work} ...${span} /><${Mqtt} ...${span} /></div>
