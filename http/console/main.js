@@ -14,6 +14,7 @@ import { LogIn } from "./parts/login.js";
 import { Notes } from "./parts/notes.js";
 import { openRowsByClick } from "./parts/table.js";
 import { ROUTES, SECTIONS } from "./routes.js";
+import { AlarmBadge } from "./views/alarms/badge.js";
 
 const ROOM_PX = 8;
 
@@ -42,7 +43,7 @@ function Side({ section }) {
   useMe();
   useEffect(() => { menuOpen.value = false; }, [route.value.path]);
   useEffect(() => showCurrent(side.current), [section, name.value]);
-  const item = ([key, text, address]) => html`<a href=${address} aria-current=${key === section ? "page" : undefined}>${text}</a>`;
+  const item = ([key, text, address]) => html`<a href=${address} aria-current=${key === section ? "page" : undefined}>${text}${key === "alarms" && html`<${AlarmBadge} app=${app} />`}</a>`;
   const dark = theme.value === "dark";
   return html`<aside ref=${side} id="side" class=${menuOpen.value ? "side open" : "side"}>
     <a class="brand" href="#/"><img src="/favicon.svg" alt="" width="24" height="24" /> Trunkline</a>

@@ -20,6 +20,9 @@ export const ROUTES = [
   view(`${APP}/recipes/:recipe`, "recipes", "recipes", "Recipe"),
   view(`${APP}/tables`, "tables", "tables", "Tables"),
   view(`${APP}/tables/:table`, "tables", "table", "DataTable"),
+  view(`${APP}/alarms`, "alarms", "alarms", "Alarms"),
+  view(`${APP}/alarms/rules`, "alarms", "alarms", "AlarmRules"),
+  view(`${APP}/alarms/rules/:rule`, "alarms", "alarms", "AlarmRule"),
   view(`${APP}/events`, "events", "events", "Events"),
   view(`${APP}/events/:event`, "events", "event", "Event"),
   view(`${APP}/workflows`, "workflows", "workflows", "Workflows"),
@@ -61,7 +64,7 @@ export const ROUTES = [
 
 // The navigation of an application: [title, [[section, text, path below the application], ...]].
 export const SECTIONS = [
-  ["", [["overview", "Overview", ""], ["events", "Events", "events"], ["dashboards", "Dashboards", "dashboards"]]],
+  ["", [["overview", "Overview", ""], ["alarms", "Alarms", "alarms"], ["events", "Events", "events"], ["dashboards", "Dashboards", "dashboards"]]],
   ["Devices", [["devices", "Devices", "devices"], ["recipes", "Recipes", "recipes"]]],
   ["Data", [["tables", "Data tables", "tables"], ["files", "Files", "files"], ["jobs", "Jobs", "jobs"]]],
   ["Automation", [["workflows", "Workflows", "workflows"], ["webhooks", "Webhooks", "webhooks"], ["integrations", "Integrations", "integrations"], ["topics", "Topics", "topics"], ["experience", "Experience", "experience"]]],

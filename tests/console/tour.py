@@ -26,6 +26,7 @@ IDS: Final = {
     "integration": "integrationId",
     "org": "orgId",
     "recipe": "deviceRecipeId",
+    "rule": "alarmRuleId",
     "table": "dataTableId",
     "token": "applicationApiTokenId",
     "webhook": "webhookId",

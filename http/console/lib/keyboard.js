@@ -5,7 +5,7 @@ import { session } from "./session.js";
 
 // g, then one of these: sections of the current application, or of the console.
 export const PLACES = {
-  o: ["Overview", ""], d: ["Devices", "devices"], t: ["Data tables", "tables"], e: ["Events", "events"],
+  o: ["Overview", ""], d: ["Devices", "devices"], t: ["Data tables", "tables"], e: ["Events", "events"], l: ["Alarms", "alarms"],
   w: ["Workflows", "workflows"], b: ["Dashboards", "dashboards"], f: ["Files", "files"], j: ["Jobs", "jobs"],
   a: ["Applications", "/applications"], u: ["Your account", "/account"],
 };

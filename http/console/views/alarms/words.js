@@ -1,0 +1,103 @@
+// What an alarm rule says, in words, and how the form of a rule says it to the API.
+
+export const COMPARISONS = [
+  ["above", "is above"], ["atLeast", "is at least"], ["below", "is below"], ["atMost", "is at most"], ["outside", "is not between"], ["inside", "is between"],
+  ["equals", "is equal to"], ["differs", "is other than"],
+];
+export const TYPES = [
+  ["attribute", "A value is too high, too low, or wrong"], ["silence", "A device is silent"], ["disconnected", "A device has lost its connection"], ["change", "A value changes"],
+];
+const BETWEEN = ["outside", "inside"];
+export const isBetween = (comparison) => BETWEEN.includes(comparison);
+
+export function time(seconds) {
+  const [number, unit] = seconds % 3600 === 0 ? [seconds / 3600, "hour"] : seconds % 60 === 0 ? [seconds / 60, "minute"] : [seconds, "second"];
+  return `${number} ${unit}${number === 1 ? "" : "s"}`;
+}
+
+export function conditionWords({ condition, durationSeconds }) {
+  const { type, attribute, comparison, value, min, max, hysteresis, by, seconds } = condition;
+  const during = durationSeconds ? ` for ${time(durationSeconds)}` : "";
+  if (type === "silence") return `silent for ${time(seconds)}`;
+  if (type === "disconnected") return `disconnected${during}`;
+  if (type === "change") return `${attribute} changes${by === undefined ? "" : ` by ${by} or more`}`;
+  const words = COMPARISONS.find(([key]) => key === comparison)?.[1] || comparison;
+  const bound = isBetween(comparison) ? `${min} and ${max}` : String(value);
+  return `${attribute} ${words} ${bound}${during}${hysteresis ? `, until it is back by ${hysteresis}` : ""}`;
+}
+
+export function devicesWords(rule) {
+  const parts = [];
+  if (rule.deviceIds?.length) parts.push(rule.deviceIds.length === 1 ? "one device" : `${rule.deviceIds.length} devices`);
+  if (rule.deviceTags?.length) parts.push(`devices with ${rule.deviceTags.map(({ key, value }) => (value === undefined ? key : `${key || "any key"}=${value}`)).join(" or ")}`);
+  if (rule.deviceQuery) parts.push("devices of a query");
+  return parts.join(", and ") || "all devices";
+}
+
+export function noticeWords(notify) {
+  if (!notify) return "nobody";
+  return notify.steps.map(({ afterSeconds = 0, emails = [], url }) => {
+    const who = [...emails, ...(url ? [url] : [])].join(", ");
+    return afterSeconds ? `after ${time(afterSeconds)} ${who}` : who;
+  }).join("; ");
+}
+
+const minutes = (seconds) => (seconds ? seconds / 60 : undefined);
+const seconds = (given) => Math.round(given * 60);
+
+// The values of the form at first.
+export function formValues(rule) {
+  const { notify, condition } = rule;
+  const [first, second] = notify?.steps || [];
+  return {
+    ...rule,
+    condition: { ...condition, value: condition.value === undefined ? undefined : String(condition.value) },
+    minutes: minutes(rule.durationSeconds), silentMinutes: minutes(condition.seconds),
+    emails: first?.emails, url: first?.url, laterEmails: second?.emails, laterMinutes: minutes(second?.afterSeconds),
+    repeatMinutes: minutes(notify?.repeatSeconds), tellsEnd: notify?.tellsEnd, quietStart: notify?.quietHours?.start, quietEnd: notify?.quietHours?.end,
+  };
+}
+
+// The body of a rule from the values of the form. `before`: the rule that it changes, of which the form does not show everything.
+export function bodyOf(values, before) {
+  const { condition, name, description, severity, enabled, deviceIds, deviceTags } = values;
+  const { type } = condition;
+  const body = { name, severity, enabled, condition: { type } };
+  const field = (key, given) => given !== undefined && (body.condition[key] = given);
+  if (type === "attribute") {
+    for (const key of ["attribute", "comparison", "min", "max", "hysteresis"]) field(key, condition[key]);
+    if (!isBetween(condition.comparison)) field("value", valueOf(condition.value));
+  } else if (type === "change") {
+    field("attribute", condition.attribute);
+    field("by", condition.by);
+  } else if (type === "silence") field("seconds", values.silentMinutes && seconds(values.silentMinutes));
+  body.durationSeconds = ["attribute", "disconnected"].includes(type) && values.minutes ? seconds(values.minutes) : 0;
+  const optional = { description, deviceIds: deviceIds?.length ? deviceIds : undefined, deviceTags: deviceTags?.length ? deviceTags : undefined, notify: notifyOf(values, before) };
+  for (const [key, given] of Object.entries(optional)) {
+    if (given !== undefined) body[key] = given;
+    else if (before?.[key] !== undefined) body[key] = null;
+  }
+  return body;
+}
+
+function notifyOf(values, before) {
+  const first = { emails: values.emails || [], ...(values.url ? { url: values.url } : {}) };
+  if (!first.emails.length && !first.url) return undefined;
+  const steps = [first];
+  const [was, wasSecond, ...rest] = before?.notify?.steps || [];
+  if (was?.afterSeconds) first.afterSeconds = was.afterSeconds;
+  if (values.laterEmails?.length) steps.push({ afterSeconds: seconds(values.laterMinutes || 10), emails: values.laterEmails, ...(wasSecond?.url ? { url: wasSecond.url } : {}) });
+  const zone = before?.notify?.quietHours?.timeZone || Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+  return {
+    steps: [...steps, ...(steps.length > 1 ? rest : [])], tellsEnd: Boolean(values.tellsEnd),
+    ...(values.repeatMinutes ? { repeatSeconds: seconds(values.repeatMinutes) } : {}),
+    ...(values.quietStart && values.quietEnd ? { quietHours: { start: values.quietStart, end: values.quietEnd, timeZone: zone } } : {}),
+  };
+}
+
+// A number, true or false if the text is one, else the text.
+function valueOf(text) {
+  if (text === undefined) return undefined;
+  if (text === "true" || text === "false") return text === "true";
+  return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
+}
