@@ -119,6 +119,18 @@ RECIPE: Json = {
     "deviceName": "thermometer",
     "attributes": [{"name": "temperature", "dataType": "number"}],
 }
+ALARM_RULE: Json = {
+    "name": "Cold store too warm",
+    "severity": "critical",
+    "condition": {
+        "type": "attribute",
+        "attribute": "temperature",
+        "comparison": "above",
+        "value": 8,
+        "hysteresis": 1,
+    },
+    "durationSeconds": 120,
+}
 WEBHOOK: Json = {"name": "weather warnings", "description": "For the warnings of a weather service."}
 CREDENTIAL: Json = {
     "name": "shop",
@@ -217,6 +229,11 @@ async def ensure_records(token: str, demo: DemoReady, examples: Iterable[Example
             "dashboardId": await _named(session, f"{application}/dashboards", DASHBOARD),
             "userDashboardId": await _named(session, "/dashboards", user_dashboard),
             "deviceRecipeId": await _named(session, f"{application}/device-recipes", RECIPE),
+            "alarmRuleId": await _named(
+                session,
+                f"{application}/alarm-rules",
+                {**ALARM_RULE, "deviceIds": [demo.device_ids["cold-store-2"]]},
+            ),
             "webhookId": await _named(session, f"{application}/webhooks", WEBHOOK),
             "credentialId": await _named(session, f"{application}/credentials", CREDENTIAL),
             "integrationId": await _named(session, f"{application}/integrations", INTEGRATION),

@@ -357,6 +357,12 @@ class Limits:
     device_alarm_rules_max: int = _bound(
         100, "alarm rules", "The oldest ones that are about it: some 0.1 ms for each state.", "device"
     )
+    tried_devices_max: int = _bound(
+        1_000, "devices", "Those whose last day an alarm rule is tried on.", "call"
+    )
+    tried_states_max: int = _bound(
+        50_000, "states", "Those that an alarm rule is tried on: about a second of a thread.", "call"
+    )
     alarm_notices_max: int = _bound(
         20,
         "notices",

@@ -19,6 +19,8 @@ async def test_a_rule_is_made_by_a_form_and_its_alarm_is_seen_mailed_acknowledge
 ) -> None:
     application = await server.application()
     device = await server.device(application, "pump")
+    for temp in (35, 20):
+        await server.call("POST", f"{device}/state", {"data": {"temp": temp}})
     await console.go(f"#{application}/alarms")
     await console.sees("Nothing is watched yet")
     await console.at("button", "Create a rule").click()
@@ -30,6 +32,8 @@ async def test_a_rule_is_made_by_a_form_and_its_alarm_is_seen_mailed_acknowledge
     await form.at("textbox", re.compile("^Back by")).fill("2")
     await form.at("combobox", "Severity").choose("critical")
     await form.at("textbox", re.compile("^Mail to")).fill("night@example.com")
+    await form.at("button", re.compile("^What would it have done")).click()
+    await console.sees("1 alarm on 1 device in 2 states of 1 device.")
     await form.at("button", "Create").click()
     await console.sees("temp is above 30, until it is back by 2")
     await console.sees("night@example.com")

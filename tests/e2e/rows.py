@@ -62,6 +62,7 @@ DEVICE_WRITES = frozenset(
 )
 READS_BY_POST = frozenset(
     {
+        "alarmRules.try",
         "applicationDashboard.data",
         "dashboard.data",
         "dashboard.validateContext",

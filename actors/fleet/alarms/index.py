@@ -68,7 +68,7 @@ class Rule:
         return self._match(device)
 
 
-class _Rules:
+class Rules:
     """The rules of one application. `all` has the disabled ones, which count as well."""
 
     __slots__ = ("all", "by_id", "by_tag", "timed", "wide", "wide_count")
@@ -128,7 +128,7 @@ class AlarmIndex:
 
     def __init__(self, system: Host) -> None:
         self._system = system
-        self._rules: dict[bytes, _Rules] = {}
+        self._rules: dict[bytes, Rules] = {}
         self.on_change: Callable[[bytes], None] = lambda _application: None
         """Called with the application when alarms may begin or end without a report of a device."""
         prefix = ALARM_RULE.name.encode() + b"\x00"
@@ -138,7 +138,7 @@ class AlarmIndex:
                     bytes(key[-2 * keys.ID_BYTES : -keys.ID_BYTES]),
                     bytes(key[-keys.ID_BYTES :]),
                 )
-                self._rules.setdefault(application, _Rules()).add(id, decode(raw))
+                self._rules.setdefault(application, Rules()).add(id, decode(raw))
 
     @property
     def applications(self) -> list[bytes]:
@@ -170,7 +170,7 @@ class AlarmIndex:
 
     def set(self, application: bytes, id: bytes, doc: Doc | None) -> None:
         """A rule is stored as this, or deleted."""
-        rules = self._rules.setdefault(application, _Rules())
+        rules = self._rules.setdefault(application, Rules())
         before = rules.all.get(id)
         rules.remove(id)
         if doc is not None:

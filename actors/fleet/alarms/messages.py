@@ -9,8 +9,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.values.changes import Removable, changes_of
-from trunkline.actors.core.values.structs import FORM, Body, Message
-from trunkline.actors.core.values.terms import Description, Id, Ids, Name, RecordView, TagFilters
+from trunkline.actors.core.values.structs import FORM, Body, Message, View
+from trunkline.actors.core.values.terms import Description, Id, Ids, IsoTime, Name, RecordView, TagFilters
 from trunkline.actors.fleet.devices.record.terms import DeviceQuery
 from trunkline.actors.people.accounts.messages import Email
 from trunkline.actors.platform.jobs.messages import CallbackUrl
@@ -123,6 +123,36 @@ class AlarmRuleView(RecordView, frozen=True, kw_only=True):
     device_tags: list[Any] | None = None
     device_query: dict[str, Any] | None = None
     notify: dict[str, Any] | None = None
+
+
+class TryAlarmRule(Message, frozen=True):
+    """What a rule would have done in the last day."""
+
+    application: bytes
+    body: AlarmRulePost
+    now_ms: int
+
+
+class TriedAlarm(View, frozen=True):
+    """An alarm that a rule would have opened. Without `endedAt` it would still be open."""
+
+    device_id: Id
+    device_name: str
+    opened_at: IsoTime
+    ended_at: IsoTime | None = None
+    value: Any = None
+
+
+class TriedAlarmRule(View, frozen=True):
+    """What a rule would have done. `isWhole`: all states of all devices that it is about were looked at."""
+
+    start: IsoTime
+    end: IsoTime
+    device_count: int
+    state_count: int
+    is_whole: bool
+    total_count: int
+    items: list[TriedAlarm]
 
 
 class TellAlarms(Message, frozen=True):

@@ -19,7 +19,8 @@ const SEARCHED_FROM = 12;
 // files) can be read from a file.
 // A dot in a name leads into an object: "mqttConfig.host". With `changesOnly`, `submit` gets what the reader changed
 // since it was last saved.
-// `wide`: as wide as the page, for long texts.
+// `wide`: as wide as the page, for long texts. `extra`: markup above the buttons, or extra(read), where read() gives the
+// values of what stands in the form.
 export function Form({ fields, initial = {}, submit, button = "Save", close, extra, changesOnly = false, wide = false }) {
   const first = useRef(null);
   first.current ||= Object.fromEntries(fields.map((each) => [each.name, toText(each, initial)]));
@@ -55,11 +56,20 @@ export function Form({ fields, initial = {}, submit, button = "Save", close, ext
     }
     setBusy(false);
   };
+  // The values of what stands in the form now; throws an error with a sentence if something in it is no value.
+  const read = () => {
+    const values = {};
+    for (const field of shown) {
+      const value = toValue(field, texts[field.name]);
+      if (value !== undefined) put(values, field.name, value);
+    }
+    return values;
+  };
   const wrong = error && shown.find((each) => error.message.startsWith(each.name) && !/\w/.test(error.message[each.name.length]));
   // The button is not `disabled` while the form is busy, because it would lose the focus.
   return html`<form class=${wide ? "form wide" : "form"} onSubmit=${send} noValidate>
     ${shown.map((field) => html`<${Field} key=${field.name} field=${field} text=${texts[field.name]} set=${(value) => set(field.name, value)} wrong=${wrong === field} quiet=${changesOnly} />`)}
-    ${extra}
+    ${typeof extra === "function" ? extra(read) : extra}
     <${Problem} error=${error} />
     <div class="buttons row">
       ${close && html`<button type="button" onClick=${() => close()}>Cancel</button>`}

@@ -12,6 +12,7 @@ import { RecordLinks } from "../parts/choose.js";
 import { RecordPage } from "../parts/records.js";
 import { RecordTable } from "../parts/table.js";
 import { ruleFields } from "./alarms/form.js";
+import { Trial } from "./alarms/trial.js";
 import { askPermission, permission, sound, switchSound } from "./alarms/watch.js";
 import { bodyOf, conditionWords, devicesWords, formValues, noticeWords, time } from "./alarms/words.js";
 import { LevelBadge } from "./events/badges.js";
@@ -25,11 +26,13 @@ const home = (app, ...more) => link("/applications", app, "alarms", ...more);
 const rules = (app) => path("applications", app, "alarm-rules");
 const attributesOf = async (app) => (await get(path("applications", app, "devices", "attributeNames"))).attributeNames;
 
+const trial = (app) => (read) => html`<${Trial} app=${app} read=${read} />`;
+
 const Views = ({ app, current }) => html`<${Tabs} current=${current} items=${[["open", "Open alarms", home(app)], ["rules", "Rules", home(app, "rules")]]} />`;
 
 async function createRule(app) {
   const fields = ruleFields(app, await attributesOf(app));
-  const made = await openForm("Create an alarm rule", { fields, button: "Create", submit: (values) => post(rules(app), bodyOf(values)) });
+  const made = await openForm("Create an alarm rule", { fields, button: "Create", extra: trial(app), submit: (values) => post(rules(app), bodyOf(values)) });
   if (made) {
     note("The rule is on.");
     go(home(app, "rules", made.id));
@@ -109,7 +112,7 @@ export function AlarmRule({ app, rule }) {
   const source = `${rules(app)}/${rule}`;
   const change = async (record, reload) => {
     const fields = ruleFields(app, await attributesOf(app), record);
-    const done = await openForm("Change this alarm rule", { fields, initial: formValues(record), submit: (values) => patch(source, bodyOf(values, record)) });
+    const done = await openForm("Change this alarm rule", { fields, initial: formValues(record), extra: trial(app), submit: (values) => patch(source, bodyOf(values, record)) });
     if (done) reload();
   };
   return html`<${RecordPage} noun="alarm rule" source=${source} trail=${[["Alarms", home(app)], ["Rules", home(app, "rules")]]} home=${home(app, "rules")}

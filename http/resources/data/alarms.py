@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from trunkline.actors.data.events.alarm_messages import AlarmList, AlarmPage, ListAlarms
+from trunkline.actors.fleet.alarms.messages import AlarmRulePost, TriedAlarmRule, TryAlarmRule
 from trunkline.actors.fleet.alarms.rules import ALARM_RULES
 from trunkline.http.calls.resource_routes import resource_routes
 from trunkline.http.calls.route import APP_PATH
-from trunkline.http.calls.verbs import get
+from trunkline.http.calls.verbs import get, post
 
+_TOO_WARM: Final = {
+    "name": "Too warm",
+    "severity": "error",
+    "condition": {
+        "type": "attribute",
+        "attribute": "temperature",
+        "comparison": "above",
+        "value": 30,
+        "hysteresis": 2,
+    },
+    "durationSeconds": 120,
+}
 ROUTES = (
     *resource_routes(
         APP_PATH + "/alarm-rules",
         ALARM_RULES,
         examples=(
-            {
-                "name": "Too warm",
-                "severity": "error",
-                "condition": {
-                    "type": "attribute",
-                    "attribute": "temperature",
-                    "comparison": "above",
-                    "value": 30,
-                    "hysteresis": 2,
-                },
-                "durationSeconds": 120,
-            },
+            _TOO_WARM,
             {"enabled": False},
         ),
+    ),
+    post(
+        APP_PATH + "/alarm-rules/try",
+        "alarmRules.try",
+        "Show which alarms a rule would have opened in the last day, without saving it",
+        TryAlarmRule,
+        body=AlarmRulePost,
+        reply=TriedAlarmRule,
+        example=_TOO_WARM,
+        access="read",
     ),
     get(
         APP_PATH + "/alarms",
