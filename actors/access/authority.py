@@ -31,7 +31,7 @@ from trunkline.actors.people.accounts.reach import Reach, device_filter, key_adm
 from trunkline.actors.people.accounts.sessions import is_valid, session_of
 from trunkline.actors.people.accounts.tokens import API_TOKEN
 from trunkline.actors.people.organizations.membership import ORGANIZATION, find_membership
-from trunkline.actors.people.organizations.roles import ROLES, Level
+from trunkline.actors.people.organizations.roles import ROLE_OF, ROLES, Level
 from trunkline.actors.platform.applications.keys import APPLICATION_KEY, active_key
 from trunkline.store import keys
 
@@ -342,7 +342,10 @@ def check_level(access: Access, level: Level, what: str) -> None:
     """Raise `Forbidden` if `access` is below the level that `what` (an operation) needs."""
     if access.level < level:
         roles = [role for role, highest in ROLES.items() if highest >= level]
-        raise Forbidden(f"{what} needs one of the roles {', '.join(roles)} in the organization.")
+        raise Forbidden(
+            f"{what} needs one of the roles {', '.join(roles)} in the organization, and yours is "
+            f"{ROLE_OF[access.level]}; an administrator of the organization can give you another one."
+        )
 
 
 def check_device(snapshot: Snapshot, principal: Principal, device_id: bytes, *, states: bool) -> None:

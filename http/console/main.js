@@ -1,5 +1,6 @@
 // The console starts here: the frame with the navigation, and the view of the current address.
 
+import { access, findAccess, offered } from "./lib/access.js";
 import { get, path, request } from "./lib/api.js";
 import { useData } from "./lib/hooks.js";
 import { currentApplication, listenToKeys, PLACES } from "./lib/keyboard.js";
@@ -8,7 +9,7 @@ import { link, match, route } from "./lib/router.js";
 import { continueLogin, keepFresh, listenToTabs, logOut, session } from "./lib/session.js";
 import { chooseTheme, theme } from "./lib/theme.js";
 import { Component, html, render, signal, useEffect, useRef, useState } from "./lib/ui.js";
-import { Arrival, Page, Problem } from "./parts/basics.js";
+import { Arrival, Notice, Page, Problem } from "./parts/basics.js";
 import { Dialogs, openDialog } from "./parts/dialog.js";
 import { LogIn } from "./parts/login.js";
 import { Notes } from "./parts/notes.js";
@@ -24,12 +25,12 @@ function Console() {
   const found = match(ROUTES, route.value.path);
   if (found?.row.open) return html`<${View} key=${route.value.path} found=${found} /><${Dialogs} /><${Notes} />`;
   if (!session.value) return html`<${LogIn} />`;
-  return html`<div class="frame">
+  return html`<div class="frame" data-may=${offered(found?.row.section)}>
     <a class="skip" href="#content" onClick=${(event) => { event.preventDefault(); document.querySelector("main").focus(); }}>Skip to the content</a>
     <header class="menu-bar"><a class="brand" href="#/"><img src="/favicon.svg" alt="" width="24" height="24" /> Trunkline</a>
       <button aria-expanded=${menuOpen.value} aria-controls="side" onClick=${() => (menuOpen.value = !menuOpen.value)}>Menu</button></header>
     <${Side} section=${found?.row.section} />
-    <main class="view" id="content" tabindex="-1"><${View} key=${viewKey(found)} found=${found} /></main>
+    <main class="view" id="content" tabindex="-1">${access.value.may === "read" && html`<${OnlyReading} />`}<${View} key=${viewKey(found)} found=${found} /></main>
   </div><${Dialogs} /><${Notes} />`;
 }
 
@@ -41,6 +42,11 @@ function Side({ section }) {
   const name = useData((signal) => (app ? get(path("applications", app), {}, { signal }) : Promise.resolve(null)), [app]);
   const side = useRef(null);
   useMe();
+  useEffect(() => {
+    const abort = new AbortController();
+    findAccess(app, abort.signal).catch(() => {}); // the view says what is wrong
+    return () => abort.abort();
+  }, [app]);
   useEffect(() => { menuOpen.value = false; }, [route.value.path]);
   useEffect(() => showCurrent(side.current), [section, name.value]);
   const item = ([key, text, address]) => html`<a href=${address} aria-current=${key === section ? "page" : undefined}>${text}${key === "alarms" && html`<${AlarmBadge} app=${app} />`}</a>`;
@@ -63,6 +69,13 @@ function Side({ section }) {
       <a href="/docs" target="_blank" rel="noopener">API</a>
     </div>
   </aside>`;
+}
+
+// Why nothing can be changed here, and who can alter that.
+function OnlyReading() {
+  const { role, organizationName, administrators } = access.value;
+  return html`<${Notice}>You may read this application and change nothing: your role in ${organizationName} is <b>${role}</b>.
+    ${administrators.length > 0 && ` An administrator can give you another one: ${administrators.join(", ")}.`}</${Notice}>`;
 }
 
 // Scroll the navigation so that the link to the current section is in sight, and not behind the foot.

@@ -49,8 +49,17 @@ async def test_somebody_is_invited_and_gets_roles(
         await theirs.sees("You belong to farm.")
         await theirs.at("link", "farm").click()
         await theirs.sees("Your role in this organization shows no members.")
+        # What the role does not allow is not offered, and the page says who can alter that.
         await theirs.go("#/applications")
-        await theirs.sees("barn")
+        await theirs.at("link", "barn").click()
+        await theirs.sees("You may read this application and change nothing: your role in farm is view.")
+        await theirs.sees(f"An administrator can give you another one: {EMAIL}.")
+        await theirs.at("link", "Workflows").click()
+        await theirs.sees("There are no workflows yet")
+        assert await theirs.at("button", re.compile("Create|Import")).count() == 0
+        await theirs.at("link", "Settings").click()
+        await theirs.at("textbox", re.compile("^Name")).shown()
+        assert await theirs.at("button", re.compile("Save|Delete|Transfer")).count() == 0
 
         await console.at("link", "Members").click()
         await console.reload()

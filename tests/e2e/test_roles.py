@@ -276,3 +276,25 @@ async def test_a_long_list_of_several_owners_is_merged_from_their_indexes(start_
                     assert listed["totalCount"] == len(names)
                     found += [each["name"] for each in listed["items"]]
                 assert found == expected
+
+
+async def test_a_member_is_told_the_role_in_an_application(server: Server) -> None:
+    farm = await make_farm(server)
+    access = f"{farm.barn}/access"
+    for name, role, roles in (
+        ("reader", "view", {}),
+        ("writer", "none", {"applicationRoles": [{"resourceId": farm.barn[-24:], "role": "collaborate"}]}),
+    ):
+        token = await farm.join(name, role, **roles)
+        told = await server.call("GET", access, token=token)
+        assert told["role"] == ("view" if name == "reader" else "collaborate")
+        assert EMAIL in told["administrators"]
+    assert (await server.call("GET", access))["role"] == "admin"
+    token = await farm.join("other", "view")
+    refused = await server.call("PATCH", farm.barn, {"name": "b"}, token=token, status=403)
+    assert (
+        "and yours is view; an administrator of the organization can give you another" in refused["message"]
+    )
+    own = await server.application()
+    assert (await server.call("GET", f"{own}/access"))["role"] == "owner"
+    await server.call("GET", f"{own}/access", token=token, status=403)

@@ -125,6 +125,13 @@ class GetOrg(Message, frozen=True):
     query: SummaryChoice | MemberRemoval
 
 
+class GetAccess(Message, frozen=True):
+    """What the caller may do in an application: `level`. `owner` is the user or the organization that owns it."""
+
+    owner: bytes
+    level: int
+
+
 class ListOrgs(Message, frozen=True):
     """The organizations that `user` belongs to."""
 
@@ -133,6 +140,14 @@ class ListOrgs(Message, frozen=True):
 
 
 # Answers.
+
+
+class AccessView(View, frozen=True):
+    """What a caller may do in an application. The name and the administrators are those of the organization."""
+
+    role: Literal["owner", "admin", "edit", "collaborate", "view"]
+    organization_name: str | None = None
+    administrators: list[str] | None = None
 
 
 class MemberView(View, frozen=True):

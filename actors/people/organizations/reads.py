@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Kind
@@ -25,8 +26,8 @@ from trunkline.actors.people.organizations.membership import (
     find_membership,
     memberships,
 )
-from trunkline.actors.people.organizations.messages import GetOrg, ListOrgs, OrgView
-from trunkline.actors.people.organizations.roles import Level
+from trunkline.actors.people.organizations.messages import GetAccess, GetOrg, ListOrgs, OrgView
+from trunkline.actors.people.organizations.roles import ROLE_OF, Level
 from trunkline.store import keys
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ Shown = dict[str, Any]
 Counted = Mapping[str, Kind]
 """The fields of an application's summary, each with the kind of records that it counts."""
 
+ADMINISTRATORS_TOLD: Final = 3
 _ORG = Shape(OrgView)
 _MEMBER_BYTES, _ROLE_BYTES = 300, 60
 """About the size of a member in an answer, and of a role in a single resource."""
@@ -51,6 +53,22 @@ def get_org(counted: Counted, reading: Reading, message: GetOrg) -> Shown:
     reading.check_time(is_long=_work(reading.snapshot, message.org) > SCAN_INLINE_MAX)
     is_shown = chosen_counts(counted, query.summary_include, query.summary_exclude)
     return _show(counted, reading, found, membership, is_shown, reading.answer_size())
+
+
+def get_access(reading: Reading, message: GetAccess) -> Shown:
+    """The role of a caller in an application, and who can give another one: a few administrators, if there are more."""
+    org = records.find(reading.snapshot, ORGANIZATION, ROOT, message.owner)
+    if org is None:
+        return {"role": "owner"}
+    reading.check_time(is_long=records.total(reading.snapshot, MEMBER, message.owner) > SCAN_INLINE_MAX)
+    members = records.scan(reading.snapshot, MEMBER, message.owner)
+    admins = islice((id for id, doc in members if doc["role"] == "admin"), ADMINISTRATORS_TOLD)
+    users = [records.find(reading.snapshot, USER, ROOT, id) for id in admins]
+    return {
+        "role": ROLE_OF[Level(message.level)],
+        "organizationName": org.doc["name"],
+        "administrators": [user.doc["email"] for user in users if user is not None],
+    }
 
 
 def list_orgs(counted: Counted, reading: Reading, message: ListOrgs) -> Shown:

@@ -35,6 +35,8 @@ ROLES: Final[Mapping[Role, Level]] = {
 }
 """The highest level of each role."""
 
+ROLE_OF: Final[Mapping[Level, Role]] = {level: role for role, level in ROLES.items()}
+
 MEANINGS: Final[Mapping[Level, str]] = {
     Level.MEMBER: "See the organization itself, without its members, and leave it",
     Level.READ: "Read everything in its applications and dashboards, the counts of the organization, and its members",

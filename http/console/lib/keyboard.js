@@ -38,7 +38,8 @@ export function listenToKeys(showHelp) {
     } else if (event.key === "?") {
       showHelp();
     } else if (event.key === "n") {
-      document.querySelector("[data-create]")?.click();
+      const create = document.querySelector("[data-create]");
+      if (create?.checkVisibility()) create.click();
     } else if (event.key === "j" || event.key === "k") {
       move(event.key === "j" ? 1 : -1);
     } else if (event.key === "Enter" && event.target.matches("body, main, h1")) {

@@ -44,10 +44,10 @@ export function Dashboard({ app, dashboard }) {
   const show = () => setQuery({ edit: "", add: "" });
   const buttons = record && query.edit !== "blocks" && (query.edit
     ? html`<button onClick=${show}>Show the dashboard</button>`
-    : html`${record.public && html`<${Sharing} dashboard=${record} />`}<button onClick=${() => openSharing(record, change)}>Share</button>
-      <button class="primary" data-create onClick=${() => setQuery({ edit: "blocks" }, { push: true })}>Edit the blocks</button>
-      <button onClick=${() => setQuery({ edit: "1" }, { push: true })}>Edit as JSON</button>
-      <button onClick=${rename}>Change</button><button class="danger" onClick=${remove}>Delete</button>`);
+    : html`${record.public && html`<${Sharing} dashboard=${record} />`}<button data-write onClick=${() => openSharing(record, change)}>Share</button>
+      <button data-write class="primary" data-create onClick=${() => setQuery({ edit: "blocks" }, { push: true })}>Edit the blocks</button>
+      <button data-write onClick=${() => setQuery({ edit: "1" }, { push: true })}>Edit as JSON</button>
+      <button data-write onClick=${rename}>Change</button><button class="danger" onClick=${remove}>Delete</button>`);
   return html`<${Page} trail=${[["Dashboards", home]]} title=${record?.name || "Dashboard"} lead=${record?.description} actions=${buttons} of=${data}>
     <${Loaded} data=${data}>${(found) => (query.edit === "blocks"
       ? html`<${Editor} key=${dashboard} ...${{ app, source, dashboard: found, body: chosen(found, query), adding: Boolean(query.add), done: show }}
@@ -62,7 +62,7 @@ function Shown({ app, source, dashboard, query, reload }) {
   if (!dashboard.blocks.length) {
     return html`<${Card} flush><${Empty} title="This dashboard has no blocks yet"
       call=${{ method: "PATCH", path: source, body: { blocks: [{ blockType: "event-list", startX: 0, startY: 0, width: 4, height: 3, title: "Events" }] } }}>
-      <p>A block shows a chart, a value, a list or a text.</p><div><button class="primary" onClick=${() => setQuery({ edit: "blocks", add: "1" }, { push: true })}>Add a block</button></div>
+      <p>A block shows a chart, a value, a list or a text.</p><div><button data-write class="primary" onClick=${() => setQuery({ edit: "blocks", add: "1" }, { push: true })}>Add a block</button></div>
     </${Empty}></${Card}>`;
   }
   const body = chosen(dashboard, query);

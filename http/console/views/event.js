@@ -44,7 +44,7 @@ export function Event({ app, event: id }) {
     if (done) go(home);
   };
   const actions = html`<${Live} stream=${stream} />
-    ${event && !gone && html`<button onClick=${change}>Change</button><button class="danger" onClick=${remove}>Delete</button>`}`;
+    ${event && !gone && html`<button data-write onClick=${change}>Change</button><button class="danger" onClick=${remove}>Delete</button>`}`;
   return html`<${Page} title=${event ? event.subject : "Event"} trail=${[["Events", home]]} actions=${actions} of=${data}>
     ${gone && html`<${Notice} tone="warn">Somebody has deleted this event.</${Notice}>`}
     <${Loaded} data=${data}>${(value) => html`
@@ -84,7 +84,7 @@ function Response({ target, event, reload }) {
     }
     setBusy(false);
   };
-  const button = (state, text, primary) => html`<button class=${primary ? "primary" : ""} disabled=${busy} onClick=${() => send(state)}>${text}</button>`;
+  const button = (state, text, primary) => html`<button data-write class=${primary ? "primary" : ""} disabled=${busy} onClick=${() => send(state)}>${text}</button>`;
   return html`<div class="stack">
     <div class="field"><label for="comment">Comment <span class="quiet">(optional)</span></label>
       <textarea id="comment" rows="4" value=${comment} onInput=${(change) => setComment(change.target.value)}></textarea></div>
@@ -93,7 +93,7 @@ function Response({ target, event, reload }) {
       ${event.state === "new" && button("acknowledged", "Acknowledge", true)}
       ${event.state !== "resolved" && button("resolved", "Resolve", event.state === "acknowledged")}
       ${event.state === "resolved" && button("new", "Open again")}
-      <button disabled=${busy || !comment.trim()} onClick=${() => send("")}>Only comment</button>
+      <button data-write disabled=${busy || !comment.trim()} onClick=${() => send("")}>Only comment</button>
     </div></div>`;
 }
 

@@ -72,7 +72,7 @@ function columns(app, changes, reload) {
 
 function Respond({ app, row, reload }) {
   if (row.gone) return null;
-  const button = (state, text) => html`<button class="small" aria-label=${`${text}: ${row.subject}`} onClick=${async () => (await respond(app, row, state)) && reload()}>${text}</button>`;
+  const button = (state, text) => html`<button data-write class="small" aria-label=${`${text}: ${row.subject}`} onClick=${async () => (await respond(app, row, state)) && reload()}>${text}</button>`;
   return html`<span class="row responses">${row.state === "new" && button("acknowledged", "Acknowledge")}${row.state !== "resolved" && button("resolved", "Resolve")}</span>`;
 }
 
@@ -122,9 +122,9 @@ function Chosen({ app, list, selected, query, done }) {
   const act = (what) => async () => (await what()) && done();
   return html`<div class="bar" role="group" aria-label="Selected events">
     <b>${all ? `All ${plural(total, "event")} that match` : `${plural(total, "event")} selected`}</b>
-    <button class="small" onClick=${act(() => respondToMany(app, { ...chosen(), state: "acknowledged" }))}>Acknowledge</button>
-    <button class="small" onClick=${act(() => respondToMany(app, { ...chosen(), state: "resolved" }))}>Resolve</button>
-    <button class="small" onClick=${act(() => respondToMany(app, chosen()))}>Comment</button>
+    <button data-write class="small" onClick=${act(() => respondToMany(app, { ...chosen(), state: "acknowledged" }))}>Acknowledge</button>
+    <button data-write class="small" onClick=${act(() => respondToMany(app, { ...chosen(), state: "resolved" }))}>Resolve</button>
+    <button data-write class="small" onClick=${act(() => respondToMany(app, chosen()))}>Comment</button>
     <button class="small danger" onClick=${act(() => deleteMany(app, chosen()))}>Delete</button>
     ${list && list.totalCount > selected.size && html`<button class="small plain" onClick=${() => setAll(!all)}>
       ${all ? "Only those selected" : `Select all ${plural(list.totalCount, "event")} that match`}</button>`}

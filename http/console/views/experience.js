@@ -63,7 +63,7 @@ export function Experience({ app, tab = "endpoints" }) {
     fields=${version ? undefined : document && around.value ? kind.fields(document, around.value, false) : null}
     toBody=${kind.toBody} example=${kind.example}
     href=${(row) => link("/applications", app, "experience", tab, kind.place?.(row) || row.id, { version })}
-    actions=${html`<button onClick=${() => bootstrap(base, changed)}>Create a first experience</button>
+    actions=${html`<button data-write onClick=${() => bootstrap(base, changed)}>Create a first experience</button>
       <button class="danger" onClick=${() => removeAll(app, base, changed)}>Delete the experience</button>`}
     again=${made} more=${more} />`;
 }

@@ -51,7 +51,7 @@ export const Status = ({ status }) => html`<${Badge} tone=${status === "active" 
 export function Switch({ source, record, reload }) {
   const other = record.status === "active" ? "inactive" : "active";
   const change = async () => (await noted(patch(source, { status: other }), `It is ${other} now.`)) && reload();
-  return html`<button onClick=${change}>Set ${other}</button>`;
+  return html`<button data-write onClick=${change}>Set ${other}</button>`;
 }
 
 const logIn = (key, secret, device) => `curl -s '${location.origin}/auth/device' -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify({ deviceId: device, key, secret })}'`;

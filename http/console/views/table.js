@@ -28,7 +28,7 @@ export function DataTable({ app, table: id }) {
     });
     if (done) go(home);
   };
-  const actions = data.value && html`<button onClick=${rename}>Change</button><button class="danger" onClick=${remove}>Delete</button>`;
+  const actions = data.value && html`<button data-write onClick=${rename}>Change</button><button class="danger" onClick=${remove}>Delete</button>`;
   return html`<${Page} trail=${[["Data tables", home]]} title=${data.value?.name || "Data table"} lead=${data.value?.description} actions=${actions} of=${data}>
     <${Tabs} label="Parts of the data table" current=${tab} items=${[["rows", "Rows", at()], ["columns", "Columns", at("columns")], ["import", "Import", at("import")]]} />
     <${Loaded} data=${data}>${(table) => {

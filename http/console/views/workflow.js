@@ -50,7 +50,7 @@ export function Workflow({ app, flow, tab = "graph" }) {
     go(home);
   };
   const actions = record && html`<${Badge}>${record.flowClass}</${Badge}><${Badge} tone=${record.enabled ? "good" : "warn"}>${record.enabled ? "enabled" : "disabled"}</${Badge}>
-    <button onClick=${enable}>${record.enabled ? "Disable" : "Enable"}</button><button onClick=${() => noted(exportWorkflow(app, flow))}>Export</button><button class="danger" onClick=${remove}>Delete</button>`;
+    <button data-write onClick=${enable}>${record.enabled ? "Disable" : "Enable"}</button><button onClick=${() => noted(exportWorkflow(app, flow))}>Export</button><button class="danger" onClick=${remove}>Delete</button>`;
   return html`<${Page} trail=${[["Workflows", home]]} title=${record?.name || "Workflow"} lead=${record?.description} actions=${actions} of=${data}>
     <${Tabs} items=${TABS.map(([key, text]) => [key, text, address(key)])} current=${tab} label="Parts of the workflow" />
     <${Loaded} data=${data}>${(value) => html`<${View} key=${tab} ...${{ app, flow, source, record: value, reload: data.reload }} />`}</${Loaded}>

@@ -54,7 +54,7 @@ export function Workflows({ app }) {
     { label: "Name", sort: "name", render: (row) => html`<span class="flow-name">${row.name}</span>` },
     { label: "Class", render: (row) => html`<${Badge}>${row.flowClass}</${Badge}>` },
     { label: "Enabled", render: (row) => html`<span class="row"><${Badge} tone=${row.enabled ? "good" : "warn"}>${row.enabled ? "enabled" : "disabled"}</${Badge}>
-      <button class="small" aria-label=${`${row.enabled ? "Disable" : "Enable"} ${row.name}`} onClick=${() => enable(row)}>${row.enabled ? "Disable" : "Enable"}</button></span>` },
+      <button data-write class="small" aria-label=${`${row.enabled ? "Disable" : "Enable"} ${row.name}`} onClick=${() => enable(row)}>${row.enabled ? "Disable" : "Enable"}</button></span>` },
     { label: "Triggers", render: (row) => html`<${Triggers} triggers=${row.triggers} />` },
     { label: "Runs", number: true, render: (row) => count(row.stats.runCount) },
     { label: "Failed", number: true, render: (row) => count(row.stats.errorCount) },
@@ -63,7 +63,7 @@ export function Workflows({ app }) {
     { label: "Changed", sort: "lastUpdated", render: (row) => html`<${Time} at=${row.lastUpdated} />` },
   ];
   const lead = "A workflow runs when one of its triggers fires: a report of a device, a time, a press of a button.";
-  const actions = html`<button onClick=${upload}>Import</button><button class="primary" data-create onClick=${create}>Create a workflow</button>`;
+  const actions = html`<button data-write onClick=${upload}>Import</button><button class="primary" data-create onClick=${create}>Create a workflow</button>`;
   const empty = html`<${Empty} title="There are no workflows yet" call=${{ method: "POST", path: source, body: EXAMPLE }}><p>${lead}</p></${Empty}>`;
   return html`<${Page} title="Workflows" lead=${lead} actions=${actions}>
     <${RecordTable} noun="workflow" source=${(asked, signal) => get(source, listQuery(asked), { signal })} params=${params} columns=${columns} href=${href}

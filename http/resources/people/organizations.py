@@ -40,8 +40,10 @@ from trunkline.actors.people.organizations.invitations import (
     verified_address,
 )
 from trunkline.actors.people.organizations.messages import (
+    AccessView,
     CreateOrg,
     DeleteOrg,
+    GetAccess,
     GetOrg,
     ListOrgs,
     MemberPatch,
@@ -72,7 +74,7 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.errors import JSON, rate_limit
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.responses import json_response
-from trunkline.http.calls.route import ME_PATH, ORG_PATH, ORGANIZATION_ACTOR
+from trunkline.http.calls.route import APP_PATH, ME_PATH, ORG_PATH, ORGANIZATION_ACTOR
 from trunkline.http.calls.verbs import Shown, delete, get, list_of, patch, post
 from trunkline.http.resources.people.account import transfer_resources
 
@@ -85,6 +87,13 @@ async def remove_member(call: Call) -> Response:
         check_access(call, "org", call.ids["org"], Level.ADMINISTER)
     await service.system.ask(service.ref(call), RemoveMember(member=member))
     return json_response(call, 200, await service.read(call, GetOrg))
+
+
+async def get_access(call: Call) -> Response:
+    """What the caller may do in an application."""
+    access = call.principal.accesses[call.application]
+    message = GetAccess(owner=access.owner, level=access.level)
+    return json_response(call, 200, await call.service.read_message(message))
 
 
 async def invite_member(call: Call) -> Response:
@@ -170,6 +179,7 @@ ROUTES = (
         area="user",
     ),
     get(ORG_PATH, "org.get", "Get an organization", _ORG, area="organization"),
+    get(APP_PATH + "/access", "application.access", "Get what you may do in it", get_access, AccessView),
     patch(
         ORG_PATH,
         "org.patch",

@@ -149,7 +149,7 @@ const users = {
     record.tokenCutoff && ["Logins ended", html`<${Time} at=${record.tokenCutoff} />`],
     Object.keys(record.userTags).length > 0 && ["Tags", html`<${Tags} tags=${Object.entries(record.userTags).map(([key, value]) => ({ key, value }))} />`],
   ],
-  actions: ({ record, reload, source }) => html`<button onClick=${async () => {
+  actions: ({ record, reload, source }) => html`<button data-write onClick=${async () => {
     const end = async () => patch(source, { tokenCutoff: await serverTime() });
     if (await confirmed({ title: "End all logins?", text: html`<b>${record.email}</b> has to log in again everywhere.`, button: "End them", act: end })) reload();
   }}>End all logins</button>`,
@@ -280,7 +280,7 @@ const releases = {
     ["Globals", record.globals.map((each) => each.key).join(", ") || null],
     ["Description", record.description || null],
   ],
-  actions: ({ record, reload, source, around }) => around && html`<button onClick=${async () => {
+  actions: ({ record, reload, source, around }) => around && html`<button data-write onClick=${async () => {
     const others = around.versions.map((each) => each.version).filter((each) => each !== record.version);
     const done = await openForm(`Replace what ${record.version} has`, {
       button: "Replace", extra: html`<p>All endpoints and views of ${record.version} are replaced by those of the other version, for good.</p>`,

@@ -37,9 +37,9 @@ export function FilePage({ app, tree, id }) {
   const actions = file && html`
     ${complete && html`<button class="primary" onClick=${() => noted(download(app, tree, id))}>Download</button>
       <button onClick=${() => makeLink(app, tree, file)}>Link</button>
-      <button onClick=${copy}>Copy to ${other.name} files</button>`}
-    <button onClick=${() => move(app, tree, file).then((done) => done && data.reload())}>Rename or move</button>
-    <button class="danger" onClick=${() => remove(app, tree, file).then((done) => done && go(directoryLink(app, tree, file.parentDirectory)))}>Delete</button>`;
+      <button data-write onClick=${copy}>Copy to ${other.name} files</button>`}
+    <button data-write onClick=${() => move(app, tree, file).then((done) => done && data.reload())}>Rename or move</button>
+    <button data-write class="danger" onClick=${() => remove(app, tree, file).then((done) => done && go(directoryLink(app, tree, file.parentDirectory)))}>Delete</button>`;
   return html`<${Page} trail=${[[`${tree === TREES.private ? "Private" : "Public"} files`, directoryLink(app, tree, "/")], ...(file ? trailOf(app, tree, file.parentDirectory) : [])]} title=${file?.name || "File"} actions=${actions}>
     <${Uploads} app=${app} ended=${data.reload} unfinished />
     <${Loaded} data=${data}>${(shown) => html`

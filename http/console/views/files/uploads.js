@@ -24,7 +24,7 @@ export function Uploads({ app, ended, unfinished }) {
     <ul class="uploads">${shown.map((each) => html`<li key=${each.id}>
       <div class="row"><span class="break">${joined(each.directory, each.file.name)}</span> <span class="quiet">${bytes(each.file.size)}</span>
         <${Badge} tone=${STATES[each.state][0]}>${STATES[each.state][1]}</${Badge}>
-        ${each.state === "exists" && html`<button class="small danger" onClick=${() => replaceExisting(each)}>Replace its content</button> <a href=${fileLink(app, each.tree, each.found)}>Show it</a>`}
+        ${each.state === "exists" && html`<button data-write class="small danger" onClick=${() => replaceExisting(each)}>Replace its content</button> <a href=${fileLink(app, each.tree, each.found)}>Show it</a>`}
         ${each.state !== "done" && html`<button class="small" onClick=${() => leaveOut(each)}>${each.state === "sending" ? "Stop" : "Leave out"}<span class="hidden-label"> ${each.file.name}</span></button>`}</div>
       ${each.state === "sending" && html`<progress aria-label=${`Upload of ${each.file.name}`} max=${Math.max(1, each.file.size)} value=${each.sent}></progress>`}
       <${Problem} error=${each.error} /></li>`)}</ul>

@@ -52,12 +52,12 @@ export function Archives({ app, application, reload }) {
     const text = "No further day is archived. What is archived already stays where it is.";
     if (await confirmed({ title: "End archiving?", text, button: "End it", act: () => patch(source, { archiveConfig: null }) })) reload();
   };
-  const begin = html`<button class="primary" disabled=${!document} onClick=${change}>Archive this application</button>`;
+  const begin = html`<button data-write class="primary" disabled=${!document} onClick=${change}>Archive this application</button>`;
   if (!config) {
     return html`<${Card} flush><${Empty} title="Nothing is archived yet" call=${{ method: "PATCH", path: source, body: { archiveConfig: { includeEvents: true, delayDays: 31 } } }}>
       <p>An archive has a file for each device and day, on this server or in a bucket. Each day is written when it is old enough.</p><div>${begin}</div></${Empty}></${Card}>`;
   }
-  return html`<${Card} title="What is archived" actions=${html`<button disabled=${!document} onClick=${change}>Change</button><button class="danger" onClick=${end}>End archiving</button>`}>
+  return html`<${Card} title="What is archived" actions=${html`<button data-write disabled=${!document} onClick=${change}>Change</button><button class="danger" onClick=${end}>End archiving</button>`}>
       <${Facts} rows=${[
         ["Place", config.s3 ? `the bucket ${config.s3.bucket}, ${config.s3.region}` : "this server"], ["Directory", config.directory || null],
         ["After", `${config.delayDays || 31} days`],
@@ -87,8 +87,8 @@ function Jobs({ app }) {
     if (chosenDay) await run("archiveData", chosenDay);
   };
   return html`<${Card} title="Archive now"><div class="row">
-      <button onClick=${day}>A day</button>
-      ${Object.entries(OPERATIONS).slice(1).map(([operation, text]) => html`<button onClick=${() => run(operation)}>${text}</button>`)}</div></${Card}>
+      <button data-write onClick=${day}>A day</button>
+      ${Object.entries(OPERATIONS).slice(1).map(([operation, text]) => html`<button data-write onClick=${() => run(operation)}>${text}</button>`)}</div></${Card}>
     <${Card} flush title="Jobs" actions=${html`<${Fresh} data=${data} />`}>${data.value && (data.value.items.length === 0
       ? html`<p class="empty">No archive was written yet. The server writes the first when a day is old enough.</p>`
       : html`<${Table} label="Jobs of archives" rows=${data.value.items} columns=${[

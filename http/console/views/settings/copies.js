@@ -34,7 +34,7 @@ export function Copies({ app, application, reload }) {
     <${Card} title="Export"><p>Writes the application into one zip file, a bundle. It has no secrets, and nothing of what devices reported.</p>
       <div><button onClick=${() => exported(app, base)}>Export</button></div></${Card}>
     <${Card} title="Import"><p>Adds what a bundle has to this application. All of it is checked first; if anything is wrong, nothing is changed.</p>
-      <div><button onClick=${() => imported(app, base, changed)}>Import a bundle</button></div><${Imports} logs=${logs} /></${Card}>
+      <div><button data-write onClick=${() => imported(app, base, changed)}>Import a bundle</button></div><${Imports} logs=${logs} /></${Card}>
     <${Card} title="Clone"><p>Makes a new application with everything that an export of this one has.</p>
       <div><button onClick=${() => cloned(app, base, application)}>Clone</button></div></${Card}>
     <${Templates} app=${app} application=${application} changed=${changed} />`;
@@ -122,6 +122,6 @@ function Templates({ app, application, changed }) {
       { label: "Name", render: (each) => each.name },
       { label: "Description", render: (each) => each.description },
       { label: "Applied", render: (each) => (applied.includes(each.id) ? html`<${Badge} tone="good">applied</${Badge}>` : "") },
-      { label: html`<span class="hidden-label">Actions</span>`, render: (each) => html`<button class="small" aria-label=${`Apply ${each.name}`} onClick=${() => apply(each)}>Apply</button>` },
+      { label: html`<span class="hidden-label">Actions</span>`, render: (each) => html`<button data-write class="small" aria-label=${`Apply ${each.name}`} onClick=${() => apply(each)}>Apply</button>` },
     ]} />`)}</${Loaded}></${Card}>`;
 }

@@ -30,7 +30,7 @@ export function Globals({ app, application, reload }) {
     const text = html`<b>${each.key}</b> is deleted. Workflows that read it get nothing.`;
     if (await confirmed({ title: "Delete this global?", text, act: () => patch(source, [{ key: each.key, json: null }]) })) reload();
   };
-  const create = html`<button class="primary" data-create onClick=${() => edit(null)}>Create a global</button>`;
+  const create = html`<button data-write class="primary" data-create onClick=${() => edit(null)}>Create a global</button>`;
   return html`<${Card} flush title="Globals" actions=${globals.length > 0 && create}>
     ${globals.length === 0 ? html`<${Empty} title="There are no globals yet" call=${{ method: "PATCH", path: source, body: [{ key: "maxTemperature", json: "8" }] }}>
         <p>A global is a named value, which workflows and pages read as <code>globals.KEY</code>.</p><div>${create}</div></${Empty}>`
@@ -39,7 +39,7 @@ export function Globals({ app, application, reload }) {
         { label: "Value", render: (each) => html`<code class="break">${each.json}</code>` },
         { label: "Description", render: (each) => each.description || "" },
         { label: "Use", render: (each) => (each.cloudOnly ? html`<${Badge}>this server only</${Badge}>` : "") },
-        { label: html`<span class="hidden-label">Actions</span>`, render: (each) => html`<span class="row"><button class="small" onClick=${() => edit(each)} aria-label=${`Change ${each.key}`}>Change</button>
+        { label: html`<span class="hidden-label">Actions</span>`, render: (each) => html`<span class="row"><button data-write class="small" onClick=${() => edit(each)} aria-label=${`Change ${each.key}`}>Change</button>
             <button class="small danger" onClick=${() => remove(each)} aria-label=${`Delete ${each.key}`}>Delete</button></span>` },
       ]} />`}
   </${Card}>`;

@@ -20,7 +20,7 @@ export function Readme({ app }) {
   };
   return html`<${Loaded} data=${data}>${({ content, lastUpdated }) => html`
     <${Card} title="Readme" actions=${html`${lastUpdated && html`<span class="quiet">changed <${Time} at=${lastUpdated} age /></span>`}
-        <button onClick=${() => setWrites(!writes)}>${writes ? "Cancel" : "Write"}</button>`}>
+        <button data-write onClick=${() => setWrites(!writes)}>${writes ? "Cancel" : "Write"}</button>`}>
       ${writes && html`<${Form} wide initial=${{ content }} submit=${save} fields=${[{ name: "content", label: "Text", type: "longtext", rows: 20, blank: "", hint: "Markdown: headings, lists, quotes, code, links, bold and italic" }]} />`}
       ${!writes && (content ? html`<${Markdown} text=${content} />` : html`<p class="quiet">There is no readme yet. Write what the application is for, and who looks after it.</p>`)}
     </${Card}>`}</${Loaded}>`;

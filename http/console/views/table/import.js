@@ -73,7 +73,7 @@ export function Import({ app, table }) {
     <${Problem} error=${error} />
     ${options && html`<${Options} options=${options} read=${(changes) => look(file, { ...options, ...changes, mapping: null })} set=${(changes) => setOptions({ ...options, ...changes })} disabled=${busy} />`}
     ${seen && html`<${Preview} ...${{ seen, options, columns: table.columns, disabled: busy }} set=${(mapping) => setOptions({ ...options, mapping })} />
-      <div class="row"><button class="primary" disabled=${busy || run?.state === "done" || !options.mapping.some(Boolean)} onClick=${start}>Import</button>
+      <div class="row"><button data-write class="primary" disabled=${busy || run?.state === "done" || !options.mapping.some(Boolean)} onClick=${start}>Import</button>
         ${busy && html`<button onClick=${stop}>Stop</button>`}</div>`}
     ${run && html`<${Progress} ...${{ run, file, skipOn }} />`}
   </div></${Card}>`;
@@ -116,7 +116,7 @@ function Progress({ run, file, skipOn }) {
     <progress aria-label="Progress of the import" max=${Math.max(1, file.size)} value=${run.bytes}></progress>
     <p role="status">${stored}${busy ? `, ${Math.floor((run.bytes / Math.max(1, file.size)) * 100)} % of the file` : ". The import has stopped; the rest of the file is not stored."}${run.state === "waiting" ? ". Waiting for the server." : ""}</p>
     ${!busy && html`<${Problem} error=${run.error} />
-      <div><button onClick=${skipOn}>Go on after ${plural(run.stored, "stored row")}</button></div>`}
+      <div><button data-write onClick=${skipOn}>Go on after ${plural(run.stored, "stored row")}</button></div>`}
   </div>`;
 }
 

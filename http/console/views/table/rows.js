@@ -118,7 +118,7 @@ export function Rows({ app, table }) {
     })),
     { label: "Created", sort: "createdAt", render: (row) => html`<${Time} at=${row.createdAt} />` },
     { label: "Changed", sort: "updatedAt", render: (row) => html`<${Time} at=${row.updatedAt} />` },
-    { label: html`<span class="hidden-label">Actions</span>`, render: (row) => html`<button class="small" onClick=${() => edit(row)}>Edit<span class="hidden-label"> row ${row.id}</span></button>` },
+    { label: html`<span class="hidden-label">Actions</span>`, render: (row) => html`<button data-write class="small" onClick=${() => edit(row)}>Edit<span class="hidden-label"> row ${row.id}</span></button>` },
   ];
   const nothing = list && list.totalCount === 0 && !wanted.value;
   const pages = list ? Math.max(1, Math.ceil(list.totalCount / PER_PAGE)) : 1;

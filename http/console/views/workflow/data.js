@@ -33,11 +33,11 @@ function Storage({ source }) {
   const columns = [
     { label: "Key", render: ([key]) => html`<span class="flow-name">${key}</span>` },
     { label: "Value", render: ([, value]) => html`<${Json} value=${value} />` },
-    { label: html`<span class="hidden-label">Actions</span>`, render: ([key, value]) => html`<span class="row flow-actions"><button class="small" aria-label=${`Change ${key}`} onClick=${() => set(key, value)}>Change</button>
+    { label: html`<span class="hidden-label">Actions</span>`, render: ([key, value]) => html`<span class="row flow-actions"><button data-write class="small" aria-label=${`Change ${key}`} onClick=${() => set(key, value)}>Change</button>
       <button class="small danger" aria-label=${`Remove ${key}`} onClick=${() => remove(key)}>Remove</button></span>` },
   ];
   return html`<${Loaded} data=${data}>${([entries, size]) => html`<${Card} flush title="Storage entries"
-      actions=${html`<${Fresh} data=${data} /><button class="small" onClick=${() => set()}>Set a value</button>${size.keysCount > 0 && html`<button class="small danger" onClick=${clear}>Remove all</button>`}`}>
+      actions=${html`<${Fresh} data=${data} /><button data-write class="small" onClick=${() => set()}>Set a value</button>${size.keysCount > 0 && html`<button class="small danger" onClick=${clear}>Remove all</button>`}`}>
     ${size.keysCount === 0 ? html`<${Empty} title="Nothing is stored" call=${{ method: "PATCH", path: target, body: { key: "count", value: 1 } }}><p>Runs keep values here with the nodes that store and get values. All versions share them.</p></${Empty}>`
       : html`<${Table} label="Storage entries" columns=${columns} rows=${Object.entries(entries)} rowKey=${([key]) => key} />
         <div class="table-foot"><span role="status">${plural(size.keysCount, "entry", "entries")}, ${bytes(size.memoryUsed)}</span></div>`}

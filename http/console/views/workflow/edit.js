@@ -71,12 +71,12 @@ export function Edit({ app, flow, source, record, reload }) {
         <a class="button small" aria-current=${asJson ? undefined : "true"} href=${place({ as: "" })}>Picture</a>
         <a class="button small" aria-current=${asJson ? "true" : undefined} href=${place({ as: "json" })}>JSON</a>
       </span>
-      <button class="primary" disabled=${!canSave} onClick=${save}>Save</button>
+      <button data-write class="primary" disabled=${!canSave} onClick=${save}>Save</button>
       ${changed && !draft.error && html`<a class="button" href=${link("/applications", app, "workflows", flow, "try", { draft: "unsaved" })}>Try before saving</a>`}
       <button disabled=${busy || !draft.canUndo} onClick=${draft.undo} title="Ctrl+Z">Undo</button>
       <button disabled=${busy || !draft.canRedo} onClick=${draft.redo} title="Ctrl+Shift+Z">Redo</button>
       <button disabled=${busy || !changed} onClick=${undoAll}>Undo all changes</button>
-      <button onClick=${describe}>Name and description</button>
+      <button data-write onClick=${describe}>Name and description</button>
       <span class="quiet" role="status">${changed ? "Not saved." : "Saved."}</span>
     </div>
     <${Problem} error=${error} />

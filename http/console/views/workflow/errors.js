@@ -26,7 +26,7 @@ export function Errors({ app, flow, source }) {
   return html`
     <div class="card row"><${RangeSelect} usual="1d" />
       <${VersionSelect} names=${versions.names} value=${version} set=${(name) => setQuery({ version: name })} all="all" />
-      <${Fresh} data=${data} /><button onClick=${replay}>Replay the failed runs</button></div>
+      <${Fresh} data=${data} /><button data-write onClick=${replay}>Replay the failed runs</button></div>
     <${Loaded} data=${data}>${(lists) => html`<${Groups} ...${{ app, flow, source, text, lists }} />`}</${Loaded}>`;
 }
 

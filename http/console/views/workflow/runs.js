@@ -73,7 +73,7 @@ export function Runs({ app, flow, record }) {
     ${["trigger", "device"].filter((name) => query[name]).map((name) => html`<span class="row"><span class="tag">${name} ${query[name]}</span>
       <button class="small" onClick=${() => setQuery({ [name]: "", page: "" })}>${`All ${name}s`}</button></span>`)}`;
   return html`<div class="card row">${filters}<${Live} stream=${stream} />
-      <span class="actions"><button onClick=${replay}>Replay the failed ones</button></span></div>
+      <span class="actions"><button data-write onClick=${replay}>Replay the failed ones</button></span></div>
     <${Figures} ...${{ source, version, text, length, resolution }} />
     <${Loaded} data=${list}>${(value) => {
       const known = new Set(value.items.map((run) => run.id));

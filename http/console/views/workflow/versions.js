@@ -53,16 +53,16 @@ export function Versions({ app, flow, source, record, reload }) {
     { label: "Created", sort: "creationDate", render: (row) => html`<${Time} at=${row.creationDate} />` },
     { label: html`<span class="hidden-label">Actions</span>`, render: (row) => html`<span class="row flow-actions">
       <button class="small" aria-label=${`Compare ${row.version}`} onClick=${() => setQuery({ from: row.version, to: "develop" })}>Compare</button>
-      ${!isDefault(row) && html`<button class="small" aria-label=${`Make default: ${row.version}`} onClick=${() => runByDefault(row.id, row.version)}>Make default</button>`}
-      <button class="small" aria-label=${`Notes of ${row.version}`} onClick=${() => write(row)}>Notes</button>
-      <button class="small" aria-label=${`${row.enabled ? "Disable" : "Enable"} ${row.version}`} onClick=${() => enable(row)}>${row.enabled ? "Disable" : "Enable"}</button>
+      ${!isDefault(row) && html`<button data-write class="small" aria-label=${`Make default: ${row.version}`} onClick=${() => runByDefault(row.id, row.version)}>Make default</button>`}
+      <button data-write class="small" aria-label=${`Notes of ${row.version}`} onClick=${() => write(row)}>Notes</button>
+      <button data-write class="small" aria-label=${`${row.enabled ? "Disable" : "Enable"} ${row.version}`} onClick=${() => enable(row)}>${row.enabled ? "Disable" : "Enable"}</button>
       ${!isDefault(row) && html`<button class="small danger" aria-label=${`Delete ${row.version}`} onClick=${() => remove(row)}>Delete</button>`}</span>` },
   ];
   const empty = html`<${Empty} title="There are no versions yet" call=${{ method: "POST", path: list, body: { version: "v1", notes: "The first one.", ...definitionOf(record) } }}>
     <p>A version is a copy of the draft that does not change. Make one the default, and the draft can be changed without effect.</p></${Empty}>`;
   return html`
     <div class="card spread"><span>${record.defaultVersionId ? "A version runs by default, and the draft only where it is named." : html`The draft (<code>develop</code>) runs by default.`}</span>
-      <span class="row">${record.defaultVersionId && html`<button onClick=${() => runByDefault(null, "the draft")}>Run the draft by default</button>`}
+      <span class="row">${record.defaultVersionId && html`<button data-write onClick=${() => runByDefault(null, "the draft")}>Run the draft by default</button>`}
         <button class="primary" data-create onClick=${create}>Create a version</button></span></div>
     <${Compare} ...${{ app, flow, source, query, refresh }} />
     <${RecordTable} noun="version" source=${list} columns=${columns} search="version" sortField="creationDate" sortDirection="desc" refresh=${refresh} empty=${empty}
