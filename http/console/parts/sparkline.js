@@ -9,7 +9,7 @@ const WIDTH = 200, HEIGHT = 40, PAD = 3;
 // made anew when this changes, since a live series keeps its arrays.
 export function Sparkline({ times, values, from, to, step = false, label, turn }) {
   const line = useMemo(() => lineOf(times, values, from, to, step), [times, turn, step]);
-  return html`<svg class="sparkline" role="img" aria-label=${label} viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none">
+  return html`<svg class="small-line" role="img" aria-label=${label} viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none">
     <path d=${line} fill="none" vector-effect="non-scaling-stroke" /></svg>`;
 }
 

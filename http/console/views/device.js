@@ -54,4 +54,4 @@ async function load(app, device, signal) {
 const About = ({ record, health }) => html`<span class="row">
   ${health ? html`<${Life} life=${health} />` : html`<${Connection} info=${record.connectionInfo} />`}<${Badge}>${record.deviceClass}</${Badge}>
   <${Tags} tags=${record.tags.filter((each) => each.key !== "command")} />
-  <code>${record.id}</code><${Copy} text=${record.id} label="Copy the id" /></span>`;
+  <span class="nowrap"><code>${record.id}</code> <${Copy} text=${record.id} label="Copy the id" /></span></span>`;

@@ -1,6 +1,6 @@
 // The form that sends a command: one with a field for each part of the payload, or any name with any JSON.
 
-import { html, useEffect, useState } from "../../lib/ui.js";
+import { html, useState } from "../../lib/ui.js";
 import { Card } from "../../parts/basics.js";
 import { Form } from "../../parts/form.js";
 import { WHOLE } from "./command_shapes.js";
@@ -13,12 +13,10 @@ const ANY = [
   TTL,
 ];
 
-// shapes: of commandShapes, undefined until they are known. send(body) makes the call.
+// shapes: of commandShapes. send(body) makes the call.
 export function CommandForm({ shapes, send }) {
-  const [chosen, setChosen] = useState(undefined);
   // Chosen once, so that no form takes the place of another one while somebody types.
-  useEffect(() => { if (shapes && chosen === undefined) setChosen(shapes[0]?.name ?? OTHER); }, [Boolean(shapes)]);
-  if (!shapes || chosen === undefined) return html`<${Card} title="Send a command"><p class="quiet" role="status">Loading.</p></${Card}>`;
+  const [chosen, setChosen] = useState(shapes[0]?.name ?? OTHER);
   const shape = shapes.find((each) => each.name === chosen);
   const choice = shapes.length > 0 && html`<div class="row apart" role="group" aria-label="Command">
     ${shapes.map((each) => html`<button key=${each.name} type="button" aria-pressed=${each.name === chosen} onClick=${() => setChosen(each.name)}>${each.name}</button>`)}

@@ -4,7 +4,7 @@ import { path, post } from "../../lib/api.js";
 import { duration } from "../../lib/format.js";
 import { useStream } from "../../lib/hooks.js";
 import { html, useEffect } from "../../lib/ui.js";
-import { Badge, Empty, Live, Time } from "../../parts/basics.js";
+import { Badge, Empty, Live, Loaded, Time } from "../../parts/basics.js";
 import { Json } from "../../parts/json.js";
 import { note, noted } from "../../parts/notes.js";
 import { CommandForm } from "./command_form.js";
@@ -29,8 +29,8 @@ export function CommandsTab({ app, device, record }) {
   const again = async ({ name, payload }) => {
     if (await noted(post(source, { name, payload }), `The command ${name} is sent again.`)) log.reload();
   };
-  return html`
-    <${CommandForm} key=${device} shapes=${log.value && commandShapes(record.tags, log.value)} send=${send} />
+  return html`<${Loaded} data=${log}>${(entries) => html`
+    <${CommandForm} key=${device} shapes=${commandShapes(record.tags, entries)} send=${send} />
     <${Log} title="Commands" noun="command" byTime=${false} log=${log} actions=${html`<${Live} stream=${stream} />`}
       columns=${[
         { label: "Time", render: (row) => html`<${Time} at=${row.time} />` },
@@ -40,7 +40,7 @@ export function CommandsTab({ app, device, record }) {
       ]}
       empty=${html`<${Empty} title="No command was sent to this device">
         <p>Send one above. It is logged, and sent to the device over its connection, or when it connects. A tag of the device (or of its recipe) with the key <code>command</code> makes a form:
-          <code>setTarget value:number mode:text</code> is the command setTarget with two fields.</p></${Empty}>`} />`;
+          <code>setTarget value:number mode:text</code> is the command setTarget with two fields.</p></${Empty}>`} />`}</${Loaded}>`;
 }
 
 // The life of a command in words. Only commands that wait for a connection have a status.

@@ -32,7 +32,7 @@ export function LiveTab({ app, device, record, reload }) {
   return html`
     <${Card} title="Newest values" actions=${html`<${Live} stream=${live.stream} />`}>
       <${Problem} error=${live.error} retry=${live.reload} />
-      <${Values} ...${{ live, names }} attributes=${record.attributes} toggle=${(name) => toggle(names, name)} />
+      <${Values} ...${{ live, names, small }} attributes=${record.attributes} toggle=${(name) => toggle(names, name)} />
     </${Card}>
     <${Card} title="Charts" actions=${html`${names.length > 1 && html`<${OneChoice} />`}<${RangeChoice} />`}>
       <${Charts} ...${{ names, range, live, record }} />

@@ -10,16 +10,17 @@ export const CARDS_FIRST = 24;
 const VALUE_CHARS = 120;
 const LONG_CHARS = 14;
 
-// live: of useLive. names: the attributes with a large chart, which toggle(name) changes.
-export function Values({ attributes, live, names, toggle }) {
+// live: of useLive. names: the attributes with a large chart, which toggle(name) changes; small: those with a small one.
+export function Values({ attributes, live, names, small, toggle }) {
   const [all, setAll] = useState(false);
   const shown = all ? attributes : attributes.slice(0, CARDS_FIRST);
   const rest = attributes.length - shown.length;
-  return html`<ul class="values" aria-label="Newest values">${shown.map((attribute) => html`<${Value} key=${attribute.name} ...${{ attribute, live, toggle }} chosen=${names.includes(attribute.name)} />`)}</ul>
+  return html`<ul class="values" aria-label="Newest values">${shown.map((attribute) => html`<${Value} key=${attribute.name} ...${{ attribute, live, toggle }} small=${small.includes(attribute.name)} chosen=${names.includes(attribute.name)} />`)}</ul>
     ${rest > 0 && html`<div><button onClick=${() => setAll(true)}>Show ${rest} more</button></div>`}`;
 }
 
-function Value({ attribute, live, chosen, toggle }) {
+// small: it has room for a small chart, also before that is loaded.
+function Value({ attribute, live, small, chosen, toggle }) {
   const { name, description } = attribute;
   const newest = live.newest.get(name);
   const series = live.recent.get(name);
@@ -30,7 +31,7 @@ function Value({ attribute, live, chosen, toggle }) {
     ${description && html`<p class="quiet small-text">${description}</p>`}
     <${Newest} newest=${newest} unit=${unitOf(attribute)} known=${Boolean(live.at)} />
     <p class="quiet small-text">${newest ? html`<${Time} at=${newest.time} age />` : live.at ? "never reported" : "…"}</p>
-    ${series?.times.length > 1 && html`<${Sparkline} ...${{ from, to, times: series.times, values: series.values }} turn=${now.value} step=${attribute.dataType === "boolean"} label=${`${name} in the last six hours`} />`}
+    ${small && html`<div class="small-chart">${series?.times.length > 1 && html`<${Sparkline} ...${{ from, to, times: series.times, values: series.values }} turn=${now.value} step=${attribute.dataType === "boolean"} label=${`${name} in the last six hours`} />`}</div>`}
   </li>`;
 }
 
