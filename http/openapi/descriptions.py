@@ -242,7 +242,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "attribute": "The attribute; without it all",
     "options": "Options",
     # The overview of an application.
-    "administrators": "E-mail addresses of administrators of the organization, who can give another role; at most three",
+    "administrators": "E-mail addresses of administrators of the organization who can give another role; at most three",
     "silentAfterSeconds": "Seconds without a sign of life until any device is silent; by default as is expected of it",
     "Overview.time": "The time of the server",
     "Overview.devices": "The devices by their last sign of life",
