@@ -115,6 +115,26 @@ async def devices(whole: Whole) -> None:
     )
 
 
+async def alarms(whole: Whole) -> None:
+    warm = {"type": "attribute", "attribute": "temp", "comparison": "outside", "min": -5, "max": 30.5}
+    steps = [{"emails": ["night@example.com"]}, {"afterSeconds": 600, "url": "https://example.com/told"}]
+    quiet = {"start": "22:00", "end": "06:00", "timeZone": "Europe/Berlin"}
+    await whole.post(
+        "warm",
+        "alarm-rules",
+        name="warm",
+        description="büro",
+        severity="critical",
+        condition={**warm, "hysteresis": 1},
+        durationSeconds=120,
+        deviceIds=[whole.ids["pump"]],
+        deviceTags=[{"key": "room", "value": "1"}],
+        notify={"steps": steps, "repeatSeconds": 3600, "quietHours": quiet, "tellsEnd": True},
+    )
+    silence = {"type": "silence", "seconds": 600}
+    await whole.post("silent", "alarm-rules", name="silent", enabled=False, condition=silence)
+
+
 async def connections(whole: Whole) -> None:
     await whole.post(
         "hook",
@@ -347,6 +367,7 @@ FILL: Final[dict[str, Callable[[Whole], Awaitable[None]]]] = {
     "DataTableRow": tables,
     "Device": devices,
     "DeviceRecipe": devices,
+    "AlarmRule": alarms,
     "Webhook": connections,
     "Integration": connections,
     "ApplicationCertificateAuthority": connections,

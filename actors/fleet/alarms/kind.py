@@ -6,4 +6,6 @@ from typing import Final
 
 from trunkline.actors.core.records.kind import Kind
 
-ALARM_RULE: Final = Kind(name="alarmRule", noun="alarm rule", counted_as=None, audited_as="AlarmRule")
+ALARM_RULE: Final = Kind(
+    name="alarmRule", noun="alarm rule", counted_as="alarmRuleCount", audited_as="AlarmRule"
+)
