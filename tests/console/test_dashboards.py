@@ -13,6 +13,8 @@ from tests.console.console_page import ConsolePage, console_page
 from tests.e2e.conftest import Server
 from tests.e2e.test_dashboards import PASSWORD
 from tests.e2e.test_reports import block
+from tests.e2e.test_roles import PASSWORD as MEMBER_PASSWORD
+from tests.e2e.test_roles import make_farm
 
 pytestmark = pytest.mark.slow
 
@@ -324,3 +326,24 @@ async def test_a_dashboard_is_shared_with_a_password(
         await reader.sees("There is no dashboard")
         await reader.reload()
         await reader.sees("There is no public dashboard at this link.")
+
+
+async def test_who_only_reads_is_offered_no_change_of_a_dashboard(server: Server, page: ConsolePage) -> None:
+    farm = await make_farm(server)
+    device = await server.device(farm.barn, "scale")
+    blocks = [block(0, "event-list", "Events", {})]
+    made = await server.call("POST", f"{farm.barn}/dashboards", {"name": "Barn", "blocks": blocks})
+    await farm.join("ann", "view")
+    await page.log_in("ann@example.com", MEMBER_PASSWORD)
+    await page.go(f"#{farm.barn}/dashboards/{made['id']}")
+    await page.at("region", "Events").says("None.")
+    await page.sees("You may read this application and change nothing")
+    for name in ("Share", "Edit the blocks", "Edit as JSON", "Change", "Delete"):
+        await page.at("button", name).gone()
+    # Not by the address of the editor either.
+    await page.go(f"#{farm.barn}/dashboards/{made['id']}?edit=blocks")
+    await page.at("button", "Save").gone()
+    await page.at("region", "Events").says("None.")
+    await page.go(f"#{device}")
+    await page.at("heading", "scale").shown()
+    await page.at("button", "Make a dashboard").gone()

@@ -1,6 +1,7 @@
 // One dashboard: its blocks, what they show, and how it is changed and shared. The range, the parameters and the editor
 // are in the address.
 
+import { access } from "../lib/access.js";
 import { del, get, patch, path, post } from "../lib/api.js";
 import { useData } from "../lib/hooks.js";
 import { go, link, route, setQuery } from "../lib/router.js";
@@ -42,17 +43,19 @@ export function Dashboard({ app, dashboard }) {
     if (await confirmed({ title: "Delete this dashboard?", text, act: () => del(source) })) go(home);
   };
   const show = () => setQuery({ edit: "", add: "" });
-  const buttons = record && query.edit !== "blocks" && (query.edit
+  // Who only reads is shown the dashboard, also at the address of the editor.
+  const edit = access.value.may === "read" ? "" : query.edit;
+  const buttons = record && edit !== "blocks" && (edit
     ? html`<button onClick=${show}>Show the dashboard</button>`
     : html`${record.public && html`<${Sharing} dashboard=${record} />`}<button data-write onClick=${() => openSharing(record, change)}>Share</button>
       <button data-write class="primary" data-create onClick=${() => setQuery({ edit: "blocks" }, { push: true })}>Edit the blocks</button>
       <button data-write onClick=${() => setQuery({ edit: "1" }, { push: true })}>Edit as JSON</button>
       <button data-write onClick=${rename}>Change</button><button class="danger" onClick=${remove}>Delete</button>`);
   return html`<${Page} trail=${[["Dashboards", home]]} title=${record?.name || "Dashboard"} lead=${record?.description} actions=${buttons} of=${data}>
-    <${Loaded} data=${data}>${(found) => (query.edit === "blocks"
+    <${Loaded} data=${data}>${(found) => (edit === "blocks"
       ? html`<${Editor} key=${dashboard} ...${{ app, source, dashboard: found, body: chosen(found, query), adding: Boolean(query.add), done: show }}
           save=${(blocks, etag) => change({ blocks }, etag)} />`
-      : query.edit ? html`<${Card} title="The dashboard as JSON"><${JsonEditor} changesOnly key=${found._etag} rows=${30}
+      : edit ? html`<${Card} title="The dashboard as JSON"><${JsonEditor} changesOnly key=${found._etag} rows=${30}
           value=${Object.fromEntries(EDITABLE.filter((name) => found[name] !== undefined).map((name) => [name, found[name]]))} save=${change} /></${Card}>`
       : html`<${Shown} ...${{ app, source, dashboard: found, query, reload: data.reload }} />`)}</${Loaded}>
   </${Page}>`;

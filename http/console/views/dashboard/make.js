@@ -18,5 +18,5 @@ export function MakeBoard({ app, device }) {
       setBusy(false);
     }
   };
-  return html`<button aria-disabled=${busy} onClick=${make}>Make a dashboard</button>`;
+  return html`<button data-write aria-disabled=${busy} onClick=${make}>Make a dashboard</button>`;
 }
