@@ -60,6 +60,17 @@ async def test_somebody_is_invited_and_gets_roles(
         await theirs.at("link", "Settings").click()
         await theirs.at("textbox", re.compile("^Name")).shown()
         assert await theirs.at("button", re.compile("Save|Delete|Transfer")).count() == 0
+        (barn,) = (await server.call("GET", "/applications?filterField=name&filter=barn"))["items"]
+        device = await server.device(f"/applications/{barn['id']}")
+        for tab, shown in (
+            ("commands", "No command was sent"),
+            ("settings", "label"),
+            ("connect", "Connect this"),
+        ):
+            await theirs.go(f"#{device}/{tab}")
+            await theirs.sees(shown)
+            buttons = theirs.at("button", re.compile("Send|Delete|Remove|Change|Save|Declare|Make an"))
+            assert await buttons.count() == 0
 
         await console.at("link", "Members").click()
         await console.reload()
@@ -73,6 +84,20 @@ async def test_somebody_is_invited_and_gets_roles(
         members = {each["email"]: each for each in (await server.call("GET", org))["members"]}
         assert members[OTHER]["role"] == "view"
         assert members[OTHER]["applicationRoles"] == []
+
+        # Who may add devices but make no access keys has the device, and is told so.
+        await server.call(
+            "PATCH", f"{org}/member", {"userId": members[OTHER]["userId"], "role": "collaborate"}
+        )
+        await theirs.go(f"#/applications/{barn['id']}/devices/add")
+        await theirs.reload()
+        await theirs.at("textbox", "Name").fill("mast")
+        await theirs.at("textbox", "What it reports").fill("wind=number m/s")
+        async with theirs.expecting("status of 403"):
+            await theirs.at("button", "Create the device").click()
+            await theirs.sees("mast is created, without an access key:")
+        await theirs.at("link", "Connect this device").click()
+        await theirs.sees("Your role does not allow access keys.")
 
         await theirs.go(f"#/organizations/{org[6:]}")
         await theirs.at("button", "Leave").click()

@@ -7,6 +7,7 @@ import { html, useState } from "../lib/ui.js";
 import { Card, Loaded, Page } from "../parts/basics.js";
 import { Form } from "../parts/form.js";
 import { openJob } from "../parts/job.js";
+import { note } from "../parts/notes.js";
 import { deviceFields } from "./device/fields.js";
 import { Connect } from "./provision/connect.js";
 import { createDevice, createFromRecipe, KEYS_MAX } from "./provision/create.js";
@@ -35,6 +36,7 @@ function What({ app, recipes, setMade }) {
   const one = async ({ recipe, ...values }) => {
     if (!recipe) {
       const made = await createDevice(app, values, { withKey: !WITHOUT_KEY.includes(values.deviceClass) });
+      if (made.error) note(`${made.record.name} is created, without an access key: ${made.error.message}`, "bad");
       return made.access ? setMade(made) : go(link("/applications", app, "devices", made.record.id));
     }
     const { rows } = await createFromRecipe(app, recipe, { pattern: values.name, count: 1, tags: values.tags });

@@ -85,7 +85,7 @@ function Many({ app, source, record }) {
   const column = (name, label) => html`<div class="field"><label for=${id + name}>${label}</label>
     <select id=${id + name} onChange=${(event) => setColumns({ ...columns, [name]: event.target.value })}>
       <option value="">none</option>${headers.map((each) => html`<option value=${each} selected=${columns[name] === each}>${each}</option>`)}</select></div>`;
-  return html`<${Card} title="Create devices from this recipe">
+  return html`<${Card} title="Create devices from this recipe" data-write>
     <form class="form" onSubmit=${create}>
       <div class="row" role="group" aria-label="What is created">
         <button type="button" class="small" aria-pressed=${way === "csv"} onClick=${() => setWay("csv")}>A device for each line of a CSV</button>

@@ -65,7 +65,7 @@ export function Attributes({ source, attributes, reload }) {
       { label: "Type", render: (row) => row.dataType },
       { label: "Unit", render: unitOf },
       { label: "Description", render: (row) => row.description },
-      { label: html`<span class="hidden-label">Changes</span>`, render: (row) => html`<button class="small" onClick=${() => editAttribute(source, row, reload)}>Change<span class="hidden-label"> ${row.name}</span></button>` },
+      { label: html`<span class="hidden-label">Changes</span>`, render: (row) => html`<button class="small" data-write onClick=${() => editAttribute(source, row, reload)}>Change<span class="hidden-label"> ${row.name}</span></button>` },
     ]} />`}
   </${Card}>`;
 }

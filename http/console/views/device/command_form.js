@@ -21,7 +21,7 @@ export function CommandForm({ shapes, send }) {
   const choice = shapes.length > 0 && html`<div class="row apart" role="group" aria-label="Command">
     ${shapes.map((each) => html`<button key=${each.name} type="button" aria-pressed=${each.name === chosen} onClick=${() => setChosen(each.name)}>${each.name}</button>`)}
     <button type="button" class="plain" aria-pressed=${!shape} onClick=${() => setChosen(OTHER)}>Another command</button></div>`;
-  return html`<${Card} title="Send a command">${choice}
+  return html`<${Card} title="Send a command" data-write>${choice}
     ${shape ? html`<${Form} key=${chosen} fields=${[...fieldsOf(shape), TTL]} initial=${initialOf(shape)} button=${`Send ${shape.name}`}
         submit=${({ [TTL.name]: ttlSeconds, ...values }) => send({ name: shape.name, payload: payloadOf(shape, values), ttlSeconds })} />`
       : html`<${Form} key=${OTHER} fields=${ANY} button="Send" submit=${({ [TTL.name]: ttlSeconds, ...body }) => send({ ...body, ttlSeconds })} />`}

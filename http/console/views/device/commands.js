@@ -36,7 +36,7 @@ export function CommandsTab({ app, device, record }) {
         { label: "Time", render: (row) => html`<${Time} at=${row.time} />` },
         { label: "Command", render: (row) => html`<b>${row.name}</b>${row.payload !== undefined && html`<${Json} value=${row.payload} />`}` },
         { label: "What became of it", render: (row) => html`<${Life} command=${row} />` },
-        { label: html`<span class="hidden-label">Again</span>`, render: (row) => html`<button class="small" onClick=${() => again(row)}>Send again<span class="hidden-label"> ${row.name}</span></button>` },
+        { label: html`<span class="hidden-label">Again</span>`, render: (row) => html`<button class="small" data-write onClick=${() => again(row)}>Send again<span class="hidden-label"> ${row.name}</span></button>` },
       ]}
       empty=${html`<${Empty} title="No command was sent to this device">
         <p>Send one above. It is logged, and sent to the device over its connection, or when it connects. A tag of the device (or of its recipe) with the key <code>command</code> makes a form:

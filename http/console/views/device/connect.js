@@ -1,5 +1,6 @@
 // The tab that connects a device which is there already: with a new access key for it alone.
 
+import { offered } from "../../lib/access.js";
 import { path, post } from "../../lib/api.js";
 import { link } from "../../lib/router.js";
 import { html, useState } from "../../lib/ui.js";
@@ -14,6 +15,7 @@ export function ConnectTab({ app, record }) {
   return html`<${Card} title="Connect this device"><div class="stack">
       <p>A device logs in with its id, an access key and the secret of the key. Make a key that admits this device alone, and get programs that report with it, as they stand.</p>
       <${Problem} error=${error} />
-      <div class="row"><button class="primary" data-create onClick=${create}>Make an access key</button>
+      ${offered("keys") === "read" && html`<p>Your role does not allow access keys. Somebody with another role can make one here.</p>`}
+      <div class="row">${offered("keys") !== "read" && html`<button class="primary" data-create onClick=${create}>Make an access key</button>`}
         <a href=${link("/applications", app, "keys")}>The access keys that there are</a></div></div></${Card}>`;
 }

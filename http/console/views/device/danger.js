@@ -18,7 +18,7 @@ export function Danger({ app, device, record, reload }) {
     });
     if (done) go(link("/applications", app, "devices"));
   };
-  return html`<${Card} title="Danger" class="card danger-zone"><ul class="plain">
+  return html`<${Card} title="Danger" class="card danger-zone" data-write><ul class="plain">
     <li class="spread"><span>Remove what the device reported in a time, or the values of some attributes. Nothing brings them back.</span>
       <button class="danger" onClick=${() => removeData(app, home, record, reload)}>Remove data</button></li>
     ${record.attributes.length > 0 && html`<li class="spread"><span>Delete an attribute. Its values are not shown any more.</span>

@@ -90,7 +90,7 @@ const OneChoice = () => html`<button class="small" aria-pressed=${inOne()} onCli
 
 const NoStates = ({ app, device }) => html`<${Empty} title="This device has not reported yet">
   <p>Values appear here as soon as a state arrives.</p>
-  <div class="row"><a class="button primary" href=${link("/applications", app, "devices", device, "connect")}>Connect this device</a>
+  <div class="row" data-write><a class="button primary" href=${link("/applications", app, "devices", device, "connect")}>Connect this device</a>
     <a href=${link("/applications", app, "devices", device, "states")}>Send a state from here</a></div></${Empty}>`;
 
 // The attributes with charts: those of the address that are declared, else the first numbers, else the first booleans.

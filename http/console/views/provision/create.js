@@ -7,13 +7,13 @@ export const KEYS_MAX = 100; // so many secrets are in one answer at most
 const DEVICES_MAX = 10_000;
 const NUMBER = /#+/;
 
-// One device, and a key for it alone: {record, access}.
+// One device, and a key for it alone: {record, access}. Who may not make keys gets {record, error}: the device is there.
 export async function createDevice(app, values, { withKey }) {
   if (withKey && !values.attributes?.length) throw new Error("attributes is empty; name at least one thing that the device reports, such as temperature=number.");
   const record = await post(path("applications", app, "devices"), toDevice(values));
   if (!withKey) return { record };
-  const { key, secret } = await post(path("applications", app, "keys"), { name: record.name, deviceIds: [record.id] });
-  return { record, access: { key, secret } };
+  const work = post(path("applications", app, "keys"), { name: record.name, deviceIds: [record.id] });
+  return work.then(({ key, secret }) => ({ record, access: { key, secret } }), (error) => ({ record, error }));
 }
 
 // Devices of a recipe: {rows: [{name, deviceId, accessKey, accessSecret, error}]}, or {jobId} for more than have keys.
