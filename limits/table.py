@@ -1078,7 +1078,7 @@ class Limits:
         1_000_000, "values", "Read for one series of a block, in about half a second.", "series"
     )
     dashboard_places_max: int = _bound(
-        10_000, "places", "The newest ones of devices on a map: some 80 bytes and some 40 us each.", "block"
+        10_000, "places", "The newest ones of devices on a map: some 80 bytes and 0.15 ms each.", "block"
     )
     dashboard_data_s: float = _bound(
         3, "seconds", "After them no further block is read; each answer holds a thread of reads.", "answer"
