@@ -376,7 +376,7 @@ class Limits:
     counted_fleets_max: int = _bound(
         64,
         "fleets",
-        "Those of the applications whose overview was asked for last: 20 bytes a device in memory.",
+        "Those of the applications whose overview was asked for last: 29 bytes a device in memory.",
         "server",
     )
     run_attempts_max: int = _bound(

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from trunkline.actors.core.records.feature import Feature, Start
-from trunkline.actors.presentation.overview.fleet import Fleets, count_fleet
+from trunkline.actors.presentation.overview.fleet import CountFleet, Fleets, count_fleet
 from trunkline.actors.presentation.overview.health import choose_applications, get_health
 from trunkline.actors.presentation.overview.health_messages import ChooseApplications, GetHealth
-from trunkline.actors.presentation.overview.messages import CountFleet, GetOverview, ListSilentDevices
+from trunkline.actors.presentation.overview.messages import GetOverview, ListSilentDevices
 from trunkline.actors.presentation.overview.reads import get_overview, list_silent_devices
 
 

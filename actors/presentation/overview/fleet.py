@@ -20,6 +20,7 @@ from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import facet_index
 from trunkline.actors.core.records.listing import index_range
 from trunkline.actors.core.values.errors import Overloaded
+from trunkline.actors.core.values.structs import Message
 from trunkline.actors.data.events.kind import EVENT, LEVELS, SEVERITY
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.state.head import last_arrival_ms
@@ -30,7 +31,6 @@ from trunkline.actors.fleet.devices.state.signs_of_life import (
     expected_as_learned,
     expected_as_set,
 )
-from trunkline.actors.presentation.overview.messages import CountFleet
 from trunkline.actors.presentation.overview.troubles import FailedJob, FailingFlow, failed_jobs, failing_flows
 from trunkline.store import keys
 from trunkline.store.codec import decode
@@ -65,9 +65,8 @@ class Fleet(NamedTuple):
 
     `due_ms` are the times at which devices fell silent or will, ascending: those that are not connected and were seen.
     `seen_ms` are their last signs of life and `ids` their ids in the same order, `never_seen` those of the others.
-    `learned` has what was learned of some of them: the last sign of life and the time without one after which they are
-    silent. `events` are the open events: by state, then by level. `failing` are the workflows that fail, and
-    `failed_jobs` the jobs that have failed.
+    `is_learned` says of which of them it was learned when they are silent. `events` are the open events: by state, then
+    by level. `failing` are the workflows that fail, `failed_jobs` the jobs that have failed.
     """
 
     as_of_ms: int
@@ -78,7 +77,7 @@ class Fleet(NamedTuple):
     due_ms: NDArray[np.int64]
     seen_ms: NDArray[np.int64]
     ids: NDArray[np.void]
-    learned: dict[bytes, tuple[int, int]]
+    is_learned: NDArray[np.bool_]
     events: dict[str, dict[str, int]]
     failing: list[FailingFlow]
     failed_jobs: list[FailedJob]
@@ -92,6 +91,17 @@ class Fleet(NamedTuple):
             return np.arange(int(np.searchsorted(self.due_ms, self.as_of_ms)))
         places = np.flatnonzero(self.seen_ms < self.as_of_ms - after_s * 1000)
         return places[np.argsort(self.seen_ms[places], kind="stable")]
+
+
+class CountFleet(Message, frozen=True):
+    """The devices of an application by their last sign of life, and what has failed in it: a long read.
+
+    `before` is the count before, from which is taken what was learned of devices that have not reported since.
+    """
+
+    application: bytes
+    now_ms: int
+    before: Fleet | None = None
 
 
 class _Kept:
@@ -124,7 +134,9 @@ class Fleets:
         if kept.fleet is None or clock.monotonic_s() >= kept.due_s:
             kept.counting = trio.Event()
             try:
-                kept.fleet = await self._read(self._message(application, kept.fleet))
+                kept.fleet = await self._read(
+                    CountFleet(application=application, now_ms=clock.wall_ms(), before=kept.fleet)
+                )
                 kept.due_s = clock.monotonic_s() + max(_AGE_S, _REST * kept.fleet.took_s)
             except Overloaded:
                 if kept.fleet is None:
@@ -134,10 +146,6 @@ class Fleets:
                 kept.counting = None
             self._keep(application, kept)
         return kept.fleet
-
-    def _message(self, application: bytes, before: Fleet | None) -> CountFleet:
-        learned = {} if before is None else before.learned
-        return CountFleet(application=application, now_ms=self._system.clock.wall_ms(), learned=learned)
 
     def of(self, application: bytes) -> Fleet:
         """The latest count, right after `count`."""
@@ -186,7 +194,7 @@ def count_fleet(reading: Reading, message: CountFleet) -> Fleet:
         due[order],
         np.array(signs.seen, np.int64)[order],
         _packed(signs.ids)[order],
-        signs.learned,
+        np.array(signs.is_learned, np.bool_)[order],
         events,
         failing,
         jobs,
@@ -207,7 +215,7 @@ class _Signs:
         "_until_s",
         "due",
         "ids",
-        "learned",
+        "is_learned",
         "seen",
     )
 
@@ -215,12 +223,12 @@ class _Signs:
         self._snapshot = snapshot
         self._application = message.application
         self._now_ms = message.now_ms
-        self._before = message.learned
+        self._before = {} if message.before is None else _learned(message.before)
         self._until_s = until_s
         self.ids: list[bytes] = []
         self.seen: list[int] = []
         self.due: list[int] = []
-        self.learned: dict[bytes, tuple[int, int]] = {}
+        self.is_learned: list[bool] = []
 
     def add(self, id: bytes, *, is_disconnected: bool) -> bool:
         """Add a device. Returns False for one that was never seen."""
@@ -231,29 +239,37 @@ class _Signs:
             seen_ms = max(seen_ms, -1 if raw is None else int(decode(raw)["connection"]["time"]))
         if seen_ms < 0:
             return False
-        silent_ms = DEFAULT.silent_ms
+        silent_ms = learned_ms = None
         if self._now_ms - seen_ms > _SURE_MS:
-            raw = self._record(id) if raw is None else raw
-            set_ms = _set_ms(raw)
-            silent_ms = self._learned_ms(id, seen_ms, ahead) if set_ms is None else set_ms
+            silent_ms = _set_ms(self._record(id) if raw is None else raw)
+            if silent_ms is None:
+                silent_ms = learned_ms = self._learned_ms(id, seen_ms, ahead)
         self.ids.append(id)
         self.seen.append(seen_ms)
-        self.due.append(seen_ms + silent_ms)
+        self.due.append(seen_ms + (DEFAULT.silent_ms if silent_ms is None else silent_ms))
+        self.is_learned.append(learned_ms is not None)
         return True
 
     def _record(self, id: bytes) -> bytes | None:
         return records.raw_of(self._snapshot.get, DEVICE, self._application, id)
 
-    def _learned_ms(self, id: bytes, seen_ms: int, ahead: Ahead) -> int:
+    def _learned_ms(self, id: bytes, seen_ms: int, ahead: Ahead) -> int | None:
+        """After how long the device is silent by its reports, None where the time of this count is over."""
         before = self._before.get(id)
         if before is not None and before[0] == seen_ms:
-            silent_ms = before[1]
-        elif perf_counter() < self._until_s:
-            silent_ms = expected_as_learned(self._snapshot, id, ahead).silent_ms
-        else:
-            return DEFAULT.silent_ms
-        self.learned[id] = seen_ms, silent_ms
-        return silent_ms
+            return before[1]
+        if perf_counter() >= self._until_s:
+            return None
+        return expected_as_learned(self._snapshot, id, ahead).silent_ms
+
+
+def _learned(fleet: Fleet) -> dict[bytes, tuple[int, int]]:
+    """What a count has learned: the last sign of life of a device, and after how long without one it is silent."""
+    known = fleet.is_learned
+    seen_ms = fleet.seen_ms[known]
+    silent_ms = fleet.due_ms[known] - seen_ms
+    times = zip(seen_ms.tolist(), silent_ms.tolist(), strict=True)
+    return dict(zip(fleet.ids[known].tolist(), times, strict=True))
 
 
 def _set_ms(raw: bytes | None) -> int | None:

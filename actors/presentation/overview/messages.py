@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -15,17 +14,6 @@ class OverviewChoice(Query, frozen=True):
     """After how many seconds without a sign of life any device counts as silent; without it, as is expected of each."""
 
     silent_after_seconds: Annotated[int, Meta(ge=1, le=31_536_000)] | None = None
-
-
-class CountFleet(Message, frozen=True):
-    """The devices of an application by their last sign of life, and its open events: a long read.
-
-    `learned` is what the count before has learned (`Fleet.learned`).
-    """
-
-    application: bytes
-    now_ms: int
-    learned: Mapping[bytes, tuple[int, int]]
 
 
 class GetOverview(Message, frozen=True):
