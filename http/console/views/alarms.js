@@ -88,7 +88,7 @@ function Alarm({ app, alarm, reload }) {
       <div class="row quiet"><span>since <${Time} at=${alarm.openedAt} age /></span>${alarm.count > 1 && html`<span>${plural(alarm.count, "report")}</span>`}
         <a href=${home(app, "rules", alarm.alarmRuleId)} aria-label=${`The rule ${alarm.alarmRuleName}`}>Rule</a></div>
     </div>
-    ${alarm.state === "new" ? html`<button disabled=${busy} aria-label=${`Acknowledge: ${alarm.subject}`} onClick=${acknowledge}>Acknowledge</button>` : html`<${Badge} tone="warn">${alarm.state}</${Badge}>`}
+    ${alarm.state === "new" ? html`<button data-write disabled=${busy} aria-label=${`Acknowledge: ${alarm.subject}`} onClick=${acknowledge}>Acknowledge</button>` : html`<${Badge} tone="warn">${alarm.state}</${Badge}>`}
   </li>`;
 }
 
@@ -116,7 +116,7 @@ export function AlarmRule({ app, rule }) {
     if (done) reload();
   };
   return html`<${RecordPage} noun="alarm rule" source=${source} trail=${[["Alarms", home(app)], ["Rules", home(app, "rules")]]} home=${home(app, "rules")}
-    actions=${(record, reload) => html`<button onClick=${() => change(record, reload)}>Change</button>`}
+    actions=${(record, reload) => html`<button data-write onClick=${() => change(record, reload)}>Change</button>`}
     facts=${(record) => [
       ["Condition", conditionWords(record)],
       ["Devices", record.deviceIds?.length ? html`<${RecordLinks} source=${path("applications", app, "devices")} ids=${record.deviceIds} href=${(id) => link("/applications", app, "devices", id)} />` : devicesWords(record)],
