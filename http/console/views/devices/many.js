@@ -92,8 +92,8 @@ export function Many({ app, chosen, deleted, matching, all, selectAll, clear, ch
   return html`<div class="bar" role="region" aria-label="Selected devices">
     <b role="status">${all ? `All ${them} that match` : `${them} selected`}</b>
     ${!all && matching > total && html`<button class="small" onClick=${selectAll}>Select all ${plural(matching, "device")} that match</button>`}
-    ${deleted ? html`<button onClick=${restore}>Restore</button>` : html`
-      <button onClick=${command}>Send a command</button><button onClick=${tags}>Change tags</button>
+    ${deleted ? html`<button data-write onClick=${restore}>Restore</button>` : html`
+      <button data-write onClick=${command}>Send a command</button><button data-write onClick=${tags}>Change tags</button>
       <button onClick=${exported}>Export</button><button class="danger" onClick=${remove}>Delete</button>`}
     <button class="plain" onClick=${clear}>Clear the selection</button>
   </div>`;
