@@ -6,10 +6,10 @@ import { useData } from "./lib/hooks.js";
 import { currentApplication, listenToKeys, PLACES } from "./lib/keyboard.js";
 import { isOperator, useMe } from "./lib/me.js";
 import { link, match, route } from "./lib/router.js";
-import { continueLogin, keepFresh, listenToTabs, logOut, session } from "./lib/session.js";
+import { continueLogin, keepFresh, listenToTabs, logOut, remembered, session } from "./lib/session.js";
 import { chooseTheme, theme } from "./lib/theme.js";
 import { Component, html, render, signal, useEffect, useRef, useState } from "./lib/ui.js";
-import { Arrival, Notice, Page, Problem } from "./parts/basics.js";
+import { Arrival, Notice, Page, Problem, Shape } from "./parts/basics.js";
 import { Dialogs, openDialog } from "./parts/dialog.js";
 import { LogIn } from "./parts/login.js";
 import { Notes } from "./parts/notes.js";
@@ -60,13 +60,12 @@ function Side({ section }) {
       ${SECTIONS.map(([title, items]) => html`${title && html`<h2>${title}</h2>`}
         ${items.map(([key, text, place]) => item([key, text, place ? link("/applications", app, place) : link("/applications", app)]))}`)}</nav>`}
     <div class="foot">
-      <span class="quiet break">${session.value.email}</span>
+      <span class="row"><span class="quiet break">${session.value.email}</span> <a href="/docs" target="_blank" rel="noopener">API</a></span>
       <div class="row">
         <button class="small" onClick=${() => chooseTheme(dark ? "light" : "dark")}>${dark ? "Light" : "Dark"}</button>
         <button class="small" onClick=${showHelp}>Keys</button>
         <button class="small" onClick=${() => logOut(request)}>Log out</button>
       </div>
-      <a href="/docs" target="_blank" rel="noopener">API</a>
     </div>
   </aside>`;
 }
@@ -109,7 +108,7 @@ function View({ found }) {
   }, [found?.row]);
   if (!found) return html`<${Arrival.Provider} value=${arrival.current}><${Page} title="There is no such page"><p><a href="#/">Go to the start.</a></p></${Page}></${Arrival.Provider}>`;
   if (loaded.error) return html`<${Problem} error=${{ message: `This page cannot be loaded: ${loaded.error.message}` }} retry=${() => location.reload()} />`;
-  if (!loaded.view) return html`<p class="quiet" role="status">Loading.</p>`;
+  if (!loaded.view) return html`<${Shape} />`;
   return html`<${Arrival.Provider} value=${arrival.current}>
     <div><${Boundary} place=${route.value.path}><${loaded.view} ...${found.params} /></${Boundary}></div></${Arrival.Provider}>`;
 }
@@ -138,6 +137,7 @@ class Boundary extends Component {
   }
 }
 
+if (remembered()) match(ROUTES, route.value.path)?.row.load().catch(() => {}); // meanwhile; the view says if it fails
 await continueLogin(request);
 keepFresh(request);
 listenToTabs(request);

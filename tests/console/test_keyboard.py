@@ -35,6 +35,11 @@ async def test_the_heading_of_a_view_gets_the_focus(server: Server, console: Con
     await console.reload()
     await console.sees("Is the fleet reporting?")
     await console.gives(FOCUS, "body")
+    await console.viewport(1280, 900)
+    await console.gives(
+        "(({ scrollHeight, clientHeight }) => scrollHeight <= clientHeight)(document.querySelector('.side'))",
+        True,
+    )
     await console.press("g")
     await console.press("d")
     await focus(console, "h1 Devices")

@@ -13,7 +13,7 @@ export const session = signal(null);
 // Why the last login ended, for the login page.
 export const ended = signal("");
 
-function remembered() {
+export function remembered() {
   try {
     const kept = JSON.parse(localStorage.getItem(KEY));
     return kept && kept.until > Date.now() ? kept : null;

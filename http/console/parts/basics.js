@@ -198,10 +198,13 @@ export function pythonText(value) {
   return `{${Object.entries(value).map(([key, each]) => `${JSON.stringify(key)}: ${pythonText(each)}`).join(", ")}}`;
 }
 
+// The shape of what is loaded, until it is there.
+export const Shape = ({ lines = 6 }) => html`<div class="shape" role="status"><span class="hidden-label">Loading.</span>${Array.from({ length: lines }, () => html`<i />`)}</div>`;
+
 // Waits for data of useData: its error, nothing yet, or what `children(value)` makes of it.
 export function Loaded({ data, children }) {
   if (data.value === undefined) {
-    return data.error ? html`<${Problem} error=${data.error} retry=${data.reload} />` : html`<p class="quiet" role="status">Loading.</p>`;
+    return data.error ? html`<${Problem} error=${data.error} retry=${data.reload} />` : html`<${Shape} />`;
   }
   return html`${data.error && html`<${Problem} error=${data.error} retry=${data.reload} />`}${children(data.value)}`;
 }

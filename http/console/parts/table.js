@@ -6,7 +6,7 @@ import { count, plural, wordsOf } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
 import { go, route, setQuery } from "../lib/router.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../lib/ui.js";
-import { Fresh, Problem } from "./basics.js";
+import { Fresh, Problem, Shape } from "./basics.js";
 
 const PER_PAGE = 50;
 const TYPING_MS = 250;
@@ -90,7 +90,7 @@ export function RecordTable({ noun = "row", many = noun + "s", source, params = 
       ${filters}
     </div>`}
     <${Problem} error=${data.error} retry=${data.reload} />
-    ${!list && !data.error && html`<p class="empty quiet" role="status">Loading.</p>`}
+    ${!list && !data.error && html`<${Shape} />`}
     ${list && html`<div class=${data.loading && !every ? "busy" : ""}>
       ${list.items.length === 0 ? html`<p class="empty">Nothing matches. Change the search to see more.</p>`
         : html`<${Table} ...${{ label: many, columns, rows: list.items, href, rowKey, sort, selected, select }} />`}

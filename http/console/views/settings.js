@@ -5,7 +5,7 @@ import { useData } from "../lib/hooks.js";
 import { go, link } from "../lib/router.js";
 import { session } from "../lib/session.js";
 import { html } from "../lib/ui.js";
-import { Card, Facts, Loaded, Page, Problem, Tabs } from "../parts/basics.js";
+import { Card, Facts, Loaded, Page, Problem, Shape, Tabs } from "../parts/basics.js";
 import { confirmed } from "../parts/dialog.js";
 import { Form } from "../parts/form.js";
 import { note } from "../parts/notes.js";
@@ -45,7 +45,7 @@ export function Settings({ app, tab = "general" }) {
 function General({ app, application, reload }) {
   const document = useDocument();
   const source = path("applications", app);
-  if (!document) return html`<p class="quiet" role="status">Loading.</p>`;
+  if (!document) return html`<${Shape} />`;
   const fields = fieldsOf(document, "ApplicationPatch", { only: NAMES, more: MORE, change: true });
   const save = async (values) => {
     await patch(source, values);
