@@ -64,5 +64,5 @@ async def test_the_calls_of_an_empty_list_work(server: Server, console: ConsoleP
             made = await run(command, token)
             assert "message" not in made or "id" in made, (path, made)
         await console.reload()
-        await console.at(css="main table").shown()
+        await console.at(css="main table, main .all-well").shown()
     assert without == WITHOUT_CALL
