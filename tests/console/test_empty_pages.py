@@ -21,8 +21,8 @@ PLACES = """import("/console/routes.js").then(({ ROUTES }) => ROUTES.map((row) =
 SNIPPET = "[...document.querySelectorAll('.empty figure[aria-label=\"With %s\"] pre')].map((each) => each.innerText)"
 SETTLED = """document.querySelector("main h1:not([data-left])")
     && !document.querySelector("main").innerText.includes("Loading.")"""
-WITHOUT_CALL = {"actors", "add", "settings", "topics"}
-"""Pages whose first record comes by other ways than one call."""
+WITHOUT_CALL = {"actors", "add", "rules", "settings", "topics"}
+"""Pages whose first record comes by other ways than one call; the first alarm rule by that of the page before."""
 
 
 SHELLS = {"curl": ["sh", "-c"], "Python": [sys.executable, "-c"]}
