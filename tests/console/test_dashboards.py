@@ -285,6 +285,22 @@ async def test_blocks_are_arranged_by_mouse_and_keyboard_and_saved_at_once(
     await console.at("button", "Discard").click()
     await console.at("button", "Edit the blocks").shown()
     assert places(await server.call("GET", path)) == places(stored)
+    # On a phone a finger drags a block by its grip, in a plan with lower rows.
+    await console.viewport(390, 844, mobile=True)
+    await console.command("Emulation.setTouchEmulationEnabled", enabled=True)
+    await console.at("button", "Edit the blocks").click()
+    await stands("A", [0, 2, 4, 2])
+    x, y = await console.run(
+        """(() => {
+            const grip = document.querySelector('section[aria-label="A"] [data-grip]');
+            const { x, y, width, height } = grip.getBoundingClientRect();
+            return [x + width / 2, y + height / 2];
+        })()"""
+    )
+    for type, down in (("touchStart", 0), ("touchMove", 60), ("touchMove", 115)):
+        await console.command("Input.dispatchTouchEvent", type=type, touchPoints=[{"x": x, "y": y + down}])
+    await console.command("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+    await stands("A", [0, 4, 4, 2])
 
 
 async def test_a_dashboard_is_shared_with_a_password(
