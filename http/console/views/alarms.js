@@ -5,7 +5,7 @@ import { count, plural, valueText } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
 import { go, link } from "../lib/router.js";
 import { html, useState } from "../lib/ui.js";
-import { Badge, Card, Empty, Fresh, Loaded, Page, Tabs, Time } from "../parts/basics.js";
+import { Badge, Card, Empty, Fresh, Loaded, Page, Shape, Tabs, Time } from "../parts/basics.js";
 import { openForm } from "../parts/form.js";
 import { note } from "../parts/notes.js";
 import { RecordLinks } from "../parts/choose.js";
@@ -55,7 +55,7 @@ export function Alarms({ app }) {
 }
 
 function Nothing({ app, some }) {
-  if (!some) return null;
+  if (!some) return html`<${Shape} />`;
   if (some.totalCount) return html`<${Card}><p class="all-well"><b>No alarm is open.</b> ${plural(some.totalCount, "rule")} watch the devices of this application.</p></${Card}>`;
   return html`<section class="card flush"><${Empty} title="Nothing is watched yet" call=${{ method: "POST", path: rules(app), body: RULE }}>
     <p>A rule says what must not be so: a value that is too high for two minutes, a device that is silent. Where it is so, there is an alarm here, and a mail if you like.</p>
