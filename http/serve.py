@@ -17,7 +17,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -169,7 +169,8 @@ def _watched(watch: LoopWatch) -> Iterator[None]:
     try:
         yield
     finally:
-        trio.lowlevel.remove_instrument(watch)
+        with suppress(KeyError):  # Trio drops an instrument that has failed, and logs why
+            trio.lowlevel.remove_instrument(watch)
         LOOP.busy = False
 
 

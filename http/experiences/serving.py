@@ -107,7 +107,7 @@ class Serving:
         requested = headers.get("access-control-request-headers")
         around = Surroundings({}, request.prefix, request.secure, headers.get("origin"), requested)
         application, version = request.address
-        current_work.set(Work("call", "experience", application))
+        current_work.set(Work("call", "experience", application or None))  # nobody's, if the slug is unknown
         site = None if version is None else self._sites.get(application, version)
         if site is None:
             return sentence(around, 404, "No version of an experience is served here.")

@@ -75,7 +75,7 @@ def test_only_the_server_with_a_small_window_flushes(
     timeline.main(
         [
             *("flushing", "--work", str(tmp_path), "--server-cores", "0", "--rounds", "1"),
-            *("--seconds", "1", "--devices", "5", "--window-bytes", "20000"),
+            *("--seconds", "1", "--devices", "5", "--window-bytes", "2000"),
         ]
     )
     shown = told(capsys)

@@ -250,7 +250,7 @@ async def test_a_process_has_nothing_of_the_server(monkeypatch: pytest.MonkeyPat
             assert [process.rlimit(kind)[0] for kind in (psutil.RLIMIT_FSIZE, psutil.RLIMIT_CORE)] == [0, 0]
             assert process.rlimit(psutil.RLIMIT_NOFILE)[0] == 3
             assert process.num_threads() == 1
-            assert process.nice() == psutil.Process().nice() + 10, "the server has the cores first"
+            assert process.nice() == min(psutil.Process().nice() + 10, 19), "the server has the cores first"
             group = proc / "autogroup"
             assert not group.exists() or group.read_text().endswith("nice 10\n")
     finally:
