@@ -30,6 +30,7 @@ export function ruleFields(app, names, rule) {
     { name: "url", label: "Call this URL", placeholder: "https://", hint: "It gets the alarm as JSON" },
     { name: "laterMinutes", label: "If nobody acknowledges it, after minutes", type: "number", value: 10, show: told },
     { name: "laterEmails", label: "mail to", type: "lines", rows: 2, show: told },
+    { name: "laterUrl", label: "and call this URL", placeholder: "https://", show: told },
     { name: "repeatMinutes", label: "Tell all again every minutes", type: "number", show: told },
     { name: "quietStart", label: "Tell nobody from", placeholder: "22:00", show: told },
     { name: "quietEnd", label: "until", placeholder: "06:00", show: told },

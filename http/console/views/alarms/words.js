@@ -53,7 +53,7 @@ export function formValues(rule) {
     ...rule,
     condition: { ...condition, value: condition.value === undefined ? undefined : String(condition.value) },
     minutes: minutes(rule.durationSeconds), silentMinutes: minutes(condition.seconds),
-    emails: first?.emails, url: first?.url, laterEmails: second?.emails, laterMinutes: minutes(second?.afterSeconds),
+    emails: first?.emails, url: first?.url, laterEmails: second?.emails, laterUrl: second?.url, laterMinutes: minutes(second?.afterSeconds),
     repeatMinutes: minutes(notify?.repeatSeconds), tellsEnd: notify?.tellsEnd, quietStart: notify?.quietHours?.start, quietEnd: notify?.quietHours?.end,
   };
 }
@@ -84,12 +84,14 @@ function notifyOf(values, before) {
   const first = { emails: values.emails || [], ...(values.url ? { url: values.url } : {}) };
   if (!first.emails.length && !first.url) return undefined;
   const steps = [first];
-  const [was, wasSecond, ...rest] = before?.notify?.steps || [];
+  const [was, , ...rest] = before?.notify?.steps || []; // the form shows two
   if (was?.afterSeconds) first.afterSeconds = was.afterSeconds;
-  if (values.laterEmails?.length) steps.push({ afterSeconds: seconds(values.laterMinutes || 10), emails: values.laterEmails, ...(wasSecond?.url ? { url: wasSecond.url } : {}) });
+  if (values.laterEmails?.length || values.laterUrl) {
+    steps.push({ afterSeconds: seconds(values.laterMinutes || 10), emails: values.laterEmails || [], ...(values.laterUrl ? { url: values.laterUrl } : {}) });
+  }
   const zone = before?.notify?.quietHours?.timeZone || Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
   return {
-    steps: [...steps, ...(steps.length > 1 ? rest : [])], tellsEnd: Boolean(values.tellsEnd),
+    steps: [...steps, ...rest], tellsEnd: Boolean(values.tellsEnd),
     ...(values.repeatMinutes ? { repeatSeconds: seconds(values.repeatMinutes) } : {}),
     ...(values.quietStart && values.quietEnd ? { quietHours: { start: values.quietStart, end: values.quietEnd, timeZone: zone } } : {}),
   };
