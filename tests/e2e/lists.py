@@ -237,6 +237,10 @@ async def periods(server: Server, application: str) -> str:
     return f"{await applications(server, application)}/periodSummaries"
 
 
+async def health(server: Server, application: str) -> str:
+    return f"{await applications(server, application)}/health"
+
+
 async def templates(_server: Server, _application: str) -> str:
     """Those of the server's folder, which `template_folder` filled."""
     return "/applicationTemplates"
@@ -266,6 +270,7 @@ FILLED: Final[Mapping[str, Fill]] = {
     **{each.listed: _from_example(each) for each in row_examples()},
     "applications.get": applications,
     "applications.periodSummaries": periods,
+    "applications.health": health,
     "applicationKeys.get": posted("keys", change=status),
     "applicationApiTokens.get": posted(
         "tokens", lambda number: expiring(number) | {"scope": ["all.Application.read"]}, status

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,9 +11,6 @@ from tests.e2e.conftest import Server
 from tests.e2e.experience_browser import browser, error, page, static, user
 from tests.e2e.experiences import Experience, new_experience
 from tests.patience import PATIENCE_S
-from trunkline.actors.core.runtime.loop_watch import LoopWatch
-
-StartServer = Callable[..., Any]
 
 LOCATION = {"type": "redirect", "value": "/elsewhere"}
 
@@ -390,14 +386,3 @@ async def test_counts_are_stored_soon(start_server: Any) -> None:
         with trio.fail_after(PATIENCE_S):
             while not await exp.get("endpoints/stats"):
                 await browser(exp).get("/")
-
-
-async def test_the_watchdog_outlives_requests_to_hosts_that_nobody_has(start_server: StartServer) -> None:
-    """Each turn is a long one here, and is told with its owner."""
-    async with start_server(limits={"loop_turn_ms_max": 1e-6}) as server:
-        exp = await new_experience(server)
-        assert (await browser(exp, "unknown.localhost").get("/")).status_code == 404
-        watch = server.system.component(LoopWatch)
-        before = watch.turns
-        await server.call("GET", "/me")
-        assert watch.turns > before

@@ -44,6 +44,7 @@ SHOWN_AS: Final[Mapping[tuple[str, str], Callable[[Json], Any]]] = {
 SAME_ORDER: Final = {
     "devices.getCompositeState": ("devices.get", "compositeState"),
     "applications.periodSummaries": ("applications.get", "periodSummaries"),
+    "applications.health": ("applications.get", "health"),
 }
 """Lists that do not show what they are sorted by: another list of the same records, and the end of their path."""
 
@@ -171,6 +172,8 @@ class List:
 
 def ident(item: Json) -> str:
     """What identifies an item of a list."""
+    if "verdict" in item:  # the health of an application
+        return str(item["applicationId"])
     return str(item["id"] if "id" in item else item["name"])
 
 

@@ -10,6 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
 from tests.e2e.conftest import Server, running_server
+from tests.e2e.experience_browser import browser
+from tests.e2e.experiences import new_experience
 from tests.patience import PATIENCE_S
 
 NOTHING_MS = 0.001
@@ -74,3 +76,12 @@ async def test_turns_are_told_with_their_operation_and_tenant(tmp_path: Path) ->
     assert long["run",] > 0
     assert counts["+Inf",] >= sum(long.values()) > 0
     assert not any("hush" in str(line) for line in turns), "no line has a payload"
+
+
+async def test_the_watchdog_outlives_requests_to_hosts_that_nobody_has(tmp_path: Path) -> None:
+    async with running_server(tmp_path / "data", limits={"loop_turn_ms_max": NOTHING_MS}) as server:
+        exp = await new_experience(server)
+        assert (await browser(exp, "unknown.localhost").get("/")).status_code == 404
+        before = (await values(server, "loop_turn_duration_seconds_count"))[()]
+        await server.call("GET", "/me")
+        assert (await values(server, "loop_turn_duration_seconds_count"))[()] > before

@@ -55,7 +55,7 @@ class AlarmCondition(Body, frozen=True):
 class NoticeStep(Body, frozen=True):
     """Who is told, by mail or by a call of a URL, when nobody has acknowledged the alarm for so long."""
 
-    after_seconds: Annotated[float, Meta(ge=0, le=SECONDS_MAX)] = 0
+    after_seconds: Annotated[float, Meta(ge=0, le=SECONDS_MAX)] = 0.0
     emails: Annotated[list[Email], Meta(max_length=10)] = msgspec.field(default_factory=list)
     url: CallbackUrl | UnsetType = UNSET
 
@@ -92,7 +92,7 @@ class AlarmRulePost(Body, frozen=True):
     device_ids: Removable[Ids] | UnsetType = UNSET
     device_tags: Removable[TagFilters] | UnsetType = UNSET
     device_query: Removable[DeviceQuery] | UnsetType = UNSET
-    duration_seconds: Annotated[float, Meta(ge=0, le=SECONDS_MAX)] = 0
+    duration_seconds: Annotated[float, Meta(ge=0, le=SECONDS_MAX)] = 0.0
     notify: Removable[AlarmNotices] | UnsetType = UNSET
 
 

@@ -46,6 +46,8 @@ _TOKEN: Final = re.compile(f"{TOKEN_OF}([0-9a-f]{{24}})~")
 _ID: Final = re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{24}(?![0-9A-Fa-f])")
 ROWS: Final = "DataTableRow"
 """The name of rows, which have entries of their own."""
+MESSAGE_CHARS_MAX: Final = 1000
+"""A sentence may quote what a bundle has, which may be of any length."""
 
 
 class Target(NamedTuple):
@@ -71,6 +73,13 @@ class Problem(msgspec.Struct, frozen=True, rename="camel"):
     name: str
     id: str
     message: str
+
+
+def problem_of(type: str, name: str, id: str, message: str) -> Problem:
+    """The problem of a part of a bundle, whose texts may be of any length."""
+    if len(message) > MESSAGE_CHARS_MAX:
+        message = message[: MESSAGE_CHARS_MAX - 3] + "..."
+    return Problem(type=type, name=name[:255], id=id, message=message)
 
 
 class View:
@@ -312,7 +321,7 @@ class Plan:
     def _refuse(self, type: str, name: str, id: str, message: str) -> None:
         self.refused += 1
         if len(self.problems) < self._limits.bundle_errors_max:
-            self.problems.append(Problem(type=type, name=name[:255], id=id, message=message[:1000]))
+            self.problems.append(problem_of(type, name, id, message))
 
 
 _OWNERS: Final = {

@@ -20,7 +20,7 @@ from trunkline.actors.data.tables.messages import InsertRows, TruncateRows
 from trunkline.actors.platform.applications.messages import ApplicationPost, CreateApplication
 from trunkline.actors.platform.applications.readme import PatchReadme, ReadmePatch
 from trunkline.actors.portability.bundles.line_bodies import decode_body, drop_missing, put_secrets
-from trunkline.actors.portability.bundles.plan import ROWS, Plan, Problem, label_of
+from trunkline.actors.portability.bundles.plan import ROWS, Plan, Problem, label_of, problem_of
 from trunkline.actors.portability.bundles.portable import (
     BY_NAME,
     Line,
@@ -69,7 +69,7 @@ class Step(NamedTuple):
 
     def problem(self, refusal: DomainError) -> Problem:
         """The problem of this line."""
-        return Problem(type=self.type, name=self.name[:255], id=self.id, message=refusal.message[:1000])
+        return problem_of(self.type, self.name, self.id, refusal.message)
 
 
 class Steps:

@@ -102,6 +102,8 @@ class HealthList(View, frozen=True, kw_only=True):
     sort_field: str
     sort_direction: str
     time: IsoTime
+    filter_field: str | None = None
+    filter: str | None = None
 
 
 Chosen = tuple[list[tuple[bytes, dict[str, Any]]], int]

@@ -64,6 +64,8 @@ async def list_health(call: Call) -> Response:
         verdicts=convert(verdicts_of(items), VerdictCounts),
         sort_field=query.sort_field,
         time=iso(call.now_ms),
+        filter_field=query.filter_field,
+        filter=query.filter,
     )
     return json_response(call, 200, answer)
 
