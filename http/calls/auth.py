@@ -9,7 +9,7 @@ request, a valid token costs a dictionary look-up, and a change does not affect 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from trunkline.actors.access import authority
 from trunkline.actors.access.authority import Principal
@@ -63,7 +63,10 @@ class Tokens:
     def __init__(self, system: System, secret: bytes, routes: Iterable[Route]) -> None:
         self._system = system
         self._signed = SignedClaims(secret)
-        self._remembered = SignedClaims(key_for(secret, b"login that a browser remembers"))
+        remembering = key_for(secret, b"login that a browser remembers")
+        self._remembered = SignedClaims(remembering)
+        self.login_cookie: Final = f"trunkline_{key_for(remembering, b'name')[:4].hex()}"
+        """The name of the cookie of such a login: another one for each server, as ports of one host share cookies."""
         self._cache: dict[bytes, Principal] = {}
         self._routes_by_scope: dict[str, list[Route]] = {}
         for route in routes:

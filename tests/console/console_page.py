@@ -17,13 +17,13 @@ from tests.console.element_page import STEP_S, ElementPage
 from tests.console.target import Name, Target
 from tests.e2e.browser import opened
 from tests.e2e.conftest import EMAIL, PASSWORD, Server
-from trunkline.http.resources.people.browser_login import COOKIE, PATH
+from trunkline.http.resources.people.browser_login import PATH
 
 
 class Login(NamedTuple):
-    """A login that a browser remembers: its cookie, and what the console notes of it."""
+    """A login that a browser remembers: its cookie (name and value), and what the console notes of it."""
 
-    cookie: str
+    cookie: tuple[str, str]
     note: str
 
 
@@ -32,8 +32,8 @@ async def login_of(server: Server, email: str = EMAIL, password: str = PASSWORD)
     async with server.client(await server.log_in(email, password)) as client:
         answer = await client.post("/me/session")
         me = (await client.get("/me")).json()
-    cookie = answer.headers["set-cookie"].partition(";")[0].partition("=")[2]
-    return Login(cookie, json.dumps({"userId": me["id"], "email": email, "until": 4e12}))
+    name, _, value = answer.headers["set-cookie"].partition(";")[0].partition("=")
+    return Login((name, value), json.dumps({"userId": me["id"], "email": email, "until": 4e12}))
 
 
 class ConsolePage(ElementPage):
@@ -147,7 +147,8 @@ class ConsolePage(ElementPage):
         await self.zone("Europe/Berlin")
         await self.viewport(1280, 800)
         if login is not None:
-            cookie = {"name": COOKIE, "value": login.cookie, "url": f"{url}{PATH}", "path": PATH}
+            name, value = login.cookie
+            cookie = {"name": name, "value": value, "url": f"{url}{PATH}", "path": PATH}
             await self.command("Network.setCookie", **cookie, httpOnly=True, sameSite="Strict")
             # Once: a page that is loaded again after a logout is not logged in.
             before += f"""if (!sessionStorage.getItem("begun")) {{

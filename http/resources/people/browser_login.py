@@ -28,7 +28,6 @@ from trunkline.http.calls.verbs import post
 from trunkline.http.experiences.bodies import cookies_of
 from trunkline.http.resources.people.auth import user_token
 
-COOKIE: Final = "trunkline_session"
 PATH: Final = "/auth/session"
 KEPT_S_MAX: Final = 400 * 86_400
 """Browsers keep no cookie for longer."""
@@ -47,7 +46,9 @@ async def remember_login(call: Call) -> Response:
 async def continue_login(call: Call) -> Response:
     """Return a new token of the login that the browser remembers, and renew the cookie."""
     _check_origin(call)
-    text = cookies_of([(b"cookie", call.request.headers.get(b"cookie", b""))]).get(COOKIE)
+    text = cookies_of([(b"cookie", call.request.headers.get(b"cookie", b""))]).get(
+        call.service.tokens.login_cookie
+    )
     if text is None:
         raise Unauthorized("This browser remembers no login; log in.")
     principal = call.service.tokens.remembered(text)
@@ -70,8 +71,15 @@ def _check_origin(call: Call) -> None:
 
 def _with_cookie(call: Call, principal: Principal, answer: Response) -> Response:
     kept_s = KEPT_S_MAX if principal.ttl_s is None else min(KEPT_S_MAX, principal.ttl_s)
-    text = call.service.tokens.remember(principal, call.now_ms, kept_s)
-    parts = [f"{COOKIE}={text}", f"Path={PATH}", f"Max-Age={int(kept_s)}", "HttpOnly", "SameSite=Strict"]
+    tokens = call.service.tokens
+    text = tokens.remember(principal, call.now_ms, kept_s)
+    parts = [
+        f"{tokens.login_cookie}={text}",
+        f"Path={PATH}",
+        f"Max-Age={int(kept_s)}",
+        "HttpOnly",
+        "SameSite=Strict",
+    ]
     if call.service.system.component(Results).base_url.startswith("https:"):
         parts.append("Secure")
     answer.headers = [*answer.headers, (b"set-cookie", "; ".join(parts).encode())]
