@@ -3,9 +3,8 @@
     .venv/bin/python -m tests.console.ways
 
 Prints a table; clicks and characters of the login do not count. The time is that of a script that looks for each
-element
-and waits for each answer, without the time in which a person reads. A choice in a list counts as two clicks. Tests
-assert none of it, because machines differ.
+element and waits for each answer, without the time in which a person reads. A choice in a list counts as two clicks.
+Tests assert none of it, because machines differ.
 """
 
 from __future__ import annotations
