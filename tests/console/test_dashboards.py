@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.console.console_page import ConsolePage, console_page
+from tests.console.drawing import middle
 from tests.e2e.conftest import Server
 from tests.e2e.test_dashboards import PASSWORD
 from tests.e2e.test_reports import block
@@ -290,15 +291,11 @@ async def test_blocks_are_arranged_by_mouse_and_keyboard_and_saved_at_once(
     await console.command("Emulation.setTouchEmulationEnabled", enabled=True)
     await console.at("button", "Edit the blocks").click()
     await stands("A", [0, 2, 4, 2])
-    x, y = await console.run(
-        """(() => {
-            const grip = document.querySelector('section[aria-label="A"] [data-grip]');
-            const { x, y, width, height } = grip.getBoundingClientRect();
-            return [x + width / 2, y + height / 2];
-        })()"""
-    )
+    grip = await middle(console.at("region", "A").at(css="[data-grip]"))
     for type, down in (("touchStart", 0), ("touchMove", 60), ("touchMove", 115)):
-        await console.command("Input.dispatchTouchEvent", type=type, touchPoints=[{"x": x, "y": y + down}])
+        await console.command(
+            "Input.dispatchTouchEvent", type=type, touchPoints=[{"x": grip["x"], "y": grip["y"] + down}]
+        )
     await console.command("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
     await stands("A", [0, 4, 4, 2])
 
