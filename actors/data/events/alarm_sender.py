@@ -11,6 +11,7 @@ what is over it waits, and is not sent at all if the alarm ends meanwhile.
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -161,18 +162,18 @@ class AlarmSender:
         """Try once to reach those who are left. Returns whom it did not reach, each with the reason."""
         payer = self._system.component(Owners).of(told.application)
         failed: dict[str, str] = {}
-        for number, to in enumerate(told.notice.left or ()):
+        for to in told.notice.left or ():
             try:
                 async with self._shares.place(payer):
                     if "@" in to and "://" not in to:
-                        await self._mail(told, to, number)
+                        await self._mail(told, to)
                     else:
                         await self._call(told, to)
             except Undelivered as problem:
                 failed[to] = str(problem)
         return failed
 
-    async def _mail(self, told: _Told, to: str, number: int) -> None:
+    async def _mail(self, told: _Told, to: str) -> None:
         base_url = self._system.component(Results).base_url
         shown = _shown(told)
         lines = [
@@ -187,7 +188,7 @@ class AlarmSender:
         ]
         ended = "Ended: " if told.notice.has_ended else ""
         mail = MailMessage(
-            f"{told.id.hex()}-{told.notice.rounds}-{number}",
+            mail_id(told.id, told.notice.rounds, to),
             to,
             f"{ended}[{shown['level']}] {shown['subject']}",
             "\n".join(lines) + "\n",
@@ -203,6 +204,11 @@ class AlarmSender:
             timeout_s=self._system.limits.outgoing_timeout_s,
             private=may_be_private(self._system, url),
         )
+
+
+def mail_id(event: bytes, rounds: int, to: str) -> str:
+    """What a mail is recognized by if it is sent again, whoever else was reached meanwhile."""
+    return f"{event.hex()}-{rounds}-{hashlib.sha256(to.encode()).hexdigest()[:16]}"
 
 
 def _shown(told: _Told) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from tests.actors.fleet.alarms.alarm_house import ABOVE_30, Alarms, Json
 from tests.actors.house import START_MS, House, running_again, running_house
 from tests.e2e.receivers import CallbackReceiver, kept_messages, listening
 from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.data.events.alarm_sender import mail_id
 from trunkline.actors.fleet.alarms.notices import check_notices, quiet_until
 
 STEPS: list[Json] = [
@@ -22,8 +23,10 @@ STEPS: list[Json] = [
 
 
 def told(data_dir: Path) -> list[tuple[str, str]]:
-    """To whom mails went, in the order of their names and so of their steps, and their subjects."""
-    mails = sorted(kept_messages(data_dir), key=lambda mail: str(mail["Message-ID"]))
+    """To whom mails went, in the order of their steps and addresses, and their subjects."""
+    mails = sorted(
+        kept_messages(data_dir), key=lambda mail: (mail["Message-ID"].rpartition("-")[0], str(mail["To"]))
+    )
     return [(str(mail["To"]), str(mail["Subject"])) for mail in mails]
 
 
@@ -86,6 +89,13 @@ async def test_the_end_is_told_to_those_who_were_told_of_the_beginning(tmp_path:
             ("night@example.com", "[warning] too warm: pump"),
             ("night@example.com", "Ended: [warning] too warm: pump"),
         ]
+
+
+def test_a_mail_is_known_by_its_receiver_whoever_was_reached_before() -> None:
+    """A place among those who are left would be another one at the next attempt, and that of somebody else's mail."""
+    first = [mail_id(bytes(12), 0, to) for to in ("a@example.com", "b@example.com")]
+    assert first == [mail_id(bytes(12), 0, to) for to in ("a@example.com", "b@example.com")]
+    assert len({*first, mail_id(bytes(12), 1, "a@example.com"), mail_id(b"1" * 12, 0, "a@example.com")}) == 4
 
 
 async def test_nobody_is_told_any_more_when_the_rule_is_gone(tmp_path: Path) -> None:
