@@ -150,8 +150,7 @@ def problems_of(definition: dict[str, Any]) -> list[dict[str, Any]]:
         }
         for index, message in node_problems(definition, partial(spend, LOOK_PRICE + 1))
     ]
-    never = [(position, f"config.{message}") for position, message in never_due(definition)]
-    for position, message in sorted([*never, *never_started(definition)]):
+    for position, message in sorted((*never_due(definition), *never_started(definition))):
         trigger = definition["triggers"][position]
         meta = trigger.get("meta", {})
         problems.append(

@@ -100,17 +100,16 @@ class Tokens:
             payload["exp"] = now_ms / 1000 + ttl_s
         return signed.sign(payload)
 
-    def remember(self, principal: Principal, now_ms: int, kept_s: float) -> str:
+    def remember(self, principal: Principal, now_ms: int) -> str:
         """Return the login of a user's token as a text that is no token: only `remembered` takes it."""
         assert principal.user_id is not None
         assert principal.session is not None
         subject = {"typ": "user", "sub": principal.user_id.hex(), **session_claims(principal.session)}
-        ends_after_s = None if principal.ttl_s is None else kept_s
-        return self._issue(self._remembered, subject, principal.scopes, now_ms, ends_after_s)
+        return self._issue(self._remembered, subject, principal.scopes, now_ms, principal.ttl_s)
 
     def remembered(self, text: str) -> Principal:
         """Return the caller whose login `remember` has made a text of. Raises `Unauthorized` if it has ended."""
-        principal = self._resolve(text, self._remembered)
+        principal = self._verify(text, self._remembered)
         if principal.expired(self._system.clock.wall_ms()):
             raise Unauthorized("The login that this browser remembers has expired; log in again.")
         return principal
@@ -170,7 +169,7 @@ class Tokens:
         if principal is None or principal.revoked:
             if principal is not None:
                 self._drop(key)
-            principal = self._verify(bearer(header))
+            principal = self._verify(bearer(header), self._signed)
             # A key that selects devices by their tags is not cached: the tags of any device may change.
             if not filters_by_tags(principal.key):
                 if len(self._cache) >= self._system.limits.token_cache_length_max:
@@ -187,10 +186,7 @@ class Tokens:
         if dropped is not None:
             self._system.revocations.release(dropped)
 
-    def _verify(self, token: str) -> Principal:
-        return self._resolve(token, self._signed)
-
-    def _resolve(self, token: str, signed: SignedClaims) -> Principal:
+    def _verify(self, token: str, signed: SignedClaims) -> Principal:
         if len(token) > TOKEN_CHARS_MAX:
             raise Unauthorized("The token is not one of this server.")
         self.verified += 1

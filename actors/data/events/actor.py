@@ -143,16 +143,10 @@ class EventLog(Actor):
         """Create an event in the turn; the answer is its id."""
         return self.on_create_event(message).id
 
-    def resolve(self, event: bytes, message: PatchEvent) -> None:
-        """Update an event in the turn, if it is there and not resolved yet."""
+    def update(self, event: bytes, message: PatchEvent, *, if_open: bool = False) -> None:
+        """Update an event in the turn, if it is there; with `if_open` only if it is not resolved yet."""
         doc = records.doc_of(self.system.journal, EVENT, self.ref.id, event)
-        if doc is not None and doc["state"] != "resolved":
-            self.update(event, message)
-
-    def update(self, event: bytes, message: PatchEvent) -> None:
-        """Update an event in the turn, if it is there."""
-        doc = records.doc_of(self.system.journal, EVENT, self.ref.id, event)
-        if doc is not None:
+        if doc is not None and not (if_open and doc["state"] == "resolved"):
             self._update(event, doc, message, self.system.clock.wall_ms(), self._device_name)
 
     # Many events.

@@ -123,9 +123,8 @@ class DeviceAlarms:
     def look(self, active_ms: int, cut_ms: int | None, now_ms: int) -> int | None:
         """Open and close what is due with time. Returns when something is due next.
 
-            A rule about an attribute that the device does not have any more is about nothing.
-
-        The device gave its last sign of life at `active_ms`, and is disconnected since `cut_ms`.
+        The device gave its last sign of life at `active_ms`, and is disconnected since `cut_ms`. A rule about an
+        attribute that the device does not have any more is about nothing.
         """
         for id in self.standings.keys() - (self._rules.keys() - self._blind):
             self.has_turned |= self.standings.pop(id).openings > 0

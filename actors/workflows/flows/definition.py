@@ -90,11 +90,14 @@ def never_due(definition: Doc) -> Iterator[tuple[int, str]]:
     for position, trigger in enumerate(definition.get("triggers", [])):
         config = trigger.get("config", {})
         if trigger["type"] in INACTIVITY and "seconds" not in config:
-            yield position, "seconds: is not set, so the trigger never fires; give the seconds of silence."
+            yield (
+                position,
+                "config.seconds: is not set, so the trigger never fires; give the seconds of silence.",
+            )
         elif trigger["type"] == TIMER and "seconds" not in config and not config.get("cron"):
             yield (
                 position,
-                "seconds: is not set and neither is cron, so the timer never fires; give one of them.",
+                "config.seconds: is not set and neither is cron, so the timer never fires; give one of them.",
             )
 
 
@@ -111,7 +114,7 @@ def never_started(definition: Doc) -> Iterator[tuple[int, str]]:
 def check_times(definition: Doc, at: str = "") -> None:
     """Raise `Invalid` for the first trigger of a workflow that is to run that would never fire."""
     for position, message in never_due(definition):
-        raise Invalid(f"{at}triggers[{position}].config.{message} Or save the workflow with enabled false.")
+        raise Invalid(f"{at}triggers[{position}].{message} Or save the workflow with enabled false.")
 
 
 def _check_ids(nodes: list[Doc], at: str) -> None:

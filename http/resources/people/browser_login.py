@@ -72,7 +72,7 @@ def _check_origin(call: Call) -> None:
 def _with_cookie(call: Call, principal: Principal, answer: Response) -> Response:
     kept_s = KEPT_S_MAX if principal.ttl_s is None else min(KEPT_S_MAX, principal.ttl_s)
     tokens = call.service.tokens
-    text = tokens.remember(principal, call.now_ms, kept_s)
+    text = tokens.remember(principal, call.now_ms)
     parts = [
         f"{tokens.login_cookie}={text}",
         f"Path={PATH}",
