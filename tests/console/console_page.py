@@ -46,6 +46,8 @@ class ConsolePage(ElementPage):
         super().__init__(connection)
         self._open: dict[str, str] = {}
         self._asked = 0
+        self._loader = ""
+        self._left: set[str] = set()
 
     async def watched(self, origin: str) -> None:
         """See `Page`; the requests that are not answered are counted as well."""
@@ -53,8 +55,12 @@ class ConsolePage(ElementPage):
         def asked(event: Any) -> None:
             self._asked += 1
             if event.get("type") == "Document":
-                self._open.clear()  # nothing tells of the requests that a page leaves behind
-            self._open[event["requestId"]] = event["request"]["url"]
+                self._open.clear()
+                self._left.add(self._loader)
+                self._loader = event["loaderId"]
+            # Nothing tells how the requests end that a page leaves behind. Some are told after its successor's first.
+            if event["loaderId"] not in self._left:
+                self._open[event["requestId"]] = event["request"]["url"]
 
         def answered(event: Any) -> None:
             if event.get("response", {}).get("mimeType") in (None, "text/event-stream"):

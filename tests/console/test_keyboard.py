@@ -63,7 +63,7 @@ async def test_the_heading_of_a_view_gets_the_focus(server: Server, console: Con
         await console.go(f"#{application}/{place}")
         for tab in tabs:
             await console.at("link", tab).click()
-            await console.at(css="main .shape").gone()
+            await console.settled()
             await focus(console, f"a {tab}")
     await console.press("/")
     await console.type("mast")
