@@ -1,11 +1,18 @@
 """Measures what a state costs a server with alarm rules and without. Run it from the checkout:
 
-    .venv/bin/python -m tests.bench.alarm_rules [--devices 10000] [--rules 10000] [--states 20000]
+    .venv/bin/python -m tests.bench.alarm_rules turns [--devices 10000] [--rules 10000] [--states 20000]
+    .venv/bin/python -m tests.bench.alarm_rules rate [--devices 10000] [--rules 10000] [--rate 10000] [--seconds 8]
 
-Each rule names one device. The states are asked of the actors in this process, 256 at a time, on a real store, so what
-is measured is the turn and the commit, without HTTP. Printed is the processor time of a state, the median of three
-rounds: without a rule in the application; with rules that do not hold; and while every alarm is open, where each state
-counts. The looks that devices take at their rules, at their first state after a change, are in none of them.
+Each rule names one device. There are three applications: one without a rule; one with rules that do not hold; and one
+where every alarm is open, so that each state counts. The looks that devices take at their rules, at their first state
+after a change, are in none of the figures.
+
+`turns` asks the states of the actors in this process, 256 at a time, on a real store, so what is measured is the turn
+and the commit, without HTTP. Printed is the processor time of a state, the median of three rounds.
+
+`rate` sends single durable posts at a rate, in open loop over 64 connections, to a server on one core, to the three
+applications in turn, three times. Printed are the acknowledged states a second, their latency, and the processor time
+of the server for each.
 """
 
 from __future__ import annotations
@@ -14,7 +21,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -23,9 +30,17 @@ import trio
 
 from tests.actors.fleet.alarms.alarm_house import Alarms
 from tests.actors.house import House, running_house
+from tests.bench.timeline import loaded, running, tell
 from trunkline.actors.fleet.devices.record.messages import SendState, StateOrStates
+from trunkline.bench.cores import Cores
+from trunkline.bench.fleet import Fleet
+from trunkline.bench.progress import ProgressBar
+from trunkline.bench.server_monitor import ServerMonitor
+from trunkline.bench.session import Session
+from trunkline.bench.stage import Plan
 
 AT_ONCE = 256
+CONNECTIONS = 64
 ROUNDS = 3
 CONDITION = {"type": "attribute", "attribute": "t", "comparison": "above", "value": 30, "hysteresis": 2}
 
@@ -59,13 +74,8 @@ async def cost(house: House, devices: list[bytes], states: int, value: float) ->
     return median(rounds)
 
 
-async def main() -> None:
-    """Make the devices and the rules, and print the costs."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--devices", type=int, default=10_000)
-    parser.add_argument("--rules", type=int, default=10_000)
-    parser.add_argument("--states", type=int, default=20_000)
-    chosen = parser.parse_args()
+async def turns(chosen: argparse.Namespace) -> None:
+    """Print the costs of states in this process."""
     with tempfile.TemporaryDirectory() as folder:
         async with running_house(Path(folder) / "data") as house:
             alarms = Alarms(house)
@@ -86,8 +96,73 @@ async def main() -> None:
             costs[f"{chosen.rules} rules, all alarms open"] = await cost(house, devices, chosen.states, 31)
             first = costs["no rule"]
             for name, us in costs.items():
-                sys.stdout.write(f"{name:32} {us:7.1f} us a state, {us / first:5.2f} times that of no rule\n")
+                tell(f"{name:32} {us:7.1f} us a state, {us / first:5.2f} times that of no rule")
+
+
+async def watched_fleet(session: Session, devices: int, rules: int, above: float | None) -> Fleet:
+    """An application with devices, and rules about one of them each that hold above a value."""
+    fleet = await Fleet.create(session, ProgressBar(), "alarms", devices)
+    if above is None:
+        return fleet
+    condition = {"type": "attribute", "attribute": "temperature", "comparison": "above", "value": above}
+    numbers = iter(range(rules))
+
+    async def create() -> None:
+        for number in numbers:
+            rule = {"name": f"rule {number}", "condition": condition}
+            rule["deviceIds"] = [fleet.device_ids[number % devices]]
+            await session.call("POST", f"/applications/{fleet.application_id}/alarm-rules", rule)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(16):
+            nursery.start_soon(create)
+    return fleet
+
+
+async def rate(chosen: argparse.Namespace) -> None:
+    """Print the rates and the costs of states that are posted."""
+    cores = Cores.split(1)
+    plan = Plan(connections=CONNECTIONS, duration_s=chosen.seconds, warmup_s=0.0, rate=chosen.rate)
+    warmup = Plan(connections=CONNECTIONS, duration_s=2.5 * chosen.devices / chosen.rate, warmup_s=0.0)
+    tell(f"{'':32}{'states/s':>10}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}")
+    with tempfile.TemporaryDirectory(dir=chosen.work) as folder:
+        async with running(Path(folder) / "data", cores) as (server, session):
+            monitor = ServerMonitor([server.process.pid])
+            fleets = {
+                name: await watched_fleet(session, chosen.devices, chosen.rules, above)
+                for name, above in (("no rule", None), ("none holds", 1000.0), ("all alarms open", -1.0))
+            }
+            for fleet in fleets.values():
+                await trio.to_thread.run_sync(loaded, fleet, session, cores, warmup)
+            for _ in range(ROUNDS):
+                for name, fleet in fleets.items():
+                    before_s = monitor.usage().cpu_s
+                    calls = await trio.to_thread.run_sync(loaded, fleet, session, cores, plan)
+                    cpu_us = (monitor.usage().cpu_s - before_s) * 1e6 / calls.acknowledged
+                    tell(
+                        f"{name:32}{calls.unit_rate:10,.0f}{calls.latency.p50_ms:9.2f}{calls.latency.p99_ms:9.2f}"
+                        f"{cpu_us:9.1f}"
+                    )
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run one of the measurements."""
+    parser = argparse.ArgumentParser(description="States and alarm rules.")
+    commands = parser.add_subparsers(required=True)
+    for name, run in (("turns", turns), ("rate", rate)):
+        command = commands.add_parser(name)
+        command.set_defaults(run=run)
+        command.add_argument("--devices", type=int, default=10_000)
+        command.add_argument("--rules", type=int, default=10_000)
+        if run is turns:
+            command.add_argument("--states", type=int, default=20_000)
+        else:
+            command.add_argument("--rate", type=float, default=10_000)
+            command.add_argument("--seconds", type=float, default=8.0)
+            command.add_argument("--work", type=Path, help="a directory on the disk to be measured")
+    chosen = parser.parse_args(arguments)
+    trio.run(chosen.run, chosen)
 
 
 if __name__ == "__main__":
-    trio.run(main)
+    main(sys.argv[1:])

@@ -31,6 +31,8 @@ class Host(Protocol):
     revocations: Revocations
     random_bytes: Callable[[int], bytes]
     check_batch: Callable[[Ref, Batch], None] | None
+    forgotten: list[Callable[[bytes], None]]
+    """Called with each application that is deleted, after the commit."""
 
     def component(self, type: type[T]) -> T:
         """The component of this type."""

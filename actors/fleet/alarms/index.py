@@ -139,6 +139,11 @@ class AlarmIndex:
                     bytes(key[-keys.ID_BYTES :]),
                 )
                 self._rules.setdefault(application, Rules()).add(id, decode(raw))
+        system.forgotten.append(self._forget)
+
+    def _forget(self, application: bytes) -> None:
+        """An application is deleted."""
+        self._rules.pop(application, None)
 
     @property
     def applications(self) -> list[bytes]:

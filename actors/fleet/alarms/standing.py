@@ -12,16 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.fleet.alarms.conditions import changed
-from trunkline.actors.fleet.alarms.index import Rule
+from trunkline.actors.fleet.alarms.index import AlarmIndex, Rule
 from trunkline.actors.fleet.devices.record.attributes import Attributes
 from trunkline.actors.fleet.devices.state.head import Head
+from trunkline.store import keys
 from trunkline.store.codec import decode, encode
+
+if TYPE_CHECKING:
+    from trunkline.actors.core.runtime.host import Host
 
 TEXT_CHARS_MAX: Final = 100
 """Of a text that held, so much is kept."""
@@ -201,6 +205,15 @@ class DeviceAlarms:
     def _close(self, standing: Standing) -> None:
         standing.is_open = False
         self.is_changed = self.has_turned = True
+
+
+def stored_alarms(
+    system: Host, application: bytes, device: bytes, doc: Doc, attributes: Attributes
+) -> DeviceAlarms | None:
+    """The rules about a device and how they stand by what is stored; None if there is nothing."""
+    raw = system.journal.get(keys.TIMELINE, keys.alarms_key(device))
+    rules = system.component(AlarmIndex).of(application, device, doc)
+    return DeviceAlarms(rules, attributes, decode_standings(raw)) or None
 
 
 def _newest(head: Head, number: int) -> Any:

@@ -183,6 +183,11 @@ class Watches:
             self._since.pop(application, None)
         self.on_change(application)
 
+    def forget(self, application: bytes) -> None:
+        """An application is deleted."""
+        self._flows.pop(application, None)
+        self._since.pop(application, None)
+
 
 def _ignore(_application: bytes) -> None:
     pass

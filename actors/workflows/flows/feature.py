@@ -16,8 +16,10 @@ from trunkline.actors.workflows.flows.portable import FLOWS
 from trunkline.actors.workflows.flows.selection import SelectOfClass, select_of_class
 
 
-def _parts(_start: Start) -> Iterator[object]:
-    return iter((FlowChanges(), DueTimes(), Watches()))
+def _parts(start: Start) -> Iterator[object]:
+    watches = Watches()
+    start.system.forgotten.append(watches.forget)
+    return iter((FlowChanges(), DueTimes(), watches))
 
 
 FEATURE: Final = Feature(

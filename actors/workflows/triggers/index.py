@@ -168,6 +168,7 @@ class FlowIndex:
         self._found: dict[tuple[bytes, str | None], Triggers] = {}
         self._flows: dict[bytes, dict[bytes, _Flow]] = {}
         system.component(FlowChanges).listen(self._changed)
+        system.forgotten.append(self._forget)
 
     def of(self, application: bytes, version: str | None = None) -> Triggers:
         """The triggers of an application; of the versions with this name, without a name of the default versions.
@@ -196,6 +197,12 @@ class FlowIndex:
         db, low, high = index_range(FLOW_VERSION, application, "version", keys.sortable(version))
         assert high is not None
         return bool(journal.range(db, low, high))
+
+    def _forget(self, application: bytes) -> None:
+        """An application is deleted."""
+        self._flows.pop(application, None)
+        for place in [place for place in self._found if place[0] == application]:
+            del self._found[place]
 
     def _changed(self, application: bytes, flow: bytes) -> None:
         self._flows.get(application, {}).pop(flow, None)

@@ -17,9 +17,9 @@ from trunkline.actors.fleet.alarms.outbox import AlarmOutbox
 from trunkline.actors.fleet.alarms.standing import (
     DeviceAlarms,
     active_ms,
-    decode_standings,
     disconnected_ms,
     encode_standings,
+    stored_alarms,
 )
 from trunkline.actors.fleet.devices.actor.removal import DeviceRemoval
 from trunkline.actors.fleet.devices.record.messages import FireInactivity
@@ -80,10 +80,7 @@ class DeviceDue(DeviceRemoval):
 
     def _alarm_rules(self) -> DeviceAlarms | None:
         """The rules about the device and how they stand; None if there is nothing."""
-        application, id = self.ref.parent, self.ref.id
-        raw = self.system.journal.get(keys.TIMELINE, keys.alarms_key(id))
-        rules = self.system.component(AlarmIndex).of(application, id, self.doc)
-        return DeviceAlarms(rules, self.attributes, decode_standings(raw)) or None
+        return stored_alarms(self.system, self.ref.parent, self.ref.id, self.doc, self.attributes)
 
     def _judge(self, alarms: DeviceAlarms, points: Sequence[tuple[int, dict[int, Any]]], now_ms: int) -> None:
         """Open and close alarms by what the device reports. The head is as it was before."""

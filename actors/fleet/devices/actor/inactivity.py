@@ -23,7 +23,7 @@ from trunkline.actors.core.records.owners import Owners
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, NotFound
 from trunkline.actors.fleet.alarms.index import AlarmIndex
-from trunkline.actors.fleet.alarms.standing import DeviceAlarms, active_ms, decode_standings, disconnected_ms
+from trunkline.actors.fleet.alarms.standing import active_ms, disconnected_ms, stored_alarms
 from trunkline.actors.fleet.devices.record.attributes import Attributes
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.record.messages import FireInactivity
@@ -199,10 +199,6 @@ class Inactivity:
         return now_ms if found.due else found.next_ms
 
     def _alarm_ms(self, application: bytes, device: bytes, doc: Doc, head: Head, now_ms: int) -> int | None:
-        raw = self._system.journal.get(keys.TIMELINE, keys.alarms_key(device))
-        rules = self._rules.of(application, device, doc)
-        if raw is None and not rules:
-            return None
         attributes = Attributes(doc["attributes"], doc["attributeNext"])
-        alarms = DeviceAlarms(rules, attributes, decode_standings(raw))
-        return alarms.next_ms(active_ms(head, doc), disconnected_ms(doc), now_ms)
+        alarms = stored_alarms(self._system, application, device, doc, attributes)
+        return None if alarms is None else alarms.next_ms(active_ms(head, doc), disconnected_ms(doc), now_ms)

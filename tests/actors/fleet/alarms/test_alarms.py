@@ -18,6 +18,7 @@ from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.data.events.alarms import RULE_TAG
 from trunkline.actors.fleet.alarms.conditions import changed, check_condition, compare, words_of
+from trunkline.actors.fleet.alarms.index import AlarmIndex
 from trunkline.actors.fleet.devices.record.messages import (
     Connected,
     DeleteDevice,
@@ -257,6 +258,7 @@ async def test_what_waits_goes_with_its_application(tmp_path: Path) -> None:
         await alarms.report(pump, 31)
         await house.system.ask(Ref("application", ROOT, house.application), DeleteApplication())
         await alarms.settled()
+        assert house.system.component(AlarmIndex).applications == []
 
 
 async def test_rules_have_bounds(tmp_path: Path) -> None:

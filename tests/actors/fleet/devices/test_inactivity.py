@@ -22,7 +22,13 @@ from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.fleet.devices.actor.inactivity import Inactivity
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.record.messages import DeleteDevice, DevicePatch, PatchDevice
-from trunkline.actors.platform.applications.messages import ApplicationPost, CreateApplication
+from trunkline.actors.platform.applications.messages import (
+    ApplicationPost,
+    CreateApplication,
+    DeleteApplication,
+)
+from trunkline.actors.workflows.flows.due_times import Watches
+from trunkline.actors.workflows.triggers.index import FlowIndex
 from trunkline.actors.workflows.triggers.timers import Timers
 from trunkline.limits.table import Limits
 
@@ -243,3 +249,15 @@ async def test_devices_that_fall_silent_together_are_told_with_few_commits(tmp_p
         assert not any(groups[5:])
         await moved_to(house, 30_000)
         assert sum(groups[5:]) == 1, "groups of 32 and more batches"
+
+
+async def test_what_is_watched_is_forgotten_with_its_application(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "d") as house:
+        pump = await house.device()
+        await watching(house, of_device(pump, 30))
+        watches, index = house.system.component(Watches), house.system.component(FlowIndex)
+        assert watches.applications == [house.application]
+        triggers = index.of(house.application)
+        await house.system.ask(Ref("application", ROOT, house.application), DeleteApplication())
+        assert watches.applications == []
+        assert index.of(house.application) is not triggers
