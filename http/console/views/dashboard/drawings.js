@@ -139,7 +139,7 @@ export function Gauge({ chart, name, config }) {
     <path d=${arc} pathLength="100" class="gauge-back" />
     <path d=${arc} pathLength="100" class="gauge-value" style=${{ stroke: colour(line, 0) }} stroke-dasharray=${`${100 * part(value)} 100`} />
     ${marks.map(({ at, color }) => html`<line x1="0" x2="8" y1="40" y2="40" transform=${`rotate(${180 * at} 40 40)`} style=${{ stroke: color }} />`)}
-    <text x="6" y="50" text-anchor="middle">${valueText(low)}</text><text x="74" y="50" text-anchor="middle">${valueText(high)}</text>
+    <text x="6" y="50" font-size="6" text-anchor="middle">${valueText(low)}</text><text x="74" y="50" font-size="6" text-anchor="middle">${valueText(high)}</text>
   </svg>`;
 }
 

@@ -55,7 +55,7 @@ function ResourceRoles({ org, source, what, value, set }) {
   const name = (resource) => all.find((each) => each.id === resource)?.name || resource;
   const change = (resource, role) => set(value.map((each) => (each.resourceId === resource ? { ...each, role } : each)));
   const left = all.filter((each) => !value.some((given) => given.resourceId === each.id));
-  return html`<fieldset class="field resource-roles"><legend>Roles in single ${what}s</legend>
+  return html`<fieldset class="group resource-roles"><legend>Roles in single ${what}s</legend>
     ${value.map((each) => html`<div class="row" key=${each.resourceId}>
       <span class="name">${name(each.resourceId)}</span>
       <select aria-label=${`Role in ${name(each.resourceId)}`} value=${each.role} onChange=${(event) => change(each.resourceId, event.target.value)}>

@@ -57,7 +57,7 @@ export function ColumnsEditor({ value, set }) {
   const change = (at, name, text) => set(value.map((each, index) => (index === at ? { ...each, [name]: text } : each)));
   const choice = (at, name, options) => html`<select aria-label=${`${name === "dataType" ? "Type" : "Constraint"} of column ${at + 1}`} value=${value[at][name]}
     onChange=${(event) => change(at, name, event.target.value)}>${options.map((each) => html`<option value=${each} selected=${each === value[at][name]}>${each}</option>`)}</select>`;
-  return html`<fieldset class="column-editor"><legend>Columns</legend>
+  return html`<fieldset class="group column-editor"><legend>Columns</legend>
     ${value.map((column, at) => html`<div class="row" key=${at}>
       <input aria-label=${`Name of column ${at + 1}`} placeholder="Name" value=${column.name} onInput=${(event) => change(at, "name", event.target.value)} />
       ${choice(at, "dataType", TYPES)}${choice(at, "constraint", CONSTRAINTS)}

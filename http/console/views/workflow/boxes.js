@@ -6,7 +6,7 @@ import { BOX } from "./layout.js";
 import { triggerText, typeText } from "./shape.js";
 
 const TEXT_WIDTH = BOX.width - 42;
-const FONTS = { name: "600 13px", detail: "11.5px", line: "11px" };
+const FONTS = { name: "600 13px", detail: "11px", line: "11px" };
 const KNOWN_MAX = 5000;
 const OUTPUTS_SIDE_BY_SIDE_MAX = 4;
 const CATEGORIES = { trigger: 1, logic: 4, data: 6, output: 2, debug: 8, experience: 3 };
