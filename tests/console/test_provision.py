@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import shlex
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import trio
@@ -13,15 +17,50 @@ import trio
 from tests.console import qr_code
 from tests.console.console_page import ConsolePage
 from tests.console.test_account import modules
-from tests.e2e.conftest import Server
+from tests.e2e.conftest import Server, running_server
+from tests.e2e.mqtt_client import mqtt_client
+from trunkline.http.mqtt.packets import SUCCESS, V3_1_1
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[Server]:
+    """A server with MQTT, without any application."""
+    async with running_server(tmp_path / "data", mqtt_port=0) as running:
+        yield running
 
 
 async def run(*command: str) -> str:
     """Run a program and return what it prints."""
     done = await trio.run_process(command, capture_stdout=True, stderr=subprocess.STDOUT)
     return done.stdout.decode()
+
+
+async def publish(server: Server, command: str) -> None:
+    """Do what a command of `mosquitto_pub` does; the port is that of this server."""
+    program, *words = shlex.split(command.replace("\\\n", " "))
+    options = dict(zip(words[::2], words[1::2], strict=True))
+    assert (program, options["-h"], options["-p"], options["-q"]) == (
+        "mosquitto_pub",
+        "127.0.0.1",
+        "1883",
+        "1",
+    )
+    async with mqtt_client(server.mqtt_ports[0], V3_1_1) as client:
+        answer = await client.connect(options["-i"], username=options["-u"], password=options["-P"].encode())
+        assert answer.code == SUCCESS, answer
+        await client.publish(options["-t"], options["-m"].encode(), qos=1)
+
+
+async def call_as_the_sketch_does(server: Server, sketch: str) -> None:
+    """Send the calls of a program for Arduino: a login, and a state."""
+    assert f'URL = "{server.url}"' in sketch
+    (login, state) = [
+        (path, json.loads(body)) for path, body in re.findall(r'call\("(\S+?)", R"\((.*)\)"\)', sketch)
+    ]
+    token = (await server.call("POST", *login, token=""))["token"]
+    await server.call("POST", *state, token=token)
 
 
 async def test_a_device_is_added_and_its_programs_run_as_they_stand(
@@ -56,12 +95,14 @@ async def test_a_device_is_added_and_its_programs_run_as_they_stand(
     await console.run(f"(async () => {{ {await program.text()} }})()")
     states = await server.call("GET", f"{application}/devices/{device['id']}/state?limit=9")
     assert [each["data"] for each in states] == [{"temp": 21.5, "on": True, "label": "text"}] * 3
-    for name, part in (("Arduino", "HTTPClient"), ("MQTT", "mosquitto_pub")):
-        await console.at("button", name).click()
-        await program.says(part)
-        text = await program.text()
-        assert secret in text
-        assert device["id"] in text
+    await console.at("button", "MQTT").click()
+    await program.says("mosquitto_pub")
+    await publish(server, await program.text())
+    await console.at("button", "Arduino").click()
+    await program.says("HTTPClient")
+    await call_as_the_sketch_does(server, await program.text())
+    states = await server.call("GET", f"{application}/devices/{device['id']}/state?limit=9")
+    assert [each["data"] for each in states] == [{"temp": 21.5, "on": True, "label": "text"}] * 5
     await console.at("link", "Open the device").click()
     await console.at(css='[data-attribute="temp"]').says("21.5 °C")
     await console.at("link", "Connect").click()
