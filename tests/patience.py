@@ -18,6 +18,7 @@ PAGE_TEST_S: Final = 600
 
 PATIENT: Final[dict[str, float]] = dict.fromkeys(
     (
+        "backlog_wait_s",
         "dashboard_data_s",
         "import_wait_s",
         "job_wait_s",
