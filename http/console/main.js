@@ -1,9 +1,9 @@
 // The console starts here: the frame with the navigation, and the view of the current address.
 
 import { access, findAccess, offered } from "./lib/access.js";
-import { get, path, request } from "./lib/api.js";
-import { useData } from "./lib/hooks.js";
-import { currentApplication, listenToKeys, PLACES } from "./lib/keyboard.js";
+import { request } from "./lib/api.js";
+import { applicationName, currentApplication, useApplication } from "./lib/application.js";
+import { listenToKeys, PLACES } from "./lib/keyboard.js";
 import { isOperator, useMe } from "./lib/me.js";
 import { link, match, route } from "./lib/router.js";
 import { continueLogin, keepFresh, listenToTabs, logOut, remembered, session } from "./lib/session.js";
@@ -11,6 +11,7 @@ import { chooseTheme, theme } from "./lib/theme.js";
 import { Component, html, render, signal, useEffect, useRef, useState } from "./lib/ui.js";
 import { Arrival, Notice, Page, Problem, Shape } from "./parts/basics.js";
 import { Dialogs, openDialog } from "./parts/dialog.js";
+import { Icon, IconButton } from "./parts/icon.js";
 import { LogIn } from "./parts/login.js";
 import { Notes } from "./parts/notes.js";
 import { openRowsByClick } from "./parts/table.js";
@@ -28,7 +29,7 @@ function Console() {
   return html`<div class="frame" data-may=${offered(found?.row.section)}>
     <a class="skip" href="#content" onClick=${(event) => { event.preventDefault(); document.querySelector("main").focus(); }}>Skip to the content</a>
     <header class="menu-bar"><a class="brand" href="#/"><img src="/favicon.svg" alt="" width="24" height="24" /> Trunkline</a>
-      <button aria-expanded=${menuOpen.value} aria-controls="side" onClick=${() => (menuOpen.value = !menuOpen.value)}>Menu</button></header>
+      <button aria-expanded=${menuOpen.value} aria-controls="side" onClick=${() => (menuOpen.value = !menuOpen.value)}><${Icon} name="menu" />Menu</button></header>
     <${Side} section=${found?.row.section} />
     <main class="view" id="content" tabindex="-1">${access.value.may === "read" && html`<${OnlyReading} />`}<${View} key=${viewKey(found)} found=${found} /></main>
   </div><${Dialogs} /><${Notes} />`;
@@ -39,7 +40,8 @@ const viewKey = (found) => found && found.row.file + JSON.stringify({ ...found.p
 
 function Side({ section }) {
   const app = currentApplication();
-  const name = useData((signal) => (app ? get(path("applications", app), {}, { signal }) : Promise.resolve(null)), [app]);
+  const name = applicationName();
+  useApplication(app);
   const side = useRef(null);
   useMe();
   useEffect(() => {
@@ -48,23 +50,23 @@ function Side({ section }) {
     return () => abort.abort();
   }, [app]);
   useEffect(() => { menuOpen.value = false; }, [route.value.path]);
-  useEffect(() => showCurrent(side.current), [section, name.value]);
-  const item = ([key, text, address]) => html`<a href=${address} aria-current=${key === section ? "page" : undefined}>${text}${key === "alarms" && html`<${AlarmBadge} app=${app} />`}</a>`;
+  useEffect(() => showCurrent(side.current), [section, name]);
+  const item = ([key, text, address]) => html`<a href=${address} aria-current=${key === section ? "page" : undefined}><${Icon} name=${key} />${text}${key === "alarms" && html`<${AlarmBadge} app=${app} />`}</a>`;
   const dark = theme.value === "dark";
   return html`<aside ref=${side} id="side" class=${menuOpen.value ? "side open" : "side"}>
     <a class="brand" href="#/"><img src="/favicon.svg" alt="" width="24" height="24" /> Trunkline</a>
     <nav aria-label="Console">
       ${[["applications", "Applications", link("/applications")], ["organizations", "Organizations", link("/organizations")], ["boards", "Dashboards", link("/dashboards")], isOperator() && ["server", "Server", link("/server")], ["account", "Your account", link("/account")]].filter(Boolean).map(item)}
     </nav>
-    ${app && html`<nav aria-label="Application"><h2 class="application">${(name.value?.id === app && name.value.name) || "Application"}</h2>
+    ${app && html`<nav aria-label="Application"><h2 class="application">${name || "Application"}</h2>
       ${SECTIONS.map(([title, items]) => html`${title && html`<h2>${title}</h2>`}
         ${items.map(([key, text, place]) => item([key, text, place ? link("/applications", app, place) : link("/applications", app)]))}`)}</nav>`}
     <div class="foot">
       <span class="row"><span class="quiet break">${session.value.email}</span> <a href="/docs" target="_blank" rel="noopener">API</a></span>
       <div class="row">
-        <button class="small" onClick=${() => chooseTheme(dark ? "light" : "dark")}>${dark ? "Light" : "Dark"}</button>
-        <button class="small" onClick=${showHelp}>Keys</button>
-        <button class="small" onClick=${() => logOut(request)}>Log out</button>
+        <${IconButton} icon=${dark ? "sun" : "moon"} label=${dark ? "Light" : "Dark"} onClick=${() => chooseTheme(dark ? "light" : "dark")} />
+        <${IconButton} icon="keyboard" label="Keys" onClick=${showHelp} />
+        <button class="small" onClick=${() => logOut(request)}><${Icon} name="leave" />Log out</button>
       </div>
     </div>
   </aside>`;

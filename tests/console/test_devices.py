@@ -80,6 +80,7 @@ async def test_devices_are_found_and_changed_together(server: Server, console: C
     await console.sees("There is no such page")
     await console.go(f"#{application}/devices")
     await console.sees("There are no devices yet")
+    await console.at(css=".empty summary").click()
     await console.sees(f"curl -s -X POST '{server.url}{application}/devices'")
     for number in range(SHOWN + 2):
         await server.device(

@@ -1,4 +1,4 @@
-"""Every list that is empty says what to do next, and the calls that it shows work as they stand."""
+"""Every list that is empty says what it is for, and has one main button; the calls that it folds away work."""
 
 from __future__ import annotations
 
@@ -18,12 +18,19 @@ pytestmark = pytest.mark.slow
 
 PLACES = """import("/console/routes.js").then(({ ROUTES }) => ROUTES.map((row) => row.path)
     .filter((path) => path.startsWith("/applications/:app/") && path.lastIndexOf(":") === 14))"""
-SNIPPET = "[...document.querySelectorAll('.empty figure[aria-label=\"With %s\"] pre')].map((each) => each.innerText)"
+SNIPPET = "[...document.querySelectorAll('.empty figure[aria-label=\"With %s\"] pre')].map((each) => each.textContent)"
+EMPTY = """[...document.querySelectorAll("main div.empty")].map((each) => [
+    each.querySelectorAll("p:not(details *)").length, each.querySelectorAll(".primary").length,
+    each.querySelectorAll("details[open]").length])"""
+"""Of each list that is empty: its sentences, its main buttons, and the calls that are not folded away."""
 SETTLED = """document.querySelector("main h1:not([data-left])")
     && !document.querySelector("main").innerText.includes("Loading.")"""
 WITHOUT_CALL = {"actors", "add", "rules", "settings", "topics"}
 """Pages whose first record comes by other ways than one call; the first alarm rule by that of the page before."""
 
+
+WITHOUT_BUTTON = {"actors", "files"}
+"""Lists whose first record comes by itself, or by the fields above them."""
 
 SHELLS = {"curl": ["sh", "-c"], "Python": [sys.executable, "-c"]}
 
@@ -49,6 +56,10 @@ async def test_the_calls_of_an_empty_list_work(server: Server, console: ConsoleP
         await console.go(f"#{place}")
         with trio.fail_after(PATIENCE_S):
             await console.until(SETTLED)
+        for sentences, buttons, open_calls in await console.run(EMPTY):
+            assert sentences >= 1, path
+            assert buttons == (path.rpartition("/")[2] not in WITHOUT_BUTTON), path
+            assert open_calls == 0, path
         snippets = {language: await console.run(SNIPPET % language) for language in SHELLS}
         if not any(snippets.values()):
             without.add(path.rpartition("/")[2])

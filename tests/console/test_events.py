@@ -58,6 +58,7 @@ async def test_new_events_wait_until_they_are_asked_for(server: Server, console:
     await console.comes_to(re.compile(f"device={other}$"))
     await field.fill("")
     await console.sees("There are no events yet")
+    await console.at(css=".empty summary").click()
     await console.sees(f"curl -s -X POST '{server.url}{application}/events'")
     await console.at("button", "Create an event").click()
     form = console.at("dialog")

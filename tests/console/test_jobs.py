@@ -22,6 +22,7 @@ async def test_a_job_appears_and_its_result_is_downloaded(server: Server, consol
     await server.device(application, "pump")
     await console.go(f"#{application}/jobs")
     await console.sees("There are no jobs yet")
+    await console.at(css=".empty summary").click()
     await console.sees(f"curl -s -X POST '{server.url}{application}/devices/export'")
     await server.call("POST", f"{application}/devices/export", {})
     await console.at("link", "devices.export").click()

@@ -81,6 +81,20 @@ def _stem(name: str) -> str:
     return re.sub(r"\d+$", "", name.removeprefix("--"))
 
 
+ICON: Final = re.compile(r"<\$\{Icon(?:Button)?\} (?:name|icon)=(\$\{[^}]+\}|\S+)")
+LINK: Final = re.compile(r'\["(\w+)", "[A-Z][\w ]+", (?:link\(|")')
+"""A link of the navigation, which has the icon of its section."""
+
+
+def test_every_icon_is_drawn_and_used() -> None:
+    icons = (CONSOLE / "parts" / "icon.js").read_text("utf-8").partition("const MARKS")[0]
+    drawn = set(re.findall(r'^(?:  |ICONS\.)(\w+)(?:: "M| =)', icons, re.MULTILINE))
+    frame = [(CONSOLE / name).read_text("utf-8") for name in ("main.js", "routes.js")]
+    views = [file.read_text("utf-8") for file in (CONSOLE / "views").rglob("*.js")]
+    named = {name for given in ICON.findall("".join(frame + views)) for name in re.findall(r'"(\w+)"', given)}
+    assert named | set(LINK.findall("".join(frame))) == drawn
+
+
 def test_text_has_contrast_on_every_background() -> None:
     for theme in ("light", "dark"):
         colours = {each.name: getattr(each, theme) for each in variables() if each.dark}

@@ -71,10 +71,10 @@ export function useStream(target, { query, onEvent, onReset } = {}) {
 }
 
 // The title of the browser's tab.
-export function useTitle(title) {
+export function useTitle(title, place) {
   useEffect(() => {
-    document.title = title ? `${title} - Trunkline` : "Trunkline";
-  }, [title]);
+    document.title = [title, place, "Trunkline"].filter(Boolean).join(" - ");
+  }, [title, place]);
 }
 
 // A function that calls `draw` before the next frame, once however often it is called until then.

@@ -1,6 +1,7 @@
 // Keys for the whole console, for who is logged in. Single letters work while no field has the focus.
 
-import { go, link, route } from "./router.js";
+import { currentApplication } from "./application.js";
+import { go, link } from "./router.js";
 import { session } from "./session.js";
 
 // g, then one of these: sections of the current application, or of the console.
@@ -10,9 +11,6 @@ export const PLACES = {
   a: ["Applications", "/applications"], u: ["Your account", "/account"],
 };
 const CHORD_MS = 1500;
-
-// The id of the application of the current view; undefined outside of one.
-export const currentApplication = () => /^\/applications\/([0-9a-f]{24})/.exec(route.value.path)?.[1];
 
 export function listenToKeys(showHelp) {
   let chord = 0;

@@ -1,5 +1,6 @@
 // Small components that most views use.
 
+import { applicationName, currentApplication } from "../lib/application.js";
 import { exactJson } from "../lib/exact.js";
 import { duration, exactTime, shortTime, tagText } from "../lib/format.js";
 import { link } from "../lib/router.js";
@@ -33,19 +34,25 @@ function useHeading(title) {
   return heading;
 }
 
+// Where the way to a page starts: the application, or the console.
+function start() {
+  const app = currentApplication();
+  return app ? [applicationName() || "Application", link("/applications", app)] : ["Trunkline", link("/")];
+}
+
 // A page: its title, the way to it as [[text, address], ...], a sentence about it, and its buttons. `of`: data of useData that
 // the head depends on. Until they are there, what is below the head is loaded but not seen, because the head would move it.
 // `tab`: the title of the browser's tab, where it says more than the heading.
 export function Page({ title, tab = title, trail = [], lead, actions, of, children }) {
-  useTitle(tab);
+  useTitle(tab, applicationName());
   const heading = useHeading(title);
   const waiting = of && of.value === undefined && !of.error;
   return html`
+    <nav class="trail" aria-label="Breadcrumb">
+      ${[start(), ...trail].map(([text, address]) => html`<a href=${address}>${text}</a><span aria-hidden="true">/</span>`)}
+    </nav>
     <div class="page-head">
       <div>
-        ${trail.length > 0 && html`<nav class="trail" aria-label="Breadcrumb">
-          ${trail.map(([text, address]) => html`<a href=${address}>${text}</a><span aria-hidden="true">/</span>`)}
-        </nav>`}
         <h1 ref=${heading} tabindex="-1">${title}</h1>
         ${lead && html`<p class="lead">${lead}</p>`}
       </div>
@@ -157,13 +164,14 @@ export function Copy({ text, label = "Copy" }) {
 export const Snippet = ({ text, label }) =>
   html`<figure class="snippet" aria-label=${label}><pre tabindex="0">${text}</pre><${Copy} text=${text} /></figure>`;
 
-// What a list shows when it has nothing: what it is for, what to do next, and the same as calls.
+// What a list shows when it has nothing: a sentence that says what it is for, one main button with what to do next, and
+// the same as calls, folded away.
 // `call`: {method, path, body}, shown for curl and for Python; $TOKEN is a token of the reader.
 export function Empty({ title, children, call }) {
   return html`<div class="empty">
     <h2>${title}</h2>
     ${children}
-    ${call && html`<${Calls} ...${call} />`}
+    ${call && html`<details><summary>The same by a program</summary><div class="stack"><${Calls} ...${call} /></div></details>`}
   </div>`;
 }
 
@@ -185,7 +193,7 @@ export function Calls({ method = "GET", path, body }) {
     ")",
     "print(urllib.request.urlopen(call).read().decode())",
   ].join("\n");
-  return html`<p class="quiet">The same by a program. Set <code>TOKEN</code> to an API token, such as one of <a href=${link("/account", "tokens")}>your account</a>.</p>
+  return html`<p class="quiet">Set <code>TOKEN</code> to an API token, such as one of <a href=${link("/account", "tokens")}>your account</a>.</p>
     <${Snippet} text=${curl} label="With curl" /><${Snippet} text=${python} label="With Python" />`;
 }
 

@@ -9,7 +9,8 @@ import { link } from "../lib/router.js";
 import { html, useEffect, useMemo } from "../lib/ui.js";
 import { Badge, Card, Empty, Fresh, Loaded, Page, Tile, Time } from "../parts/basics.js";
 import { Chart } from "../parts/chart.js";
-import { HEALTH, Mark } from "../parts/health.js";
+import { HEALTH } from "../parts/health.js";
+import { Mark } from "../parts/icon.js";
 import { Table } from "../parts/table.js";
 import { remember } from "./applications.js";
 import { Verdict } from "./overview/verdict.js";
@@ -27,7 +28,7 @@ export function Overview({ app }) {
   const data = useData((signal) => get(source, {}, { signal }), [source], { every: EVERY_MS });
   const health = useData((signal) => get(path("applications", app, "health"), {}, { signal }), [app], { every: EVERY_MS }).value;
   useEffect(() => remember(app), [app]);
-  const tab = health && `${HEALTH[health.verdict][1]} - ${health.name}`;
+  const tab = health && HEALTH[health.verdict][1];
   return html`<${Page} title="Overview" tab=${tab} actions=${html`<${Fresh} data=${data} />`}>
     <${Loaded} data=${data}>${(value) => (value.devices.total === 0 ? html`<${NoDevices} app=${app} />` : html`
       ${health && html`<${Verdict} app=${app} health=${health} />`}

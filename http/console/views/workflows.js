@@ -63,8 +63,9 @@ export function Workflows({ app }) {
     { label: "Changed", sort: "lastUpdated", render: (row) => html`<${Time} at=${row.lastUpdated} />` },
   ];
   const lead = "A workflow runs when one of its triggers fires: a report of a device, a time, a press of a button.";
-  const actions = html`<button data-write onClick=${upload}>Import</button><button class="primary" data-create onClick=${create}>Create a workflow</button>`;
-  const empty = html`<${Empty} title="There are no workflows yet" call=${{ method: "POST", path: source, body: EXAMPLE }}><p>${lead}</p></${Empty}>`;
+  const button = html`<button class="primary" data-create onClick=${create}>Create a workflow</button>`;
+  const actions = html`<button data-write onClick=${upload}>Import</button>${button}`;
+  const empty = html`<${Empty} title="There are no workflows yet" call=${{ method: "POST", path: source, body: EXAMPLE }}><p>${lead}</p><div>${button}</div></${Empty}>`;
   return html`<${Page} title="Workflows" lead=${lead} actions=${actions}>
     <${RecordTable} noun="workflow" source=${(asked, signal) => get(source, listQuery(asked), { signal })} params=${params} columns=${columns} href=${href}
       filters=${html`<${Filters} app=${app} query=${query} />`} empty=${empty} refresh=${refresh} />

@@ -5,7 +5,8 @@ import { count, plural } from "../../lib/format.js";
 import { useData } from "../../lib/hooks.js";
 import { link, route } from "../../lib/router.js";
 import { html } from "../../lib/ui.js";
-import { HEALTH, Mark } from "../../parts/health.js";
+import { HEALTH } from "../../parts/health.js";
+import { Mark } from "../../parts/icon.js";
 
 const EVERY_MS = 10_000;
 const PER_PAGE = 25; // of the API; the list shows two of these pages

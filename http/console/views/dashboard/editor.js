@@ -8,6 +8,7 @@ import { setQuery } from "../../lib/router.js";
 import { html, useEffect, useRef, useState } from "../../lib/ui.js";
 import { Empty, Problem } from "../../parts/basics.js";
 import { confirmed } from "../../parts/dialog.js";
+import { IconButton } from "../../parts/icon.js";
 import { note } from "../../parts/notes.js";
 import { Block } from "./block.js";
 import { WIDTH_PX } from "./board.js";
@@ -111,8 +112,8 @@ export function Editor({ app, source, dashboard, body, adding, save, done }) {
         return html`<${Block} key=${item.key} block=${item.block} data=${data.shown.get(item.key)} failed=${data.error} rows=${height} px=${(WIDTH_PX * width) / columns} app=${app}
           place=${{ gridColumn: `${x + 1} / span ${width}`, gridRow: `${y + 1} / span ${height}` }}
           editing=${{ "data-at": at, tabindex: 0, "aria-description": HINT, class: `card board-block${drag.at === at ? " dragged" : ""}`, onKeyDown: onKey(item, at) }}
-          tools=${html`<button class="small" aria-label=${`Edit ${name}`} onClick=${() => edit(item)}>Edit</button>
-            <button class="small" aria-label=${`Remove ${name}`} onClick=${() => remove(item)}>Remove</button>`} />`;
+          tools=${html`<${IconButton} icon="edit" label=${`Edit ${name}`} title="Edit" onClick=${() => edit(item)} />
+            <${IconButton} icon="remove" label=${`Remove ${name}`} title="Remove" onClick=${() => remove(item)} />`} />`;
       })}
     </div>`;
 }

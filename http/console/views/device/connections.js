@@ -48,5 +48,5 @@ export function ConnectionsTab({ app, device, record, reload }) {
         { label: "Address", render: (row) => row.ipAddress },
       ]}
       empty=${html`<${Empty} title="No connection is logged" call=${{ method: "POST", path: `${home}/setConnectionStatus`, body: { status: "connected" } }}>
-        <p>A connection by MQTT or the device link is logged by itself. A device that sends its states by calls keeps no connection: when it was last heard is above. It may report one by a call, as a gateway does for others:</p></${Empty}>`} />`;
+        <p>A connection by MQTT or the device link is logged by itself. A device that sends its states by calls keeps no connection: when it was last heard is above. A gateway reports those of others by a call.</p></${Empty}>`} />`;
 }

@@ -32,8 +32,10 @@ export function StatesTab({ app, device, record }) {
       entries.some((row) => row.flowVersion) && { label: "Workflow version", render: (row) => row.flowVersion },
     ].filter(Boolean)}
     empty=${html`<${Empty} title="This device has not reported yet">
-      ${record.attributes.length ? html`<p>Send a state here, or let the device do it: <a href=${link("/applications", app, "devices", device, "connect")}>connect it</a>.</p>`
-        : html`<p>Declare an attribute in Settings first: only declared attributes are accepted.</p>`}</${Empty}>`} />`;
+      ${record.attributes.length ? html`<p>Each state that the device reports is a row here.</p>
+        <div data-write><a class="button primary" href=${link("/applications", app, "devices", device, "connect")}>Connect this device</a></div>`
+        : html`<p>A device reports values of the attributes that it declares, and it declares none.</p>
+        <div data-write><a class="button primary" href=${link("/applications", app, "devices", device, "settings")}>Declare an attribute</a></div>`}</${Empty}>`} />`;
 }
 
 // The attributes with a column: those of the address, else the first ones.

@@ -3,12 +3,13 @@
 import { link } from "../../lib/router.js";
 import { html } from "../../lib/ui.js";
 import { Badge } from "../../parts/basics.js";
+import { Mark } from "../../parts/icon.js";
 
 const LEVEL_TONES = { critical: "bad", error: "bad", warning: "warn", info: "accent" };
 const STATE_TONES = { new: "accent", acknowledged: "warn", resolved: "good" };
 
 export const levelTone = (level) => LEVEL_TONES[level];
-export const LevelBadge = ({ level }) => html`<${Badge} tone=${LEVEL_TONES[level]}>${level}</${Badge}>`;
+export const LevelBadge = ({ level }) => html`<${Badge} tone=${LEVEL_TONES[level]}><${Mark} tone=${LEVEL_TONES[level]} />${level}</${Badge}>`;
 export const StateBadge = ({ state }) => html`<${Badge} tone=${STATE_TONES[state]}>${state}</${Badge}>`;
 
 // The device of an event, as a link; an event may have none, and its device may be deleted.

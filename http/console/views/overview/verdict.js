@@ -3,7 +3,8 @@
 import { count, plural } from "../../lib/format.js";
 import { link } from "../../lib/router.js";
 import { html } from "../../lib/ui.js";
-import { HEALTH, Mark } from "../../parts/health.js";
+import { HEALTH } from "../../parts/health.js";
+import { Mark } from "../../parts/icon.js";
 
 // By the kind of a reason: the page that shows more, and that of one of its culprits. Refusals are listed on this page.
 const PLACES = {

@@ -37,7 +37,7 @@ export function Stored({ app }) {
     ${query.record && html`<${Record} key=${query.record} kind=${kind} source=${`${source}/${encodeURIComponent(query.record)}`} />`}
     <${RecordTable} key=${current + (query.record || "")} noun=${kind.noun} source=${source} search=${kind.search} columns=${kind.columns}
       href=${(row) => address(current, row.id)}
-      empty=${html`<${Empty} title=${`There are no ${kind.noun}s`} call=${{ path: source }} />`} />`;
+      empty=${html`<${Empty} title=${`There are no ${kind.noun}s`} call=${{ path: source }}><p>Programs create them by the API.</p></${Empty}>`} />`;
 }
 
 // A record as JSON.

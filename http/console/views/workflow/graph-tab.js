@@ -36,7 +36,8 @@ function Shown({ app, flow, source, record, version, query }) {
       nodes: [{ id: "tell", type: "DebugNode", config: { message: "It works." }, meta: { label: "Tell" }, outputIds: [] }],
     };
     return html`<section class="card flush"><${Empty} title="This version is empty" call=${{ method: "PATCH", path: source, body: example }}>
-      <p>Draw it, or write it as JSON, under <a href=${link("/applications", app, "workflows", flow, "edit")}>Edit</a>, or send them by a call such as this.</p></${Empty}></section>`;
+      <p>A workflow has triggers, and nodes that run after them.</p>
+      <div data-write><a class="button primary" href=${link("/applications", app, "workflows", flow, "edit")}>Draw it</a></div></${Empty}></section>`;
   }
   const broken = new Set(partsOf(version).filter((part) => problemsOf(part, problems).length).map((part) => part.key));
   const runs = version.version === "develop" ? record.stats.byVersion.develop : version.stats;

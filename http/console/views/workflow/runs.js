@@ -146,6 +146,6 @@ function NoRuns({ app, flow, record }) {
   const key = button && (button.key || `${flow}-${button.meta?.id || button.meta?.uiId}`);
   const call = button && { method: "POST", path: `/applications/${app}/flows/${flow}/virtualButton`, body: { key, payload: {} } };
   return html`<${Empty} title="No run fits" call=${call}>
-    <p>${button ? "Press the virtual button, or choose a longer time." : "This workflow runs when one of its triggers fires. Choose a longer time, or try it without effects."}
-      ${" "}<a href=${link("/applications", app, "workflows", flow, "try")}>Try it</a></p></${Empty}>`;
+    <p>${button ? "Press the virtual button, or choose a longer time." : "This workflow runs when one of its triggers fires. Choose a longer time, or try it without effects."}</p>
+    <div data-write><a class="button primary" href=${link("/applications", app, "workflows", flow, "try")}>Try it</a></div></${Empty}>`;
 }
