@@ -1,0 +1,63 @@
+"""Runs seeds of the simulation: `python -m tests.simulation --seed 17`, or `--seeds 1..1000 --jobs 2`.
+
+`--seed` prints the digest of the history; `--trace` also the history itself, one line for each answer. `--seeds` prints
+how often rare things happened, and each seed that found a fault. The exit code is 1 if one did.
+"""
+# ruff: noqa: T201 - a command
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+
+from tests.simulation.runs import Result, results
+
+
+def main() -> int:
+    """Read the command line, run the seeds, and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("--seed", type=int, help="run one seed, and print the digest of its history")
+    parser.add_argument("--seeds", type=_seeds, help="run these seeds, such as 1..1000")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    parser.add_argument("--trace", action="store_true", help="print the history of each seed")
+    given = parser.parse_args()
+    seeds = given.seeds or range(given.seed or 1, (given.seed or 1) + 1)
+    began_s, virtual_s, lines, failed = time.monotonic(), 0.0, 0, 0
+    reached: Counter[str] = Counter()
+    for found in results(seeds, given.jobs):
+        if found.outcome is None:
+            failed += 1
+            _tell(found)
+            continue
+        if given.trace:
+            print("\n".join(found.outcome.trace))
+        if len(seeds) <= 20:
+            print(f"seed {found.seed}: {found.outcome.digest}")
+        reached.update(found.outcome.reached)
+        virtual_s += found.outcome.virtual_s
+        lines += len(found.outcome.trace)
+    took_s = time.monotonic() - began_s
+    for what, count in sorted(reached.items()):
+        print(f"{count:>9}  {what}")
+    hours = virtual_s / 3600
+    print(
+        f"{len(seeds)} seeds, {failed} failed; {lines} answers in {hours:.0f} simulated hours, {took_s:.0f} s"
+    )
+    return int(failed > 0)
+
+
+def _seeds(text: str) -> range:
+    first, _, last = text.partition("..")
+    return range(int(first), int(last or first) + 1)
+
+
+def _tell(found: Result) -> None:
+    print(f"seed {found.seed} FAILED: {found.broken}")
+    print(found.fault)
+    print(f"Replay it: python -m tests.simulation --seed {found.seed} --trace")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

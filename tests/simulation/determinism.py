@@ -1,0 +1,157 @@
+"""Runs a program on Trio so that a seed decides everything: the order of tasks, time, random numbers and threads.
+
+- Time is virtual. Trio's clock jumps to the next deadline as soon as every task waits. The clocks of the machine that
+  code reads beside it (`time.monotonic`, `time.perf_counter_ns` and so on) follow it, and each look at them costs a
+  little time, so that what is bounded by its processor time ends somewhere in the middle, at the same place each time.
+- Trio shuffles the tasks that can run; its random numbers are seeded.
+- Random bytes of the operating system come from the seed: ids, secrets, nonces.
+- Work for threads is done in the event loop, after a seeded wait.
+
+Not repeated from a seed: private keys that are made in C (RSA, elliptic curves), and child processes.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import structlog
+import trio
+import trio._core._run as trio_run
+import trio.testing
+
+START_MS: Final = 1_714_564_800_000
+"""2024-05-01T12:00:00Z, when each run begins."""
+LOOK_NS: Final = (200, 2_000, 20_000, 200_000)
+"""What a look at a clock may cost: a run has one of these."""
+_WAITS_S: Final = (0.0, 0.0, 0.001, 0.02)
+"""How long work may wait for its thread."""
+
+
+class VirtualTime:
+    """All clocks of the machine. `skew_ms` is what the wall clock was set forward, or back if it is negative."""
+
+    def __init__(self, look_ns: int) -> None:
+        self.clock = trio.testing.MockClock(autojump_threshold=0)
+        self._base_s = self.clock.current_time()
+        self._look_ns = look_ns
+        self._looks_ns = 0
+        self.skew_ms = 0
+
+    @property
+    def now_s(self) -> float:
+        """Seconds since the begin of the run, without the looks."""
+        return self.clock.current_time() - self._base_s
+
+    def wall_ms(self) -> int:
+        return START_MS + self.skew_ms + int(self.now_s * 1000)
+
+    def monotonic_s(self) -> float:
+        return self.clock.current_time()
+
+    def sleep(self, seconds: float) -> None:
+        """The whole process waits: the loop does nothing meanwhile."""
+        self.clock.jump(max(0.0, seconds))
+
+    def _work_ns(self) -> int:
+        self._looks_ns += self._look_ns
+        return int(self.clock.current_time() * 1e9) + self._looks_ns
+
+    def functions(self) -> dict[str, Callable[[], float]]:
+        """What stands for the functions of `time`."""
+        return {
+            "monotonic": lambda: self._work_ns() / 1e9,
+            "monotonic_ns": self._work_ns,
+            "perf_counter": lambda: self._work_ns() / 1e9,
+            "perf_counter_ns": self._work_ns,
+            "thread_time_ns": self._work_ns,
+            "time": lambda: self.wall_ms() / 1000,
+            "time_ns": lambda: self.wall_ms() * 1_000_000,
+        }
+
+
+class _Replaced:
+    """Attributes of modules that were replaced, to be put back."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[Any, str, Any]] = []
+
+    def set(self, owner: Any, name: str, value: Any) -> None:
+        self._before.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, value)
+
+    def put_back(self) -> None:
+        for owner, name, value in reversed(self._before):
+            setattr(owner, name, value)
+
+
+def run(seed: str, program: Callable[[VirtualTime], Awaitable[None]]) -> None:
+    """Run `program`, and raise what it raises. All modules that it uses must be imported already."""
+    with _seeded(seed) as virtual:
+        trio.run(program, virtual, clock=virtual.clock)
+
+
+@contextmanager
+def _seeded(seed: str) -> Iterator[VirtualTime]:
+    chance = random.Random(f"machine {seed}")
+    replaced, order = _Replaced(), trio_run._r.getstate()
+    silent, logs = structlog.testing.ReturnLogger(), structlog.get_config()
+    structlog.configure(processors=[], logger_factory=lambda *_: silent)
+    try:
+        trio_run._r.seed(chance.getrandbits(64))
+        replaced.set(trio_run, "_ALLOW_DETERMINISTIC_SCHEDULING", True)
+        virtual = VirtualTime(chance.choice(LOOK_NS))
+        _replace_clocks(replaced, virtual)
+        replaced.set(os, "urandom", chance.randbytes)
+        replaced.set(random, "_urandom", chance.randbytes)
+        replaced.set(trio.to_thread, "run_sync", _Threads(chance).run_sync)
+        replaced.set(trio.from_thread, "check_cancelled", lambda: None)
+        yield virtual
+    finally:
+        replaced.put_back()
+        trio_run._r.setstate(order)
+        structlog.configure(**logs)
+
+
+def _replace_clocks(replaced: _Replaced, virtual: VirtualTime) -> None:
+    """Also in the modules that have imported a function by its name."""
+    ours = [module for name, module in sys.modules.items() if name.startswith("trunkline.")]
+    functions: dict[str, Any] = {**virtual.functions(), "sleep": virtual.sleep}
+    for name, function in functions.items():
+        real = getattr(time, name)
+        for module in ours:
+            if getattr(module, name, None) is real:
+                replaced.set(module, name, function)
+        replaced.set(time, name, function)
+
+
+class _Threads:
+    """`trio.to_thread` without threads."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+
+    async def run_sync(
+        self,
+        work: Callable[..., Any],
+        *arguments: Any,
+        thread_name: str | None = None,
+        abandon_on_cancel: bool = False,
+        limiter: Any = None,
+    ) -> Any:
+        """Do the work after a while, at a place of the limiter."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        places = trio.to_thread.current_default_thread_limiter() if limiter is None else limiter
+        who = object()
+        await places.acquire_on_behalf_of(who)
+        try:
+            with trio.CancelScope(shield=not abandon_on_cancel):
+                await trio.sleep(self._chance.choice(_WAITS_S))
+            return work(*arguments)
+        finally:
+            places.release_on_behalf_of(who)

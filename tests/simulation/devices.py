@@ -1,0 +1,290 @@
+"""Devices that report states and get commands, and people who read both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any, Final
+
+from tests.simulation.determinism import START_MS
+from tests.simulation.life import Life
+from tests.simulation.model import Book, Broken, Change, Throttle, Window
+from tests.simulation.site import Site, check_found, surely
+from tests.simulation.world import CALLS, WINDOW_S, Part, World
+from trunkline.actors.core.values.timestamps import iso, parse_iso
+
+DEVICES_MAX: Final = 5
+TAG: Final = {"key": "kind", "value": "meter"}
+ATTRIBUTES: Final = [{"name": "n", "dataType": "number"}, {"name": "text", "dataType": "string"}]
+
+
+class Meter:
+    """What is known of a device: its states by time, its commands by name."""
+
+    def __init__(self, id: str, path: str) -> None:
+        self.id = id
+        self.path = path
+        self.states = Book(f"states of {id[-4:]}")
+        self.commands = Book(f"commands of {id[-4:]}")
+        self.sent: list[tuple[str, set[str]]] = []
+        """The names of commands, each with those that were acknowledged before it was sent."""
+        self.forget_throttles()
+
+    def forget_throttles(self) -> None:
+        self.throttles = {"state": Throttle(CALLS, WINDOW_S), "command": Throttle(CALLS, WINDOW_S)}
+
+
+class Fleet:
+    """All devices: the records, and what each of them has reported."""
+
+    def __init__(self) -> None:
+        self.records = Book("devices")
+        self.meters: dict[str, Meter] = {}
+        self.life: Life | None = None
+
+    def one(self, chance: Random) -> Meter | None:
+        """Any device that is or was there; rather one that is."""
+        there = [self.meters[id] for id in self.records.sure() if id in self.meters]
+        known = there if there and chance.random() < 0.9 else list(self.meters.values())
+        return chance.choice(known) if known else None
+
+
+# What is done.
+
+
+async def create_device(world: World, chance: Random) -> None:
+    fleet, site = world.of(Fleet), world.of(Site)
+    if len(fleet.records.sure()) >= DEVICES_MAX:
+        return
+    body = {"name": f"meter {world.unique()}", "tags": [TAG], "attributes": ATTRIBUTES}
+    answer = await world.call("POST", f"{site.path}/devices", body)
+    if answer is None:
+        site.strays += 1  # nobody was told its id
+    elif answer.status == 201:
+        id = answer.body["deviceId"]
+        fleet.meters[id] = Meter(id, f"{site.path}/devices/{id}")
+        Change([(fleet.records, id, body["name"])]).stored()
+
+
+async def rename_device(world: World, chance: Random) -> None:
+    fleet = world.of(Fleet)
+    sure = list(fleet.records.sure())
+    if sure:
+        meter, name = fleet.meters[chance.choice(sure)], f"meter {world.unique()}"
+        change = Change([(fleet.records, meter.id, name)])
+        await world.change(change, "PATCH", meter.path, {"name": name}, chance=chance)
+
+
+async def delete_device(world: World, chance: Random) -> None:
+    fleet = world.of(Fleet)
+    sure = list(fleet.records.sure())
+    if sure and chance.random() < 0.3:
+        meter = fleet.meters[chance.choice(sure)]
+        await world.change(Change([(fleet.records, meter.id, None)]), "DELETE", meter.path, chance=chance)
+
+
+async def report(world: World, chance: Random) -> None:
+    """One state, or several in one call, each with a time of its own."""
+    meter = world.of(Fleet).one(chance)
+    if meter is None:
+        return
+    numbers = [world.unique() for _ in range(chance.choice((1, 1, 1, 2, 5)))]
+    body: Any = [_state(number, chance) for number in numbers]
+    change = Change([(meter.states, START_MS + number, number) for number in numbers])
+    await _throttled(world, meter, "state", change, body[0] if len(body) == 1 else body, chance)
+
+
+async def command(world: World, chance: Random) -> None:
+    meter = world.of(Fleet).one(chance)
+    if meter is None:
+        return
+    name = f"c{world.unique()}"
+    meter.sent.append((name, set(meter.commands.sure())))
+    change = Change([(meter.commands, name, name)])
+    await _throttled(world, meter, "command", change, {"name": name, "payload": {"by": name}}, chance)
+
+
+def _state(number: int, chance: Random) -> dict[str, Any]:
+    data: dict[str, Any] = {"n": number}
+    if chance.random() < 0.3:
+        data["text"] = chance.choice("xyz") * chance.choice((1, 40, 400))
+    return {"time": iso(START_MS + number), "data": data}
+
+
+async def _throttled(
+    world: World, meter: Meter, what: str, change: Change, body: Any, chance: Random
+) -> None:
+    """A call to a device that counts against a throttle; one in four has a key, and is repeated without an answer."""
+    key = {"idempotency-key": f'"{what} {world.unique()}"'} if chance.random() < 0.25 else None
+    throttle, path = meter.throttles[what], f"{meter.path}/{what}"
+    passing = throttle.begin(world.virtual.monotonic_s())
+    with world.of(Fleet).records.watched() as records:
+        answer = await world.change(change, "POST", path, body, headers=key, chance=chance)
+    passed = None if answer is None else answer.status not in (401, 404, 429)
+    least, most = throttle.end(passing, world.virtual.monotonic_s(), passed=passed)
+    if answer is None:
+        if key is not None:
+            await _again(world, meter, change, path, body, key)
+        return
+    check_found(meter.path, answer, records.allowed(meter.id))
+    if answer.status == 429:
+        world.reached["a throttle"] += 1
+        if most < CALLS:
+            raise Broken(f"{path} is 429 after at most {most} calls, of which {CALLS} may pass")
+    elif passed and least >= CALLS:
+        raise Broken(f"{path} is {answer.status} after {least} calls, of which {CALLS} may pass")
+    elif answer.status == 200:
+        left = int(answer.headers["ratelimit"].partition("r=")[2].partition(";")[0])
+        if not least <= CALLS - left - 1 <= most:
+            raise Broken(f"{path} says that {left} calls are left, after {least} to {most} and this one")
+
+
+async def _again(
+    world: World, meter: Meter, change: Change, path: str, body: Any, key: Mapping[str, str]
+) -> None:
+    """Send a call again that has no answer. Whatever had become of it, it is done once."""
+    if world.life.over:
+        return
+    change.again()
+    throttle = meter.throttles[path.rpartition("/")[2]]
+    passing = throttle.begin(world.virtual.monotonic_s())
+    answer = await world.call("POST", path, body, headers=key)
+    throttle.end(passing, world.virtual.monotonic_s(), passed=None)
+    if answer is not None and answer.status < 300:
+        change.stored()
+        world.unanswered.remove(change)
+        replayed = "idempotent-replayed" in answer.headers
+        world.reached["a repetition got the first answer" if replayed else "a repetition was the first"] += 1
+
+
+# What is read.
+
+
+async def read_states(world: World, chance: Random) -> None:
+    meter = world.of(Fleet).one(chance)
+    if meter is not None:
+        await _read(world, meter, chance)
+
+
+async def read_commands(world: World, chance: Random) -> None:
+    meter = world.of(Fleet).one(chance)
+    if meter is not None:
+        await _read_commands(world, meter, chance)
+
+
+async def _read(world: World, meter: Meter, chance: Random | None = None) -> None:
+    with world.of(Fleet).records.watched() as records, meter.states.watched() as window:
+        answer = await world.call("GET", f"{meter.path}/state?limit=1000&sortDirection=asc", chance=chance)
+    if answer is None or not check_found(meter.path, answer, records.allowed(meter.id)):
+        return
+    times = [parse_iso(each["time"]) for each in answer.body]
+    if times != sorted(set(times)):
+        raise Broken(f"{meter.path}/state is not in order, or shows a time twice")
+    _check(
+        records,
+        meter.id,
+        window,
+        {time: each["data"]["n"] for time, each in zip(times, answer.body, strict=True)},
+    )
+
+
+async def _read_commands(world: World, meter: Meter, chance: Random | None = None) -> list[str]:
+    with world.of(Fleet).records.watched() as records, meter.commands.watched() as window:
+        answer = await world.call("GET", f"{meter.path}/command?limit=1000&sortDirection=asc", chance=chance)
+    if answer is None or not check_found(meter.path, answer, records.allowed(meter.id)):
+        return []
+    names = [each["name"] for each in answer.body]
+    places = {name: place for place, name in enumerate(names)}
+    if len(places) < len(names):
+        raise Broken(f"{meter.path}/command shows a command twice: {names}")
+    _check(records, meter.id, window, {name: name for name in names})
+    for name, earlier in meter.sent:
+        late = [each for each in earlier if name in places and places.get(each, -1) > places[name]]
+        if late:
+            raise Broken(
+                f"{meter.path}: {name} was sent after {late} were acknowledged, and stands before them"
+            )
+    return names
+
+
+def _check(records: Window, id: str, window: Window, found: Mapping[Any, Any]) -> None:
+    """Hold what was read of a device against the model. What is being deleted need not be read to its end."""
+    if None not in records.allowed(id):
+        window.check(found)
+
+
+async def look(world: World) -> None:
+    """At all devices: records, history, composite state, counts, commands."""
+    fleet, site = world.of(Fleet), world.of(Site)
+    if world.life is not fleet.life:
+        fleet.life = world.life
+        for meter in fleet.meters.values():
+            meter.forget_throttles()  # as does the server
+    await _look_at_records(world, fleet, site)
+    for meter in fleet.meters.values():
+        if not surely(fleet.records, meter.id):
+            answer = await world.call("GET", meter.path)
+            assert answer is not None
+            check_found(meter.path, answer, {None})
+            continue
+        await _read(world, meter)
+        await _read_commands(world, meter)
+        await _look_at_sums(world, meter)
+
+
+async def _look_at_records(world: World, fleet: Fleet, site: Site) -> None:
+    with fleet.records.watched() as window:
+        answer = await world.call("GET", f"{site.path}/devices?perPage=1000")
+    assert answer is not None
+    found = {each["deviceId"]: each["name"] for each in answer.body["items"]}
+    if answer.body["totalCount"] != len(found):
+        raise Broken(f"devices: {len(found)} are listed, and {answer.body['totalCount']} counted")
+    strays = [id for id in found if id not in fleet.meters]
+    if len(strays) > site.strays:
+        raise Broken(
+            f"devices: {len(strays)} are there that no answer has named; {site.strays} calls had no answer"
+        )
+    for id in strays:
+        fleet.meters[id] = Meter(id, f"{site.path}/devices/{id}")
+        Change([(fleet.records, id, found[id])]).stored()
+    site.strays = 0
+    window.check(
+        {id: name for id, name in found.items() if id not in strays},
+        [id for id in fleet.meters if id not in strays],
+    )
+
+
+async def _look_at_sums(world: World, meter: Meter) -> None:
+    """The composite state is the newest, and as many states are counted as are there."""
+    states = meter.states.sure()
+    answer = await world.call("GET", f"{meter.path}/compositeState")
+    assert answer is not None
+    shown = answer.body.get("n")
+    newest = max(states, default=None)
+    if (None if shown is None else parse_iso(shown["time"])) != newest:
+        raise Broken(f"{meter.path}/compositeState shows {shown}; the newest state is of {newest}")
+    answer = await world.call("GET", f"{meter.path}/payloadCounts?start={START_MS - 1000}")
+    assert answer is not None
+    for field, number in (("deviceState", len(states)), ("deviceCommand", len(meter.commands.sure()))):
+        if answer.body[field] != number:
+            raise Broken(f"{meter.path}: {answer.body[field]} are counted as {field}, and {number} are there")
+
+
+async def prepare(world: World) -> None:
+    for _ in range(3):
+        await create_device(world, Random(0))
+
+
+PART: Final = Part(
+    prepare,
+    {
+        report: 30,
+        command: 14,
+        read_states: 8,
+        read_commands: 5,
+        create_device: 3,
+        rename_device: 3,
+        delete_device: 2,
+    },
+    look,
+)

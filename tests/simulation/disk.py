@@ -1,0 +1,149 @@
+"""The disk below a store: what is on it when the power is cut, commits that fail, and commits that take long.
+
+The store and its file are real. A power cut leaves an image of the file in another directory, in which the next life of
+the server begins. What an image may hold follows from what was synced: LMDB writes the pages of a commit, syncs them,
+and writes and syncs the page that makes them valid. So a cut in the middle of a commit leaves what was there before,
+and of the pages that the commit has written any sectors at all. A store that was opened without these syncs may also
+lose what it has acknowledged, as on a real disk.
+
+Owns the images of the store's file. Does not own the files beside it (contents, results), which a cut leaves as they
+are.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any, Final, NamedTuple
+
+from trunkline.store.batch import Batch
+from trunkline.store.env import Store
+from trunkline.store.errors import StoreBroken
+from trunkline.store.journal import Group
+
+PAGE: Final = 4096
+SECTOR: Final = 512
+_METAS: Final = (0, 1)
+"""The two pages that say which tree is valid, in turns."""
+
+
+class PowerCut(BaseException):
+    """The machine has lost its power. Whoever still runs is a ghost."""
+
+
+class Fault(NamedTuple):
+    """What happens at a commit: `cut` is `before`, `torn` or `after`; `error` is raised; `delay_s` passes."""
+
+    cut: str | None = None
+    error: OSError | None = None
+    delay_s: float = 0.0
+
+
+class Disk:
+    """The disk of one life. `next_fault` is what happens at the next commit."""
+
+    def __init__(
+        self, path: Path, chance: Random, sleep: Callable[[float], None], on_cut: Callable[[str], None]
+    ) -> None:
+        self.path = path
+        self.next_fault: Fault | None = None
+        self.commits = 0
+        self._chance = chance
+        self._sleep = sleep
+        self._on_cut = on_cut
+        self._data = path / "store" / "data.mdb"
+        self._store: Store
+        self._image: bytes | None = None
+
+    def watch(self, store: Store) -> None:
+        """Be below the commits of a store from now on."""
+        self._store = store
+        journal: Any = store.journal
+        write = journal._write
+
+        def watched() -> Any:
+            fault, self.next_fault = self.next_fault or Fault(), None
+            self.commits += 1
+            before = self._data.read_bytes() if fault.cut or not self._syncs_all else b""
+            self._fault = fault
+            written = write()
+            if not self._syncs_all:
+                self._image = before
+            if fault.cut:
+                self._image = self._cut_in_commit(fault.cut, before, self._data.read_bytes())
+                self._over(fault.cut)
+                raise PowerCut
+            return written
+
+        journal._write = watched
+        journal._sync_delay_s = self._before_sync
+
+    @property
+    def _syncs_all(self) -> bool:
+        flags = self._store.memory_map.env.flags()
+        return bool(flags["sync"] and flags["metasync"])
+
+    def _before_sync(self) -> float:
+        fault = self._fault
+        if fault.error is not None:
+            raise fault.error
+        if fault.delay_s:
+            self._sleep(fault.delay_s)
+        return 0.0
+
+    def cut_at_next(self, cut: str) -> None:
+        """Cut the power at the next commit: before it is on the disk, in the middle of it, or right after."""
+        self.next_fault = Fault(cut=cut)
+
+    def cut_now(self) -> None:
+        """Lose the power between two commits."""
+        if self._syncs_all:
+            self._image = self._data.read_bytes()
+        self._over("idle")
+
+    def _over(self, how: str) -> None:
+        self._on_cut(how)
+        self._store.journal.submit = _nothing  # type: ignore[method-assign, assignment]
+
+    def image_to(self, target: Path) -> None:
+        """Write what is on the disk after the cut as another data directory."""
+        assert self._image is not None
+        shutil.copytree(
+            self.path, target, ignore=shutil.ignore_patterns("store", "lock", "control.sock", "crash")
+        )
+        (target / "store").mkdir(mode=0o700)
+        (target / "store" / "data.mdb").write_bytes(self._image)
+
+    def _cut_in_commit(self, cut: str, before: bytes, after: bytes) -> bytes:
+        if cut == "before":
+            return before
+        if cut == "after":
+            return after if self._syncs_all else before
+        return torn(before, after, self._chance, metas=not self._store.memory_map.env.flags()["sync"])
+
+
+def _nothing(_batch: Batch) -> Group:
+    """What becomes of a batch without power. Some who wait for it cannot be cancelled."""
+    group = Group()
+    group.finish(StoreBroken("The power was cut."))
+    return group
+
+
+def torn(before: bytes, after: bytes, chance: Random, *, metas: bool = False) -> bytes:
+    """A file of which some sectors were written and others were not.
+
+    The pages that make a commit valid stay as they were, unless `metas`: they are written after a sync.
+    """
+    length = max(len(before), len(after))
+    old, image = before.ljust(length, b"\0"), bytearray(before.ljust(length, b"\0"))
+    share = chance.choice((0.0, 0.2, 0.5, 0.9, 1.0))
+    for page in range(length // PAGE):
+        if page in _METAS and not metas:
+            continue
+        for at in range(page * PAGE, (page + 1) * PAGE, SECTOR):
+            part = after[at : at + SECTOR]
+            if part != old[at : at + SECTOR] and chance.random() < share:
+                image[at : at + SECTOR] = part
+    return bytes(image)

@@ -1,0 +1,110 @@
+"""One life of a server: the whole of it but its sockets, on the files that the life before has left.
+
+Owns how a life begins and ends, and the calls to it. Does not own what is called, nor what ought to come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import trio
+
+from tests.simulation.determinism import VirtualTime
+from tests.simulation.disk import Disk
+from trunkline.actors import boot
+from trunkline.actors.catalogue import ACTORS
+from trunkline.actors.core.runtime.system import System
+from trunkline.http.calls.dispatch import Dispatcher
+from trunkline.http.calls.request import Request, Response
+from trunkline.http.serve import make_dispatcher
+from trunkline.limits.settings import Settings
+from trunkline.limits.table import Limits
+from trunkline.store.env import Store
+
+MAP_BYTES: Final = 1 << 28
+
+
+@dataclass
+class Answer:
+    """A response: its status, its body as JSON, its headers by name in lower case, or its stream."""
+
+    status: int
+    body: Any
+    headers: dict[str, str]
+    stream: Any = None
+    raw: bytes = field(default=b"", repr=False)
+
+
+class Life:
+    """A server that runs. `over` once its power is cut: what it still answers is nobody's."""
+
+    def __init__(self, system: System, dispatcher: Dispatcher, disk: Disk) -> None:
+        self.system = system
+        self.dispatcher = dispatcher
+        self.disk = disk
+        self.over = False
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        token: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Make a call of the API, as a client on 127.0.0.1 does."""
+        path, _, query = path.partition("?")
+        raw = b"" if body is None else msgspec.json.encode(body)
+        sent = {name.lower().encode(): value.encode() for name, value in (headers or {}).items()}
+        if token:
+            sent[b"authorization"] = f"Bearer {token}".encode()
+        if body is not None:
+            sent[b"content-type"] = b"application/json"
+        request = Request(method, path, query.encode(), sent, raw, "127.0.0.1")
+        return _answer(await self.dispatcher.handle(request))
+
+
+def _answer(response: Response) -> Answer:
+    headers = {name.decode().lower(): value.decode() for name, value in response.headers}
+    body = None
+    if response.body and headers.get("content-type", "").startswith("application/json"):
+        body = msgspec.json.decode(response.body)
+    return Answer(response.status, body, headers, response.stream, response.body)
+
+
+@asynccontextmanager
+async def living(
+    path: Path, settings: Settings, virtual: VirtualTime, disk: Disk, random_bytes: Any
+) -> AsyncIterator[Life]:
+    """A server on a data directory, with its background tasks."""
+    limits: Limits = settings.limits
+    store = Store.open(
+        path,
+        map_size_bytes=MAP_BYTES,
+        store_size_max_bytes=settings.store_size_max_bytes,
+        journal_bytes_max=limits.journal_bytes_max,
+        journal_batches_max=limits.journal_batches_max,
+        arrival_window_bytes=limits.arrival_window_bytes,
+        arrivals_bytes_max=limits.arrivals_bytes_max,
+        read_threads_max=limits.read_threads_max,
+        read_queue_length_max=limits.read_queue_length_max,
+        start_check_s=limits.start_check_s,
+        monotonic_s=virtual.monotonic_s,
+    )
+    try:
+        disk.watch(store)
+        system = System(store, limits, virtual, ACTORS, random_bytes=random_bytes)
+        boot.add_parts(system, settings)
+        async with boot.running(system), trio.open_nursery() as nursery:
+            dispatcher = make_dispatcher(system, settings)
+            nursery.start_soon(dispatcher.call_turns.run)
+            yield Life(system, dispatcher, disk)
+            nursery.cancel_scope.cancel()
+    finally:
+        store.close()

@@ -1,0 +1,68 @@
+"""The application in which everything is done, and what an answer may say of something that may be gone."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from random import Random
+from typing import Final
+
+from tests.simulation.life import Answer
+from tests.simulation.model import Book, Broken, State
+from tests.simulation.world import Part, World
+from trunkline.actors import server_users
+
+EMAIL: Final = "owner@example.com"
+PASSWORD: Final = "Correct-horse-7"
+
+
+class Site:
+    """The application. `strays` are creations that had no answer, so nobody knows the ids."""
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.strays = 0
+
+    @property
+    def path(self) -> str:
+        return f"/applications/{self.id}"
+
+
+def surely(book: Book, name: Hashable) -> bool:
+    """Whether it is there for sure."""
+    return None not in book.thing(name).states
+
+
+def check_found(path: str, answer: Answer, allowed: set[State]) -> bool:
+    """Whether the answer says that something is there. Raises `Broken` where that cannot be."""
+    if answer.status in (401, 404):
+        if None not in allowed:
+            raise Broken(f"{path} is {answer.status}, but it is there")
+        return False
+    if allowed == {None} and answer.status < 300:
+        raise Broken(f"{path} is {answer.status}, but it was deleted")
+    return answer.status < 300
+
+
+async def prepare(world: World) -> None:
+    site = world.of(Site)
+    await server_users.add_user(world.life.system, EMAIL, PASSWORD)
+    answer = await world.call("POST", "/auth/user", {"email": EMAIL, "password": PASSWORD})
+    assert answer is not None
+    world.token = answer.body["token"]
+    answer = await world.call("POST", "/applications", {"name": "site"})
+    assert answer is not None
+    site.id = answer.body["applicationId"]
+
+
+async def settle(world: World, chance: Random) -> None:
+    """Nothing is done here but to let time pass."""
+
+
+async def look(world: World) -> None:
+    answer = await world.call("GET", world.of(Site).path)
+    assert answer is not None
+    if answer.status != 200:
+        raise Broken(f"the application is {answer.status}")
+
+
+PART: Final = Part(prepare, {}, look)

@@ -1,0 +1,120 @@
+"""A few seeds of the simulation, in processes of their own; the long form is `python -m tests.simulation`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.simulation.disk import PAGE, torn
+from tests.simulation.model import Book, Broken, Change, Throttle
+
+
+def simulated(checkout: Path, hash_seed: int, *arguments: str) -> dict[str, str]:
+    """The digests of seeds."""
+    command = [sys.executable, "-m", "tests.simulation", *arguments]
+    environment = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
+    done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    return dict(re.findall(r"^seed (\d+): (\w+)$", done.stdout, re.MULTILINE))
+
+
+@pytest.mark.slow
+def test_seeds_keep_the_promises_and_replay_in_another_process(checkout: Path) -> None:
+    """Also where sets and dicts of texts have another order. Different seeds have different histories."""
+    here = simulated(checkout, 1, "--seeds", "1..4")
+    assert len(set(here.values())) == 4
+    assert simulated(checkout, 7, "--seed", "3") == {"3": here["3"]}
+
+
+# The model is the oracle, so it must refuse what is wrong.
+
+
+def acknowledged(book: Book, name: str, state: str) -> Change:
+    change = Change([(book, name, state)])
+    change.stored()
+    return change
+
+
+def test_what_was_acknowledged_must_be_found() -> None:
+    book = Book("rows")
+    acknowledged(book, "a", "1")
+    with book.watched() as window:
+        pass
+    window.check({"a": "1"})
+    with pytest.raises(Broken, match="a is not there; it can only be '1'"):
+        window.check({})
+    with pytest.raises(Broken, match="which nobody has sent"):
+        window.check({"a": "1", "b": "1"})
+
+
+def test_what_was_refused_must_not_be_found_before_or_after() -> None:
+    book = Book("rows")
+    Change([(book, "a", "1")]).refused()
+    with book.watched() as window:
+        pass
+    with pytest.raises(Broken, match="it can only be not there"):
+        window.check({"a": "1"})
+    seen = Change([(book, "b", "1")])
+    with book.watched() as window:
+        pass
+    window.check({"b": "1"})
+    with pytest.raises(Broken, match="was refused, and a reader saw '1' before"):
+        seen.refused()
+
+
+def test_a_reader_may_find_what_was_possible_meanwhile_and_nothing_older() -> None:
+    book = Book("rows")
+    acknowledged(book, "a", "1")
+    with book.watched() as window:
+        acknowledged(book, "a", "2")
+    window.check({"a": "1"})
+    with book.watched() as window:
+        pass
+    with pytest.raises(Broken, match="it can only be '2'"):
+        window.check({"a": "1"})
+
+
+def test_what_a_reader_has_seen_stays() -> None:
+    book = Book("rows")
+    Change([(book, "a", "1")])
+    with book.watched() as window:
+        pass
+    window.check({"a": "1"})
+    with book.watched() as window:
+        pass
+    with pytest.raises(Broken, match="it can only be '1'"):
+        window.check({})
+
+
+def test_a_change_without_an_answer_is_whole_or_not_there() -> None:
+    book = Book("rows")
+    change = Change([(book, "a", "1"), (book, "b", "1")])
+    change.over()
+    with book.watched() as window:
+        pass
+    window.check({"a": "1"})
+    with pytest.raises(Broken, match="a part of the change"):
+        change.check_whole()
+
+
+def test_a_throttle_counts_what_is_sure_and_what_is_possible() -> None:
+    throttle = Throttle(3, 10.0)
+    throttle.end(throttle.begin(0.0), 0.0, passed=True)
+    throttle.end(throttle.begin(1.0), 1.0, passed=None)
+    throttle.end(throttle.begin(2.0), 2.0, passed=False)
+    assert throttle.end(throttle.begin(9.5), 9.5, passed=True) == (1, 2)
+    assert throttle.end(throttle.begin(10.0), 10.0, passed=True) == (1, 2)
+
+
+def test_a_torn_file_has_old_and_new_sectors_and_the_old_pages_that_make_it_valid() -> None:
+    before, after = b"a" * 3 * PAGE, b"b" * 4 * PAGE
+    images = [torn(before, after, Random(seed)) for seed in range(20)]
+    assert all(image[: 2 * PAGE] == before[: 2 * PAGE] for image in images)
+    assert {bytes(set(image[2 * PAGE : 3 * PAGE])) for image in images} == {b"a", b"b", b"ab"}
+    assert b"b" in torn(before, after, Random(3), metas=True)[: 2 * PAGE]

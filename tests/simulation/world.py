@@ -1,0 +1,315 @@
+"""The world of a run: a server that lives several times on one disk, and what its clients do to it.
+
+A seed is a list of steps for each life. Each step has random numbers of its own, so a run with some of them left out
+does the others in the same way: that is how a failing seed is made short (`shrinking.py`).
+
+Owns the order of things: lives, steps, calls, and the looks at everything when nothing is under way. Does not own what
+clients do (`devices.py`, `tables.py`, `events.py`, `access.py`, `streams.py`, `faults.py`), nor what is right
+(`model.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any, Final, NamedTuple
+
+import trio
+
+from tests.password_hashes import hash_cheaply
+from tests.simulation import determinism
+from tests.simulation.determinism import VirtualTime
+from tests.simulation.disk import Disk, PowerCut
+from tests.simulation.life import Answer, Life, living
+from tests.simulation.model import Broken, Change
+from trunkline.limits.settings import Settings
+from trunkline.limits.table import Limits
+
+LIVES: Final = 4
+STEPS: Final = 40
+CALLS, WINDOW_S = 6, 3.0
+SETTLE_S: Final = 300.0
+"""After so long without a new call everything must have come to rest; otherwise something waits for ever."""
+_LEAVES_AFTER_S: Final = (0.0, 0.0005, 0.02, 0.4)
+
+_MANY: Final = {"calls": 1000, "window_s": 1.0}
+LIMITS: Final = Limits().override(
+    {
+        "send_state": {"calls": CALLS, "window_s": WINDOW_S},
+        "send_command": {"calls": CALLS, "window_s": WINDOW_S},
+        "set_connection_status": _MANY,
+        "verify_email": _MANY,
+        "event_create": _MANY,
+        "mqtt_publish": _MANY,
+        "actor_idle_s": 20,
+        "run_attempts_max": 1000,
+        "arrival_window_bytes": 1 << 16,
+    }
+)
+"""As delivered, but with what is rare there made frequent."""
+
+
+class Step(NamedTuple):
+    """A step of a life."""
+
+    life: int
+    number: int
+
+
+class Outcome(NamedTuple):
+    """What a run has shown: what happened, line by line, and how often rare things happened."""
+
+    trace: list[str]
+    reached: Counter[str]
+    virtual_s: float
+
+    @property
+    def digest(self) -> str:
+        """The history in short: equal where two runs did the same."""
+        return hashlib.sha256("\n".join(self.trace).encode()).hexdigest()[:32]
+
+
+def plan(lives: int = LIVES, steps: int = STEPS) -> list[Step]:
+    """All steps of a run."""
+    return [Step(life, number) for life in range(lives) for number in range(steps)]
+
+
+Action = Callable[["World", Random], Awaitable[None]]
+Look = Callable[["World"], Awaitable[None]]
+
+
+class Part(NamedTuple):
+    """Clients of one sort: how they prepare in the first life, what they do, and how they look at everything."""
+
+    prepare: Callable[[World], Awaitable[None]]
+    actions: Mapping[Action, float]
+    look: Look
+
+
+class World:
+    """One run. `parts` are the clients, in the order of their preparation; what they know is in `knowledge`."""
+
+    def __init__(self, seed: int, parts: tuple[Part, ...], steps: list[Step] | None = None) -> None:
+        self.seed = seed
+        self.steps = plan() if steps is None else steps
+        self.trace: list[str] = []
+        self.reached: Counter[str] = Counter()
+        self.knowledge: dict[type, Any] = {}
+        self.unanswered: list[Change] = []
+        self.failed_commits = 0
+        self.open_calls = 0
+        self.number = 0
+        self.token = ""
+        self.virtual: VirtualTime
+        self.life: Life
+        self.callers: trio.Nursery
+        self._parts = parts
+        self._path: Path
+
+    def run(self) -> Outcome:
+        """Run all lives. Raises `Broken` where a promise is broken."""
+        hash_cheaply()
+        try:
+            with tempfile.TemporaryDirectory(prefix="trunkline-simulation-") as path:
+                self._path = Path(path)
+                determinism.run(str(self.seed), self._main)
+        except BaseException as fault:
+            fault.add_note("\n".join(self.trace[-25:]))
+            raise
+        return Outcome(self.trace, self.reached, self.virtual.now_s)
+
+    def of(self, type: type) -> Any:
+        """What a part of the clients knows."""
+        if type not in self.knowledge:
+            self.knowledge[type] = type()
+        return self.knowledge[type]
+
+    def note(self, line: str) -> None:
+        self.trace.append(f"{self.virtual.now_s:.6f} {line}")
+
+    def unique(self) -> int:
+        """A number that nobody else has."""
+        self.number += 1
+        return self.number
+
+    # Lives.
+
+    async def _main(self, virtual: VirtualTime) -> None:
+        self.virtual = virtual
+        lives = sorted({step.life for step in self.steps} | {0})
+        for index, number in enumerate(lives):
+            await self._live(
+                number, self._path / str(index), self._path / str(index + 1), last=number == lives[-1]
+            )
+
+    async def _live(self, number: int, here: Path, there: Path, *, last: bool) -> None:
+        chance = Random(f"{self.seed} life {number}")
+        disk = Disk(here, chance, self.virtual.sleep, self._cut)
+        settings = Settings(data_dir=str(here), limits=LIMITS, token_ttl_s=10**9)
+        self.failed_commits = 0
+        try:
+            async with (
+                living(here, settings, self.virtual, disk, chance.randbytes) as self.life,
+                trio.open_nursery() as self.callers,
+            ):
+                await self._begin(first=number == 0)
+                for step in self.steps:
+                    if step.life == number:
+                        await self._step(Random(f"{self.seed} {step.life} {step.number}"))
+                if last:
+                    await self.settle()
+                    self.callers.cancel_scope.cancel()
+                else:
+                    await self._lose_power(chance)
+        except* PowerCut:
+            pass
+        if self.life.over:
+            disk.image_to(there)
+
+    async def _begin(self, *, first: bool) -> None:
+        """In a later life: what was under way is whole or not there, and all else is as it was."""
+        self.open_calls = 0
+        if first:
+            for part in self._parts:
+                await part.prepare(self)
+        await self._look()
+
+    async def _lose_power(self, chance: Random) -> None:
+        """End this life, if no step has, at a commit or between two."""
+        if chance.random() < 0.3:
+            await self.settle()
+        if chance.random() < 0.4:
+            self.life.disk.cut_now()
+            raise PowerCut
+        self.life.disk.cut_at_next(chance.choice(("before", "torn", "torn", "after")))
+        with trio.move_on_after(SETTLE_S):
+            while True:
+                await self._act(chance)
+                await trio.sleep(chance.choice((0, 0, 0.01)))
+        raise Broken("no commit came any more")
+
+    def _cut(self, how: str) -> None:
+        self.life.over = True
+        self.reached[f"power cut: {how}"] += 1
+        self.note(f"power cut ({how}) with {self.open_calls} calls under way")
+
+    # Steps.
+
+    async def _step(self, chance: Random) -> None:
+        for _ in range(chance.choice((1, 1, 2, 3, 6))):
+            await self._act(chance)
+        match chance.randrange(14):
+            case 0:
+                await self.settle()
+            case 1:
+                await trio.sleep(chance.choice((5, 30, 70, 4000)))
+            case 2 | 3 | 4:
+                await trio.sleep(chance.choice((0.001, 0.1, 0.5, 1, WINDOW_S)))
+            case _:
+                for _ in range(chance.randrange(1, 6)):
+                    await trio.lowlevel.checkpoint()
+
+    async def _act(self, chance: Random) -> None:
+        actions = [pair for part in self._parts for pair in part.actions.items()]
+        (action,) = chance.choices([action for action, _ in actions], [weight for _, weight in actions])
+        self.open_calls += 1
+        self.callers.start_soon(
+            self._perform, partial(action, self, Random(chance.getrandbits(64))), self.life
+        )
+
+    async def _perform(self, action: Callable[[], Awaitable[None]], life: Life) -> None:
+        try:
+            if not life.over:
+                await action()
+        finally:
+            if life is self.life:
+                self.open_calls -= 1
+
+    async def settle(self) -> None:
+        """Wait until everybody is answered and nothing is under way; then look at everything."""
+        self.life.disk.next_fault = None
+        with trio.move_on_after(SETTLE_S) as waiting:
+            # A moment of all of them, for which there is no event.
+            while self.open_calls or self.life.system.journal.pending_batches:  # noqa: ASYNC110
+                await trio.sleep(0.05)
+        if waiting.cancelled_caught:
+            raise Broken(f"{self.open_calls} calls have no answer after {SETTLE_S:.0f} seconds")
+        await trio.sleep(0.1)
+        await self._look()
+        self.note("settled")
+
+    async def _look(self) -> None:
+        for change in self.unanswered:
+            change.over()
+        with self.nobody_leaves():
+            for part in self._parts:
+                await part.look(self)
+        for change in self.unanswered:
+            change.check_whole()
+        self.unanswered.clear()
+
+    @contextmanager
+    def nobody_leaves(self) -> Iterator[None]:
+        self._patient = True
+        try:
+            yield
+        finally:
+            self._patient = False
+
+    _patient = False
+
+    # Calls.
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        chance: Random | None = None,
+    ) -> Answer | None:
+        """Make a call. None if there is no answer: the client has left, or the power was cut.
+
+        With `chance` the client may leave before the answer. A fault of the server must have a reason.
+        """
+        life, failed = self.life, self.failed_commits
+        answer = None
+        with trio.CancelScope() as scope:
+            if chance is not None and not self._patient and chance.random() < 0.08:
+                scope.deadline = trio.current_time() + chance.choice(_LEAVES_AFTER_S)
+            bearer = self.token if token is None else token
+            answer = await life.call(method, path, body, token=bearer, headers=headers)
+        if life.over:
+            return None
+        if answer is None:
+            self.reached["a client left"] += 1
+            self.note(f"{method} {path}: left")
+            return None
+        hashed = hashlib.sha256(answer.raw).hexdigest()[:8]
+        self.note(f"{method} {path}: {answer.status} {hashed}")
+        if answer.status >= 500:
+            if self.failed_commits == failed or answer.status not in (500, 507):
+                raise Broken(f"{method} {path} is {answer.status} without a reason: {answer.body}")
+            self.reached[f"{answer.status} for a failed commit"] += 1
+        return answer
+
+    async def change(
+        self, change: Change, method: str, path: str, body: Any = None, **more: Any
+    ) -> Answer | None:
+        """Make a call that changes something, and let the model know what became of it."""
+        answer = await self.call(method, path, body, **more)
+        if answer is None:
+            self.unanswered.append(change)
+        elif answer.status < 300:
+            change.stored()
+        else:
+            change.refused()
+        return answer
