@@ -811,6 +811,19 @@ def untold_alarms_key(app: bytes, device: bytes) -> bytes:
     return untold_alarms_prefix(app) + _checked(device)
 
 
+CAUSED_ALARMS_PREFIX: Final = b"causedAlarms\x00"
+
+
+def caused_alarms_prefix(app: bytes) -> bytes:
+    """The common prefix of these keys of one application; the id of a device follows, zeros for no device."""
+    return CAUSED_ALARMS_PREFIX + _checked(app)
+
+
+def caused_alarms_key(app: bytes, device: bytes) -> bytes:
+    """The key in META of how the alarm rules about events of a device stand."""
+    return caused_alarms_prefix(app) + _checked(device)
+
+
 ALARM_NOTICES_PREFIX: Final = b"alarmNotices\x00"
 
 

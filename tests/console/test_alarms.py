@@ -62,3 +62,17 @@ async def test_a_rule_is_made_by_a_form_and_its_alarm_is_seen_mailed_acknowledge
     await console.sees("nobody")
     (rule,) = (await server.call("GET", f"{application}/alarm-rules"))["items"]
     assert (rule["durationSeconds"], rule.get("notify"), rule["severity"]) == (300, None, "critical")
+
+    await console.go(f"#{application}/alarms/rules")
+    await console.at("button", "Create a rule").click()
+    form = console.at("dialog")
+    await form.at("textbox", "Name").fill("Fault")
+    await form.at("combobox", "What is wrong").choose("An event says so")
+    await form.at("textbox", re.compile("^Subject")).fill("leak *")
+    await form.at("button", "Create").click()
+    await console.sees("an event of level error or above about leak *")
+    await console.sees("all devices, and events without one")
+    await console.go(f"#{application}/alarms")
+    event = {"level": "error", "subject": "leak in hall 2"}
+    await server.call("POST", f"{application}/events", event, status=201)
+    await console.sees("An event of level error or above about leak *: leak in hall 2.")

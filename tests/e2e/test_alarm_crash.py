@@ -1,14 +1,17 @@
-"""kill -9 while alarms open: each device whose value is too high has one event, neither none nor two.
+"""kill -9 while alarms open: each device with a value that is too high, or a critical event, has one event of its
+alarm, neither none nor two.
 
 `pytest -m load tests/e2e/test_alarm_crash.py` runs the long form: thirty kills.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import pytest
 import trio
@@ -28,6 +31,7 @@ RULE = {
     "name": "too high",
     "condition": {"type": "attribute", "attribute": "n", "comparison": "above", "value": 0},
 }
+FAULT = {"name": "fault", "severity": "error", "condition": {"type": "event", "level": "critical"}}
 AT_ONCE = {"name": "silent", "severity": "info", "condition": {"type": "silence", "seconds": 1}}
 
 
@@ -42,6 +46,7 @@ async def prepared(session: Session, devices: int) -> Site:
     application = await session.create_application("alarms")
     await session.call("POST", f"/applications/{application}/alarm-rules", RULE)
     await session.call("POST", f"/applications/{application}/alarm-rules", AT_ONCE)
+    await session.call("POST", f"/applications/{application}/alarm-rules", FAULT)
     wanted = [
         {"name": f"meter {number}", "attributes": [{"name": "n", "dataType": "number"}]}
         for number in range(devices)
@@ -63,6 +68,11 @@ async def killed(server: ServerProcess, site: Site, random: Random) -> set[str]:
                 await session.call(
                     "POST", device_path(site.application, device, "/state"), {"data": {"n": 1}}
                 )
+                await session.call(
+                    "POST",
+                    f"/applications/{site.application}/events",
+                    {"level": "critical", "subject": "broken", "deviceId": device},
+                )
             except WireError:
                 return
             acknowledged.add(device)
@@ -81,8 +91,10 @@ async def killed(server: ServerProcess, site: Site, random: Random) -> set[str]:
 
 
 async def events_of(session: Session, site: Site, level: str) -> list[dict[str, Any]]:
-    page = await session.call("GET", f"/applications/{site.application}/events?perPage=1000")
-    return [each for each in page["items"] if each["level"] == level]
+    query = quote(json.dumps({"level": level}))
+    page = await session.call("GET", f"/applications/{site.application}/events?perPage=1000&query={query}")
+    found: list[dict[str, Any]] = page["items"]
+    return found
 
 
 async def silent_devices(session: Session, site: Site) -> Counter[str]:
@@ -121,6 +133,10 @@ async def rounds(data_dir: Path, kills: int, devices: int, seed: int) -> None:
         assert await silent_devices(session, site) == Counter(dict.fromkeys(site.devices, 1))
         opened = Counter(each["deviceId"] for each in await events_of(session, site, "warning"))
         assert opened == Counter(dict.fromkeys(stored, 1))
+        faults = Counter(each["deviceId"] for each in await events_of(session, site, "critical"))
+        alarms = [(each["deviceId"], each["state"]) for each in await events_of(session, site, "error")]
+        assert Counter(alarms) == Counter((device, "new") for device in faults)
+        assert faults.keys() >= acknowledged
         session.close()
         assert await server.terminate() == 0
 

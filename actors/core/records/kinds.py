@@ -40,6 +40,7 @@ def _figures(_root: bytes, application: bytes) -> Prefixes:
         (keys.META, keys.open_links_prefix(application)),
         (keys.META, keys.waiting_peripherals_prefix(application)),
         (keys.META, keys.untold_alarms_prefix(application)),
+        (keys.META, keys.caused_alarms_prefix(application)),
         (keys.META, keys.alarm_notices_prefix(application)),
     )
 

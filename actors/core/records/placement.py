@@ -120,6 +120,7 @@ _OF_APPLICATION: Final = (
     keys.SCHEDULED_PREFIX,
     keys.WEBHOOK_CONNECTION_PREFIX,
     keys.UNTOLD_ALARMS_PREFIX,
+    keys.CAUSED_ALARMS_PREFIX,
     keys.ALARM_NOTICES_PREFIX,
 )
 """The prefixes of keys in META after which the id of an application follows."""
@@ -127,9 +128,10 @@ _OF_APPLICATION: Final = (
 READS: Final[Mapping[str, str]] = {
     "application": "the e-mail address of its owner, when a job is queued: the message will contain it",
     "device": "whether its application exists, its gateway and its ancestors: an ask of the application; the "
-    "alarm rules of its application: a copy in memory",
-    "eventLog": "the name of a device, and whether it exists: a snapshot that may be slightly old is enough; how the "
-    "alarms of a device stand: the message will contain it",
+    "alarm rules of its application: a copy in memory; whether its events hold alarms open: a message to the event "
+    "log",
+    "eventLog": "the name of a device, whether it exists, and what alarm rules choose it by: a snapshot that may be "
+    "slightly old is enough; how the alarms of a device stand: the message will contain it",
     "experience": "whether a device exists: a snapshot that may be slightly old is enough",
     "flow": "whether its application exists: the partition of the application knows",
     "deployments": "devices, to check their class: an ask of them, or a snapshot that may be slightly old",

@@ -20,13 +20,13 @@ from msgspec import UNSET
 
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
-from trunkline.actors.core.records.messages import Creator
 from trunkline.actors.core.records.revision import check_match
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.errors import ChangeTooLarge, Invalid, NotFound, PayloadTooLarge
 from trunkline.actors.core.values.nesting import check_nesting
 from trunkline.actors.core.values.structs import Created
 from trunkline.actors.core.values.timestamps import HOUR_MS, iso, parse_report_time
+from trunkline.actors.data.events.alarm_causes import Causes
 from trunkline.actors.data.events.alarm_messages import SettleNotice
 from trunkline.actors.data.events.alarms import follow_alarms, settle_notice
 from trunkline.actors.data.events.changes import EventChange, publish_changes, stage_changes
@@ -68,14 +68,16 @@ class EventLog(Actor):
     kind: ClassVar[str] = "eventLog"
     noun: ClassVar[str] = "application"
 
-    __slots__ = ("_changes",)
+    __slots__ = ("_changes", "causes")
 
     def load(self) -> bool:
         self._changes: list[EventChange] = []
         """Those of this turn."""
+        self.causes = Causes(self)
         return True  # it exists as long as its application
 
     def flush(self) -> None:
+        self.causes.flush()
         changes, self._changes = self._changes, []
         if changes:
             number = stage_changes(self, changes)
@@ -85,6 +87,10 @@ class EventLog(Actor):
 
     def on_create_event(self, message: CreateEvent) -> Created:
         """Create an event; the answer is its id."""
+        return Created(self.create(message))
+
+    def create(self, message: CreateEvent, alarm: list[bytes] | None = None) -> bytes:
+        """Create an event in the turn; the answer is its id. `alarm`: the device and the rule, if it is of an alarm."""
         body = message.body
         now_ms = self.system.clock.wall_ms()
         doc: Doc = {
@@ -112,11 +118,16 @@ class EventLog(Actor):
         if detail:
             doc["detail"] = True
             self.put(keys.EVENTS, keys.event_detail_key(self.ref.id, id), encode(detail))
+        if alarm is not None:
+            doc["alarm"] = alarm
+        opens = self.causes.judge(id, None, doc)
+        if opens:
+            doc["opens"] = opens
         records.write(self, EVENT, self.ref.id, id, None, doc)
         self._changes.append(EventChange(id, "created", doc))
         self.add(keys.COUNTS, keys.app_counts_key(self.ref.id, now_ms // HOUR_MS), {"event": 1})
         stage_event(self, id, doc, detail, None, message.by, message.origin, self._device_name)
-        return Created(id)
+        return id
 
     def on_patch_event(self, message: PatchEvent) -> None:
         """Update an event."""
@@ -137,11 +148,7 @@ class EventLog(Actor):
 
     def on_settle_notice(self, message: SettleNotice) -> int | None:
         """Store what is left of a notice; the answer is when it is due."""
-        return settle_notice(self, message, Creator(self.ref.id.hex(), "system"))
-
-    def create(self, message: CreateEvent) -> bytes:
-        """Create an event in the turn; the answer is its id."""
-        return self.on_create_event(message).id
+        return settle_notice(self, message)
 
     def update(self, event: bytes, message: PatchEvent, *, if_open: bool = False) -> None:
         """Update an event in the turn, if it is there; with `if_open` only if it is not resolved yet."""
@@ -198,7 +205,8 @@ class EventLog(Actor):
             raise ChangeTooLarge(f"This change would write more than {most} bytes at once.")
 
     def _is_full(self) -> bool:
-        return self.batch is not None and self.batch.size_bytes > self.system.limits.changed_events_bytes_max
+        size = 0 if self.batch is None else self.batch.size_bytes
+        return size + self.causes.size_bytes > self.system.limits.changed_events_bytes_max
 
     # The parts of a job. Its progress is in the same batch as its changes, so each part is done once.
 
@@ -276,11 +284,15 @@ class EventLog(Actor):
                 first += 1
             after["updates"] = [first, end]
         if after != doc:
+            after["opens"] = self.causes.judge(id, doc, after)
+            if not after["opens"]:
+                del after["opens"]
             records.write(self, EVENT, self.ref.id, id, doc, after)
             self._changes.append(EventChange(id, "changed", after))
             stage_event(self, id, after, None, update, message.by, message.origin, name_of)
 
     def _erase(self, id: bytes, doc: Doc) -> None:
+        self.causes.judge(id, doc, None)
         records.erase(self, EVENT, self.ref.id, id, doc)
         self._changes.append(EventChange(id, "deleted"))
         if doc.get("detail"):

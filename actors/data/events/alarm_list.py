@@ -9,6 +9,7 @@ from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.reading import Reading
 from trunkline.actors.core.values.timestamps import iso
+from trunkline.actors.data.events.alarm_causes import NO_DEVICE, decode_caused
 from trunkline.actors.data.events.alarm_messages import AlarmPage, ListAlarms
 from trunkline.actors.data.events.kind import EVENT, LEVELS
 from trunkline.actors.fleet.alarms.kind import ALARM_RULE
@@ -72,28 +73,27 @@ def _found(reading: Reading, application: bytes, query: AlarmPage) -> Iterator[_
 
 def _shown(snapshot: Snapshot, application: bytes, alarm: _Open) -> Doc:
     doc = alarm.doc
-    raw = snapshot.get(keys.TIMELINE, keys.alarms_key(alarm.device))
-    standing = decode_standings(None if raw is None else bytes(raw)).get(alarm.rule) or Standing()
+    standing = _standing(snapshot, application, alarm)
     detail = snapshot.get(keys.EVENTS, keys.event_detail_key(application, alarm.event))
     told: Doc = {} if detail is None else decode(detail)
     opened = (told.get("data") or {}).get("alarm", {})
     shown: Doc = {
         "eventId": alarm.event.hex(),
         "alarmRuleId": alarm.rule.hex(),
-        "deviceId": alarm.device.hex(),
         "level": doc["level"],
         "state": doc["state"],
         "subject": doc["subject"],
         "openedAt": opened.get("openedAt", iso(doc["creationDate"])),
         "count": max(standing.count, 1),
     }
-    for field, kind, id in (
-        ("alarmRuleName", ALARM_RULE, alarm.rule),
-        ("deviceName", DEVICE, alarm.device),
-    ):
-        record = records.doc_of(snapshot, kind, application, id)
-        if record is not None:
-            shown[field] = record["name"]
+    if alarm.device != NO_DEVICE:
+        shown["deviceId"] = alarm.device.hex()
+    rule = records.doc_of(snapshot, ALARM_RULE, application, alarm.rule)
+    if rule is not None:
+        shown |= {"alarmRuleName": rule["name"], "conditionType": rule["condition"]["type"]}
+    device = records.doc_of(snapshot, DEVICE, application, alarm.device)
+    if device is not None:
+        shown["deviceName"] = device["name"]
     if "message" in told:
         shown["message"] = told["message"]
     if standing.value is not None:
@@ -101,3 +101,13 @@ def _shown(snapshot: Snapshot, application: bytes, alarm: _Open) -> Doc:
     if standing.last_ms >= 0:
         shown["lastAt"] = iso(standing.last_ms)
     return shown
+
+
+def _standing(snapshot: Snapshot, application: bytes, alarm: _Open) -> Standing:
+    """How the rule of an alarm stands; a device keeps it, or the event log for rules about events."""
+    caused = snapshot.get(keys.META, keys.caused_alarms_key(application, alarm.device))
+    found: Standing | None = decode_caused(caused).get(alarm.rule)
+    if found is None:
+        raw = snapshot.get(keys.TIMELINE, keys.alarms_key(alarm.device))
+        found = decode_standings(None if raw is None else bytes(raw)).get(alarm.rule)
+    return found or Standing()

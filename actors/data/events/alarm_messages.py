@@ -9,6 +9,7 @@ from msgspec import Meta
 from trunkline.actors.core.values.structs import Message, Query, View
 from trunkline.actors.core.values.terms import Id, IsoTime
 from trunkline.actors.data.events.messages import EventState, Level
+from trunkline.actors.fleet.alarms.messages import ConditionType
 
 
 class AlarmPage(Query, frozen=True):
@@ -39,17 +40,20 @@ class SettleNotice(Message, frozen=True):
 
 
 class AlarmView(View, frozen=True, kw_only=True):
-    """An open alarm. `count` is how many reports have held since `openedAt`, `lastAt` the time of the newest one."""
+    """An open alarm. `count` is how many reports or events have held since `openedAt`, `lastAt` the time of the newest
+    one. Without `deviceId` it is of events without a device.
+    """
 
     event_id: Id
     alarm_rule_id: Id
-    device_id: Id
     level: Level
     state: EventState
     subject: str
     opened_at: IsoTime
     count: int
+    device_id: Id | None = None
     alarm_rule_name: str | None = None
+    condition_type: ConditionType | None = None
     device_name: str | None = None
     message: str | None = None
     value: Any = None

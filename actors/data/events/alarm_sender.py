@@ -29,6 +29,7 @@ from trunkline.actors.core.runtime.owner_shares import OwnerShares
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, NotFound
 from trunkline.actors.core.values.timestamps import iso
+from trunkline.actors.data.events.alarm_causes import NO_DEVICE
 from trunkline.actors.data.events.alarm_messages import SettleNotice
 from trunkline.actors.data.events.kind import EVENT
 from trunkline.actors.fleet.alarms.kind import ALARM_RULE
@@ -179,7 +180,7 @@ class AlarmSender:
         lines = [
             shown["message"],
             "" if not told.notice.has_ended else "The alarm has ended by itself.",
-            f"Device: {told.device}",
+            *([f"Device: {told.device}"] if told.device else []),
             f"Since: {shown['openedAt']}",
             f"Level: {shown['level']}",
             "",
@@ -221,8 +222,9 @@ def _shown(told: _Told) -> dict[str, Any]:
         "eventId": told.id.hex(),
         "alarmRuleId": notice.rule.hex(),
         "alarmRuleName": told.rule["name"],
-        "deviceId": notice.device.hex(),
-        "deviceName": told.device,
+        **(
+            {"deviceId": notice.device.hex(), "deviceName": told.device} if notice.device != NO_DEVICE else {}
+        ),
         "level": event["level"],
         "subject": event["subject"],
         "message": event.get("message", ""),

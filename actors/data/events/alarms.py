@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
@@ -20,8 +20,10 @@ from trunkline.actors.core.records.messages import Creator
 from trunkline.actors.core.runtime.host import Host
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.timestamps import iso
+from trunkline.actors.data.events.alarm_causes import NO_DEVICE, Caused, Causes, creator_of
 from trunkline.actors.data.events.alarm_messages import SettleNotice
 from trunkline.actors.data.events.alarm_sender import AlarmSender
+from trunkline.actors.data.events.kind import EVENT
 from trunkline.actors.data.events.messages import CreateEvent, EventPatch, EventPost, PatchEvent
 from trunkline.actors.fleet.alarms.conditions import shown, words_of
 from trunkline.actors.fleet.alarms.kind import ALARM_RULE
@@ -45,62 +47,83 @@ class Log(Protocol):
 
     system: Host
     ref: Ref
+    causes: Causes
 
     def put(self, db: str, key: bytes, value: bytes) -> None: ...
     def after_commit(self, effect: Callable[[], None]) -> None: ...
     def delete(self, db: str, key: bytes) -> None: ...
-    def create(self, message: CreateEvent) -> bytes: ...
+    def create(self, message: CreateEvent, alarm: list[bytes] | None = None) -> bytes: ...
     def update(self, event: bytes, message: PatchEvent, *, if_open: bool = False) -> None: ...
 
 
 def follow_alarms(log: Log, devices: Iterable[bytes]) -> None:
-    """Open and resolve the events of the devices that have a marker, and remove the markers."""
+    """Open and resolve the events of the devices that have a marker or alarms of events, and remove the markers."""
+    get, application = log.system.journal.get, log.ref.id
     for device in devices:
-        marker = keys.untold_alarms_key(log.ref.id, device)
-        if log.system.journal.get(keys.META, marker) is not None:
+        marker = keys.untold_alarms_key(application, device)
+        if get(keys.META, marker) is not None:
             log.delete(keys.META, marker)
-            _follow_device(log, device)
+        elif get(keys.META, keys.caused_alarms_key(application, device)) is None:
+            continue
+        _follow_device(log, device)
+    log.causes.flush()
 
 
 def _follow_device(log: Log, device: bytes) -> None:
     application, get = log.ref.id, log.system.journal.get
-    standings = decode_standings(get(keys.TIMELINE, keys.alarms_key(device)))
+    caused = log.causes.look(device)
+    standings = decode_standings(get(keys.TIMELINE, keys.alarms_key(device))) | caused
     told_key = keys.told_alarms_key(application, device)
     raw = get(keys.EVENTS, told_key)
     told: dict[bytes, int] = {} if raw is None else dict(decode(raw))
-    after = {rule: each.openings for rule, each in standings.items() if each.openings}
-    doc = records.doc_of(log.system.journal, DEVICE, application, device)
-    by = Creator(device.hex(), "device", "" if doc is None else doc["name"])
     for rule in told.keys() - standings.keys():
-        _resolve(log, device, rule, by, _GONE)
+        _resolve(log, device, rule, _GONE)
     for rule, standing in standings.items():
-        if standing.openings > told.get(rule, 0):
-            _resolve(log, device, rule, by, _CLOSED)
-            _open(log, device, rule, standing, by)
+        if standing.openings and standing.openings != told.get(rule, 0):
+            _resolve(log, device, rule, _CLOSED)
+            _open(log, device, rule, standing)
         elif not standing.is_open:
-            _resolve(log, device, rule, by, _CLOSED)
+            _resolve(log, device, rule, _CLOSED)
+    log.causes.forget_closed(device)
+    after = {
+        rule: each.openings
+        for rule, each in standings.items()
+        if each.openings and (each.is_open or rule not in caused)
+    }
+    if after == told:
+        return
     if after:
         log.put(keys.EVENTS, told_key, encode(list(after.items())))
-    elif raw is not None:
+    else:
         log.delete(keys.EVENTS, told_key)
 
 
-def _open(log: Log, device: bytes, rule: bytes, standing: Standing, by: Creator) -> None:
+def _open(log: Log, device: bytes, rule: bytes, standing: Standing) -> None:
     """Create the event of an alarm. Nothing if the rule or the device is gone: then it ends with the next look."""
     application, journal = log.ref.id, log.system.journal
     doc = records.doc_of(journal, ALARM_RULE, application, rule)
-    if doc is None or not records.exists(journal, DEVICE, application, device):
+    if doc is None:
         return
+    fields: dict[str, Any] = {}
+    if device == NO_DEVICE:
+        assert isinstance(standing, Caused)
+        by, on = creator_of(standing.source), str(standing.first)
+    else:
+        record = records.doc_of(journal, DEVICE, application, device)
+        if record is None:
+            return
+        by, on = Creator(device.hex(), "device", record["name"]), record["name"]
+        fields = {"device_id": device.hex()}
     body = EventPost(
         level=doc["severity"],
-        subject=f"{doc['name']}: {by.name}"[:_SUBJECT_CHARS_MAX],
+        subject=f"{doc['name']}: {on}"[:_SUBJECT_CHARS_MAX],
         message=_why(doc, standing),
         state="new" if standing.is_open else "resolved",
         data={"alarm": _told(rule, standing)},
-        device_id=device.hex(),
         event_tags={RULE_TAG: rule.hex()},
+        **fields,
     )
-    event = log.create(CreateEvent(body=body, by=by))
+    event = log.create(CreateEvent(body=body, by=by), alarm=[device, rule])
     if standing.is_open:
         log.put(keys.EVENTS, keys.open_alarm_key(application, device, rule), event)
         notice = first_notice(rule, doc, device, standing.opened_ms)
@@ -108,7 +131,7 @@ def _open(log: Log, device: bytes, rule: bytes, standing: Standing, by: Creator)
             _keep_notice(log, event, notice)
 
 
-def _resolve(log: Log, device: bytes, rule: bytes, by: Creator, comment: str) -> None:
+def _resolve(log: Log, device: bytes, rule: bytes, comment: str) -> None:
     """Resolve the event of an alarm, if it has one."""
     key = keys.open_alarm_key(log.ref.id, device, rule)
     event = log.system.journal.get(keys.EVENTS, key)
@@ -117,14 +140,21 @@ def _resolve(log: Log, device: bytes, rule: bytes, by: Creator, comment: str) ->
         notice = _notice(log, event)
         if notice is not None:
             _keep_notice(log, event, _ended(notice, log.system.clock.wall_ms()))
-        log.update(event, PatchEvent(event, EventPatch(state="resolved", comment=comment), by), if_open=True)
+        _comment(log, event, EventPatch(state="resolved", comment=comment), if_open=True)
 
 
-def settle_notice(log: Log, message: SettleNotice, by: Creator) -> int | None:
+def _comment(log: Log, event: bytes, body: EventPatch, *, if_open: bool = False) -> None:
+    """Update the event of an alarm in the name of who had created it: mostly the device."""
+    doc = records.doc_of(log.system.journal, EVENT, log.ref.id, event)
+    if doc is not None:
+        log.update(event, PatchEvent(event, body, creator_of(doc)), if_open=if_open)
+
+
+def settle_notice(log: Log, message: SettleNotice) -> int | None:
     """Store what is left of a notice; it has ended if its alarm has ended meanwhile. Returns when it is due."""
     event, before = message.event, _notice(log, message.event)
     if message.comment:
-        log.update(event, PatchEvent(event, EventPatch(comment=message.comment[:_COMMENT_CHARS_MAX]), by))
+        _comment(log, event, EventPatch(comment=message.comment[:_COMMENT_CHARS_MAX]))
     if before is None:
         return None
     after = None if message.notice is None else Notice.decoded(message.notice)
@@ -160,6 +190,8 @@ def _told(rule: bytes, standing: Standing) -> Doc:
     told: Doc = {"alarmRuleId": rule.hex(), "openedAt": iso(standing.opened_ms)}
     if standing.first is not None:
         told["value"] = standing.first
+    if isinstance(standing, Caused):
+        told["eventId"] = standing.by.hex()
     return told
 
 
@@ -170,6 +202,8 @@ def _why(rule: Doc, standing: Standing) -> str:
         text = text[0].upper() + text[1:]
     if rule["durationSeconds"]:
         text += f", for {rule['durationSeconds']:g} seconds"
-    if standing.first is not None:
+    if isinstance(standing, Caused):
+        text += f": {standing.first}"
+    elif standing.first is not None:
         text += f": it was {shown(standing.first)}"
     return f"{text}."

@@ -12,11 +12,13 @@ from trunkline.actors.data.events.actor import EventLog
 from trunkline.actors.data.events.alarm_list import list_alarms
 from trunkline.actors.data.events.alarm_messages import ListAlarms
 from trunkline.actors.data.events.alarm_sender import AlarmSender
+from trunkline.actors.data.events.alarm_trial import try_alarm_rule
 from trunkline.actors.data.events.changes import get_missed_changes
 from trunkline.actors.data.events.export import EVENT_EXPORT
 from trunkline.actors.data.events.jobs import DELETE_EVENTS, PATCH_EVENTS
 from trunkline.actors.data.events.kind import EVENT
 from trunkline.actors.data.events.retention import ExpireEvents, search_events
+from trunkline.actors.fleet.alarms.messages import TryAlarmRule
 
 
 def _parts(start: Start) -> Iterator[object]:
@@ -36,6 +38,7 @@ FEATURE: Final = Feature(
         messages.GetMissedChanges: get_missed_changes,
         messages.ListEvents: reads.list_events,
         ListAlarms: list_alarms,
+        TryAlarmRule: try_alarm_rule,
         messages.GetMostRecentEvent: reads.get_most_recent_event,
     },
 )

@@ -7,26 +7,42 @@ second. The distance between them is the hysteresis, so a value that trembles ar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, get_args
 
+from trunkline.actors.core.query.compile import compile_glob
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.fleet.alarms.messages import Severity
 
 Holds = Callable[[Any, bool], bool]
 """Whether a value holds, given the value and whether the one before did."""
+
+Hears = Callable[[str, str], bool]
+"""Whether an event holds, given its level and its subject."""
+
+_LEVELS: Final = get_args(Severity)
+"""The least severe first."""
 
 _NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "attribute": ("attribute", "comparison"),
     "change": ("attribute",),
     "silence": ("seconds",),
     "disconnected": (),
+    "event": ("level",),
 }
 _MAY: Final[Mapping[str, tuple[str, ...]]] = {
     "attribute": ("value", "min", "max", "hysteresis"),
     "change": ("by",),
     "silence": (),
     "disconnected": (),
+    "event": ("subject",),
 }
+_NO_DURATION: Final[Mapping[str, str]] = {
+    "change": "a change lasts for no time",
+    "silence": "condition.seconds says how long",
+    "event": "an event is there at once; who is told later has a step with afterSeconds",
+}
+"""Types of conditions without a duration, and why."""
 _BETWEEN: Final = ("outside", "inside")
 _ORDERED: Final = ("above", "atLeast", "below", "atMost")
 _WORDS: Final[Mapping[str, str]] = {
@@ -49,9 +65,8 @@ def check_condition(condition: Doc, duration_s: float) -> None:
         raise Invalid(f"condition.{field}: does not belong to a condition of type {type}; leave it out.")
     if type == "attribute":
         _check_comparison(condition)
-    if type in ("change", "silence") and duration_s:
-        instead = "a change lasts for no time" if type == "change" else "condition.seconds says how long"
-        raise Invalid(f"durationSeconds: must be 0 for a condition of type {type}: {instead}.")
+    if type in _NO_DURATION and duration_s:
+        raise Invalid(f"durationSeconds: must be 0 for a condition of type {type}: {_NO_DURATION[type]}.")
 
 
 def _check_comparison(condition: Doc) -> None:
@@ -108,6 +123,12 @@ def changed(condition: Doc, before: Any, value: Any) -> bool:
     return _is_number(before) and _is_number(value) and abs(value - before) >= by
 
 
+def hears(condition: Doc) -> Hears:
+    """Whether an event is one of those of a condition of type `event`."""
+    least, matches = _LEVELS.index(condition["level"]), compile_glob(condition.get("subject", ""))
+    return lambda level, subject: _LEVELS.index(level) >= least and matches(subject)
+
+
 def words_of(condition: Doc) -> str:
     """A condition in words, such as `temperature is above 30`."""
     type, name = condition["type"], condition.get("attribute")
@@ -115,6 +136,10 @@ def words_of(condition: Doc) -> str:
         return f"no sign of life for {_number_text(condition['seconds'])} seconds"
     if type == "disconnected":
         return "disconnected"
+    if type == "event":
+        above = "" if condition["level"] == _LEVELS[-1] else " or above"
+        about = f" about {condition['subject']}" if "subject" in condition else ""
+        return f"an event of level {condition['level']}{above}{about}"
     if type == "change":
         by = condition.get("by")
         return f"{name} changes" + ("" if by is None else f" by {_number_text(by)} or more")

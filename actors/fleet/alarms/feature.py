@@ -8,10 +8,8 @@ from typing import Final
 from trunkline.actors.core.records.feature import Feature, Start
 from trunkline.actors.core.records.portable import portable
 from trunkline.actors.fleet.alarms.index import AlarmIndex
-from trunkline.actors.fleet.alarms.messages import TryAlarmRule
 from trunkline.actors.fleet.alarms.outbox import AlarmOutbox
 from trunkline.actors.fleet.alarms.rules import ALARM_RULES
-from trunkline.actors.fleet.alarms.trial import try_alarm_rule
 
 
 def _parts(start: Start) -> Iterator[object]:
@@ -23,6 +21,5 @@ FEATURE: Final = Feature(
     resources=(ALARM_RULES,),
     parts=_parts,
     tasks=(AlarmOutbox,),
-    readers={TryAlarmRule: try_alarm_rule},
     portable=(portable("AlarmRule", ALARM_RULES),),
 )

@@ -5,6 +5,8 @@ chooses its devices by a query (`wide_alarm_rules_max` of an application, at mos
 starts. After that a rule that changes says so after its commit; so a device turn never reads rules, and a change of one
 rule does not read the others again.
 
+Rules about events are beside the others: devices do not see them, the event log looks them up for each event.
+
 Who remembers the rules of a device is told by `FlowChanges`, as of a changed workflow: the device looks them up again
 with its next state. So a state costs the same with rules and without while no rule changes.
 """
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.page import Match
-from trunkline.actors.fleet.alarms.conditions import Holds, compare
+from trunkline.actors.fleet.alarms.conditions import Hears, Holds, compare, hears
 from trunkline.actors.fleet.alarms.kind import ALARM_RULE
 from trunkline.actors.fleet.devices.queries.selection import own_filter
 from trunkline.actors.workflows.flows.changes import FlowChanges
@@ -36,7 +38,7 @@ _NO_FLOW: Final = bytes(keys.ID_BYTES)
 class Rule:
     """An enabled rule. What is compiled is compiled at its first use."""
 
-    __slots__ = ("_holds", "_match", "condition", "doc", "duration_ms", "id", "type")
+    __slots__ = ("_hears", "_holds", "_match", "condition", "doc", "duration_ms", "id", "type")
 
     def __init__(self, id: bytes, doc: Doc) -> None:
         self.id = id
@@ -45,6 +47,7 @@ class Rule:
         self.type: str = self.condition["type"]
         self.duration_ms = round(1000 * float(doc["durationSeconds"]))
         self._holds: Holds | None = None
+        self._hears: Hears | None = None
         self._match: Match | None = None
 
     @property
@@ -58,6 +61,12 @@ class Rule:
             self._holds = compare(self.condition)
         return self._holds(value, is_held)
 
+    def hears(self, event: Doc) -> bool:
+        """Whether an event holds that nobody has resolved."""
+        if self._hears is None:
+            self._hears = hears(self.condition)
+        return self._hears(event["level"], event["subject"])
+
     def is_about(self, device: Doc) -> bool:
         """Whether a device is one of those of the query, or of all; `device` has its id."""
         query = self.doc.get("deviceQuery")
@@ -68,59 +77,86 @@ class Rule:
         return self._match(device)
 
 
-class Rules:
-    """The rules of one application. `all` has the disabled ones, which count as well."""
+class _Chosen:
+    """Enabled rules by what they choose their devices by."""
 
-    __slots__ = ("all", "by_id", "by_tag", "timed", "wide", "wide_count")
+    __slots__ = ("_by_id", "_by_tag", "_wide")
+
+    def __init__(self) -> None:
+        self._by_id: dict[bytes, dict[bytes, Rule]] = {}
+        self._by_tag: dict[_Tag, dict[bytes, Rule]] = {}
+        self._wide: dict[bytes, Rule] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_id or self._by_tag or self._wide)
+
+    def add(self, rule: Rule) -> None:
+        for device in rule.doc.get("deviceIds") or ():
+            self._by_id.setdefault(bytes.fromhex(device), {})[rule.id] = rule
+        for place in _tags(rule.doc):
+            self._by_tag.setdefault(place, {})[rule.id] = rule
+        if is_wide(rule.doc):
+            self._wide[rule.id] = rule
+
+    def remove(self, id: bytes, doc: Doc) -> None:
+        for device in doc.get("deviceIds") or ():
+            _drop(self._by_id, bytes.fromhex(device), id)
+        for place in _tags(doc):
+            _drop(self._by_tag, place, id)
+        self._wide.pop(id, None)
+
+    def of(self, device: bytes, doc: Doc) -> dict[bytes, Rule]:
+        """Those about a device."""
+        found = dict(self._by_id.get(device, {}))
+        if self._by_tag:
+            for tag in doc["tags"]:
+                for place in ((tag["key"], tag["value"]), (tag["key"], None), (None, tag["value"])):
+                    found |= self._by_tag.get(place, {})
+            if doc["tags"]:
+                found |= self._by_tag.get((None, None), {})
+        if self._wide:
+            shown = {**doc, "id": device.hex()}
+            found |= {id: rule for id, rule in self._wide.items() if id not in found and rule.is_about(shown)}
+        return found
+
+    def of_none(self) -> dict[bytes, Rule]:
+        """Those about all devices, which are about no device as well."""
+        return {id: rule for id, rule in self._wide.items() if not rule.doc.get("deviceQuery")}
+
+
+class Rules:
+    """The rules of one application. `all` has the disabled ones, which count as well.
+
+    `judged` are those that a device judges, `heard` those about events, which the event log judges.
+    """
+
+    __slots__ = ("all", "heard", "judged", "timed", "wide_count")
 
     def __init__(self) -> None:
         self.all: dict[bytes, Doc] = {}
-        self.by_id: dict[bytes, dict[bytes, Rule]] = {}
-        self.by_tag: dict[_Tag, dict[bytes, Rule]] = {}
-        self.wide: dict[bytes, Rule] = {}
+        self.judged = _Chosen()
+        self.heard = _Chosen()
         self.wide_count = 0
         self.timed = 0
 
     def add(self, id: bytes, doc: Doc) -> None:
         self.all[id] = doc
         self.wide_count += is_wide(doc)
-        if not doc["enabled"]:
-            return
-        rule = Rule(id, doc)
-        self.timed += rule.type in TIMED
-        for device in doc.get("deviceIds") or ():
-            self.by_id.setdefault(bytes.fromhex(device), {})[id] = rule
-        for place in _tags(doc):
-            self.by_tag.setdefault(place, {})[id] = rule
-        if is_wide(doc):
-            self.wide[id] = rule
+        if doc["enabled"]:
+            self.timed += doc["condition"]["type"] in TIMED
+            self._place(doc).add(Rule(id, doc))
 
     def remove(self, id: bytes) -> None:
         doc = self.all.pop(id, None)
         if doc is None:
             return
         self.wide_count -= is_wide(doc)
-        if not doc["enabled"]:
-            return
-        self.timed -= doc["condition"]["type"] in TIMED
-        for device in doc.get("deviceIds") or ():
-            _drop(self.by_id, bytes.fromhex(device), id)
-        for place in _tags(doc):
-            _drop(self.by_tag, place, id)
-        self.wide.pop(id, None)
+        if doc["enabled"]:
+            self.timed -= doc["condition"]["type"] in TIMED
+            self._place(doc).remove(id, doc)
 
-    def of(self, device: bytes, doc: Doc) -> dict[bytes, Rule]:
-        found = dict(self.by_id.get(device, {}))
-        if self.by_tag:
-            for tag in doc["tags"]:
-                for place in ((tag["key"], tag["value"]), (tag["key"], None), (None, tag["value"])):
-                    found |= self.by_tag.get(place, {})
-            if doc["tags"]:
-                found |= self.by_tag.get((None, None), {})
-        if self.wide:
-            shown = {**doc, "id": device.hex()}
-            found |= {id: rule for id, rule in self.wide.items() if id not in found and rule.is_about(shown)}
-        return found
+    def _place(self, doc: Doc) -> _Chosen:
+        return self.heard if is_heard(doc) else self.judged
 
 
 class AlarmIndex:
@@ -131,6 +167,8 @@ class AlarmIndex:
         self._rules: dict[bytes, Rules] = {}
         self.on_change: Callable[[bytes], None] = lambda _application: None
         """Called with the application when alarms may begin or end without a report of a device."""
+        self.on_heard_change: Callable[[bytes], None] = lambda _application: None
+        """Called with the application when a rule about events has changed."""
         prefix = ALARM_RULE.name.encode() + b"\x00"
         with system.store.snapshot() as snapshot:
             for key, raw in snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix)):
@@ -166,11 +204,25 @@ class AlarmIndex:
         return rules is not None and rules.timed > 0
 
     def of(self, application: bytes, device: bytes, doc: Doc) -> tuple[Rule, ...]:
-        """The rules about a device, the oldest first: at most `device_alarm_rules_max`."""
+        """The rules that a device judges, the oldest first: at most `device_alarm_rules_max`."""
         rules = self._rules.get(application)
-        if rules is None:
+        return () if rules is None else self._oldest(rules.judged.of(device, doc))
+
+    def hears(self, application: bytes) -> bool:
+        """Whether an application has rules about events."""
+        rules = self._rules.get(application)
+        return rules is not None and bool(rules.heard)
+
+    def heard(self, application: bytes, device: bytes | None, doc: Doc | None) -> tuple[Rule, ...]:
+        """The rules about the events of a device, or about those without one, as `of`. None if it does not exist."""
+        rules = self._rules.get(application)
+        if rules is None or (device is not None and doc is None):
             return ()
-        found = rules.of(device, doc)
+        return self._oldest(
+            rules.heard.of_none() if device is None or doc is None else rules.heard.of(device, doc)
+        )
+
+    def _oldest(self, found: dict[bytes, Rule]) -> tuple[Rule, ...]:
         return tuple(found[id] for id in sorted(found)[: self._system.limits.device_alarm_rules_max])
 
     def set(self, application: bytes, id: bytes, doc: Doc | None) -> None:
@@ -183,8 +235,15 @@ class AlarmIndex:
         if not rules.all:
             del self._rules[application]
         self._system.component(FlowChanges).changed(application, _NO_FLOW)
+        if before is not None and is_heard(before):
+            self.on_heard_change(application)
         if before is not None or (doc is not None and doc["condition"]["type"] in TIMED):
             self.on_change(application)
+
+
+def is_heard(doc: Doc) -> bool:
+    """Whether a rule is about events, which the event log judges, not the device."""
+    return bool(doc["condition"]["type"] == "event")
 
 
 def is_wide(doc: Doc) -> bool:

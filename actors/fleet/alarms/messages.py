@@ -21,7 +21,7 @@ SECONDS_MAX: Final = 31_622_400
 Severity = Literal["info", "warning", "error", "critical"]
 """The levels of events."""
 
-ConditionType = Literal["attribute", "change", "silence", "disconnected"]
+ConditionType = Literal["attribute", "change", "silence", "disconnected", "event"]
 
 Comparison = Literal["above", "atLeast", "below", "atMost", "equals", "differs", "outside", "inside"]
 
@@ -34,11 +34,13 @@ _Text = Annotated[str, Meta(max_length=1024)]
 
 
 class AlarmCondition(Body, frozen=True):
-    """What must hold for a device.
+    """What must hold for a device, or of its events.
 
     `attribute`: a reported value compares so with `value`, or with `min` and `max`. Once it holds, it holds until the
     value is back by more than `hysteresis`. `change`: a value differs from the one before, a number by at least `by`.
     `silence`: no report and no change of the connection for `seconds`. `disconnected`: it was connected before.
+    `event`: an event of at least `level` is there that nobody has resolved, with a subject like `subject` (`*` for any
+    characters). It is of one of the devices, or of none if the rule is about all devices.
     """
 
     type: ConditionType
@@ -50,6 +52,8 @@ class AlarmCondition(Body, frozen=True):
     hysteresis: Annotated[float, Meta(ge=0, le=1e308)] | UnsetType = UNSET
     by: Annotated[float, Meta(gt=0, le=1e308)] | UnsetType = UNSET
     seconds: Annotated[float, Meta(ge=1, le=SECONDS_MAX)] | UnsetType = UNSET
+    level: Severity | UnsetType = UNSET
+    subject: Annotated[str, Meta(min_length=1, max_length=255)] | UnsetType = UNSET
 
 
 class NoticeStep(Body, frozen=True):
@@ -133,23 +137,26 @@ class TryAlarmRule(Message, frozen=True):
     now_ms: int
 
 
-class TriedAlarm(View, frozen=True):
-    """An alarm that a rule would have opened. Without `endedAt` it would still be open."""
+class TriedAlarm(View, frozen=True, kw_only=True):
+    """An alarm that a rule would have opened. Without `endedAt` it would still be open; without `deviceId` it would be
+    of events without a device.
+    """
 
-    device_id: Id
-    device_name: str
     opened_at: IsoTime
+    device_id: Id | None = None
+    device_name: str | None = None
     ended_at: IsoTime | None = None
     value: Any = None
 
 
 class TriedAlarmRule(View, frozen=True):
-    """What a rule would have done. `isWhole`: all states of all devices that it is about were looked at."""
+    """What a rule would have done. `isWhole`: all states or events of all devices that it is about were looked at."""
 
     start: IsoTime
     end: IsoTime
     device_count: int
     state_count: int
+    event_count: int
     is_whole: bool
     total_count: int
     items: list[TriedAlarm]

@@ -4,10 +4,13 @@ A device that turns writes a marker in the batch of what has turned it. The even
 the events that it opens and resolves. So each alarm is one event, also when the server is killed in between: then the
 marker is there when the server starts, or the event is. A marker says only that there is something to look at, so a
 device has one at most, however often it turns before the log looks.
+
+The log also looks where alarms of events are open when a rule about events has changed, and when the server starts.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -15,8 +18,10 @@ import trio
 
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, NotFound
+from trunkline.actors.fleet.alarms.index import AlarmIndex
 from trunkline.actors.fleet.alarms.messages import TellAlarms
 from trunkline.store import keys
+from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.host import Host
@@ -36,12 +41,15 @@ class AlarmOutbox:
         self._system = system
         self._waiting: dict[bytes, dict[bytes, None]] = {}
         self._busy: set[bytes] = set()
+        self._to_review: dict[bytes, None] = {}
+        """Applications of which a rule about events has changed."""
+        self._is_reviewing = False
         self._added = trio.Event()
 
     @property
     def is_idle(self) -> bool:
         """Whether the event logs know everything."""
-        return not self._waiting and not self._busy
+        return not (self._waiting or self._busy or self._to_review or self._is_reviewing)
 
     def add(self, application: bytes, device: bytes) -> None:
         """A marker is stored."""
@@ -50,15 +58,37 @@ class AlarmOutbox:
 
     async def run(self) -> None:
         """Let the logs look, until cancelled."""
+        self._system.component(AlarmIndex).on_heard_change = self._review_later
         for application, device in await self._system.read(_stored):
             self.add(application, device)
         async with trio.open_nursery() as nursery:
             while True:
                 await self._added.wait()
                 self._added = trio.Event()
+                await self._review()
                 for application in self._waiting.keys() - self._busy:
                     self._busy.add(application)
                     nursery.start_soon(self._tell, application)
+
+    def _review_later(self, application: bytes) -> None:
+        self._to_review[application] = None
+        self._added.set()
+
+    async def _review(self) -> None:
+        """Let the logs look at all devices of whose events alarms are open."""
+        self._is_reviewing = True
+        while self._to_review:
+            application, _ = self._to_review.popitem()
+            try:
+                found = await self._system.read(
+                    partial(_places, prefix=keys.caused_alarms_prefix(application))
+                )
+            except StoreError as broken:  # damage of one application must not end the others' alarms
+                _log.error("alarms of events not found", application=application.hex(), reason=str(broken))
+                continue
+            for _, device in found:
+                self.add(application, device)
+        self._is_reviewing = False
 
     async def _tell(self, application: bytes) -> None:
         """Let the log of an application look at its devices, one part after the other."""
@@ -85,6 +115,10 @@ class AlarmOutbox:
 
 
 def _stored(snapshot: Snapshot) -> list[tuple[bytes, bytes]]:
-    prefix = keys.UNTOLD_ALARMS_PREFIX
+    return _places(snapshot, keys.UNTOLD_ALARMS_PREFIX) + _places(snapshot, keys.CAUSED_ALARMS_PREFIX)
+
+
+def _places(snapshot: Snapshot, prefix: bytes) -> list[tuple[bytes, bytes]]:
+    """The applications and devices of these keys."""
     found = (bytes(key) for key in snapshot.keys(keys.META, prefix, keys.prefix_end(prefix)))
     return [(key[-2 * keys.ID_BYTES : -keys.ID_BYTES], key[-keys.ID_BYTES :]) for key in found]

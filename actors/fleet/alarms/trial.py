@@ -1,8 +1,9 @@
 """The trial of an alarm rule: which alarms it would have opened in the last day, had it been there. A pure read.
 
-Owns the walk over what devices have reported. What opens and closes an alarm is `standing.py`, as for live reports; the
-time of a state takes the place of its arrival. It is bounded in devices and states, and the answer says whether it has
-seen all of them.
+Owns what is tried and answered, and the walk over what devices have reported; that over events is in
+`data/events/alarm_trial.py`. What opens and closes an alarm is `standing.py`, as for live reports; the time of a state
+takes the place of its arrival. It is bounded in devices and states, and the answer says whether it has seen all of
+them.
 """
 
 from __future__ import annotations
@@ -28,59 +29,74 @@ from trunkline.limits.table import DAY_MS
 from trunkline.store.snapshot import Snapshot
 
 _SHOWN_MAX: Final = 100
-_RULE: Final = bytes(12)
+TRIED_RULE: Final = bytes(12)
+"""The id of the rule in a trial."""
 
 
-class _Alarm(NamedTuple):
-    """An alarm that would have been open; `ended_ms` is None if it still were."""
+class Tried(NamedTuple):
+    """An alarm that would have been open; `ended_ms` is None if it still were, `device` if it were of none."""
 
-    device: bytes
+    device: bytes | None
     name: str
     opened_ms: int
     ended_ms: int | None
     value: Any
 
 
-def try_alarm_rule(reading: Reading, message: TryAlarmRule) -> Doc:
-    """What a rule would have done in the last day. Raises `Invalid` for a rule that could not be saved."""
-    doc = {**ALARM_RULES.defaults, **ALARM_RULES.stored(message.body)}
-    check_condition(doc["condition"], doc["durationSeconds"])
-    if doc["condition"]["type"] == "disconnected":
-        raise Invalid(
-            "condition.type: what lost connections would have done is not tried; only what reports would."
-        )
-    if doc.get("deviceQuery"):
-        own_filter(doc["deviceQuery"], "deviceQuery")
-    reading.check_time(is_long=True)
-    limits, snapshot, now_ms = reading.limits, reading.snapshot, message.now_ms
-    since_ms = now_ms - DAY_MS
-    rules = Rules()
-    rules.add(_RULE, {**doc, "enabled": True})
-    alarms: list[_Alarm] = []
-    devices = states = 0
-    is_whole = True
-    for id, device in records.scan(snapshot, DEVICE, message.application):
-        rule = rules.of(id, device).get(_RULE)
+class Trial:
+    """A trial: the rule alone, the time, and what was found and looked at."""
+
+    def __init__(self, reading: Reading, message: TryAlarmRule) -> None:
+        """Raises `Invalid` for a rule that could not be saved."""
+        doc = {**ALARM_RULES.defaults, **ALARM_RULES.stored(message.body)}
+        check_condition(doc["condition"], doc["durationSeconds"])
+        if doc["condition"]["type"] == "disconnected":
+            raise Invalid(
+                "condition.type: what lost connections would have done is not tried, only what reports and events "
+                "would."
+            )
+        if doc.get("deviceQuery"):
+            own_filter(doc["deviceQuery"], "deviceQuery")
+        reading.check_time(is_long=True)
+        self.limits, self.snapshot, self.application = reading.limits, reading.snapshot, message.application
+        self.now_ms = message.now_ms
+        self.since_ms = message.now_ms - DAY_MS
+        self.rules = Rules()
+        self.rules.add(TRIED_RULE, {**doc, "enabled": True})
+        self.alarms: list[Tried] = []
+        self.devices = self.states = self.events = 0
+        self.is_whole = True
+
+    def answer(self) -> Doc:
+        """What was found, the newest alarms first."""
+        self.alarms.sort(key=lambda each: -each.opened_ms)
+        return {
+            "start": iso(self.since_ms),
+            "end": iso(self.now_ms),
+            "deviceCount": self.devices,
+            "stateCount": self.states,
+            "eventCount": self.events,
+            "isWhole": self.is_whole,
+            "totalCount": len(self.alarms),
+            "items": [_shown(each) for each in self.alarms[:_SHOWN_MAX]],
+        }
+
+
+def try_on_states(trial: Trial) -> None:
+    """Find what a rule that devices judge would have done."""
+    limits, snapshot = trial.limits, trial.snapshot
+    for id, device in records.scan(snapshot, DEVICE, trial.application):
+        rule = trial.rules.judged.of(id, device).get(TRIED_RULE)
         if rule is None:
             continue
-        if devices >= limits.tried_devices_max or states >= limits.tried_states_max:
-            is_whole = False
+        if trial.devices >= limits.tried_devices_max or trial.states >= limits.tried_states_max:
+            trial.is_whole = False
             break
-        devices += 1
-        walk = _Walk(snapshot, id, device, rule, since_ms, now_ms)
-        alarms += walk.alarms(limits.tried_states_max - states)
-        states += walk.states
-        is_whole &= walk.is_whole
-    alarms.sort(key=lambda each: -each.opened_ms)
-    return {
-        "start": iso(since_ms),
-        "end": iso(now_ms),
-        "deviceCount": devices,
-        "stateCount": states,
-        "isWhole": is_whole,
-        "totalCount": len(alarms),
-        "items": [_shown(each) for each in alarms[:_SHOWN_MAX]],
-    }
+        trial.devices += 1
+        walk = _Walk(snapshot, id, device, rule, trial.since_ms, trial.now_ms)
+        trial.alarms += walk.alarms(limits.tried_states_max - trial.states)
+        trial.states += walk.states
+        trial.is_whole &= walk.is_whole
 
 
 class _Walk:
@@ -98,10 +114,10 @@ class _Walk:
         self._now_ms = now_ms
         self._alarms = DeviceAlarms((rule,), Attributes(device["attributes"], device["attributeNext"]), {})
         self._head = Head()
-        self._found: list[_Alarm] = []
+        self._found: list[Tried] = []
         self._is_open = False
 
-    def alarms(self, states_max: int) -> list[_Alarm]:
+    def alarms(self, states_max: int) -> list[Tried]:
         """The alarms, the oldest first."""
         active_ms: int = self._device["creationDate"]
         for time_ms, point in self._before():
@@ -131,10 +147,10 @@ class _Walk:
 
     def _note(self, at_ms: int) -> None:
         """Keep an alarm that has opened or closed."""
-        standing = self._alarms.standings.get(_RULE)
+        standing = self._alarms.standings.get(TRIED_RULE)
         is_open = standing is not None and standing.is_open
         if standing is not None and is_open and not self._is_open:
-            opened = _Alarm(self._id, self._device["name"], standing.opened_ms, None, standing.first)
+            opened = Tried(self._id, self._device["name"], standing.opened_ms, None, standing.first)
             self._found.append(opened)
         elif self._is_open and not is_open:
             self._found[-1] = self._found[-1]._replace(ended_ms=at_ms)
@@ -152,12 +168,10 @@ class _Walk:
             yield from part.rows()
 
 
-def _shown(alarm: _Alarm) -> Doc:
-    shown: Doc = {
-        "deviceId": alarm.device.hex(),
-        "deviceName": alarm.name,
-        "openedAt": iso(alarm.opened_ms),
-    }
+def _shown(alarm: Tried) -> Doc:
+    shown: Doc = {"openedAt": iso(alarm.opened_ms)}
+    if alarm.device is not None:
+        shown |= {"deviceId": alarm.device.hex(), "deviceName": alarm.name}
     if alarm.ended_ms is not None:
         shown["endedAt"] = iso(alarm.ended_ms)
     if alarm.value is not None:

@@ -80,12 +80,13 @@ function Alarm({ app, alarm, reload }) {
     setBusy(false);
   };
   const { value } = alarm;
+  const isEvent = alarm.conditionType === "event";
   return html`<li class=${`card alarm ${alarm.level}`}>
     <div class="stack">
       <div class="row"><${LevelBadge} level=${alarm.level} /><a class="subject" href=${link("/applications", app, "events", alarm.eventId)}>${alarm.alarmRuleName || alarm.subject}</a>
-        <span>on</span><a href=${link("/applications", app, "devices", alarm.deviceId)}>${alarm.deviceName || alarm.deviceId}</a></div>
-      <div>${alarm.message}${value !== undefined && html`${" "}<span class="quiet">Now ${valueText(value)}.</span>`}</div>
-      <div class="row quiet"><span>since <${Time} at=${alarm.openedAt} age /></span>${alarm.count > 1 && html`<span>${plural(alarm.count, "report")}</span>`}
+        ${alarm.deviceId && html`<span>on</span><a href=${link("/applications", app, "devices", alarm.deviceId)}>${alarm.deviceName || alarm.deviceId}</a>`}</div>
+      <div>${alarm.message}${value !== undefined && (!isEvent || alarm.count > 1) && html`${" "}<span class="quiet">${isEvent ? "The newest:" : "Now"} ${valueText(value)}.</span>`}</div>
+      <div class="row quiet"><span>since <${Time} at=${alarm.openedAt} age /></span>${alarm.count > 1 && html`<span>${plural(alarm.count, isEvent ? "event" : "report")}</span>`}
         <a href=${home(app, "rules", alarm.alarmRuleId)} aria-label=${`The rule ${alarm.alarmRuleName}`}>Rule</a></div>
     </div>
     ${alarm.state === "new" ? html`<button data-write disabled=${busy} aria-label=${`Acknowledge: ${alarm.subject}`} onClick=${acknowledge}>Acknowledge</button>` : html`<${Badge} tone="warn">${alarm.state}</${Badge}>`}

@@ -282,6 +282,7 @@ class Device(DeviceConnection):
         super()._store(doc)
         self._triggers = None
         self._tell_inactivity()
+        self._mark_caused()
 
     def _end_alarms(self) -> None:
         super()._end_alarms()

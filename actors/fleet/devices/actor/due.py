@@ -106,6 +106,15 @@ class DeviceDue(DeviceRemoval):
         if self.system.journal.get(keys.TIMELINE, key) is not None:
             self.delete(keys.TIMELINE, key)
             self._mark_untold()
+        self._mark_caused()
+
+    def _mark_caused(self) -> None:
+        """The device has changed: the rules about its events that hold may not be about it any more."""
+        if (
+            self.system.journal.get(keys.META, keys.caused_alarms_key(self.ref.parent, self.ref.id))
+            is not None
+        ):
+            self._mark_untold()
 
     def _keep_alarms(self, alarms: DeviceAlarms) -> None:
         key = keys.alarms_key(self.ref.id)

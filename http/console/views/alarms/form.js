@@ -1,7 +1,7 @@
 // The form of an alarm rule: what must not be so, of which devices, and who is told.
 
 import { path } from "../../lib/api.js";
-import { COMPARISONS, isBetween, TYPES } from "./words.js";
+import { COMPARISONS, isBetween, LEVELS, TYPES } from "./words.js";
 
 const is = (...types) => (texts) => types.includes(texts["condition.type"]);
 const compares = (test) => (texts) => texts["condition.type"] === "attribute" && test(texts["condition.comparison"]);
@@ -20,6 +20,8 @@ export function ruleFields(app, names, rule) {
     { name: "condition.min", label: "From", type: "number", required: true, show: compares(isBetween) },
     { name: "condition.max", label: "To", type: "number", required: true, show: compares(isBetween) },
     { name: "condition.by", label: "By how much", type: "number", show: is("change"), hint: "Without it, any other value counts" },
+    { name: "condition.level", label: "Of this level or above", type: "select", options: LEVELS, value: "error", show: is("event") },
+    { name: "condition.subject", label: "Subject", show: is("event"), hint: "Such as Pump *, where * is any text; without it, any subject" },
     { name: "silentMinutes", label: "Silent for minutes", type: "number", required: true, value: 15, show: is("silence") },
     { name: "minutes", label: "For minutes", type: "number", show: is("attribute", "disconnected"), hint: "How long it must be so before there is an alarm; at once without it" },
     { name: "condition.hysteresis", label: "Back by", type: "number", show: compares((each) => !["equals", "differs"].includes(each)), hint: "How far the value must come back before the alarm ends, so that a value that trembles is one alarm" },

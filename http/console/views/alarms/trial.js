@@ -27,12 +27,14 @@ export function Trial({ app, read }) {
 }
 
 function Answer({ app, value }) {
-  const { totalCount, items, deviceCount, stateCount, isWhole } = value;
-  const devices = new Set(items.map((each) => each.deviceId)).size;
-  return html`<p><b>${totalCount ? `${plural(totalCount, "alarm")} on ${items.length < totalCount ? "at least " : ""}${plural(devices, "device")}` : "No alarm"}</b>
-      <span class="quiet"> in ${plural(stateCount, "state")} of ${plural(deviceCount, "device")}${isWhole ? "" : ", which are not all"}.</span></p>
+  const { totalCount, items, deviceCount, stateCount, eventCount, isWhole } = value;
+  const devices = new Set(items.map((each) => each.deviceId).filter(Boolean)).size;
+  const on = devices ? ` on ${items.length < totalCount ? "at least " : ""}${plural(devices, "device")}` : "";
+  const looked = eventCount ? plural(eventCount, "event") : `${plural(stateCount, "state")} of ${plural(deviceCount, "device")}`;
+  return html`<p><b>${totalCount ? `${plural(totalCount, "alarm")}${on}` : "No alarm"}</b>
+      <span class="quiet"> in ${looked}${isWhole ? "" : ", which are not all"}.</span></p>
     ${totalCount > 0 && html`<ul>${items.slice(0, SHOWN).map((each) => html`<li><${Time} at=${each.openedAt} />${" "}
-      <a href=${link("/applications", app, "devices", each.deviceId)} target="_blank" rel="noopener">${each.deviceName}</a>${each.value === undefined ? "" : `: ${valueText(each.value)}`}
+      ${each.deviceId ? html`<a href=${link("/applications", app, "devices", each.deviceId)} target="_blank" rel="noopener">${each.deviceName}</a>` : "without a device"}${each.value === undefined ? "" : `: ${valueText(each.value)}`}
       <span class="quiet">${each.endedAt ? html` until <${Time} at=${each.endedAt} />` : " still open"}</span></li>`)}</ul>
       ${totalCount > SHOWN && html`<p class="quiet">and ${count(totalCount - SHOWN)} before.</p>`}`}`;
 }

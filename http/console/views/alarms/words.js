@@ -5,8 +5,10 @@ export const COMPARISONS = [
   ["equals", "is equal to"], ["differs", "is other than"],
 ];
 export const TYPES = [
-  ["attribute", "A value is too high, too low, or wrong"], ["silence", "A device is silent"], ["disconnected", "A device has lost its connection"], ["change", "A value changes"],
+  ["attribute", "A value is too high, too low, or wrong"], ["silence", "A device is silent"], ["disconnected", "A device has lost its connection"], ["event", "An event says so"],
+  ["change", "A value changes"],
 ];
+export const LEVELS = ["critical", "error", "warning", "info"];
 const BETWEEN = ["outside", "inside"];
 export const isBetween = (comparison) => BETWEEN.includes(comparison);
 
@@ -20,6 +22,7 @@ export function conditionWords({ condition, durationSeconds }) {
   const during = durationSeconds ? ` for ${time(durationSeconds)}` : "";
   if (type === "silence") return `silent for ${time(seconds)}`;
   if (type === "disconnected") return `disconnected${during}`;
+  if (type === "event") return `an event of level ${condition.level}${condition.level === "critical" ? "" : " or above"}${condition.subject ? ` about ${condition.subject}` : ""}`;
   if (type === "change") return `${attribute} changes${by === undefined ? "" : ` by ${by} or more`}`;
   const words = COMPARISONS.find(([key]) => key === comparison)?.[1] || comparison;
   const bound = isBetween(comparison) ? `${min} and ${max}` : String(value);
@@ -31,7 +34,7 @@ export function devicesWords(rule) {
   if (rule.deviceIds?.length) parts.push(rule.deviceIds.length === 1 ? "one device" : `${rule.deviceIds.length} devices`);
   if (rule.deviceTags?.length) parts.push(`devices with ${rule.deviceTags.map(({ key, value }) => (value === undefined ? key : `${key || "any key"}=${value}`)).join(" or ")}`);
   if (rule.deviceQuery) parts.push("devices of a query");
-  return parts.join(", and ") || "all devices";
+  return parts.join(", and ") || (rule.condition.type === "event" ? "all devices, and events without one" : "all devices");
 }
 
 export function noticeWords(notify) {
@@ -70,6 +73,9 @@ export function bodyOf(values, before) {
   } else if (type === "change") {
     field("attribute", condition.attribute);
     field("by", condition.by);
+  } else if (type === "event") {
+    field("level", condition.level);
+    field("subject", condition.subject);
   } else if (type === "silence") field("seconds", values.silentMinutes && seconds(values.silentMinutes));
   body.durationSeconds = ["attribute", "disconnected"].includes(type) && values.minutes ? seconds(values.minutes) : 0;
   const optional = { description, deviceIds: deviceIds?.length ? deviceIds : undefined, deviceTags: deviceTags?.length ? deviceTags : undefined, notify: notifyOf(values, before) };

@@ -52,6 +52,7 @@ async def test_a_rule_that_holds_opens_one_event_which_counts_and_is_resolved_wi
             "eventId": alarm["eventId"],
             "alarmRuleId": rule.hex(),
             "alarmRuleName": "too warm",
+            "conditionType": "attribute",
             "deviceId": pump.hex(),
             "deviceName": "pump",
             "level": "error",
