@@ -1,6 +1,6 @@
 // The console starts here: the frame with the navigation, and the view of the current address.
 
-import { access, findAccess, offered } from "./lib/access.js";
+import { access, findAccess, offered, rightsPlace } from "./lib/access.js";
 import { request } from "./lib/api.js";
 import { applicationName, currentApplication, useApplication } from "./lib/application.js";
 import { listenToKeys, PLACES } from "./lib/keyboard.js";
@@ -41,14 +41,15 @@ const viewKey = (found) => found && found.row.file + JSON.stringify({ ...found.p
 function Side({ section }) {
   const app = currentApplication();
   const name = applicationName();
+  const place = rightsPlace();
   useApplication(app);
   const side = useRef(null);
   useMe();
   useEffect(() => {
     const abort = new AbortController();
-    findAccess(app, abort.signal).catch(() => {}); // the view says what is wrong
+    findAccess(place, abort.signal).catch(() => {}); // the view says what is wrong
     return () => abort.abort();
-  }, [app]);
+  }, [place]);
   useEffect(() => { menuOpen.value = false; }, [route.value.path]);
   useEffect(() => showCurrent(side.current), [section, name]);
   const item = ([key, text, address]) => html`<a href=${address} aria-current=${key === section ? "page" : undefined}><${Icon} name=${key} />${text}${key === "alarms" && html`<${AlarmBadge} app=${app} />`}</a>`;
@@ -75,7 +76,7 @@ function Side({ section }) {
 // Why nothing can be changed here, and who can alter that.
 function OnlyReading() {
   const { role, organizationName, administrators } = access.value;
-  return html`<${Notice}>You may read this application and change nothing: your role in ${organizationName} is <b>${role}</b>.
+  return html`<${Notice}>You may read this ${currentApplication() ? "application" : "dashboard"} and change nothing: your role in ${organizationName} is <b>${role}</b>.
     ${administrators.length > 0 && ` An administrator can give you another one: ${administrators.join(", ")}.`}</${Notice}>`;
 }
 

@@ -84,13 +84,21 @@ async def test_somebody_is_invited_and_gets_roles(
         members = {each["email"]: each for each in (await server.call("GET", org))["members"]}
         assert members[OTHER]["role"] == "view"
         assert members[OTHER]["applicationRoles"] == []
+        board = await server.call("POST", "/dashboards", {"name": "board", "orgId": org[6:]})
+        offered = theirs.at("button", re.compile("Share|Edit|Change|Delete|Add a block"))
+        await theirs.go(f"#/dashboards/{board['id']}?edit=blocks")
+        await theirs.sees("You may read this dashboard and change nothing: your role in farm is view.")
+        assert await offered.count() == 0
 
         # Who may add devices but make no access keys has the device, and is told so.
         await server.call(
             "PATCH", f"{org}/member", {"userId": members[OTHER]["userId"], "role": "collaborate"}
         )
-        await theirs.go(f"#/applications/{barn['id']}/devices/add")
+        await theirs.go(f"#/dashboards/{board['id']}")
         await theirs.reload()
+        await theirs.at("button", "Delete").gone()
+        assert await offered.count() == 5
+        await theirs.go(f"#/applications/{barn['id']}/devices/add")
         await theirs.at("textbox", "Name").fill("mast")
         await theirs.at("textbox", "What it reports").fill("wind=number m/s")
         async with theirs.expecting("status of 403"):

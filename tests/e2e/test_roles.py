@@ -298,3 +298,30 @@ async def test_a_member_is_told_the_role_in_an_application(server: Server) -> No
     own = await server.application()
     assert (await server.call("GET", f"{own}/access"))["role"] == "owner"
     await server.call("GET", f"{own}/access", token=token, status=403)
+
+
+async def test_a_member_is_told_the_role_with_a_dashboard(server: Server) -> None:
+    farm = await make_farm(server)
+    made = await server.call("POST", "/dashboards", {"name": "board", "orgId": farm.org_id})
+    board = f"/dashboards/{made['id']}"
+    for name, role, roles, told in (
+        ("reader", "view", {}, "view"),
+        (
+            "writer",
+            "none",
+            {"dashboardRoles": [{"resourceId": made["id"], "role": "collaborate"}]},
+            "collaborate",
+        ),
+        ("editor", "edit", {}, "edit"),
+    ):
+        token = await farm.join(name, role, **roles)
+        access = await server.call("GET", f"{board}/access", token=token)
+        assert access == {"role": told, "organizationName": "farm", "administrators": [EMAIL]}
+        await server.call("PATCH", board, {"name": name}, token=token, status=403 if told == "view" else 200)
+    stranger = await farm.join("stranger", "none")
+    await server.call("GET", f"{board}/access", token=stranger, status=403)
+    own = await server.call("POST", "/dashboards", {"name": "own"})
+    assert await server.call("GET", f"/dashboards/{own['id']}/access") == {"role": "owner"}
+    await server.call("GET", f"/dashboards/{own['id']}/access", token=stranger, status=403)
+    of_barn = await server.call("POST", f"{farm.barn}/dashboards", {"name": "of the barn"})
+    assert (await server.call("GET", f"/dashboards/{of_barn['id']}/access"))["role"] == "admin"

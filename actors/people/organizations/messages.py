@@ -126,7 +126,9 @@ class GetOrg(Message, frozen=True):
 
 
 class GetAccess(Message, frozen=True):
-    """What the caller may do in an application: `level`. `owner` is the user or the organization that owns it."""
+    """What the caller may do in an application or with a dashboard: `level`. `owner` is the user or the organization
+    that owns it.
+    """
 
     owner: bytes
     level: int
@@ -143,7 +145,9 @@ class ListOrgs(Message, frozen=True):
 
 
 class AccessView(View, frozen=True):
-    """What a caller may do in an application. The name and the administrators are those of the organization."""
+    """What a caller may do in an application or with a dashboard. The name and the administrators are those of the
+    organization.
+    """
 
     role: Literal["owner", "admin", "edit", "collaborate", "view"]
     organization_name: str | None = None

@@ -45,12 +45,13 @@ export function Dashboard({ app, dashboard }) {
   const show = () => setQuery({ edit: "", add: "" });
   // Who only reads is shown the dashboard, also at the address of the editor.
   const edit = access.value.may === "read" ? "" : query.edit;
+  const mayDelete = app || access.value.may === "manage";
   const buttons = record && edit !== "blocks" && (edit
     ? html`<button onClick=${show}>Show the dashboard</button>`
     : html`${record.public && html`<${Sharing} dashboard=${record} />`}<button data-write onClick=${() => openSharing(record, change)}>Share</button>
       <button data-write class="primary" data-create onClick=${() => setQuery({ edit: "blocks" }, { push: true })}>Edit the blocks</button>
       <button data-write onClick=${() => setQuery({ edit: "1" }, { push: true })}>Edit as JSON</button>
-      <button data-write onClick=${rename}>Change</button><button class="danger" onClick=${remove}>Delete</button>`);
+      <button data-write onClick=${rename}>Change</button>${mayDelete && html`<button class="danger" onClick=${remove}>Delete</button>`}`);
   return html`<${Page} trail=${[["Dashboards", home]]} title=${record?.name || "Dashboard"} lead=${record?.description} actions=${buttons} of=${data}>
     <${Loaded} data=${data}>${(found) => (edit === "blocks"
       ? html`<${Editor} key=${dashboard} ...${{ app, source, dashboard: found, body: chosen(found, query), adding: Boolean(query.add), done: show }}

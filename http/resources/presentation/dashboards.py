@@ -18,6 +18,7 @@ from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.terms import Success
 from trunkline.actors.core.values.timestamps import resolve_range
 from trunkline.actors.people.accounts.passwords import verify_password
+from trunkline.actors.people.organizations.messages import AccessView, GetAccess
 from trunkline.actors.people.organizations.roles import Level
 from trunkline.actors.presentation.dashboards.context import resolve_context
 from trunkline.actors.presentation.dashboards.holder import Holder
@@ -91,6 +92,13 @@ async def create_dashboard(call: Call) -> Response:
 async def get_dashboard(call: Call) -> Response:
     """Get a dashboard: with a token that reaches it, or without one if it is public."""
     return json_response(call, 200, (await find_readable(call)).shown)
+
+
+async def get_access(call: Call) -> Response:
+    """What the caller may do with a dashboard."""
+    access = _access(call, await find_reached(call))
+    message = GetAccess(owner=access.owner, level=access.level)
+    return json_response(call, 200, await call.service.read_message(message))
 
 
 async def patch_dashboard(call: Call) -> Response:
@@ -205,18 +213,25 @@ async def _find(call: Call) -> Held:
 
 
 def _check_reach(call: Call, held: Held) -> None:
-    holder, principal, level = held.holder, call.principal, call.route.level
+    level = call.route.level
+    if held.holder.kind == "org" and call.route.method == "DELETE":
+        level = Level.MANAGE
+    authority.check_level(_access(call, held), level, call.route.operation)
+
+
+def _access(call: Call, held: Held) -> authority.Access:
+    """What the caller may do with a dashboard. Raises `Forbidden` if that is nothing."""
+    holder, principal = held.holder, call.principal
     if holder.kind == "application":
-        check_access(call, "application", holder.id, level)
-    elif holder.kind == "org":
+        check_access(call, "application", holder.id, Level.READ)
+        return principal.accesses[holder.id]
+    if holder.kind == "org":
         check_access(call, "org", holder.id, Level.MEMBER)
         with call.service.system.store.snapshot() as snapshot:
-            access = authority.dashboard_access(snapshot, principal, holder.id, held.found.id)
-        if call.route.method == "DELETE":
-            level = Level.MANAGE
-        authority.check_level(access, level, call.route.operation)
-    elif holder.id != principal.user_id:
+            return authority.dashboard_access(snapshot, principal, holder.id, held.found.id)
+    if holder.id != principal.user_id:
         raise Forbidden(f"This token does not reach the dashboard {held.found.id.hex()}.")
+    return authority.Access(Level.ADMINISTER, holder.id)
 
 
 async def _check_password(call: Call, held: Held) -> None:
@@ -276,6 +291,14 @@ ROUTES = (
         area="organization",
         anonymous=True,
         also=PASSWORD_ERRORS,
+    ),
+    get(
+        DASHBOARD_PATH + "/access",
+        "dashboard.access",
+        "Get what you may do with it",
+        get_access,
+        AccessView,
+        area="organization",
     ),
     post(
         DASHBOARD_PATH + "/validateContext",
