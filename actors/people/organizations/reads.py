@@ -56,7 +56,7 @@ def get_org(counted: Counted, reading: Reading, message: GetOrg) -> Shown:
 
 
 def get_access(reading: Reading, message: GetAccess) -> Shown:
-    """The role of a caller in an application or with a dashboard, and a few administrators, who can give another one."""
+    """The role of a caller in an application or with a dashboard, and a few administrators who can give another one."""
     org = records.find(reading.snapshot, ORGANIZATION, ROOT, message.owner)
     if org is None:
         return {"role": "owner"}
