@@ -2,8 +2,9 @@
 
 An entry is made for each call of an audited operation (`Route.audited`) on what belongs to an organization, or on an
 application that belongs to a person, when the call has ended, whether it succeeded or was refused. The response leaves
-after the entry is on disk. A call that is refused before it reaches its operation (no valid token, no scope, a
-throttle, overload) has no entry.
+after the entry is on disk. The entry of a call that has changed something is tried again where it cannot be stored; if
+it never can, the response says that the call was done all the same. A call that is refused before it reaches its
+operation (no valid token, no scope, a throttle, overload) has no entry.
 
 Secrets never reach an entry. Of a body that creates or changes a record, only those values are kept that the record
 shows at the same place, as it shows them. Of the body of a refused call, only the names of its fields are kept.
@@ -24,7 +25,13 @@ from trunkline.actors.catalogue import KINDS
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.runtime.ref import Ref
-from trunkline.actors.core.values.errors import DomainError, Overloaded, TooManyRequests
+from trunkline.actors.core.values.errors import (
+    Crashed,
+    DomainError,
+    Overloaded,
+    StorageFull,
+    TooManyRequests,
+)
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.people.audit.messages import (
     ActorType,
@@ -45,6 +52,8 @@ _OMITTED: Final = "omitted"
 _LOOKED_THROUGH: Final = 4
 """A body whose short fields are so many times as long as an entry may be is not looked through for secrets."""
 _FIELDS_MAX: Final = 200
+_PAUSES_S: Final = (0.1, 0.5, 2.0)
+"""Before an entry is tried again that could not be stored."""
 _DELETIONS: Final = frozenset({"delete", "removeData", "truncate"})
 """The actions that make room, so that their entries may use the room for deletions."""
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
@@ -66,8 +75,8 @@ async def execute_audited(
     """Execute a call of an audited operation, and add its entry.
 
     `get` is the route that reads what is at the path of the call, if there is one. The call is not cancelled when its
-    client leaves, because what it has changed must have an entry. Raises what `execute` raises; and, if the entry
-    cannot be stored, the error that says so: then the call is not acknowledged.
+    client leaves, because what it has changed must have an entry. Raises what `execute` raises; and `Crashed`, if the
+    entry of a call that was done cannot be stored: then the call is not acknowledged.
     """
     with trio.CancelScope(shield=True):
         response = await _execute(call, get, execute)
@@ -90,12 +99,18 @@ async def _execute(call: Call, get: Route | None, execute: Callable[[], Awaitabl
     shown: Json = _fields(response.body or b"{}", _bytes_max(call))
     owner = owner or _owner_of_record(shown)
     if owner is not None:
-        await _add(call, owner, before, response.status, shown)
+        try:
+            await _add(call, owner, before, response.status, shown)
+        except DomainError as problem:
+            raise Crashed(
+                "The call was done, but its entry in the audit log could not be stored. Do not repeat it; read what "
+                "is there."
+            ) from problem
     return response
 
 
 async def _add(call: Call, owner: _Owner, before: Json | None, status: int, shown: Json) -> None:
-    """Store the entry of a call that ended with `status` and the response `shown`."""
+    """Store the entry of a call that ended with `status` and the response `shown`. Raises `DomainError`."""
     resource, _, action = call.route.operation.partition(".")
     bytes_max = _bytes_max(call)
     sent = _sent(call, bytes_max)
@@ -138,7 +153,15 @@ async def _add(call: Call, owner: _Owner, before: Json | None, status: int, show
         entry=entry,
         completes=None if status >= 400 else "deletion" if action in _DELETIONS else "stored",
     )
-    await call.service.system.ask(Ref("auditLog", ROOT, owner.owner), add)
+    log = Ref("auditLog", ROOT, owner.owner)
+    for pause_s in _PAUSES_S if status < 400 else ():
+        try:
+            await call.service.system.ask(log, add)
+        except (Crashed, Overloaded, StorageFull):
+            await trio.sleep(pause_s)
+        else:
+            return
+    await call.service.system.ask(log, add)
 
 
 def _owner_of_path(call: Call) -> _Owner | None:

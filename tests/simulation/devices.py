@@ -13,6 +13,7 @@ from tests.simulation.site import Site, check_found, surely
 from tests.simulation.world import CALLS, WINDOW_S, Part, World
 from trunkline.actors.core.values.timestamps import iso, parse_iso
 
+DAY_MS: Final = 24 * 3_600_000
 DEVICES_MAX: Final = 5
 TAG: Final = {"key": "kind", "value": "meter"}
 ATTRIBUTES: Final = [{"name": "n", "dataType": "number"}, {"name": "text", "dataType": "string"}]
@@ -263,7 +264,9 @@ async def _look_at_sums(world: World, meter: Meter) -> None:
     newest = max(states, default=None)
     if (None if shown is None else parse_iso(shown["time"])) != newest:
         raise Broken(f"{meter.path}/compositeState shows {shown}; the newest state is of {newest}")
-    answer = await world.call("GET", f"{meter.path}/payloadCounts?start={START_MS - 1000}")
+    answer = await world.call(
+        "GET", f"{meter.path}/payloadCounts?start={START_MS - DAY_MS}&end={START_MS + 30 * DAY_MS}"
+    )
     assert answer is not None
     for field, number in (("deviceState", len(states)), ("deviceCommand", len(meter.commands.sure()))):
         if answer.body[field] != number:

@@ -50,12 +50,15 @@ class Disk:
         self.path = path
         self.next_fault: Fault | None = None
         self.commits = 0
+        self.on_failure: Callable[[], None] = lambda: None
         self._chance = chance
         self._sleep = sleep
         self._on_cut = on_cut
         self._data = path / "store" / "data.mdb"
         self._store: Store
         self._image: bytes | None = None
+        self._over_already = False
+        self._fault = Fault()
 
     def watch(self, store: Store) -> None:
         """Be below the commits of a store from now on."""
@@ -64,6 +67,8 @@ class Disk:
         write = journal._write
 
         def watched() -> Any:
+            if self._over_already:
+                return write()
             fault, self.next_fault = self.next_fault or Fault(), None
             self.commits += 1
             before = self._data.read_bytes() if fault.cut or not self._syncs_all else b""
@@ -88,6 +93,7 @@ class Disk:
     def _before_sync(self) -> float:
         fault = self._fault
         if fault.error is not None:
+            self.on_failure()
             raise fault.error
         if fault.delay_s:
             self._sleep(fault.delay_s)
@@ -99,11 +105,14 @@ class Disk:
 
     def cut_now(self) -> None:
         """Lose the power between two commits."""
+        if self._over_already:
+            raise PowerCut
         if self._syncs_all:
             self._image = self._data.read_bytes()
         self._over("idle")
 
     def _over(self, how: str) -> None:
+        self._over_already = True
         self._on_cut(how)
         self._store.journal.submit = _nothing  # type: ignore[method-assign, assignment]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from random import Random
 from typing import Final
 
 from tests.simulation.life import Answer
@@ -54,8 +53,8 @@ async def prepare(world: World) -> None:
     site.id = answer.body["applicationId"]
 
 
-async def settle(world: World, chance: Random) -> None:
-    """Nothing is done here but to let time pass."""
+async def nothing(_world: World) -> None:
+    """For clients that prepare nothing, or have nothing to look at."""
 
 
 async def look(world: World) -> None:

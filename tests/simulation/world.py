@@ -47,6 +47,8 @@ LIMITS: Final = Limits().override(
         "verify_email": _MANY,
         "event_create": _MANY,
         "mqtt_publish": _MANY,
+        "login_per_account": _MANY,
+        "login_per_address": _MANY,
         "actor_idle_s": 20,
         "run_attempts_max": 1000,
         "arrival_window_bytes": 1 << 16,
@@ -151,6 +153,7 @@ class World:
     async def _live(self, number: int, here: Path, there: Path, *, last: bool) -> None:
         chance = Random(f"{self.seed} life {number}")
         disk = Disk(here, chance, self.virtual.sleep, self._cut)
+        disk.on_failure = self._commit_failed
         settings = Settings(data_dir=str(here), limits=LIMITS, token_ttl_s=10**9)
         self.failed_commits = 0
         try:
@@ -198,6 +201,10 @@ class World:
         self.life.over = True
         self.reached[f"power cut: {how}"] += 1
         self.note(f"power cut ({how}) with {self.open_calls} calls under way")
+
+    def _commit_failed(self) -> None:
+        self.failed_commits += 1
+        self.note("a commit failed")
 
     # Steps.
 

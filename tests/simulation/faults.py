@@ -1,0 +1,38 @@
+"""What goes wrong around the server: commits that fail or take long, power that is cut, clocks that are set."""
+
+from __future__ import annotations
+
+import errno
+from random import Random
+from typing import Final
+
+from tests.simulation.disk import Fault
+from tests.simulation.site import nothing
+from tests.simulation.world import Part, World
+
+CLOCK_MS: Final = 6 * 3_600_000
+"""So far is the wall clock set forward or back at most."""
+
+
+async def fail_commit(world: World, chance: Random) -> None:
+    number = chance.choice((errno.EIO, errno.ENOSPC))
+    world.life.disk.next_fault = Fault(error=OSError(number, "told to fail"))
+
+
+async def slow_commit(world: World, chance: Random) -> None:
+    world.life.disk.next_fault = Fault(delay_s=chance.choice((0.01, 0.3, 4, 40)))
+
+
+async def cut_power(world: World, chance: Random) -> None:
+    if chance.random() < 0.3:
+        world.life.disk.cut_at_next(chance.choice(("before", "torn", "torn", "after")))
+
+
+async def set_clock(world: World, chance: Random) -> None:
+    """Somebody sets the wall clock: it is never further from the true time than `CLOCK_MS`."""
+    if chance.random() < 0.5:
+        world.virtual.skew_ms = chance.randrange(-CLOCK_MS, CLOCK_MS)
+        world.reached["the clock was set"] += 1
+
+
+PART: Final = Part(nothing, {fail_commit: 2, slow_commit: 2, cut_power: 1, set_clock: 0.5}, nothing)
