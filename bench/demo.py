@@ -1,7 +1,7 @@
 """A demo: an application with simulated devices that report through the public API and execute commands.
 
-Owns the traffic of the devices: creating them (or finding them again by name), sending a state about once a
-second each, and receiving commands. Does not own their behaviour (``demo_devices``).
+Owns the traffic of the devices: creating them (or finding them again by name), sending a state every two seconds each,
+and receiving commands. Does not own which there are (``demo_plant``) and how they behave (``demo_devices``).
 
 One device uses the device link for both, and two use MQTT where the server has a port for it; the others post their
 states and read a command stream, and two of them also publish every second state to a topic of the application. All
@@ -12,19 +12,18 @@ device on the link sends the states of the time without a connection later. A de
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
-from random import Random
 from typing import Any, NamedTuple
 
 import msgspec
 import trio
 
 from trunkline.bench.client import Connection
-from trunkline.bench.demo_device_record import device_record
-from trunkline.bench.demo_devices import DEMO_DEVICES, DemoDevice, State
+from trunkline.bench.demo_device import DemoDevice, State
 from trunkline.bench.demo_keys import replace_key
+from trunkline.bench.demo_plant import GATEWAY, device_record, plant
 from trunkline.bench.errors import ApiError, NotFound, TryLater, Unauthorized, WireError
 from trunkline.bench.event_stream import open_events
 from trunkline.bench.link_client import SUPERSEDED, LinkClient, LinkEnded
@@ -36,6 +35,11 @@ from trunkline.bench.session import Json, Session, device_path, record_id, refus
 DEMO_NAME = "Trunkline demo"
 """The name of the application; an existing one of this name is used."""
 
+DEMO_ABOUT = "A cold-storage plant whose devices live in `trunkline demo`."
+
+TRIED_DEVICE = "chiller-1"
+"""The device of the calls to try."""
+
 CURL_VARIABLE = "TOKEN"
 """The shell variable of ``curl_lines``. Not TRUNKLINE_...: a server started from the same shell would refuse an
 unknown variable of such a name."""
@@ -43,20 +47,20 @@ unknown variable of such a name."""
 LINKED = frozenset({"weather-mast"})
 """The devices that use the link."""
 
-MQTT_DEVICES = frozenset({"well-pump", "workshop-meter"})
+MQTT_DEVICES = frozenset({"pump-1", "meter-plant"})
 """The devices that use MQTT, if it is there."""
 
 DEVICES_KEY = "MQTT key of the demo's devices"
 """The name of the access key with which they connect."""
 
-PUBLISHED = frozenset({"cold-store-2", "delivery-van-7"})
-"""The devices that also publish every second state to a topic: half of what the throttle of a publisher allows."""
+PUBLISHED = frozenset({"freezer-2", "truck-1"})
+"""The devices that also publish every second state to a topic."""
 
 KEPT_STATES_MAX = 600
 """States that a device on the link keeps while the server cannot be reached."""
 
-PERIOD_S = 1.0
-"""Seconds between two states of a device: half of the rate that the throttle allows."""
+PERIOD_S = 2.0
+"""Seconds between two states of a device: a quarter of the rate that the throttle allows."""
 
 PAUSE_MIN_S, PAUSE_MAX_S = 0.5, 5.0
 """Seconds before a failed call is repeated: the first value, doubled after each failure up to the second."""
@@ -78,7 +82,6 @@ async def run_demo(
     *,
     on_ready: Callable[[DemoReady], object] | None = None,
     on_event: Callable[[str], object] | None = None,
-    random: Random | None = None,
     linked: Set[str] = LINKED,
     mqtt: tuple[str, int] | None = None,
 ) -> None:
@@ -89,15 +92,11 @@ async def run_demo(
     ``linked`` names the devices on the link; ``mqtt`` is the host and port at which the server speaks MQTT without TLS,
     if it does. Raises ApiError if the token is refused.
     """
-    chance = random or Random()
     say = on_event or (lambda _line: None)
-    session = Session(url, token=token, connections_max=len(DEMO_DEVICES))
+    models = plant(time.time())
+    session = Session(url, token=token, connections_max=len(models))
     try:
-        models = [kind(chance) for kind in DEMO_DEVICES]
-        found_id = application_id or await session.find_application(DEMO_NAME)
-        if found_id is None:
-            found_id = await session.create_application(DEMO_NAME, "Devices that live in `trunkline demo`.")
-        ids = await _find_or_create(session, found_id, models)
+        found_id, ids = await ensure_plant(session, models, application_id)
         waiting = set(ids)
 
         def first_state(name: str) -> None:
@@ -137,14 +136,23 @@ async def _mqtt_login(
     return _MqttLogin(address, await replace_key(session, application_id, wanted))
 
 
-async def _find_or_create(session: Session, application_id: str, models: list[DemoDevice]) -> dict[str, str]:
-    existing = await session.find_devices(application_id)
-    new = [model for model in models if model.name not in existing]
-    wanted = [device_record(model) for model in new]
-    made = dict(
-        zip((model.name for model in new), await session.create_devices(application_id, wanted), strict=True)
-    )
-    return {model.name: made.get(model.name) or record_id(existing[model.name]) for model in models}
+async def ensure_plant(
+    session: Session, models: Sequence[DemoDevice], application_id: str | None = None
+) -> tuple[str, dict[str, str]]:
+    """Find or create the application and the devices; return its id, and theirs by name."""
+    found_id = application_id or await session.find_application(DEMO_NAME)
+    if found_id is None:
+        found_id = await session.create_application(DEMO_NAME, DEMO_ABOUT)
+    ids = {name: record_id(record) for name, record in (await session.find_devices(found_id)).items()}
+    missing = [model for model in models if model.name not in ids]
+    # The gateway comes first, as its peripherals name it.
+    for new in (
+        [one for one in missing if one.name == GATEWAY],
+        [one for one in missing if one.name != GATEWAY],
+    ):
+        made = await session.create_devices(found_id, [device_record(model, ids) for model in new])
+        ids |= dict(zip((model.name for model in new), made, strict=True))
+    return found_id, {model.name: ids[model.name] for model in models}
 
 
 class _Device:
@@ -175,7 +183,7 @@ class _Device:
 
     async def _report(self, first_state: Callable[[str], None]) -> None:
         pacer, backoff = Pacer(), _Backoff()
-        last_s = next_s = trio.current_time()
+        next_s = trio.current_time()
         publishes, is_next = self.model.name in PUBLISHED, True
         async with Connection(self.session.origin, token=self.session.token) as connection:
             while True:
@@ -183,8 +191,7 @@ class _Device:
                 now_s = trio.current_time()
                 # After a pause the device continues from now; missed states are not sent later.
                 next_s = max(next_s + PERIOD_S, now_s + PERIOD_S / 2)
-                state = self.model.step(now_s - last_s)
-                last_s = now_s
+                state = self.model.state(time.time())
                 try:
                     body = msgspec.json.encode({"data": state})
                     response = await connection.request("POST", f"{self.path}/state", body)
@@ -203,10 +210,10 @@ class _Device:
     async def _publish(self, connection: Connection, state: State) -> None:
         """Publish a state to the topic of the device."""
         application = self.path.partition("/devices/")[0]
-        message = {"topic": f"farm/{self.model.name}", "message": msgspec.json.encode(state).decode()}
+        message = {"topic": f"plant/{self.model.name}", "message": msgspec.json.encode(state).decode()}
         body = msgspec.json.encode(message)
         response = await connection.request("POST", f"{application}/mqttPublishMessage", body)
-        # A message that the throttle refuses is left out: the next one comes in two seconds.
+        # A message that the throttle refuses is left out: the next one comes soon.
         if response.status >= 400 and response.status != 429:
             raise refusal(response)
 
@@ -244,8 +251,8 @@ class _Device:
 
     def _tell(self, name: str, payload: object) -> None:
         """Let the device execute a command, and say what it did."""
-        done = self.model.obey(name, payload)
-        known = ", ".join(f"{one} {example}" for one, example in self.model.commands.items())
+        done = self.model.obey(name, payload, time.time())
+        known = ", ".join(f"{one} {example}" for one, example in self.model.commands.items()) or "none"
         self.say(f"{self.model.name}: {name}: {done or f'not understood; it knows {known}'}")
 
     async def _after(self, problem: Exception, backoff: _Backoff) -> None:
@@ -289,7 +296,7 @@ class _LinkedDevice(_Device):
     async def _send_states(self, client: LinkClient) -> None:
         while True:
             if len(client.queue) < KEPT_STATES_MAX:
-                await client.send_state(self.model.step(PERIOD_S), time.time_ns() // 1_000_000)
+                await client.send_state(self.model.state(time.time()), time.time_ns() // 1_000_000)
             await trio.sleep(PERIOD_S)
 
     def _received(self, command: Command) -> None:
@@ -328,7 +335,7 @@ class _MqttDevice(_Device):
 
     async def _send_states(self, client: MqttClient, topic: str) -> None:
         while True:
-            body = msgspec.json.encode({"data": self.model.step(PERIOD_S)})
+            body = msgspec.json.encode({"data": self.model.state(time.time())})
             await client.publish(topic, body)
             await client.read_until(trio.current_time() + PERIOD_S)
 
@@ -374,9 +381,9 @@ class _Backoff:
 def curl_lines(ready: DemoReady) -> list[str]:
     """Three calls to try, the token in $TOKEN: read a state, send a command, watch its effect."""
     device = f"{ready.url.rstrip('/')}/applications/{ready.application_id}/devices/"
-    device += ready.device_ids["greenhouse-north"]
+    device += ready.device_ids[TRIED_DEVICE]
     authorized = f'curl -s -H "Authorization: Bearer ${CURL_VARIABLE}"'
-    command = '{"name": "setTarget", "payload": {"value": 27}}'
+    command = '{"name": "setTarget", "payload": {"value": 3}}'
     return [
         f"{authorized} {device}/state",
         f"{authorized} -H 'Content-Type: application/json' -d '{command}' {device}/command",

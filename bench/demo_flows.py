@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from trunkline.bench.demo_incident import STANDBY
 from trunkline.bench.session import Json
 
-FLOW: Json = {
-    "name": "cool the greenhouse",
-    "description": "Sets a lower target for the greenhouse when somebody presses the button.",
+BUTTON: Final = "press"
+"""The id of the button that starts the standby compressor."""
+
+FLOW: Final[Json] = {
+    "name": "start the standby compressor",
+    "description": f"Starts {STANDBY} when somebody presses the button, and notes it in the log of the plant.",
     "triggers": [
         {
             "type": "virtualButton",
-            "key": "press",
-            "meta": {"category": "trigger", "name": "virtualButton", "label": "Cool", "id": "press"},
+            "key": BUTTON,
+            "meta": {
+                "category": "trigger",
+                "name": "virtualButton",
+                "label": "Start the standby",
+                "id": BUTTON,
+                "x": 40,
+                "y": 20,
+            },
             "outputIds": [["command"]],
         }
     ],
@@ -20,82 +33,74 @@ FLOW: Json = {
             "id": "command",
             "type": "DeviceSendCommandNode",
             "config": {
-                "deviceQueryJsonTemplate": '{"name": "greenhouse-north"}',
-                "nameTemplate": "setTarget",
-                "payloadTemplate": '{"value": 18}',
+                "deviceQueryJsonTemplate": f'{{"name": "{STANDBY}"}}',
+                "nameTemplate": "switch",
+                "payloadTemplate": '{"on": true}',
                 "payloadTemplateType": "json",
             },
-            "meta": {"category": "output", "name": "device-command", "label": "Set the target"},
+            "meta": {
+                "category": "output",
+                "name": "device-command",
+                "label": "Switch the compressor on",
+                "x": 40,
+                "y": 120,
+            },
             "outputIds": [],
         }
     ],
 }
-FLOW_VERSION: Json = {"version": "v1", "notes": "The first one.", "nodes": FLOW["nodes"]}
-WATCH_FLOW: Json = {
-    "name": "watch the cold store",
-    "description": "Makes an event when the cold store is too warm, and fails without a temperature.",
-    "triggers": [
-        {
-            "type": "virtualButton",
-            "key": "reading",
-            "meta": {"category": "trigger", "name": "virtualButton", "label": "Reading", "id": "reading"},
-            "outputIds": [["has"]],
-        },
-        {
-            "type": "timer",
-            "key": "minute",
-            "config": {"seconds": 60},
-            "meta": {"category": "trigger", "name": "timer", "label": "Each minute", "id": "minute"},
-            "outputIds": [["look"]],
-        },
-    ],
-    "nodes": [
-        {
-            "id": "look",
-            "type": "DebugNode",
-            "config": {"message": "The cold store is watched."},
-            "meta": {"category": "output", "name": "debug", "label": "Say so"},
-            "outputIds": [],
-        },
-        {
-            "id": "has",
-            "type": "ConditionalNode",
-            "config": {"expression": "{{data.temperature}} !== undefined"},
-            "meta": {"category": "logic", "name": "conditional", "label": "Is there a temperature?"},
-            "outputIds": [["missing"], ["warm"]],
-        },
-        {
-            "id": "missing",
-            "type": "ThrowErrorNode",
-            "config": {"messageTemplate": "The reading has no temperature."},
-            "meta": {"category": "output", "name": "throw-error", "label": "Fail"},
-            "outputIds": [],
-        },
-        {
-            "id": "warm",
-            "type": "ConditionalNode",
-            "config": {"expression": "{{data.temperature}} > 8"},
-            "meta": {"category": "logic", "name": "conditional", "label": "Is it too warm?"},
-            "outputIds": [["fine"], ["event"]],
-        },
-        {
-            "id": "fine",
-            "type": "DebugNode",
-            "config": {"message": "The cold store is cold enough."},
-            "meta": {"category": "output", "name": "debug", "label": "Cold enough"},
-            "outputIds": [],
-        },
-        {
-            "id": "event",
-            "type": "CreateEventNode",
-            "config": {
-                "levelTemplate": "warning",
-                "subjectTemplate": "Cold store: {{data.temperature}} degrees",
-            },
-            "meta": {"category": "output", "name": "create-event", "label": "Make an event"},
-            "outputIds": [],
-        },
+FLOW_VERSION: Final[Json] = {"version": "v1", "notes": "The first one.", "nodes": FLOW["nodes"]}
+
+LOG_TABLE: Final[Json] = {
+    "name": "alarm log",
+    "description": "Each alarm, as the workflow `log of alarms` has noted it.",
+    "columns": [
+        {"name": "opened", "dataType": "string", "constraint": "required"},
+        {"name": "level", "dataType": "string", "constraint": "required"},
+        {"name": "subject", "dataType": "string", "constraint": "required"},
     ],
 }
-EDGE_FLOW: Json = {"name": "count visitors", "flowClass": "edge"}
-EMBEDDED_FLOW: Json = {"name": "blink", "flowClass": "embedded"}
+
+
+def log_flow(table: str) -> Json:
+    """The workflow that notes each new event of the levels error and critical in a data table."""
+    fields = {"opened": "{{data.creationDate}}", "level": "{{data.level}}", "subject": "{{data.subject}}"}
+    return {
+        "name": "log of alarms",
+        "description": "Notes each alarm in a data table, for the weekly meeting.",
+        "triggers": [
+            {
+                "type": "event",
+                "key": level,
+                "config": {"new": True, "acknowledged": False, "resolved": False},
+                "meta": {"category": "trigger", "name": "event", "label": f"{level} event", "x": x, "y": 20},
+                "outputIds": [["row"]],
+            }
+            for x, level in ((40, "critical"), (260, "error"))
+        ],
+        "nodes": [
+            {
+                "id": "row",
+                "type": "DataTableInsertRowNode",
+                "config": {
+                    "dataTableIdTemplate": table,
+                    "dataMethod": "individualFields",
+                    "rowFields": [
+                        {"columnTemplate": column, "valueTemplate": value} for column, value in fields.items()
+                    ],
+                },
+                "meta": {
+                    "category": "data",
+                    "name": "table-insert-row",
+                    "label": "Add a row",
+                    "x": 40,
+                    "y": 120,
+                },
+                "outputIds": [],
+            }
+        ],
+    }
+
+
+EDGE_FLOW: Final[Json] = {"name": "keep readings while the line is down", "flowClass": "edge"}
+EMBEDDED_FLOW: Final[Json] = {"name": "heat the wind wheel when it freezes", "flowClass": "embedded"}

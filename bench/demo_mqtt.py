@@ -9,7 +9,7 @@ from trunkline.bench.demo import DemoReady
 from trunkline.bench.demo_keys import replace_key
 from trunkline.bench.session import Json, Session
 
-TOPICS = "farm/#"
+TOPICS = "plant/#"
 """What selects the topics to which devices of the demo publish."""
 
 MQTT_KEY: Json = {

@@ -11,9 +11,19 @@ from collections.abc import Iterable, Mapping
 
 import trio
 
-from trunkline.bench.demo import DemoReady
-from trunkline.bench.demo_flows import EDGE_FLOW, EMBEDDED_FLOW, FLOW, FLOW_VERSION, WATCH_FLOW
-from trunkline.bench.demo_past import make_past
+from trunkline.bench.demo import TRIED_DEVICE, DemoReady
+from trunkline.bench.demo_dashboard import DASHBOARD, PUBLIC_BLOCKS
+from trunkline.bench.demo_flows import (
+    BUTTON,
+    EDGE_FLOW,
+    EMBEDDED_FLOW,
+    FLOW,
+    FLOW_VERSION,
+    LOG_TABLE,
+    log_flow,
+)
+from trunkline.bench.demo_plant import GATEWAY, plant, recipe_record
+from trunkline.bench.demo_rules import RULES, TRIPPED_RULE
 from trunkline.bench.errors import ApiError, BenchError, TryLater
 from trunkline.bench.session import Json, Session, record_id, refusal
 
@@ -26,128 +36,38 @@ TABLE: Json = {
         {"name": "note", "dataType": "string", "constraint": "optional"},
     ],
 }
-_PLACES = ("greenhouse", "cold store", "well", "workshop", "orchard", "roof")
-_NOTES = ("All is well.", "The vent is slow.", "The tank has rust.", "The door does not close.", None)
+_PLACES = ("freezers", "chillers", "machine room", "pump house", "loading dock", "roof")
+_NOTES = ("All is well.", "Ice at the door.", "A lamp is broken.", "Swept and washed.", None)
 ROWS: list[Json] = [
-    {"place": _PLACES[number % 6], "score": 5 + number * 7 % 6, "note": _NOTES[number % 5]}
+    {"place": _PLACES[number % 6], "score": 7 + number * 7 % 4, "note": _NOTES[number % 5]}
     for number in range(40)
 ]
 KEY: Json = {"name": "key of the demo", "description": "All devices may log in with it."}
 APPLICATION_TOKEN: Json = {"name": "token of the demo", "scope": ["all.Application.read"]}
 USER_TOKEN: Json = {"name": "token of the demo", "scope": ["all.User.read"]}
 ARCHIVE: Json = {"directory": "demo", "includeEvents": True, "includeDataTables": True}
-_HOUR_MS = 3_600_000
-_GREENHOUSE = {"query": '{"name": "greenhouse-north"}'}
-
-
-def _block(place: tuple[int, int], type: str, title: str, config: Json) -> Json:
-    """A block of a dashboard at a column and row."""
-    column, row = place
-    size = {"startX": column, "startY": row, "width": 4, "height": 3}
-    return {"blockType": type, **size, "title": title, "config": config}
-
-
-_TEMPERATURES = _block(
-    (0, 0),
-    "graph",
-    "Temperatures",
-    {
-        "segments": [{"attribute": "temperature", "aggregation": "MEAN"}],
-        "duration": _HOUR_MS,
-        "resolution": 60_000,
-    },
-)
-DASHBOARD: Json = {
-    "name": "overview",
-    "description": "The temperatures of the greenhouse and of the cold store.",
-    "refreshRate": 60,
-    "blocks": [
-        _TEMPERATURES,
-        _block(
-            (4, 0),
-            "gauge",
-            "Air of the greenhouse",
-            {
-                "segment": {"attribute": "humidity", "label": "Humidity in percent", **_GREENHOUSE},
-                "gaugeMin": 0,
-                "gaugeMax": 100,
-            },
-        ),
-        _block(
-            (0, 3),
-            "map",
-            "The van",
-            {
-                "attribute": "position",
-                "query": '{"name": "delivery-van-7"}',
-                "duration": _HOUR_MS,
-                "includeLines": True,
-            },
-        ),
-        _block((4, 3), "device-list", "Devices", {"sortField": "name"}),
-        _block(
-            (8, 0),
-            "indicator",
-            "Cold store",
-            {
-                "segments": [
-                    {"attribute": "temperature", "query": '{"name": "cold-store-2"}'},
-                ],
-                "conditions": [{"color": "#c62828", "condition": "{{value-0}} > 8", "label": "Too warm"}],
-                "defaultCondition": {"color": "#2e7d32", "label": "Cold enough"},
-            },
-        ),
-        _block(
-            (8, 3),
-            "bar",
-            "Levels and targets",
-            {
-                "segments": [
-                    {"attribute": "level", "label": "Tank in percent", "query": '{"name": "well-pump"}'},
-                    {"attribute": "humidity", "label": "Humidity in percent", **_GREENHOUSE},
-                ]
-            },
-        ),
-        _block((8, 6), "open-event-indicator", "Open events", {}),
-        _block((0, 6), "event-list", "Events", {"query": '{"state": {"$ne": "resolved"}}'}),
-        _block((4, 6), "device-state-table", "Greenhouse", _GREENHOUSE),
-    ],
-}
-USER_DASHBOARD: Json = {"name": "my farm", "description": "What everybody may see.", "public": True}
-RECIPE: Json = {
-    "name": "thermometer",
-    "deviceName": "thermometer",
-    "attributes": [{"name": "temperature", "dataType": "number"}],
-}
-ALARM_RULE: Json = {
-    "name": "Cold store too warm",
-    "severity": "critical",
-    "condition": {
-        "type": "attribute",
-        "attribute": "temperature",
-        "comparison": "above",
-        "value": 8,
-        "hysteresis": 1,
-    },
-    "durationSeconds": 120,
+USER_DASHBOARD: Json = {
+    "name": "the plant for everybody",
+    "description": "What everybody may see.",
+    "public": True,
 }
 WEBHOOK: Json = {"name": "weather warnings", "description": "For the warnings of a weather service."}
 CREDENTIAL: Json = {
-    "name": "shop",
-    "description": "Nobody accepts this key.",
+    "name": "spare parts",
+    "description": "For the orders of spare parts. Nobody accepts this key.",
     "type": "http",
     "httpConfig": {
-        "uriMatch": "https://shop.example.com/*",
+        "uriMatch": "https://parts.example.com/*",
         "authMethod": "header",
         "publicValue": "X-Api-Key",
         "secretValue": "none",
     },
 }
 INTEGRATION: Json = {
-    "name": "broker of the demo",
+    "name": "broker of the forwarder",
     "integrationType": "mqtt",
     "enabled": False,
-    "topics": ["farm/#"],
+    "topics": ["plant/#"],
     "mqttConfig": {"protocol": "mqtts", "host": "broker.example.com", "port": 8883},
 }
 CERTIFICATE_TEXT = (
@@ -163,31 +83,34 @@ CERTIFICATE_TEXT = (
 )
 CERTIFICATE: Json = {"certificate": CERTIFICATE_TEXT, "description": "Nobody has its key."}
 AUTHORITY: Json = {"name": "authority of the demo", "caBundle": CERTIFICATE_TEXT}
-ENDPOINT: Json = {"route": "/greenhouse", "method": "get", "description": "The page of the greenhouse."}
-VIEW: Json = {"name": "greenhouse", "viewType": "page", "body": "<h1>The greenhouse</h1>"}
+ENDPOINT: Json = {"route": "/freezers", "method": "get", "description": "The page of the freezers."}
+VIEW: Json = {"name": "freezers", "viewType": "page", "body": "<h1>The freezers</h1>"}
 VERSION: Json = {"version": "v1.0", "description": "The first one."}
-DOMAIN: Json = {"domainName": "demo.farm.example"}
-SLUG: Json = {"slug": "farm-of-the-demo"}
-GROUP: Json = {"name": "farmers", "description": "The people of the farm.", "deviceTags": [{"key": "demo"}]}
-EXPERIENCE_USER: Json = {"email": "farmer@example.com", "firstName": "Eva", "lastName": "Farmer"}
+DOMAIN: Json = {"domainName": "demo.plant.example"}
+SLUG: Json = {"slug": "plant-of-the-demo"}
+GROUP: Json = {
+    "name": "night shift",
+    "description": "Who looks after the plant at night.",
+    "deviceTags": [{"key": "site"}],
+}
+EXPERIENCE_USER: Json = {"email": "eva@example.com", "firstName": "Eva", "lastName": "Winter"}
 INVITATION: Json = {"email": "colleague@example.com", "role": "view"}
-ORGANIZATION: Json = {"name": "farm", "description": "Who looks after the farm together."}
+ORGANIZATION: Json = {"name": "plant", "description": "Who looks after the plant together."}
 NOTEBOOK: Json = {
     "name": "events of the week",
     "description": "Which device needs attention most often.",
     "inputs": [{"inputType": "eventData", "fileName": "events.csv"}],
 }
-RESOURCE_JOB: Json = {"name": "look at every van", "resourceType": "device"}
-EDGE_DEVICE: Json = {"name": "edge of the demo", "deviceClass": "edgeCompute"}
-EMBEDDED_DEVICE: Json = {"name": "lamp of the demo", "deviceClass": "embedded"}
+RESOURCE_JOB: Json = {"name": "look at every door", "resourceType": "device"}
+EDGE_DEVICE, EMBEDDED_DEVICE = GATEWAY, "weather-mast"
+"""The devices for which workflows are released."""
 FILE: Json = {"name": "notes.txt", "type": "file", "contentType": "text/plain"}
-FILE_TEXT = "The vent of the greenhouse is slow.\n"
+FILE_TEXT = "The key of the machine room hangs at the gate.\n"
 _BOUNDARY = "part-of-the-demo"
 EVENT: Json = {
-    "subject": "The door of the cold store stood open",
-    "level": "warning",
-    "message": "It was open for ten minutes.",
-    "eventTags": {"place": "cold-store"},
+    "level": "info",
+    "subject": "The chillers were washed",
+    "message": "The doors stood open for ten minutes.",
 }
 
 
@@ -200,40 +123,37 @@ async def ensure_records(token: str, demo: DemoReady, examples: Iterable[Example
 
     `examples` are further records, of parameters that none of those here has.
 
-    The two kinds of API token are `applicationApiTokenId` and `userApiTokenId`. `deviceId` is the greenhouse. Raises
-    BenchError.
+    The two kinds of API token are `applicationApiTokenId` and `userApiTokenId`. `deviceId` is that of the calls to try.
+    Raises BenchError.
     """
     session = Session(demo.url, token=token, connections_max=1)
     application = f"/applications/{demo.application_id}"
     experience = f"{application}/experience"
-    block = {**_TEMPERATURES, "applicationId": demo.application_id}
-    user_dashboard = {**USER_DASHBOARD, "blocks": [block]}
+    blocks = [{**block, "applicationId": demo.application_id} for block in PUBLIC_BLOCKS]
+    user_dashboard = {**USER_DASHBOARD, "blocks": blocks}
     user = {**EXPERIENCE_USER, "password": secrets.token_urlsafe(24)}  # nobody logs in as this user
     try:
         table = await _named(session, f"{application}/data-tables", TABLE)
         rows = f"{application}/data-tables/{table}/rows"
         flow = await _named(session, f"{application}/flows", FLOW)
-        watch = await _named(session, f"{application}/flows", WATCH_FLOW)
+        log = await _named(session, f"{application}/data-tables", LOG_TABLE)
+        await _named(session, f"{application}/flows", log_flow(log))
         if "archiveConfig" not in await session.call("GET", application):
             await session.call("PATCH", application, {"archiveConfig": ARCHIVE})
         versions = f"{application}/flows/{flow}/versions"
         found = {
             "applicationId": demo.application_id,
-            "deviceId": demo.device_ids["greenhouse-north"],
+            "deviceId": demo.device_ids[TRIED_DEVICE],
             "dataTableId": table,
             "rowId": await _first_row(session, rows),
-            "eventId": await _first_event(session, application, demo.device_ids, table, watch),
+            "eventId": await _first_event(session, application, demo.device_ids),
             "applicationKeyId": await _named(session, f"{application}/keys", KEY),
             "applicationApiTokenId": await _named(session, f"{application}/tokens", APPLICATION_TOKEN),
             "userApiTokenId": await _named(session, "/me/tokens", USER_TOKEN),
             "dashboardId": await _named(session, f"{application}/dashboards", DASHBOARD),
             "userDashboardId": await _named(session, "/dashboards", user_dashboard),
-            "deviceRecipeId": await _named(session, f"{application}/device-recipes", RECIPE),
-            "alarmRuleId": await _named(
-                session,
-                f"{application}/alarm-rules",
-                {**ALARM_RULE, "deviceIds": [demo.device_ids["cold-store-2"]]},
-            ),
+            "deviceRecipeId": await _recipes(session, f"{application}/device-recipes"),
+            "alarmRuleId": await _rules(session, f"{application}/alarm-rules"),
             "webhookId": await _named(session, f"{application}/webhooks", WEBHOOK),
             "credentialId": await _named(session, f"{application}/credentials", CREDENTIAL),
             "integrationId": await _named(session, f"{application}/integrations", INTEGRATION),
@@ -244,9 +164,11 @@ async def ensure_records(token: str, demo: DemoReady, examples: Iterable[Example
             # Workflows.
             "flowId": flow,
             "flowVersionId": await _named(session, versions, FLOW_VERSION, "version"),
-            "runId": await _first_run(session, f"{application}/flows/{flow}", f"{flow}-press"),
-            **await _deployment(session, application, "edge", EDGE_DEVICE, EDGE_FLOW),
-            **await _deployment(session, application, "embedded", EMBEDDED_DEVICE, EMBEDDED_FLOW),
+            "runId": await _first_run(session, f"{application}/flows/{flow}", f"{flow}-{BUTTON}"),
+            **await _deployment(session, application, "edge", demo.device_ids[EDGE_DEVICE], EDGE_FLOW),
+            **await _deployment(
+                session, application, "embedded", demo.device_ids[EMBEDDED_DEVICE], EMBEDDED_FLOW
+            ),
             # Experience.
             "experienceEndpointId": await _named(session, f"{experience}/endpoints", ENDPOINT, "route"),
             "experienceViewId": await _named(session, f"{experience}/views", VIEW),
@@ -321,10 +243,9 @@ async def _invitation(session: Session, path: str) -> dict[str, str]:
 
 
 async def _deployment(
-    session: Session, application: str, of: str, device: Json, flow: Json
+    session: Session, application: str, of: str, device_id: str, flow: Json
 ) -> dict[str, str]:
     """The ids of a deployment, of its device and of its workflow; `of` is the class of the workflow."""
-    device_id = await _named(session, f"{application}/devices", device)
     query = {"query": f'{{"name": "{flow["name"]}"}}'}
     flows = (await session.call("GET", f"{application}/flows", query=query))["items"]
     flow_id = record_id(flows[0] if flows else await session.call("POST", f"{application}/flows", flow))
@@ -351,16 +272,27 @@ async def _first_certificate(session: Session, path: str) -> str:
     return record_id(found[0] if found else await session.call("POST", path, CERTIFICATE))
 
 
-async def _first_event(
-    session: Session, application: str, device_ids: Mapping[str, str], table: str, flow: str
-) -> str:
-    """The id of an event about the cold store. An application without any event gets a past first."""
-    events = (await session.call("GET", f"{application}/events", query={"perPage": 1}))["items"]
-    if events:
-        return record_id(events[0])
-    await make_past(session, application, device_ids, table, flow)
-    event = {**EVENT, "deviceId": device_ids["cold-store-2"]}
+async def _first_event(session: Session, application: str, ids: Mapping[str, str]) -> str:
+    """The id of the event of the worst alarm; or else of any event, which is written if there is none."""
+    worst = {"perPage": 1, "query": '{"level": "critical"}'}
+    for query in (worst, {"perPage": 1}):
+        for event in (await session.call("GET", f"{application}/events", query=query))["items"]:
+            return record_id(event)
+    event = {**EVENT, "deviceId": ids[TRIED_DEVICE]}
     return record_id(await session.call("POST", f"{application}/events", event))
+
+
+async def _recipes(session: Session, path: str) -> str:
+    """The id of the recipe of the cold rooms; those of all devices are created."""
+    recipes = {model.recipe: recipe_record(model) for model in plant(0)}
+    ids = [await _named(session, path, recipe) for recipe in recipes.values()]
+    return ids[0]
+
+
+async def _rules(session: Session, path: str) -> str:
+    """The id of the first rule; all are created."""
+    ids = [await _named(session, path, rule) for rule in (*RULES, TRIPPED_RULE)]
+    return ids[0]
 
 
 async def _first_job(session: Session, application: str) -> str:
@@ -390,5 +322,5 @@ async def _first_entry(session: Session, org: str) -> str:
     for _ in range(2):
         for entry in (await session.call("GET", f"{org}/audit-logs", query=oldest))["items"]:
             return record_id(entry)
-        await session.call("PATCH", org, {"description": ORGANIZATION.get("description", "A farm.")})
+        await session.call("PATCH", org, {"description": ORGANIZATION.get("description", "The plant.")})
     raise BenchError("The server changed an organization and has no entry of it in the audit log.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -10,8 +11,10 @@ from urllib.parse import urlsplit
 import trio
 
 from trunkline.actors import server_users
+from trunkline.actors.core.values.clock import SystemClock
 from trunkline.bench.demo import CURL_VARIABLE, DemoReady, curl_lines, run_demo
 from trunkline.bench.demo_mqtt import replace_mqtt_key, subscribe_line
+from trunkline.bench.demo_past import live_past
 from trunkline.bench.demo_records import DOMAIN, Example, ensure_records
 from trunkline.bench.errors import BenchError
 from trunkline.http.terminal import announce, failure_message, warn
@@ -27,6 +30,35 @@ DEMO_PAUSE_S, DEMO_PAUSE_MAX_S = 1, 60
 DEMO_TOKEN_SCOPES = frozenset({"all.Device.read", "device.sendCommand"})
 """The scopes of the token that is printed with the example calls of the demo."""
 DEMO_TOKEN_TTL_S = 86_400
+
+
+class DemoClock(SystemClock):
+    """The machine's clocks, which the demo sets back once, to live through the week before its first start."""
+
+    __slots__ = ("_elapsed_s", "_wall_s")
+
+    def __init__(self) -> None:
+        self._wall_s = self._elapsed_s = 0.0
+
+    def move_to(self, at_s: float) -> None:
+        """Let the time of day be this one now; what has passed for throttles never becomes less."""
+        ahead_s = at_s - time.time()
+        self._elapsed_s += max(0.0, ahead_s - self._wall_s)
+        self._wall_s = 0.0 if abs(ahead_s) < 0.01 else ahead_s
+
+    def wall_ms(self) -> int:
+        return super().wall_ms() + round(1000 * self._wall_s)
+
+    def monotonic_s(self) -> float:
+        return super().monotonic_s() + self._elapsed_s
+
+
+async def live_past_on(server: RunningServer, clock: DemoClock) -> None:
+    """Live through the past of the demo, on a server that is new."""
+    try:
+        await live_past(server.url, _token(server, DEMO_SCOPES, None), clock.move_to)
+    except* BenchError as problems:
+        warn(f"The demo begins without its past: {failure_message(problems)}")
 
 
 def demo_settings(settings: Settings) -> Settings:
@@ -101,7 +133,7 @@ def _token(server: RunningServer, scopes: Set[str], ttl_s: float | None) -> str:
 
 def _show_demo(server: RunningServer, ready: DemoReady) -> None:
     announce(
-        "The devices of the demo report once a second. To try it, run these four lines in another terminal:"
+        "The devices of the demo report every two seconds. To try it, run these four lines in another terminal:"
     )
     announce(f"  export {CURL_VARIABLE}={_token(server, DEMO_TOKEN_SCOPES, DEMO_TOKEN_TTL_S)}")
     for line in curl_lines(ready):

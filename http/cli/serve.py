@@ -17,6 +17,7 @@ from trunkline.http.terminal import announce, warn
 from trunkline.limits.settings import Settings, service_variables
 
 if TYPE_CHECKING:
+    from trunkline.http.cli.demo import DemoClock
     from trunkline.http.serve import RunningServer
 
 
@@ -85,10 +86,11 @@ def serve_command(
         "blobs": blobs,
     }
     settings = effective_settings(config, limits, data_dir=data, host=host, port=port, **more)
-    mqtt_port_if_free = None
+    mqtt_port_if_free, clock = None, None
     if demo:
-        from trunkline.http.cli.demo import demo_mqtt_port, demo_settings
+        from trunkline.http.cli.demo import DemoClock, demo_mqtt_port, demo_settings
 
+        clock = DemoClock()
         settings = demo_settings(settings)
         mqtt_port_if_free = demo_mqtt_port(settings)
     configure_logging(settings)
@@ -98,22 +100,28 @@ def serve_command(
         )
     if limits == "off":
         warn("THE THROTTLES ARE OFF. This is for load tests; never serve devices like this.")
-    announce_start = partial(_announce_start, settings=settings, demo=demo, wanted=mqtt_port_if_free)
-    trio.run(partial(serve, settings, ready=announce_start, mqtt_port_if_free=mqtt_port_if_free))
+    announce_start = partial(_announce_start, settings=settings, clock=clock, wanted=mqtt_port_if_free)
+    run = partial(serve, settings, ready=announce_start, clock=clock, mqtt_port_if_free=mqtt_port_if_free)
+    trio.run(run)
 
 
 async def _announce_start(
-    server: RunningServer, *, settings: Settings, demo: bool, wanted: int | None
+    server: RunningServer, *, settings: Settings, clock: DemoClock | None, wanted: int | None
 ) -> None:
-    """Print the URL of the server and the first user, if one was created; then run the demo if requested.
+    """Print the URL of the server and the first user, if one was created; then run the demo if it has a clock.
 
-    `wanted` is the port for MQTT that the demo opens if it is free.
+    The past of the demo comes before anybody knows how to log in. `wanted` is the port for MQTT that the demo opens if
+    it is free.
     """
+    if clock is not None and server.first_user is not None:
+        from trunkline.http.cli.demo import live_past_on
+
+        await live_past_on(server, clock)
     announce(f"The console: {server.url}/console")
     first = server.first_user
     if first is not None and first.password is not None:
         announce(f"First user: {first.email}  password: {first.password}  (shown only now)")
-    elif demo:
+    elif clock is not None:
         from trunkline.http.cli.demo import log_in_hint
 
         announce(log_in_hint(server))
@@ -122,7 +130,7 @@ async def _announce_start(
     if wanted is not None and all(port.tls for port in server.mqtt_ports):
         announce(f"No MQTT: port {wanted} is in use. Choose another one with --mqtt-port.")
     announce(f"Trunkline serves {settings.data_dir} at {server.url} (the API: {server.url}/docs)")
-    if demo:
+    if clock is not None:
         from trunkline.http.cli.demo import run_demo_on
 
         await run_demo_on(server)

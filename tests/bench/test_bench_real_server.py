@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ import vega_datasets
 
 from tests.patience import PATIENCE_S
 from trunkline.bench.demo import LINKED, DemoReady, run_demo
-from trunkline.bench.demo_devices import DEMO_DEVICES
 from trunkline.bench.event_stream import open_events
 from trunkline.bench.link_client import LinkClient, running
 from trunkline.bench.measurements import read_measurements
@@ -80,7 +78,7 @@ async def test_a_demo_device_obeys_a_command_and_its_next_state_shows_it(session
         is_ready.set()
 
     def on_event(line: str) -> None:
-        if line == "greenhouse-north: setTarget: target is 27 degrees":
+        if line == "chiller-1: setTarget: target is 3 degrees":
             obeyed.set()
         if line.startswith(f"{LINKED_DEVICE}: switch: heater"):
             heated.set()
@@ -96,20 +94,19 @@ async def test_a_demo_device_obeys_a_command_and_its_next_state_shows_it(session
                     session.token,
                     on_ready=on_ready,
                     on_event=on_event,
-                    random=Random(5),
                 )
             )
             await is_ready.wait()
             application_id, ids = ready[0].application_id, ready[0].device_ids
-            assert len(ids) == len(DEMO_DEVICES)
-            greenhouse = partial(device_path, application_id, ids["greenhouse-north"])
-            async with open_events(session.url, greenhouse("/stateStream"), session.token) as states:
+            assert len(ids) == 24
+            chiller = partial(device_path, application_id, ids["chiller-1"])
+            async with open_events(session.url, chiller("/stateStream"), session.token) as states:
                 await session.call(
-                    "POST", greenhouse("/command"), {"name": "setTarget", "payload": {"value": 27}}
+                    "POST", chiller("/command"), {"name": "setTarget", "payload": {"value": 3}}
                 )
                 await obeyed.wait()
                 async for event in states:
-                    if '"target":27' in event.data.replace(" ", ""):
+                    if '"target":3' in event.data.replace(" ", ""):
                         break
             mast = partial(device_path, application_id, ids[LINKED_DEVICE])
             await session.call("POST", mast("/command"), {"name": "switch", "payload": {"on": True}})

@@ -103,7 +103,9 @@ async def topics_shown(line: str, most: int) -> set[str]:
         with trio.fail_after(PATIENCE_S):
             while len(topics) < most:
                 message = await client.expect(packets.Publish)
-                assert ("temperature" if "store" in message.topic else "speed") in json.loads(message.payload)
+                assert ("temperature" if "freezer" in message.topic else "speed") in json.loads(
+                    message.payload
+                )
                 topics.add(message.topic)
     return topics
 
@@ -119,7 +121,7 @@ async def test_the_printed_line_for_mqtt_shows_messages_until_the_next_start(tmp
             lines.append(await subscribe_line(server))
             port = (await server.prints(r"MQTT: 127\.0\.0\.1 port (\d+)\n"))[1]
             assert f" -p {port} " in lines[-1]
-            assert await topics_shown(lines[-1], 2) == {f"farm/{name}" for name in PUBLISHED}
+            assert await topics_shown(lines[-1], 2) == {f"plant/{name}" for name in PUBLISHED}
             if start:
                 key, secret = shlex.split(lines[0])[6::2][:2]
                 async with mqtt_client(int(port)) as client:
@@ -173,7 +175,7 @@ async def test_the_demo_outlives_a_new_password_and_its_application(tmp_path: Pa
         place = f"/applications/{application['id']}"
         before = (await server.call("GET", f"{place}/payloadCounts"))["deviceState"]["total"]
         with trio.fail_after(PATIENCE_S):
-            while (await server.call("GET", f"{place}/payloadCounts"))["deviceState"]["total"] < before + 12:
+            while (await server.call("GET", f"{place}/payloadCounts"))["deviceState"]["total"] < before + 48:
                 await trio.lowlevel.checkpoint()
         await server.call("DELETE", place)
         await server.prints("All devices of the demo are deleted")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import Any
 
 import pytest
@@ -39,7 +38,6 @@ class Farm:
             server.token,
             on_ready=on_ready,
             on_event=self.lines.append,
-            random=Random(7),
             mqtt=("127.0.0.1", server.mqtt_ports[0]),
         )
 
@@ -76,12 +74,12 @@ async def test_two_devices_of_the_demo_use_mqtt(house: House) -> None:
             farm = Farm(house)
             await nursery.start(farm.run)
             assert await farm.clients() == sorted(MQTT_DEVICES)
-            assert len(await call("GET", f"{farm.path('well-pump')}/state")) > 0
+            assert len(await call("GET", f"{farm.path('pump-1')}/state")) > 0
             keys = (await call("GET", f"{farm.application}/keys"))["items"]
             assert [each["name"] for each in keys] == [DEVICES_KEY]
             body = {"name": "switch", "payload": {"on": False}, "ttlSeconds": 60}
-            await call("POST", f"{farm.path('well-pump')}/command", body)
-            await farm.says("well-pump: switch: pump is off")
+            await call("POST", f"{farm.path('pump-1')}/command", body)
+            await farm.says("pump-1: switch: pump is off")
             # They come back after their connections were lost.
             service = house.server.system.component(MqttService)
             for session in list(service.sessions):
@@ -89,12 +87,12 @@ async def test_two_devices_of_the_demo_use_mqtt(house: House) -> None:
             await farm.says("All devices reach the server again.")
             assert await farm.clients() == sorted(MQTT_DEVICES)
             # What a device has acknowledged does not come again.
-            await call("POST", f"{farm.path('well-pump')}/command", {**body, "payload": {"on": True}})
-            await farm.says("well-pump: switch: pump is enabled")
+            await call("POST", f"{farm.path('pump-1')}/command", {**body, "payload": {"on": True}})
+            await farm.says("pump-1: switch: pump is on")
             assert sum("pump is off" in each for each in farm.lines) == 1
-            await call("DELETE", farm.path("well-pump"))
-            await farm.says("well-pump was deleted and stops")
-            assert await farm.clients() == ["workshop-meter"]
+            await call("DELETE", farm.path("pump-1"))
+            await farm.says("pump-1 was deleted and stops")
+            assert await farm.clients() == ["meter-plant"]
             nursery.cancel_scope.cancel()
 
 

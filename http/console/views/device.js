@@ -8,6 +8,7 @@ import { Badge, Copy, Loaded, Page, Tabs, Tags } from "../parts/basics.js";
 import { MakeBoard } from "./dashboard/make.js";
 import { Connection } from "./devices/connection.js";
 import { ActorTab } from "./device/actor.js";
+import { plainTags } from "./device/command_shapes.js";
 import { CommandsTab } from "./device/commands.js";
 import { ConnectTab } from "./device/connect.js";
 import { ConnectionsTab } from "./device/connections.js";
@@ -53,5 +54,5 @@ async function load(app, device, signal) {
 
 const About = ({ record, health }) => html`<span class="row">
   ${health ? html`<${Life} life=${health} />` : html`<${Connection} info=${record.connectionInfo} />`}<${Badge}>${record.deviceClass}</${Badge}>
-  <${Tags} tags=${record.tags.filter((each) => each.key !== "command")} />
+  <${Tags} tags=${plainTags(record.tags)} />
   <span class="nowrap"><code>${record.id}</code> <${Copy} text=${record.id} label="Copy the id" /></span></span>`;

@@ -7,6 +7,7 @@ import { Empty, Page, Tabs, Tags, Time } from "../parts/basics.js";
 import { note } from "../parts/notes.js";
 import { hasWildcard } from "../parts/search.js";
 import { RecordTable } from "../parts/table.js";
+import { plainTags } from "./device/command_shapes.js";
 import { CLASSES, deviceQuery, SHOWN } from "./devices/choice.js";
 import { Many } from "./devices/many.js";
 import { QueryBox } from "./devices/query_box.js";
@@ -67,7 +68,7 @@ const columns = (found, names) => [
   { label: "Name", sort: "name", link: true, render: (row) => row.name },
   lifeColumn(found),
   ...valueColumns(found, names),
-  { label: "Tags", render: (row) => html`<${Tags} tags=${row.tags} />` },
+  { label: "Tags", render: (row) => html`<${Tags} tags=${plainTags(row.tags)} />` },
   { label: "Class", render: (row) => row.deviceClass },
   { label: "Id", sort: "id", render: (row) => html`<code>${row.id}</code>` },
 ];
@@ -75,7 +76,7 @@ const columns = (found, names) => [
 const DELETED = [
   { label: "Name", sort: "name", render: (row) => row.name },
   { label: "Deleted", sort: "deletedAt", render: (row) => html`<${Time} at=${row.deletedAt} age />` },
-  { label: "Tags", render: (row) => html`<${Tags} tags=${row.tags} />` },
+  { label: "Tags", render: (row) => html`<${Tags} tags=${plainTags(row.tags)} />` },
   { label: "Class", render: (row) => row.deviceClass },
   { label: "Id", sort: "id", render: (row) => html`<code>${row.id}</code>` },
 ];

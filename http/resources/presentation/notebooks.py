@@ -251,7 +251,7 @@ ROUTES = (
             {
                 "name": "ask all vans",
                 "resourceType": "device",
-                "queryJson": '{"name": {"$startsWith": "delivery-van"}}',
+                "queryJson": '{"name": {"$startsWith": "truck"}}',
             },
             {"description": "Every morning."},
         ),

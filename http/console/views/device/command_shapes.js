@@ -10,6 +10,9 @@ const KEY = /^(?!__proto__$)[\w-]{1,60}$/;
 const TYPES = { number: "number", boolean: "boolean", text: "text", string: "text", json: "json" };
 export const WHOLE = " payload"; // the field that is the payload itself; no key of a form has a blank
 
+// The tags that are not about commands.
+export const plainTags = (tags) => tags.filter(({ key }) => key !== "command");
+
 // [{name, fields: [{key, type}], last: the payload with which it was sent last}]: those of the tags, then by time, the newest first.
 // entries: of the log of commands, the newest first.
 export function commandShapes(tags, entries) {

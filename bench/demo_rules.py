@@ -1,0 +1,66 @@
+"""The alarm rules of the demo."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from trunkline.bench.session import Json
+
+FREEZER_LIMIT: Final = -18.0
+CHILLER_LIMIT: Final = 7.0
+BATTERY_LIMIT: Final = 15.0
+"""Degrees, degrees, percent: outside of them a device is not as it should be."""
+
+FREEZER_RULE: Final[Json] = {
+    "name": "Freezer too warm",
+    "description": "Above -18 degrees for ten minutes. Frozen goods are lost above -12 degrees.",
+    "severity": "critical",
+    "condition": {
+        "type": "attribute",
+        "attribute": "temperature",
+        "comparison": "above",
+        "value": FREEZER_LIMIT,
+        "hysteresis": 2,
+    },
+    "durationSeconds": 600,
+    "deviceTags": [{"key": "area", "value": "freezers"}],
+}
+CHILLER_RULE: Final[Json] = {
+    "name": "Chiller too warm",
+    "description": "Above 7 degrees for ten minutes.",
+    "severity": "critical",
+    "condition": {
+        "type": "attribute",
+        "attribute": "temperature",
+        "comparison": "above",
+        "value": CHILLER_LIMIT,
+        "hysteresis": 1,
+    },
+    "durationSeconds": 600,
+    "deviceTags": [{"key": "area", "value": "chillers"}],
+}
+BATTERY_RULE: Final[Json] = {
+    "name": "Battery has to be changed",
+    "description": "Below 15 percent a sensor lasts for two more weeks.",
+    "severity": "error",
+    "condition": {
+        "type": "attribute",
+        "attribute": "battery",
+        "comparison": "below",
+        "value": BATTERY_LIMIT,
+        "hysteresis": 5,
+    },
+    "deviceTags": [
+        {"key": "DeviceRecipe", "value": "Door contact"},
+        {"key": "DeviceRecipe", "value": "Climate sensor"},
+    ],
+}
+TRIPPED_RULE: Final[Json] = {
+    "name": "Compressor has tripped",
+    "description": "So that the next time it is known before a freezer is warm.",
+    "severity": "critical",
+    "condition": {"type": "attribute", "attribute": "fault", "comparison": "differs", "value": "none"},
+    "deviceTags": [{"key": "DeviceRecipe", "value": "Compressor"}],
+}
+RULES: Final = (FREEZER_RULE, CHILLER_RULE, BATTERY_RULE)
+"""The rules that there were before the incident; that of compressors is what was learned from it."""
