@@ -65,7 +65,8 @@ ACTING: Final = (
     Acting(
         "Notices of alarms, by mail and by calls",
         "The application: what its alarm rules say, which those who may change it see",
-        "When the rule is disabled or deleted or tells nobody any more, or with the application.",
+        "When the rule is disabled or deleted or tells nobody any more, or with the application. A user whom a rule or "
+        "a group names is told as long as that user may read the application.",
     ),
     Acting(
         "Access keys, certificates and API tokens",

@@ -366,7 +366,7 @@ class Limits:
     alarm_notices_max: int = _bound(
         20,
         "notices",
-        "Sent at once; then one each alarm_notice_interval_s. Each has up to 11 receivers.",
+        "Sent at once; then one each alarm_notice_interval_s. One to more than 11 receivers counts as several.",
         "application",
     )
     alarm_notice_interval_s: float = _bound(6, "seconds", "Ten notices a minute.", "application")

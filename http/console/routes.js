@@ -23,6 +23,8 @@ export const ROUTES = [
   view(`${APP}/alarms`, "alarms", "alarms", "Alarms"),
   view(`${APP}/alarms/rules`, "alarms", "alarms", "AlarmRules"),
   view(`${APP}/alarms/rules/:rule`, "alarms", "alarms", "AlarmRule"),
+  view(`${APP}/alarms/groups`, "alarms", "alarm_groups", "AlarmGroups"),
+  view(`${APP}/alarms/groups/:group`, "alarms", "alarm_groups", "AlarmGroup"),
   view(`${APP}/events`, "events", "events", "Events"),
   view(`${APP}/events/:event`, "events", "event", "Event"),
   view(`${APP}/workflows`, "workflows", "workflows", "Workflows"),

@@ -98,8 +98,8 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("applicationDashboards", "applicationDashboard", "dashboards", "dashboard"),
     ),
     "Alarms": (
-        "What must not be so of devices, and which of it is so now.",
-        ("alarmRules", "alarmRule", "alarms"),
+        "What must not be so of devices, which of it is so now, and who is told.",
+        ("alarmRules", "alarmRule", "alarmGroups", "alarmGroup", "alarms"),
     ),
     "Device recipes": ("Templates of devices.", ("deviceRecipes", "deviceRecipe")),
     "Experience": (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.console.console_page import ConsolePage
-from tests.e2e.conftest import Server
+from tests.e2e.conftest import EMAIL, Server
 from tests.e2e.receivers import kept_messages
 
 pytestmark = pytest.mark.slow
@@ -63,12 +63,22 @@ async def test_a_rule_is_made_by_a_form_and_its_alarm_is_seen_mailed_acknowledge
     (rule,) = (await server.call("GET", f"{application}/alarm-rules"))["items"]
     assert (rule["durationSeconds"], rule.get("notify"), rule["severity"]) == (300, None, "critical")
 
-    await console.go(f"#{application}/alarms/rules")
+    await console.go(f"#{application}/alarms/groups")
+    await console.at("button", "Create a group").click()
+    form = console.at("dialog")
+    await form.at("textbox", "Name").fill("Night shift")
+    await form.at("textbox", re.compile("^Mail to")).fill("desk@example.com")
+    await form.at("checkbox", EMAIL).click()
+    await form.at("button", "Create").click()
+    await console.sees(f"desk@example.com, {EMAIL}")
+    await console.at("link", "Alarms").click()
+    await console.at("link", "Rules").click()
     await console.at("button", "Create a rule").click()
     form = console.at("dialog")
     await form.at("textbox", "Name").fill("Fault")
     await form.at("combobox", "What is wrong").choose("An event says so")
     await form.at("textbox", re.compile("^Subject")).fill("leak *")
+    await form.at("checkbox", "Night shift").click()
     await form.at("button", "Create").click()
     await console.sees("an event of level error or above about leak *")
     await console.sees("all devices, and events without one")
@@ -76,3 +86,5 @@ async def test_a_rule_is_made_by_a_form_and_its_alarm_is_seen_mailed_acknowledge
     event = {"level": "error", "subject": "leak in hall 2"}
     await server.call("POST", f"{application}/events", event, status=201)
     await console.sees("An event of level error or above about leak *: leak in hall 2.")
+    mails = kept_messages(Path(server.settings.data_dir))[-2:]
+    assert {str(mail["To"]) for mail in mails} == {"desk@example.com", EMAIL}

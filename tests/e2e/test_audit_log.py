@@ -170,7 +170,7 @@ async def test_a_list_is_filtered_and_sorted(server: Server) -> None:
     wrong = {"auditLogFilter": json.dumps({"secondaryTarget": [{"type": "Device"}, {"type": "Robot"}]})}
     for path in (f"{org}/audit-logs", "/me/audit-logs"):
         refusal = await server.call("GET", path, params=wrong, status=400)
-        said = "auditLogFilter.secondaryTarget[1].type: is 'Robot'; give one of AlarmRule, ApiToken, "
+        said = "auditLogFilter.secondaryTarget[1].type: is 'Robot'; give one of AlarmGroup, AlarmRule, ApiToken, "
         assert refusal["message"].startswith(said)
 
 

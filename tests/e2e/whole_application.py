@@ -115,9 +115,14 @@ async def devices(whole: Whole) -> None:
     )
 
 
+async def alarm_groups(whole: Whole) -> None:
+    await whole.post("night", "alarm-groups", name="night", description="büro", emails=["night@example.com"])
+
+
 async def alarms(whole: Whole) -> None:
     warm = {"type": "attribute", "attribute": "temp", "comparison": "outside", "min": -5, "max": 30.5}
     steps = [{"emails": ["night@example.com"]}, {"afterSeconds": 600, "url": "https://example.com/told"}]
+    steps.append({"afterSeconds": 900, "groupIds": [whole.ids["night"]]})
     quiet = {"start": "22:00", "end": "06:00", "timeZone": "Europe/Berlin"}
     await whole.post(
         "warm",
@@ -133,6 +138,8 @@ async def alarms(whole: Whole) -> None:
     )
     silence = {"type": "silence", "seconds": 600}
     await whole.post("silent", "alarm-rules", name="silent", enabled=False, condition=silence)
+    fault = {"type": "event", "level": "error", "subject": "Pump *"}
+    await whole.post("fault", "alarm-rules", name="fault", enabled=False, condition=fault)
 
 
 async def connections(whole: Whole) -> None:
@@ -367,6 +374,7 @@ FILL: Final[dict[str, Callable[[Whole], Awaitable[None]]]] = {
     "DataTableRow": tables,
     "Device": devices,
     "DeviceRecipe": devices,
+    "AlarmGroup": alarm_groups,
     "AlarmRule": alarms,
     "Webhook": connections,
     "Integration": connections,

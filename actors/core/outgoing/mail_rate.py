@@ -18,9 +18,10 @@ class MailRate:
         self._free_s: OrderedDict[bytes, float] = OrderedDict()
         """When all messages that somebody has sent no longer count."""
 
-    def take(self, sender: bytes, now_s: float) -> float:
-        """Count one more message and return 0, or return the seconds to wait."""
-        free_s = max(self._free_s.get(sender, now_s), now_s) + self._interval_s
+    def take(self, sender: bytes, now_s: float, messages: int = 1) -> float:
+        """Count messages and return 0, or return the seconds to wait. More than `most` count as so many."""
+        interval_s = min(messages, self._most) * self._interval_s
+        free_s = max(self._free_s.get(sender, now_s), now_s) + interval_s
         wait_s = free_s - now_s - self._most * self._interval_s
         if wait_s > 0:
             return wait_s

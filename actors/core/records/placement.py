@@ -126,7 +126,8 @@ _OF_APPLICATION: Final = (
 """The prefixes of keys in META after which the id of an application follows."""
 
 READS: Final[Mapping[str, str]] = {
-    "application": "the e-mail address of its owner, when a job is queued: the message will contain it",
+    "application": "the e-mail address of its owner, when a job is queued: the message will contain it; whether users "
+    "whom alarm rules and groups name may read it: a snapshot that may be slightly old is enough",
     "device": "whether its application exists, its gateway and its ancestors: an ask of the application; the "
     "alarm rules of its application: a copy in memory; whether its events hold alarms open: a message to the event "
     "log",

@@ -37,6 +37,7 @@ ResourceName = Literal[
     "DataTableRow",
     "Device",
     "DeviceRecipe",
+    "AlarmGroup",
     "AlarmRule",
     "Webhook",
     "Integration",

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from math import ceil
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -33,7 +34,8 @@ from trunkline.actors.data.events.alarm_causes import NO_DEVICE
 from trunkline.actors.data.events.alarm_messages import SettleNotice
 from trunkline.actors.data.events.kind import EVENT
 from trunkline.actors.fleet.alarms.kind import ALARM_RULE
-from trunkline.actors.fleet.alarms.notices import Notice, advance, next_of, quiet_until, receivers
+from trunkline.actors.fleet.alarms.notices import Notice, advance, due_steps, next_of, quiet_until
+from trunkline.actors.fleet.alarms.people import receivers
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.platform.jobs.private_calls import may_be_private
 from trunkline.actors.platform.jobs.results import Results
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 64
 _RETRY_MS: Final = 1_000
+_RECEIVERS: Final = 11
+"""A notice to more receivers counts as several."""
 
 _log = structlog.get_logger("trunkline.alarms")
 
@@ -61,6 +65,7 @@ class _Told(NamedTuple):
     event: Doc
     rule: Doc
     device: str
+    receivers: list[str]
 
 
 class AlarmSender:
@@ -135,9 +140,10 @@ class AlarmSender:
         quiet_ms = quiet_until(notify, now_ms)
         if quiet_ms is not None:
             return quiet_ms
-        if notice.left is None:
-            notice.left = receivers(notice, notify)
-        wait_s = self._rate.take(application, self._system.clock.monotonic_s())
+        told = found.receivers
+        notice.left = told if notice.left is None else [to for to in notice.left if to in told]
+        notices = ceil(len(notice.left) / _RECEIVERS) or 1
+        wait_s = self._rate.take(application, self._system.clock.monotonic_s(), notices)
         if wait_s:
             return now_ms + round(1000 * wait_s) + 1
         failed = await self._deliver(found)
@@ -148,6 +154,8 @@ class AlarmSender:
             notice.due_ms = self._system.clock.wall_ms() + round(1000 * pause_s)
             return await self._settle(application, event, notice)
         comment = " ".join(f"{to} was not told of this alarm: {reason}" for to, reason in failed.items())
+        if not told:
+            comment = "Nobody was told of this alarm: the users that its rule and groups name may not read it any more."
         goes_on = advance(notice, notify, self._system.clock.wall_ms())
         return await self._settle(application, event, notice if goes_on else None, comment)
 
@@ -243,7 +251,9 @@ def _find(snapshot: Snapshot, application: bytes, event: bytes) -> _Told | None:
     detail = snapshot.get(keys.EVENTS, keys.event_detail_key(application, event))
     told: Doc = {} if detail is None else {"message": decode(detail).get("message", "")}
     device = records.doc_of(snapshot, DEVICE, application, notice.device) or {}
-    return _Told(application, event, notice, doc | told if doc else {}, rule, device.get("name", ""))
+    steps = due_steps(notice, rule["notify"]) if rule.get("notify") else []
+    to = receivers(snapshot, application, steps)
+    return _Told(application, event, notice, doc | told if doc else {}, rule, device.get("name", ""), to)
 
 
 def _stored(snapshot: Snapshot) -> list[tuple[bytes, bytes, int]]:

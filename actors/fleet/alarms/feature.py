@@ -7,6 +7,7 @@ from typing import Final
 
 from trunkline.actors.core.records.feature import Feature, Start
 from trunkline.actors.core.records.portable import portable
+from trunkline.actors.fleet.alarms.groups import ALARM_GROUPS
 from trunkline.actors.fleet.alarms.index import AlarmIndex
 from trunkline.actors.fleet.alarms.outbox import AlarmOutbox
 from trunkline.actors.fleet.alarms.rules import ALARM_RULES
@@ -18,8 +19,8 @@ def _parts(start: Start) -> Iterator[object]:
 
 
 FEATURE: Final = Feature(
-    resources=(ALARM_RULES,),
+    resources=(ALARM_RULES, ALARM_GROUPS),
     parts=_parts,
     tasks=(AlarmOutbox,),
-    portable=(portable("AlarmRule", ALARM_RULES),),
+    portable=(portable("AlarmGroup", ALARM_GROUPS), portable("AlarmRule", ALARM_RULES)),
 )

@@ -225,6 +225,15 @@ class AlarmIndex:
     def _oldest(self, found: dict[bytes, Rule]) -> tuple[Rule, ...]:
         return tuple(found[id] for id in sorted(found)[: self._system.limits.device_alarm_rules_max])
 
+    def telling(self, application: bytes, group: str) -> list[str]:
+        """The names of the rules that tell a group."""
+        rules = self._rules.get(application)
+        return [
+            doc["name"]
+            for doc in (() if rules is None else rules.all.values())
+            if any(group in step.get("groupIds", ()) for step in (doc.get("notify") or {}).get("steps", ()))
+        ]
+
     def set(self, application: bytes, id: bytes, doc: Doc | None) -> None:
         """A rule is stored as this, or deleted."""
         rules = self._rules.setdefault(application, Rules())

@@ -1,4 +1,4 @@
-"""The kind of alarm rules."""
+"""The kinds of alarm rules, and of groups of people that they tell."""
 
 from __future__ import annotations
 
@@ -8,4 +8,8 @@ from trunkline.actors.core.records.kind import Kind
 
 ALARM_RULE: Final = Kind(
     name="alarmRule", noun="alarm rule", counted_as="alarmRuleCount", audited_as="AlarmRule"
+)
+
+ALARM_GROUP: Final = Kind(
+    name="alarmGroup", noun="alarm group", counted_as="alarmGroupCount", audited_as="AlarmGroup"
 )

@@ -57,10 +57,15 @@ class AlarmCondition(Body, frozen=True):
 
 
 class NoticeStep(Body, frozen=True):
-    """Who is told, by mail or by a call of a URL, when nobody has acknowledged the alarm for so long."""
+    """Who is told, by mail or by a call of a URL, when nobody has acknowledged the alarm for so long.
+
+    Users are told as long as they may read the application, and so are those of the groups.
+    """
 
     after_seconds: Annotated[float, Meta(ge=0, le=SECONDS_MAX)] = 0.0
     emails: Annotated[list[Email], Meta(max_length=10)] = msgspec.field(default_factory=list)
+    user_ids: Annotated[list[Id], Meta(max_length=10)] | UnsetType = UNSET
+    group_ids: Annotated[list[Id], Meta(max_length=5)] | UnsetType = UNSET
     url: CallbackUrl | UnsetType = UNSET
 
 

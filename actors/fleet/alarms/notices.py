@@ -75,16 +75,10 @@ def next_of(notice: Notice, notify: Doc | None, state: str | None, now_ms: int) 
     return "send" if notice.due_ms <= now_ms else "wait"
 
 
-def receivers(notice: Notice, notify: Doc) -> list[str]:
-    """Those whom the next step is to reach: addresses of mail, and URLs."""
-    steps = notify["steps"]
-    chosen = steps[: notice.step] if notice.step >= len(steps) or notice.has_ended else [steps[notice.step]]
-    found: dict[str, None] = {}
-    for step in chosen:
-        found |= dict.fromkeys(step.get("emails", ()))
-        if "url" in step:
-            found[step["url"]] = None
-    return list(found)
+def due_steps(notice: Notice, notify: Doc) -> list[Doc]:
+    """The steps whose people are to be told now."""
+    steps: list[Doc] = notify["steps"]
+    return steps[: notice.step] if notice.step >= len(steps) or notice.has_ended else [steps[notice.step]]
 
 
 def advance(notice: Notice, notify: Doc, now_ms: int) -> bool:
@@ -127,8 +121,8 @@ def check_notices(notify: Doc, private: Callable[[str], bool]) -> None:
     before = -1.0
     for position, step in enumerate(notify["steps"]):
         at = f"notify.steps[{position}]"
-        if not step.get("emails", ()) and "url" not in step:
-            raise Invalid(f"{at}: tells nobody; give emails or url.")
+        if not any(step.get(field) for field in ("emails", "userIds", "groupIds", "url")):
+            raise Invalid(f"{at}: tells nobody; give emails, userIds, groupIds or url.")
         if "url" in step:
             check_url(step["url"], private=private(step["url"]), field=f"{at}.url")
         if step.get("afterSeconds", 0) <= before:

@@ -11,8 +11,9 @@ from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.fleet.alarms.conditions import check_condition
+from trunkline.actors.fleet.alarms.groups import check_users
 from trunkline.actors.fleet.alarms.index import AlarmIndex, is_wide
-from trunkline.actors.fleet.alarms.kind import ALARM_RULE
+from trunkline.actors.fleet.alarms.kind import ALARM_GROUP, ALARM_RULE
 from trunkline.actors.fleet.alarms.messages import (
     AlarmRulePage,
     AlarmRulePatch,
@@ -42,6 +43,8 @@ def _check(change: Change) -> None:
             _check_devices(owner, new["deviceIds"])
     if new.get("notify") and "notify" in named:
         check_notices(new["notify"], partial(may_be_private, owner.system))
+        if not change.is_import:
+            _check_people(owner, new["notify"]["steps"])
     index = owner.system.component(AlarmIndex)
     if change.old is None:
         _check_number(owner)
@@ -59,6 +62,16 @@ def _check_devices(owner: Actor, ids: list[str]) -> None:
     for id in ids:
         if records.raw_of(owner.system.journal.get, DEVICE, owner.ref.id, bytes.fromhex(id)) is None:
             raise Invalid(f"deviceIds: there is no device {id} in this application.")
+
+
+def _check_people(owner: Actor, steps: list[Doc]) -> None:
+    """Raise `Invalid` unless the users of all steps may read the application, and their groups are there."""
+    for position, step in enumerate(steps):
+        at = f"notify.steps[{position}]"
+        check_users(owner, step.get("userIds", []), f"{at}.userIds")
+        for id in step.get("groupIds", ()):
+            if not records.exists(owner.system.journal, ALARM_GROUP, owner.ref.id, bytes.fromhex(id)):
+                raise Invalid(f"{at}.groupIds: there is no alarm group {id} in this application.")
 
 
 def _check_number(owner: Actor) -> None:

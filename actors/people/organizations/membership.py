@@ -25,6 +25,7 @@ from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import OTHER_OWNER, Doc, Kind
 from trunkline.actors.core.records.kinds import APPLICATION, ORGANIZATION_NAME, USER
 from trunkline.actors.core.records.listing import ids_of_facet
+from trunkline.actors.core.records.source import Values
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.people.organizations.roles import ROLES, Level, Role
@@ -102,7 +103,7 @@ class Membership(NamedTuple):
         return Level.MEMBER if self.needs_second_factor else ROLES[role]
 
 
-def find_membership(snapshot: Snapshot, org: bytes, user: bytes) -> Membership | None:
+def find_membership(snapshot: Values, org: bytes, user: bytes) -> Membership | None:
     """The membership of a user in an organization; None if there is none."""
     found = records.find(snapshot, MEMBER, org, user)
     if found is None:

@@ -5,13 +5,14 @@ import { count, plural, valueText } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
 import { go, link } from "../lib/router.js";
 import { html, useState } from "../lib/ui.js";
-import { Badge, Card, Empty, Fresh, Loaded, Page, Shape, Tabs, Time } from "../parts/basics.js";
+import { Badge, Card, Empty, Fresh, Loaded, Page, Shape, Time } from "../parts/basics.js";
 import { openForm } from "../parts/form.js";
 import { note } from "../parts/notes.js";
 import { RecordLinks } from "../parts/choose.js";
 import { RecordPage } from "../parts/records.js";
 import { RecordTable } from "../parts/table.js";
 import { ruleFields } from "./alarms/form.js";
+import { groupOptions, home, rules, useGroupNames, Views } from "./alarms/tabs.js";
 import { Trial } from "./alarms/trial.js";
 import { askPermission, permission, sound, switchSound } from "./alarms/watch.js";
 import { bodyOf, conditionWords, devicesWords, formValues, noticeWords, time } from "./alarms/words.js";
@@ -22,16 +23,12 @@ const LISTED = 100;
 const RULE = { name: "Too warm", severity: "error", condition: { type: "attribute", attribute: "temperature", comparison: "above", value: 30, hysteresis: 2 }, durationSeconds: 120, notify: { steps: [{ emails: ["night.shift@example.com"] }] } };
 const LEAD = "What is wrong with devices now, the worst first. An alarm ends by itself when its rule holds no longer.";
 
-const home = (app, ...more) => link("/applications", app, "alarms", ...more);
-const rules = (app) => path("applications", app, "alarm-rules");
 const attributesOf = async (app) => (await get(path("applications", app, "devices", "attributeNames"))).attributeNames;
 
 const trial = (app) => (read) => html`<${Trial} app=${app} read=${read} />`;
 
-const Views = ({ app, current }) => html`<${Tabs} current=${current} items=${[["open", "Open alarms", home(app)], ["rules", "Rules", home(app, "rules")]]} />`;
-
 async function createRule(app) {
-  const fields = ruleFields(app, await attributesOf(app));
+  const fields = ruleFields(app, await attributesOf(app), await groupOptions(app));
   const made = await openForm("Create an alarm rule", { fields, button: "Create", extra: trial(app), submit: (values) => post(rules(app), bodyOf(values)) });
   if (made) {
     note("The rule is on.");
@@ -94,6 +91,7 @@ function Alarm({ app, alarm, reload }) {
 }
 
 export function AlarmRules({ app }) {
+  const names = useGroupNames(app);
   const empty = html`<${Empty} title="There are no rules yet" call=${{ method: "POST", path: rules(app), body: RULE }}>
     <p>A rule says what must not be so of devices. Where it is so, there is an alarm.</p><div><${CreateRule} app=${app} /></div></${Empty}>`;
   return html`<${Page} title="Alarm rules" lead="What must not be so of devices, and who is told." trail=${[["Alarms", home(app)]]} actions=${html`<${CreateRule} app=${app} />`}>
@@ -103,7 +101,7 @@ export function AlarmRules({ app }) {
       { label: "Condition", render: conditionWords },
       { label: "Devices", render: devicesWords },
       { label: "Severity", render: (row) => html`<${LevelBadge} level=${row.severity} />` },
-      { label: "Tells", render: (row) => noticeWords(row.notify) },
+      { label: "Tells", render: (row) => noticeWords(row.notify, names) },
       { label: "State", render: (row) => html`<${Badge} tone=${row.enabled ? "good" : ""}>${row.enabled ? "enabled" : "disabled"}</${Badge}>` },
     ]} />
   </${Page}>`;
@@ -111,8 +109,9 @@ export function AlarmRules({ app }) {
 
 export function AlarmRule({ app, rule }) {
   const source = `${rules(app)}/${rule}`;
+  const names = useGroupNames(app);
   const change = async (record, reload) => {
-    const fields = ruleFields(app, await attributesOf(app), record);
+    const fields = ruleFields(app, await attributesOf(app), await groupOptions(app), record);
     const done = await openForm("Change this alarm rule", { fields, initial: formValues(record), extra: trial(app), submit: (values) => patch(source, bodyOf(values, record)) });
     if (done) reload();
   };
@@ -122,7 +121,7 @@ export function AlarmRule({ app, rule }) {
       ["Condition", conditionWords(record)],
       ["Devices", record.deviceIds?.length ? html`<${RecordLinks} source=${path("applications", app, "devices")} ids=${record.deviceIds} href=${(id) => link("/applications", app, "devices", id)} />` : devicesWords(record)],
       ["Severity", html`<${LevelBadge} level=${record.severity} />`],
-      ["Tells", noticeWords(record.notify)],
+      ["Tells", noticeWords(record.notify, names)],
       record.notify?.repeatSeconds && ["Tells again", `every ${time(record.notify.repeatSeconds)}`],
       record.notify?.quietHours && ["Quiet hours", `${record.notify.quietHours.start} to ${record.notify.quietHours.end}, ${record.notify.quietHours.timeZone || "UTC"}`],
       ["State", record.enabled ? "enabled" : "disabled"],

@@ -1,10 +1,13 @@
-"""Alarm rules, and the alarms that are open. The event of an alarm is acknowledged like any other."""
+"""Alarm rules, the groups that they tell, and the alarms that are open. The event of an alarm is acknowledged like any
+other.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
 from trunkline.actors.data.events.alarm_messages import AlarmList, AlarmPage, ListAlarms
+from trunkline.actors.fleet.alarms.groups import ALARM_GROUPS
 from trunkline.actors.fleet.alarms.messages import AlarmRulePost, TriedAlarmRule, TryAlarmRule
 from trunkline.actors.fleet.alarms.rules import ALARM_RULES
 from trunkline.http.calls.resource_routes import resource_routes
@@ -24,6 +27,14 @@ _TOO_WARM: Final = {
     "durationSeconds": 120,
 }
 ROUTES = (
+    *resource_routes(
+        APP_PATH + "/alarm-groups",
+        ALARM_GROUPS,
+        examples=(
+            {"name": "Night shift", "emails": ["night.shift@example.com"]},
+            {"emails": ["night.shift@example.com", "manager@example.com"]},
+        ),
+    ),
     *resource_routes(
         APP_PATH + "/alarm-rules",
         ALARM_RULES,

@@ -5,11 +5,12 @@ import { COMPARISONS, isBetween, LEVELS, TYPES } from "./words.js";
 
 const is = (...types) => (texts) => types.includes(texts["condition.type"]);
 const compares = (test) => (texts) => texts["condition.type"] === "attribute" && test(texts["condition.comparison"]);
-const told = (texts) => Boolean(texts.emails || texts.url);
+const told = (texts) => Boolean(texts.emails || texts.url || texts.groupIds?.length);
 
-// names: those of the attributes of the application.
-export function ruleFields(app, names, rule) {
+// names: those of the attributes of the application. groups: its groups of people, [id, name].
+export function ruleFields(app, names, groups, rule) {
   const known = [...new Set([rule?.condition.attribute, ...names].filter(Boolean))];
+  const some = groups.length > 0;
   const attribute = { name: "condition.attribute", label: "Attribute", required: true, show: is("attribute", "change") };
   return [
     { name: "name", label: "Name", required: true, placeholder: "Too warm" },
@@ -28,10 +29,12 @@ export function ruleFields(app, names, rule) {
     { name: "severity", label: "Severity", type: "select", options: ["warning", "error", "critical", "info"] },
     { name: "deviceIds", label: "Devices by name", type: "records", source: path("applications", app, "devices") },
     { name: "deviceTags", label: "Devices by tag", type: "filters", rows: 2, hint: "key=value, key or =value, one a line. Without names and tags the rule is about all devices" },
-    { name: "emails", label: "Mail to", type: "lines", rows: 2, hint: "Addresses, one a line" },
+    { name: "emails", label: "Mail to", type: "lines", rows: 2, hint: some ? "Addresses, one a line" : "Addresses, one a line; for a team, make a group first, which several rules can tell" },
+    { name: "groupIds", label: "Groups", type: "choices", options: groups, show: () => some },
     { name: "url", label: "Call this URL", placeholder: "https://", hint: "It gets the alarm as JSON" },
     { name: "laterMinutes", label: "If nobody acknowledges it, after minutes", type: "number", value: 10, show: told },
     { name: "laterEmails", label: "mail to", type: "lines", rows: 2, show: told },
+    { name: "laterGroupIds", label: "the groups", type: "choices", options: groups, show: (texts) => some && told(texts) },
     { name: "laterUrl", label: "and call this URL", placeholder: "https://", show: told },
     { name: "repeatMinutes", label: "Tell all again every minutes", type: "number", show: told },
     { name: "quietStart", label: "Tell nobody from", placeholder: "22:00", show: told },

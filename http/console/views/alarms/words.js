@@ -1,5 +1,7 @@
 // What an alarm rule says, in words, and how the form of a rule says it to the API.
 
+import { plural } from "../../lib/format.js";
+
 export const COMPARISONS = [
   ["above", "is above"], ["atLeast", "is at least"], ["below", "is below"], ["atMost", "is at most"], ["outside", "is not between"], ["inside", "is between"],
   ["equals", "is equal to"], ["differs", "is other than"],
@@ -37,10 +39,12 @@ export function devicesWords(rule) {
   return parts.join(", and ") || (rule.condition.type === "event" ? "all devices, and events without one" : "all devices");
 }
 
-export function noticeWords(notify) {
+// names: those of the groups, by their ids.
+export function noticeWords(notify, names) {
   if (!notify) return "nobody";
-  return notify.steps.map(({ afterSeconds = 0, emails = [], url }) => {
-    const who = [...emails, ...(url ? [url] : [])].join(", ");
+  return notify.steps.map(({ afterSeconds = 0, emails = [], userIds = [], groupIds = [], url }) => {
+    const users = userIds.length ? [plural(userIds.length, "user")] : [];
+    const who = [...groupIds.map((id) => names.get(id) || "a group"), ...users, ...emails, ...(url ? [url] : [])].join(", ");
     return afterSeconds ? `after ${time(afterSeconds)} ${who}` : who;
   }).join("; ");
 }
@@ -56,7 +60,7 @@ export function formValues(rule) {
     ...rule,
     condition: { ...condition, value: condition.value === undefined ? undefined : String(condition.value) },
     minutes: minutes(rule.durationSeconds), silentMinutes: minutes(condition.seconds),
-    emails: first?.emails, url: first?.url, laterEmails: second?.emails, laterUrl: second?.url, laterMinutes: minutes(second?.afterSeconds),
+    emails: first?.emails, groupIds: first?.groupIds, url: first?.url, laterEmails: second?.emails, laterGroupIds: second?.groupIds, laterUrl: second?.url, laterMinutes: minutes(second?.afterSeconds),
     repeatMinutes: minutes(notify?.repeatSeconds), tellsEnd: notify?.tellsEnd, quietStart: notify?.quietHours?.start, quietEnd: notify?.quietHours?.end,
   };
 }
@@ -86,15 +90,21 @@ export function bodyOf(values, before) {
   return body;
 }
 
+// Whom a step tells; undefined if that is nobody. Users whom the step before named stay in it.
+function stepOf(was, emails = [], groupIds = [], url = undefined) {
+  const userIds = was?.userIds || [];
+  const lists = Object.entries({ emails, userIds, groupIds }).filter(([, ids]) => ids.length);
+  return lists.length || url ? { ...Object.fromEntries(lists), ...(url ? { url } : {}) } : undefined;
+}
+
 function notifyOf(values, before) {
-  const first = { emails: values.emails || [], ...(values.url ? { url: values.url } : {}) };
-  if (!first.emails.length && !first.url) return undefined;
+  const [was, next, ...rest] = before?.notify?.steps || []; // the form shows two
+  const first = stepOf(was, values.emails, values.groupIds, values.url);
+  if (!first) return undefined;
   const steps = [first];
-  const [was, , ...rest] = before?.notify?.steps || []; // the form shows two
   if (was?.afterSeconds) first.afterSeconds = was.afterSeconds;
-  if (values.laterEmails?.length || values.laterUrl) {
-    steps.push({ afterSeconds: seconds(values.laterMinutes || 10), emails: values.laterEmails || [], ...(values.laterUrl ? { url: values.laterUrl } : {}) });
-  }
+  const later = stepOf(next, values.laterEmails, values.laterGroupIds, values.laterUrl);
+  if (later) steps.push({ afterSeconds: seconds(values.laterMinutes || 10), ...later });
   const zone = before?.notify?.quietHours?.timeZone || Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
   return {
     steps: [...steps, ...rest], tellsEnd: Boolean(values.tellsEnd),

@@ -11,6 +11,7 @@ from tests.actors.house import START_MS, House
 from tests.patience import PATIENCE_S
 from trunkline.actors.core.records.messages import CreateRecord, Creator, DeleteRecord, PatchRecord
 from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.data.events import alarm_messages
 from trunkline.actors.data.events import messages as events
@@ -24,6 +25,19 @@ Json = dict[str, Any]
 
 BY = Creator("0123456789abcdef01234567", "user", "owner@example.com")
 ABOVE_30: Json = {"type": "attribute", "attribute": "t", "comparison": "above", "value": 30, "hysteresis": 2}
+
+
+async def settled(system: System) -> None:
+    """Let everything happen that is due of alarms."""
+    inactivity, sender = system.component(Inactivity), system.component(AlarmSender)
+    outbox = system.component(AlarmOutbox)
+    inactivity.alarm.look()
+    sender.alarm.look()
+    with trio.fail_after(PATIENCE_S):
+        while not (
+            inactivity.alarm.is_waiting and outbox.is_idle and sender.alarm.is_waiting and sender.is_idle
+        ):
+            await trio.lowlevel.checkpoint()
 
 
 class Alarms:
@@ -54,16 +68,7 @@ class Alarms:
         """Set the clock, and let everything that is due happen."""
         if offset_ms is not None:
             self.house.clock.set_wall(START_MS + offset_ms)
-        inactivity = self.house.system.component(Inactivity)
-        outbox = self.house.system.component(AlarmOutbox)
-        sender = self.house.system.component(AlarmSender)
-        inactivity.alarm.look()
-        sender.alarm.look()
-        with trio.fail_after(PATIENCE_S):
-            while not (
-                inactivity.alarm.is_waiting and outbox.is_idle and sender.alarm.is_waiting and sender.is_idle
-            ):
-                await trio.lowlevel.checkpoint()
+        await settled(self.house.system)
 
     async def open(self) -> list[Json]:
         """The open alarms."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,16 @@ from typing import Any
 import pytest
 
 from tests.actors.event_house import Events
-from tests.actors.fleet.alarms.alarm_house import ABOVE_30, Alarms, Json
+from tests.actors.fleet.alarms.alarm_house import ABOVE_30, BY, Alarms, Json
 from tests.actors.house import START_MS, House, running_again, running_house
 from tests.e2e.receivers import CallbackReceiver, kept_messages, listening
+from trunkline.actors.core.outgoing.mail_rate import MailRate
+from trunkline.actors.core.records.messages import CreateRecord
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.data.events.alarm_sender import mail_id
+from trunkline.actors.fleet.alarms.groups import ALARM_GROUPS, AlarmGroupPost
 from trunkline.actors.fleet.alarms.notices import check_notices, quiet_until
+from trunkline.limits.table import Limits
 
 STEPS: list[Json] = [
     {"afterSeconds": 0, "emails": ["night@example.com"]},
@@ -192,3 +197,27 @@ def test_quiet_hours_go_over_midnight_and_follow_their_time_zone() -> None:
 def test_notices_say_what_they_lack(notify: Json, fault: str) -> None:
     with pytest.raises(Invalid, match=fault):
         check_notices(notify, lambda _url: False)
+
+
+async def test_a_notice_to_many_counts_as_several(tmp_path: Path) -> None:
+    limits = replace(Limits.off(), alarm_notices_max=2, alarm_notice_interval_s=3600)
+    async with running_house(tmp_path / "d", limits=limits) as house:
+        alarms = Alarms(house)
+        body = AlarmGroupPost(name="all", emails=[f"{number}@example.com" for number in range(12)])
+        message = CreateRecord(resource=ALARM_GROUPS.name, body=body, by=BY)
+        group = (await house.system.ask(alarms.ref, message)).value.id
+        await alarms.rule(ABOVE_30, notify={"steps": [{"groupIds": [group.hex()]}]})
+        devices = [await house.device({"t": "number"}) for _ in range(2)]
+        for device in devices:
+            await alarms.report(device, 31)
+            await alarms.settled()
+        assert len(told(tmp_path / "d")) == 12, "the second notice waits"
+
+
+def test_more_messages_than_may_be_sent_at_once_take_all_that_may_be() -> None:
+    rate = MailRate(3, 10)
+    assert rate.take(b"a", 0, 2) == 0
+    assert rate.take(b"a", 0, 2) == 10
+    assert rate.take(b"a", 10, 2) == 0
+    assert rate.take(b"b", 0, 99) == 0
+    assert rate.take(b"b", 0) == 10
