@@ -100,6 +100,7 @@ _CHANGE: Final = b"\x18"
 _LAST_CHANGE: Final = b"\x20"
 _TOLD_ALARMS: Final = b"\x28"
 _OPEN_ALARM: Final = b"\x30"
+_RANKED_ALARM: Final = b"\x38"
 
 _DEFINITION: Final = b"\x08"
 _STORED: Final = b"\x10"
@@ -448,6 +449,17 @@ def open_alarms_prefix(app: bytes) -> bytes:
 def open_alarm_key(app: bytes, device: bytes, rule: bytes) -> bytes:
     """The key in EVENTS of the id of the event of an open alarm."""
     return open_alarms_prefix(app) + _checked(device) + _checked(rule)
+
+
+def ranked_alarms_prefix(app: bytes) -> bytes:
+    """The common prefix of the keys of open alarms in the order of their list."""
+    return _checked(app) + bytes(ID_BYTES) + _RANKED_ALARM
+
+
+def ranked_alarm_key(app: bytes, rank: int, *, is_new: bool, created_ms: int, event: bytes) -> bytes:
+    """The key in EVENTS of the device and the rule of an open alarm. Low ranks, new ones, and the newest sort first."""
+    newest = (TIME_MS_MAX - created_ms).to_bytes(8, "big")
+    return ranked_alarms_prefix(app) + bytes([rank, not is_new]) + newest + _checked(event)
 
 
 # Workflows: what is too large for a record that lists scan, the names of versions, and the storage entries.

@@ -28,6 +28,7 @@ from trunkline.actors.core.values.structs import Created
 from trunkline.actors.core.values.timestamps import HOUR_MS, iso, parse_report_time
 from trunkline.actors.data.events.alarm_causes import Causes
 from trunkline.actors.data.events.alarm_messages import SettleNotice
+from trunkline.actors.data.events.alarm_order import place_alarm
 from trunkline.actors.data.events.alarms import follow_alarms, settle_notice
 from trunkline.actors.data.events.changes import EventChange, publish_changes, stage_changes
 from trunkline.actors.data.events.kind import EVENT
@@ -120,6 +121,7 @@ class EventLog(Actor):
             self.put(keys.EVENTS, keys.event_detail_key(self.ref.id, id), encode(detail))
         if alarm is not None:
             doc["alarm"] = alarm
+            place_alarm(self, id, None, doc)
         opens = self.causes.judge(id, None, doc)
         if opens:
             doc["opens"] = opens
@@ -288,17 +290,27 @@ class EventLog(Actor):
             if not after["opens"]:
                 del after["opens"]
             records.write(self, EVENT, self.ref.id, id, doc, after)
+            if self._is_open_alarm(id, doc):
+                place_alarm(self, id, doc, after)
             self._changes.append(EventChange(id, "changed", after))
             stage_event(self, id, after, None, update, message.by, message.origin, name_of)
 
     def _erase(self, id: bytes, doc: Doc) -> None:
         self.causes.judge(id, doc, None)
+        if self._is_open_alarm(id, doc):
+            place_alarm(self, id, doc, None)
         records.erase(self, EVENT, self.ref.id, id, doc)
         self._changes.append(EventChange(id, "deleted"))
         if doc.get("detail"):
             self.delete(keys.EVENTS, keys.event_detail_key(self.ref.id, id))
         for number in range(*doc["updates"]):
             self.delete(keys.EVENTS, keys.event_update_key(self.ref.id, id, number))
+
+    def _is_open_alarm(self, id: bytes, doc: Doc) -> bool:
+        """Whether an event is that of an alarm that is open."""
+        if "alarm" not in doc:
+            return False
+        return self.system.journal.get(keys.EVENTS, keys.open_alarm_key(self.ref.id, *doc["alarm"])) == id
 
     # Reads through the journal.
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
-from trunkline.actors.core.records.reading import Reading
+from trunkline.actors.core.records.reading import SCAN_INLINE_MAX, Reading
 from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.data.events.alarm_causes import NO_DEVICE, decode_caused
 from trunkline.actors.data.events.alarm_messages import AlarmPage, ListAlarms
-from trunkline.actors.data.events.kind import EVENT, LEVELS
+from trunkline.actors.data.events.alarm_order import is_new, order_key
+from trunkline.actors.data.events.kind import EVENT
 from trunkline.actors.fleet.alarms.kind import ALARM_RULE
 from trunkline.actors.fleet.alarms.standing import Standing, decode_standings
 from trunkline.actors.fleet.devices.record.kind import DEVICE
@@ -20,59 +21,63 @@ from trunkline.store.codec import decode
 from trunkline.store.snapshot import Snapshot
 
 _INLINE_MAX = 16
-"""Open alarms that are read in the event loop: some 0.3 ms."""
+"""Open alarms that are shown in the event loop: some 0.3 ms."""
 
 
 class _Open(NamedTuple):
     """An open alarm whose event nobody has resolved."""
 
+    event: bytes
     device: bytes
     rule: bytes
-    event: bytes
-    doc: Doc
-
-    @property
-    def place(self) -> tuple[Any, ...]:
-        """Its place in the list."""
-        return -LEVELS.index(self.doc["level"]), self.doc["state"] != "new", -self.doc["creationDate"]
 
 
 def list_alarms(reading: Reading, message: ListAlarms) -> Doc:
-    """A page of open alarms."""
-    snapshot, application, query = reading.snapshot, message.application, message.query
-    found = sorted(_found(reading, application, query), key=lambda each: each.place)
-    first = query.page * query.per_page
-    page = found[first : first + query.per_page]
-    items = [_shown(snapshot, application, each) for each in page]
+    """A page of open alarms. The others are counted by their keys."""
+    application, query = message.application, message.query
+    wanted = None if query.alarm_rule_id is None else bytes.fromhex(query.alarm_rule_id)
+    first, total, new = query.page * query.per_page, 0, 0
+    page: list[_Open] = []
+    for key, value in _ordered(reading.snapshot, application, query):
+        if wanted is not None and value[keys.ID_BYTES :] != wanted:
+            continue
+        if first <= total < first + query.per_page:
+            page.append(_Open(bytes(key[-keys.ID_BYTES :]), value[: keys.ID_BYTES], value[keys.ID_BYTES :]))
+        total += 1
+        new += is_new(key)
+        reading.check_time(is_long=total > SCAN_INLINE_MAX or len(page) > _INLINE_MAX)
+    items = [shown for each in page if (shown := _shown(reading.snapshot, application, each)) is not None]
     return {
         "items": items,
         "count": len(items),
-        "totalCount": len(found),
-        "newCount": sum(each.doc["state"] == "new" for each in found),
+        "totalCount": total,
+        "newCount": new,
         "page": query.page,
         "perPage": query.per_page,
         "applicationId": application.hex(),
     }
 
 
-def _found(reading: Reading, application: bytes, query: AlarmPage) -> Iterator[_Open]:
-    snapshot, prefix = reading.snapshot, keys.open_alarms_prefix(application)
-    device = None if query.device_id is None else bytes.fromhex(query.device_id)
-    wanted = None if query.alarm_rule_id is None else bytes.fromhex(query.alarm_rule_id)
-    if device is not None:
-        prefix += device
-    for number, (key, event) in enumerate(snapshot.range(keys.EVENTS, prefix, keys.prefix_end(prefix))):
-        reading.check_time(is_long=number >= _INLINE_MAX)
-        rule = bytes(key[-keys.ID_BYTES :])
-        if wanted is not None and rule != wanted:
-            continue
-        found = records.find(snapshot, EVENT, application, bytes(event))
-        if found is not None and found.doc["state"] != "resolved":
-            yield _Open(bytes(key[-2 * keys.ID_BYTES : -keys.ID_BYTES]), rule, bytes(event), found.doc)
+def _ordered(snapshot: Snapshot, application: bytes, query: AlarmPage) -> Iterator[tuple[bytes, bytes]]:
+    """The keys of open alarms in their order, each with its device and rule."""
+    if query.device_id is None:
+        prefix = keys.ranked_alarms_prefix(application)
+        yield from snapshot.range(keys.EVENTS, prefix, keys.prefix_end(prefix))
+        return
+    prefix = keys.open_alarms_prefix(application) + bytes.fromhex(query.device_id)
+    found = []
+    for key, event in snapshot.range(keys.EVENTS, prefix, keys.prefix_end(prefix)):
+        doc = records.doc_of(snapshot, EVENT, application, bytes(event))
+        place = order_key(application, bytes(event), doc)
+        if place is not None:
+            found.append((place, bytes(key[-2 * keys.ID_BYTES :])))
+    yield from sorted(found)
 
 
-def _shown(snapshot: Snapshot, application: bytes, alarm: _Open) -> Doc:
-    doc = alarm.doc
+def _shown(snapshot: Snapshot, application: bytes, alarm: _Open) -> Doc | None:
+    doc = records.doc_of(snapshot, EVENT, application, alarm.event)
+    if doc is None:
+        return None
     standing = _standing(snapshot, application, alarm)
     detail = snapshot.get(keys.EVENTS, keys.event_detail_key(application, alarm.event))
     told: Doc = {} if detail is None else decode(detail)
