@@ -20,9 +20,10 @@ PLACES = """import("/console/routes.js").then(({ ROUTES }) => ROUTES.map((row) =
     .filter((path) => path.startsWith("/applications/:app/") && path.lastIndexOf(":") === 14))"""
 SNIPPET = "[...document.querySelectorAll('.empty figure[aria-label=\"With %s\"] pre')].map((each) => each.textContent)"
 EMPTY = """[...document.querySelectorAll("main div.empty")].map((each) => [
-    each.querySelectorAll("p:not(details *)").length, each.querySelectorAll(".primary").length,
+    document.querySelectorAll("main .lead").length + each.querySelectorAll("p:not(details *)").length,
+    each.querySelectorAll(".primary").length,
     each.querySelectorAll("details[open]").length])"""
-"""Of each list that is empty: its sentences, its main buttons, and the calls that are not folded away."""
+"""Of each list that is empty: its sentences and those of the head, its main buttons, its calls that are not folded."""
 SETTLED = """document.querySelector("main h1:not([data-left])")
     && !document.querySelector("main").innerText.includes("Loading.")"""
 WITHOUT_CALL = {"actors", "add", "rules", "settings", "topics"}

@@ -164,8 +164,8 @@ export function Copy({ text, label = "Copy" }) {
 export const Snippet = ({ text, label }) =>
   html`<figure class="snippet" aria-label=${label}><pre tabindex="0">${text}</pre><${Copy} text=${text} /></figure>`;
 
-// What a list shows when it has nothing: a sentence that says what it is for, one main button with what to do next, and
-// the same as calls, folded away.
+// What a list shows when it has nothing: one main button with what to do next, and the same as calls, folded away. What
+// it is for is said here if the head of the page does not.
 // `call`: {method, path, body}, shown for curl and for Python; $TOKEN is a token of the reader.
 export function Empty({ title, children, call }) {
   return html`<div class="empty">

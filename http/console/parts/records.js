@@ -28,7 +28,7 @@ export function RecordList({ trail, title, tab, noun, many = noun + "s", lead, s
   };
   const button = fields !== undefined && html`<button class="primary" data-create disabled=${!fields} onClick=${create}>Create ${article(noun)}</button>`;
   const empty = html`<${Empty} title=${`There are no ${many} yet`} call=${example && { method: "POST", path: source, body: example }}>
-    <p>${lead}</p>${button && html`<div>${button}</div>`}</${Empty}>`;
+    ${button && html`<div>${button}</div>`}</${Empty}>`;
   return html`<${Page} ...${{ trail, title, tab, lead, of, actions: html`${actions}${button}` }}>${above}
     <${RecordTable} key=${source} ...${{ noun, many, source, columns, search, sortField, href, empty }} refresh=${`${refresh} ${again}`} ...${more} />
   </${Page}>`;

@@ -22,7 +22,7 @@ export function Actors({ app }) {
       sortField="handled" sortDirection="desc" every=${EVERY_MS} rowKey=${(row) => row.kind + row.id}
       empty=${html`<${Empty} title="No actor is in memory"><p>Actors are loaded when they get their first message.</p></${Empty}>`}
       filters=${html`
-        <label>Kind <select onChange=${(event) => setQuery({ kind: event.target.value, page: "" })}>
+        <label class="row">Kind <select onChange=${(event) => setQuery({ kind: event.target.value, page: "" })}>
           ${KINDS.map(([value, text]) => html`<option value=${value} selected=${value === kind}>${text}</option>`)}</select></label>
         <span class="row" role="group" aria-label="Order">${ORDERS.map(([name, text]) => html`<button class=${sort === name ? "small primary" : "small"}
           aria-pressed=${sort === name ? "true" : "false"} onClick=${() => setQuery({ sort: name, direction: "desc", page: "" })}>${text}</button>`)}</span>`}

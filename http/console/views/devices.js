@@ -57,7 +57,7 @@ export function Devices({ app }) {
       href=${deleted ? undefined : (row) => link("/applications", app, "devices", row.id)}
       selected=${selected} select=${(ids) => { setAll(false); setSelected(ids); }} onLoaded=${setList}
       empty=${!narrowed && html`<${Empty} title="There are no devices yet" call=${{ method: "POST", path: source, body: { name: "pump-1", attributes: [{ name: "temperature", dataType: "number" }] } }}>
-        <p>${LEAD} Add one, or many from a recipe: each gets a program that reports as this device.</p>
+        <p>Add one, or many from a recipe: each gets a program that reports as this device.</p>
         <div>${button}</div></${Empty}>`} /></div>
     <div class="below-list">${selected.size > 0 && html`<${Many} ...${{ app, chosen, deleted, all, clear, changed }} matching=${list?.totalCount ?? 0} selectAll=${() => setAll(true)} />`}</div>
   </${Page}>`;

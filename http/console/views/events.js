@@ -43,7 +43,7 @@ export function Events({ app }) {
     <button disabled=${!choice} onClick=${() => exportEvents(app, wholeQuery(query))}>Export</button>${button}`;
   const empty = html`<${Empty} title="There are no events yet"
     call=${{ method: "POST", path: path("applications", app, "events"), body: { subject: "The pump is too hot", level: "warning" } }}>
-    <p>${LEAD}</p><div>${button}</div></${Empty}>`;
+    <div>${button}</div></${Empty}>`;
   return html`<${Page} title="Events" lead=${LEAD} actions=${actions}>
     <${Counts} app=${app} query=${query} version=${changes.version} />
     <${QueryField} value=${query.q} set=${(q) => setQuery({ q, page: "" })} />

@@ -36,7 +36,7 @@ function JobList({ app }) {
     { label: "Result", render: (row) => (row.error ? row.error.message : html`<${JobFile} job=${row} />`) },
   ];
   const empty = html`<${Empty} title="There are no jobs yet" call=${{ method: "POST", path: path("applications", app, "devices", "export"), body: {} }}>
-    <p>${LEAD}</p><div><a class="button primary" href=${link("/applications", app, "settings", "copies")}>Export this application</a></div></${Empty}>`;
+    <div><a class="button primary" href=${link("/applications", app, "settings", "copies")}>Export this application</a></div></${Empty}>`;
   return html`<${Page} title="Jobs" lead=${LEAD}>
     <${RecordTable} noun="job" source=${source} params=${status ? { query: { status } } : {}} columns=${columns} search="" filters=${filters} empty=${empty}
       sortField="runQueuedAt" sortDirection="desc" every=${busy} href=${(row) => link("/applications", app, "jobs", { job: row.id })} />

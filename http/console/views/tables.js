@@ -32,7 +32,7 @@ export function Tables({ app }) {
     { label: "Created", sort: "creationDate", render: (row) => html`<${Time} at=${row.creationDate} />` },
   ];
   const empty = html`<${Empty} title="There are no data tables yet" call=${{ method: "POST", path: source, body: EXAMPLE }}>
-    <p>${LEAD}</p><div>${button}</div></${Empty}>`;
+    <div>${button}</div></${Empty}>`;
   return html`<${Page} title="Data tables" lead=${LEAD} actions=${button}>
     <${RecordTable} noun="data table" source=${source} columns=${columns} href=${href} empty=${empty} />
   </${Page}>`;

@@ -4,7 +4,7 @@ import { get, patch, path, post } from "../lib/api.js";
 import { count } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
 import { go, link, route, setQuery } from "../lib/router.js";
-import { html, useId, useState } from "../lib/ui.js";
+import { html, useState } from "../lib/ui.js";
 import { Badge, Empty, Page, Time } from "../parts/basics.js";
 import { openForm } from "../parts/form.js";
 import { noted } from "../parts/notes.js";
@@ -53,7 +53,7 @@ export function Workflows({ app }) {
   const columns = [
     { label: "Name", sort: "name", render: (row) => html`<span class="flow-name">${row.name}</span>` },
     { label: "Class", render: (row) => html`<${Badge}>${row.flowClass}</${Badge}>` },
-    { label: "Enabled", render: (row) => html`<span class="row"><${Badge} tone=${row.enabled ? "good" : "warn"}>${row.enabled ? "enabled" : "disabled"}</${Badge}>
+    { label: "Enabled", render: (row) => html`<span class="row flow-actions"><${Badge} tone=${row.enabled ? "good" : "warn"}>${row.enabled ? "enabled" : "disabled"}</${Badge}>
       <button data-write class="small" aria-label=${`${row.enabled ? "Disable" : "Enable"} ${row.name}`} onClick=${() => enable(row)}>${row.enabled ? "Disable" : "Enable"}</button></span>` },
     { label: "Triggers", render: (row) => html`<${Triggers} triggers=${row.triggers} />` },
     { label: "Runs", number: true, render: (row) => count(row.stats.runCount) },
@@ -65,7 +65,7 @@ export function Workflows({ app }) {
   const lead = "A workflow runs when one of its triggers fires: a report of a device, a time, a press of a button.";
   const button = html`<button class="primary" data-create onClick=${create}>Create a workflow</button>`;
   const actions = html`<button data-write onClick=${upload}>Import</button>${button}`;
-  const empty = html`<${Empty} title="There are no workflows yet" call=${{ method: "POST", path: source, body: EXAMPLE }}><p>${lead}</p><div>${button}</div></${Empty}>`;
+  const empty = html`<${Empty} title="There are no workflows yet" call=${{ method: "POST", path: source, body: EXAMPLE }}><div>${button}</div></${Empty}>`;
   return html`<${Page} title="Workflows" lead=${lead} actions=${actions}>
     <${RecordTable} noun="workflow" source=${(asked, signal) => get(source, listQuery(asked), { signal })} params=${params} columns=${columns} href=${href}
       filters=${html`<${Filters} app=${app} query=${query} />`} empty=${empty} refresh=${refresh} />
@@ -83,13 +83,11 @@ function listQuery({ flowClass, enabled, trigger, key, filterField, filter, ...p
 }
 
 function Filters({ app, query }) {
-  const id = useId();
   const palette = usePalette(app).value;
   const triggers = palette ? palette.triggerTypes.map(({ type }) => type) : [query.trigger].filter(Boolean);
-  const choose = (name, label, options) => html`<label for=${id + name}>${label}</label>
-    <select id=${id + name} value=${query[name] || ""} onChange=${(event) => setQuery({ [name]: event.target.value, key: "", page: "" })}>
+  const choose = (name, label, options) => html`<label class="row">${label} <select value=${query[name] || ""} onChange=${(event) => setQuery({ [name]: event.target.value, key: "", page: "" })}>
       <option value="" selected=${!query[name]}>all</option>
-      ${options.map(([value, text]) => html`<option value=${value} selected=${query[name] === value}>${text}</option>`)}</select>`;
+      ${options.map(([value, text]) => html`<option value=${value} selected=${query[name] === value}>${text}</option>`)}</select></label>`;
   return html`${choose("class", "Class", CLASSES.map((each) => [each, each]))}
     ${choose("enabled", "State", [["true", "enabled"], ["false", "disabled"]])}
     ${choose("trigger", "Trigger", triggers.map((each) => [each, typeText(each)]))}

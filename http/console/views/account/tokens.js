@@ -65,7 +65,7 @@ export function Tokens({ reload }) {
       <button class="small danger" aria-label=${`Delete ${row.name}`} onClick=${() => remove(row)}>Delete</button></span>` },
   ];
   const empty = html`<${Empty} title="You have no API tokens" call=${{ method: "POST", path: SOURCE, body: { name: "read only", scope: ["all.User.read"] } }}>
-    <p>${LEAD}</p><div>${button}</div></${Empty}>`;
+    <div>${button}</div></${Empty}>`;
   return html`<p class="lead">${LEAD}</p>
     <${RecordTable} noun="API token" source=${SOURCE} columns=${columns} empty=${empty} refresh=${refresh} sortField="creationDate" sortDirection="desc" filters=${button} />`;
 }
