@@ -65,9 +65,6 @@ _COURSE: Final = _block(
         "thresholds": [{"value": FREEZER_LIMIT, "color": _BAD, "label": "Too warm"}],
     },
 )
-PUBLIC_BLOCKS: Final = (_COURSE,)
-"""What the dashboard for everybody shows."""
-
 _DEVICES: Final = _block(
     (0, 0),
     (2, 3),
@@ -175,6 +172,7 @@ _DOORS: Final = _block(
         "additionalAttributes": ["door", "battery"],
     },
 )
+_NEWEST: Final = [_newest(2 + 2 * at, name, FREEZER_LIMIT) for at, name in enumerate(_FREEZERS)]
 DASHBOARD: Final[Json] = {
     "name": "The plant",
     "description": "Is it cold, what was the past week like, and where are the trucks?",
@@ -182,7 +180,19 @@ DASHBOARD: Final[Json] = {
     "duration": 7 * _DAY_MS,
     "blocks": [
         _DEVICES,
-        *(_newest(2 + 2 * at, name, FREEZER_LIMIT) for at, name in enumerate(_FREEZERS)),
+        *_NEWEST,
         *(_COURSE, _POWER, _RUNS, _EVENTS, _TRUCKS, _CHILLED, _BATTERIES, _DOORS),
     ],
 }
+
+
+def public_dashboard(application_id: str) -> Json:
+    """The dashboard for everybody, of a user: it names the application in each block."""
+    blocks = [{**block, "applicationId": application_id} for block in (_DEVICES, *_NEWEST, _COURSE, _POWER)]
+    return {
+        "name": "The plant for everybody",
+        "description": "What everybody may see of the plant.",
+        "public": True,
+        "duration": 7 * _DAY_MS,
+        "blocks": blocks,
+    }

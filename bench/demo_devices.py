@@ -309,7 +309,9 @@ class Truck(DemoDevice):
         speed = sum(km for km, _ in self._legs) / (drives * self._ROUND_S / HOUR_S)
         return {
             "position": f"{latitude:.5f},{longitude:.5f}",
-            "speed": round(speed * (1 + self.noise("speed", at_s, 0.08)), 1) if is_moving else 0.0,
+            "speed": round(speed * (1 + 0.06 * self.wave(at_s, 700) + self.noise("speed", at_s, 0.01)), 1)
+            if is_moving
+            else 0.0,
             "heading": round((heading + 180) % 360 if back else heading, 0) % 360,
             "temperature": round(self.target + 0.3 * self.wave(at_s, 900), 2),
             "charge": round(96 - used, 1),

@@ -12,7 +12,7 @@ BUTTON: Final = "press"
 
 FLOW: Final[Json] = {
     "name": "start the standby compressor",
-    "description": f"Starts {STANDBY} when somebody presses the button, and notes it in the log of the plant.",
+    "description": f"Switches {STANDBY} on when somebody presses the button.",
     "triggers": [
         {
             "type": "virtualButton",
@@ -41,7 +41,7 @@ FLOW: Final[Json] = {
             "meta": {
                 "category": "output",
                 "name": "device-command",
-                "label": "Switch the compressor on",
+                "label": "Switch it on",
                 "x": 40,
                 "y": 120,
             },

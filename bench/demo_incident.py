@@ -16,7 +16,7 @@ _DAY_S: Final = 86_400
 FREEZER, COMPRESSOR, STANDBY = "freezer-2", "compressor-2", "compressor-3"
 """What became too warm, what had tripped, and what was started in its place."""
 
-REPORT_S: Final = 302
+REPORT_S: Final = 604
 """Seconds between two reports of the freezer in that night."""
 
 _WARMEST: Final = 30.0

@@ -76,6 +76,7 @@ async def live_past(url: str, token: str, move: Callable[[float], object]) -> In
         move(now_s - _LOW_S)
         await week.report(LOW_BATTERY, now_s - _LOW_S)
         await week.until(week.open_alarms, 1)
+        await week.until(week.rows, 2)
         move(now_s - _SENT_S)
         await week.send_states(now_s)
     finally:
@@ -144,7 +145,7 @@ class _Week:
                 cold_s = at_s
             elif at_s - cold_s >= FREEZER_RULE["durationSeconds"] + REPORT_S:
                 await self.until(self.open_alarms, 1)
-                await self.until(self._rows, 1)
+                await self.until(self.rows, 1)
             at_s += REPORT_S
         (alarm,) = (await self.call("GET", "/alarms"))["items"]
         event = f"/events/{alarm['eventId']}"
@@ -180,7 +181,8 @@ class _Week:
         """How many alarms are open."""
         return int((await self.call("GET", "/alarms"))["totalCount"])
 
-    async def _rows(self) -> int:
+    async def rows(self) -> int:
+        """How many alarms the workflow has noted."""
         tables = (await self.call("GET", "/data-tables"))["items"]
         return int((await self.call("GET", f"/data-tables/{record_id(tables[0])}/rows"))["totalCount"])
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 import trio
 
 from trunkline.bench.demo import TRIED_DEVICE, DemoReady
-from trunkline.bench.demo_dashboard import DASHBOARD, PUBLIC_BLOCKS
+from trunkline.bench.demo_dashboard import DASHBOARD, public_dashboard
 from trunkline.bench.demo_flows import (
     BUTTON,
     EDGE_FLOW,
@@ -46,11 +46,6 @@ KEY: Json = {"name": "key of the demo", "description": "All devices may log in w
 APPLICATION_TOKEN: Json = {"name": "token of the demo", "scope": ["all.Application.read"]}
 USER_TOKEN: Json = {"name": "token of the demo", "scope": ["all.User.read"]}
 ARCHIVE: Json = {"directory": "demo", "includeEvents": True, "includeDataTables": True}
-USER_DASHBOARD: Json = {
-    "name": "the plant for everybody",
-    "description": "What everybody may see.",
-    "public": True,
-}
 WEBHOOK: Json = {"name": "weather warnings", "description": "For the warnings of a weather service."}
 CREDENTIAL: Json = {
     "name": "spare parts",
@@ -129,8 +124,6 @@ async def ensure_records(token: str, demo: DemoReady, examples: Iterable[Example
     session = Session(demo.url, token=token, connections_max=1)
     application = f"/applications/{demo.application_id}"
     experience = f"{application}/experience"
-    blocks = [{**block, "applicationId": demo.application_id} for block in PUBLIC_BLOCKS]
-    user_dashboard = {**USER_DASHBOARD, "blocks": blocks}
     user = {**EXPERIENCE_USER, "password": secrets.token_urlsafe(24)}  # nobody logs in as this user
     try:
         table = await _named(session, f"{application}/data-tables", TABLE)
@@ -151,7 +144,7 @@ async def ensure_records(token: str, demo: DemoReady, examples: Iterable[Example
             "applicationApiTokenId": await _named(session, f"{application}/tokens", APPLICATION_TOKEN),
             "userApiTokenId": await _named(session, "/me/tokens", USER_TOKEN),
             "dashboardId": await _named(session, f"{application}/dashboards", DASHBOARD),
-            "userDashboardId": await _named(session, "/dashboards", user_dashboard),
+            "userDashboardId": await _named(session, "/dashboards", public_dashboard(demo.application_id)),
             "deviceRecipeId": await _recipes(session, f"{application}/device-recipes"),
             "alarmRuleId": await _rules(session, f"{application}/alarm-rules"),
             "webhookId": await _named(session, f"{application}/webhooks", WEBHOOK),
