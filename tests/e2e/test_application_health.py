@@ -76,9 +76,18 @@ async def test_events_refusals_and_failed_jobs_are_reasons_the_worst_first(start
         event = await server.call(
             "POST", f"{application}/events", {"level": "critical", "state": "new", "subject": "Hot"}
         )
-        await server.call(
-            "POST", f"{application}/events", {"level": "error", "state": "new", "subject": "No"}
-        )
+        errors = [
+            await server.call(
+                "POST", f"{application}/events", {"level": "error", "state": "new", "subject": f"No {number}"}
+            )
+            for number in range(7)
+        ]
+        clock.pass_s(2)
+        first, second, _ = (await health(server, application))["reasons"]
+        assert first["items"] == [{"id": event["id"], "name": event["subject"]}]
+        assert [each["name"] for each in second["items"]] == ["No 6", "No 5", "No 4", "No 3", "No 2"]
+        for error in errors[1:]:
+            await server.call("PATCH", f"{application}/events/{error['id']}", {"state": "resolved"})
         clock.pass_s(2)
         assert await reasons(server, application) == [
             ("openEvents", "critical", 1, "1 new critical event is open."),

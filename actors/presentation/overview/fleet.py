@@ -10,6 +10,7 @@ and kept until it reports again (`fleet/devices/state/signs_of_life.py`).
 from __future__ import annotations
 
 from collections import OrderedDict
+from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -286,9 +287,21 @@ def _packed(ids: list[bytes]) -> NDArray[np.void]:
 
 
 def _count_events(snapshot: Snapshot, application: bytes, state: str) -> dict[str, int]:
-    """The events of a state by level. Their index begins with the level (`data/events/kind.py`)."""
-    index, counts = facet_index(SEVERITY, state), {}
-    for rank, level in enumerate(LEVELS):
-        ends = keys.sortable(rank << 48), keys.sortable((rank + 1) << 48)
-        counts[level] = snapshot.count(*index_range(EVENT, application, index, *ends))
-    return counts
+    """The events of a state by level."""
+    return {level: snapshot.count(*_events_range(application, state, level)) for level in LEVELS}
+
+
+def _events_range(application: bytes, state: str, level: str) -> tuple[str, bytes, bytes]:
+    """The events of a state and a level, by creation. Their index begins with the level (`data/events/kind.py`)."""
+    rank = LEVELS.index(level)
+    ends = keys.sortable(rank << 48), keys.sortable((rank + 1) << 48)
+    return index_range(EVENT, application, facet_index(SEVERITY, state), *ends)
+
+
+def newest_events(
+    snapshot: Snapshot, application: bytes, state: str, level: str, most: int
+) -> list[tuple[bytes, str]]:
+    """The ids and subjects of the newest events of a state and a level."""
+    newest = islice(snapshot.keys(*_events_range(application, state, level), reverse=True), most)
+    found = [records.find(snapshot, EVENT, application, bytes(key[-keys.ID_BYTES :])) for key in newest]
+    return [(each.id, each.doc["subject"]) for each in found if each is not None]

@@ -27,7 +27,7 @@ from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.state.traffic import ApplicationTraffic, Traffic
 from trunkline.actors.platform.applications.reads import readable_applications
-from trunkline.actors.presentation.overview.fleet import Fleet, Fleets
+from trunkline.actors.presentation.overview.fleet import Fleet, Fleets, newest_events
 from trunkline.actors.presentation.overview.health_messages import (
     ChooseApplications,
     Chosen,
@@ -69,7 +69,7 @@ def get_health(reading: Reading, message: GetHealth) -> Health:
     found = records.find(reading.snapshot, APPLICATION, ROOT, application)
     reasons = [
         *_of_devices(reading.snapshot, application, fleet),
-        *_of_events(fleet),
+        *_of_events(reading.snapshot, application, fleet),
         *_of_flows(fleet),
         *_of_links(links(reading, application)),
         *_of_jobs(fleet),
@@ -142,20 +142,22 @@ def _device(snapshot: Snapshot, application: bytes, id: bytes) -> Culprit:
     return Culprit(id=id.hex(), name=None if found is None else found.doc["name"])
 
 
-def _of_events(fleet: Fleet) -> Iterator[Reason]:
-    new, acknowledged = fleet.events["new"], fleet.events["acknowledged"]
-    for number, level, words in (
-        (new["critical"], "critical", "new critical event"),
-        (acknowledged["critical"], "warning", "acknowledged critical event"),
-        (new["error"], "warning", "new error event"),
+def _of_events(snapshot: Snapshot, application: bytes, fleet: Fleet) -> Iterator[Reason]:
+    for state, of_level, level in (
+        ("new", "critical", "critical"),
+        ("acknowledged", "critical", "warning"),
+        ("new", "error", "warning"),
     ):
+        number, words = fleet.events[state][of_level], f"{state} {of_level} event"
         if number:
+            newest = newest_events(snapshot, application, state, of_level, _ITEMS_MAX)
             yield Reason(
                 kind="openEvents",
                 level=level,  # type: ignore[arg-type]
                 message=f"{_counted(number, words)} {_are(number)} open.",
                 number=number,
                 operation="events.get",
+                items=[Culprit(id=id.hex(), name=subject) for id, subject in newest],
             )
 
 

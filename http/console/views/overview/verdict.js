@@ -10,7 +10,7 @@ import { Mark } from "../../parts/icon.js";
 const PLACES = {
   silentDevices: [["devices", { show: "silent" }], (id) => ["devices", id]],
   neverSeenDevices: [["devices", { show: "neverSeen" }], (id) => ["devices", id]],
-  openEvents: [["events", { state: "open" }]],
+  openEvents: [["events", { state: "open" }], (id) => ["events", id]],
   failedRuns: [["workflows"], (id) => ["workflows", id, "errors"]],
   integrationsDown: [["integrations"], (id) => ["integrations", id]],
   failedJobs: [["jobs"]],
@@ -37,5 +37,5 @@ function Reason({ app, reason }) {
   });
   return html`<li><span title=${HEALTH[reason.level][1]}><${Mark} tone=${HEALTH[reason.level][0]} /><span class="hidden-label">${HEALTH[reason.level][1]}: </span></span>
     <p>${page ? html`<a href=${link("/applications", app, ...page)}>${reason.message}</a>` : reason.message}
-      ${items.length > 0 && html` <span class="names">${named}${["silentDevices", "neverSeenDevices"].includes(reason.kind) && more > 0 && ` and ${count(more)} more`}</span>`}</p></li>`;
+      ${items.length > 0 && html` <span class="names">${named}${["silentDevices", "neverSeenDevices", "openEvents"].includes(reason.kind) && more > 0 && ` and ${count(more)} more`}</span>`}</p></li>`;
 }
