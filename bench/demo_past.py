@@ -18,7 +18,7 @@ from trunkline.bench.demo_device import DAY_S, HOUR_S, DemoDevice, State
 from trunkline.bench.demo_flows import BUTTON, FLOW, LOG_TABLE, log_flow
 from trunkline.bench.demo_incident import COMPRESSOR, FREEZER, REPORT_S, STANDBY, Incident, incident_before
 from trunkline.bench.demo_plant import LOW_BATTERY, plant
-from trunkline.bench.demo_rules import FREEZER_LIMIT, FREEZER_RULE, RULES, TRIPPED_RULE
+from trunkline.bench.demo_rules import ALARM_GROUP, FREEZER_LIMIT, FREEZER_RULE, RULES, tripped_rule
 from trunkline.bench.errors import BenchError
 from trunkline.bench.history import to_iso
 from trunkline.bench.session import Json, Session, device_path, record_id
@@ -165,7 +165,8 @@ class _Week:
         await self._session.call("POST", path, {"name": "switch", "payload": {"on": False}})
         await self.call("PATCH", event, _MENDED)
         self._move(incident.repaired_s + 1200)
-        await self.call("POST", "/alarm-rules", TRIPPED_RULE)
+        group = record_id(await self.call("POST", "/alarm-groups", ALARM_GROUP))
+        await self.call("POST", "/alarm-rules", tripped_rule(group))
 
     async def _temperature(self, at_s: float) -> float:
         """Let the freezer report its temperature, and return it."""

@@ -23,7 +23,7 @@ from trunkline.bench.demo_flows import (
     log_flow,
 )
 from trunkline.bench.demo_plant import GATEWAY, plant, recipe_record
-from trunkline.bench.demo_rules import RULES, TRIPPED_RULE
+from trunkline.bench.demo_rules import ALARM_GROUP, OTHER_GROUP, RULES, tripped_rule
 from trunkline.bench.errors import ApiError, BenchError, TryLater
 from trunkline.bench.session import Json, Session, record_id, refusal
 
@@ -146,7 +146,8 @@ async def ensure_records(token: str, demo: DemoReady, examples: Iterable[Example
             "dashboardId": await _named(session, f"{application}/dashboards", DASHBOARD),
             "userDashboardId": await _named(session, "/dashboards", public_dashboard(demo.application_id)),
             "deviceRecipeId": await _recipes(session, f"{application}/device-recipes"),
-            "alarmRuleId": await _rules(session, f"{application}/alarm-rules"),
+            "alarmGroupId": await _named(session, f"{application}/alarm-groups", OTHER_GROUP),
+            "alarmRuleId": await _rules(session, application),
             "webhookId": await _named(session, f"{application}/webhooks", WEBHOOK),
             "credentialId": await _named(session, f"{application}/credentials", CREDENTIAL),
             "integrationId": await _named(session, f"{application}/integrations", INTEGRATION),
@@ -282,9 +283,11 @@ async def _recipes(session: Session, path: str) -> str:
     return ids[0]
 
 
-async def _rules(session: Session, path: str) -> str:
-    """The id of the first rule; all are created."""
-    ids = [await _named(session, path, rule) for rule in (*RULES, TRIPPED_RULE)]
+async def _rules(session: Session, application: str) -> str:
+    """The id of the first rule; all are created, and the group that one of them tells."""
+    group = await _named(session, f"{application}/alarm-groups", ALARM_GROUP)
+    rules = (*RULES, tripped_rule(group))
+    ids = [await _named(session, f"{application}/alarm-rules", rule) for rule in rules]
     return ids[0]
 
 

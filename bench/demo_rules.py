@@ -1,4 +1,4 @@
-"""The alarm rules of the demo."""
+"""The alarm rules of the demo, and whom they tell."""
 
 from __future__ import annotations
 
@@ -55,6 +55,16 @@ BATTERY_RULE: Final[Json] = {
         {"key": "DeviceRecipe", "value": "Climate sensor"},
     ],
 }
+ALARM_GROUP: Final[Json] = {
+    "name": "night shift",
+    "description": "Who is told of alarms at night.",
+    "emails": ["night.shift@example.com"],
+}
+OTHER_GROUP: Final[Json] = {
+    "name": "management",
+    "description": "No rule tells it yet.",
+    "emails": ["management@example.com"],
+}
 TRIPPED_RULE: Final[Json] = {
     "name": "Compressor has tripped",
     "description": "So that the next time it is known before a freezer is warm.",
@@ -64,3 +74,8 @@ TRIPPED_RULE: Final[Json] = {
 }
 RULES: Final = (FREEZER_RULE, CHILLER_RULE, BATTERY_RULE)
 """The rules that there were before the incident; that of compressors is what was learned from it."""
+
+
+def tripped_rule(group: str) -> Json:
+    """The rule that was learned from the incident; `group` is the id of the group that it tells."""
+    return {**TRIPPED_RULE, "notify": {"steps": [{"groupIds": [group]}], "tellsEnd": True}}

@@ -23,6 +23,7 @@ IDS: Final = {
     "device": "deviceId",
     "event": "eventId",
     "flow": "flowId",
+    "group": "alarmGroupId",
     "integration": "integrationId",
     "org": "orgId",
     "recipe": "deviceRecipeId",

@@ -19,7 +19,7 @@ import trio
 
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import facet_index
-from trunkline.actors.core.records.listing import index_range
+from trunkline.actors.core.records.listing import KeyRange, index_range
 from trunkline.actors.core.values.errors import Overloaded
 from trunkline.actors.core.values.structs import Message
 from trunkline.actors.data.events.kind import EVENT, LEVELS, SEVERITY
@@ -291,7 +291,7 @@ def _count_events(snapshot: Snapshot, application: bytes, state: str) -> dict[st
     return {level: snapshot.count(*_events_range(application, state, level)) for level in LEVELS}
 
 
-def _events_range(application: bytes, state: str, level: str) -> tuple[str, bytes, bytes]:
+def _events_range(application: bytes, state: str, level: str) -> KeyRange:
     """The events of a state and a level, by creation. Their index begins with the level (`data/events/kind.py`)."""
     rank = LEVELS.index(level)
     ends = keys.sortable(rank << 48), keys.sortable((rank + 1) << 48)
