@@ -170,7 +170,7 @@ async def read_states(world: World, chance: Random) -> None:
 async def read_commands(world: World, chance: Random) -> None:
     meter = world.of(Fleet).one(chance)
     if meter is not None:
-        await _read_commands(world, meter, chance)
+        await commands_of(world, meter, chance)
 
 
 async def _read(world: World, meter: Meter, chance: Random | None = None) -> None:
@@ -189,7 +189,8 @@ async def _read(world: World, meter: Meter, chance: Random | None = None) -> Non
     )
 
 
-async def _read_commands(world: World, meter: Meter, chance: Random | None = None) -> list[str]:
+async def commands_of(world: World, meter: Meter, chance: Random | None = None) -> list[str]:
+    """The names of the commands of a device, in their order, held against the model."""
     with world.of(Fleet).records.watched() as records, meter.commands.watched() as window:
         answer = await world.call("GET", f"{meter.path}/command?limit=1000&sortDirection=asc", chance=chance)
     if answer is None or not check_found(meter.path, answer, records.allowed(meter.id)):
@@ -229,7 +230,7 @@ async def look(world: World) -> None:
             check_found(meter.path, answer, {None})
             continue
         await _read(world, meter)
-        await _read_commands(world, meter)
+        await commands_of(world, meter)
         await _look_at_sums(world, meter)
 
 

@@ -8,10 +8,18 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Any, Final, NamedTuple
 
-from tests.simulation import access, devices, faults, records, site
+from tests.simulation import access, devices, effects, faults, records, site, streams
 from tests.simulation.world import Outcome, Step, World
 
-PARTS: Final = (site.PART, devices.PART, records.PART, access.PART, faults.PART)
+PARTS: Final = (
+    site.PART,
+    devices.PART,
+    records.PART,
+    access.PART,
+    streams.PART,
+    effects.PART,
+    faults.PART,
+)
 _FORKING: Final = get_context("fork")
 
 

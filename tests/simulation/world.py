@@ -107,6 +107,8 @@ class World:
         self.failed_commits = 0
         self.open_calls = 0
         self.number = 0
+        self.number_at_failure = 0
+        """The latest number of `unique` when a commit failed."""
         self.token = ""
         self.virtual: VirtualTime
         self.life: Life
@@ -204,6 +206,7 @@ class World:
 
     def _commit_failed(self) -> None:
         self.failed_commits += 1
+        self.number_at_failure = self.number
         self.note("a commit failed")
 
     # Steps.
