@@ -1,7 +1,8 @@
 """Runs seeds of the simulation: `python -m tests.simulation --seed 17`, or `--seeds 1..1000 --jobs 2`.
 
 `--seed` prints the digest of the history; `--trace` also the history itself, one line for each answer. `--seeds` prints
-how often rare things happened, and each seed that found a fault. The exit code is 1 if one did.
+how often rare things happened, and each seed that found a fault. The exit code is 1 if one did. `--shrink` leaves out
+steps of a seed that fails as long as it fails in the same way, and prints those that stay for `--steps`.
 """
 # ruff: noqa: T201 - a command
 
@@ -12,7 +13,10 @@ import sys
 import time
 from collections import Counter
 
-from tests.simulation.runs import Result, results
+from tests.simulation.coverage import RARE
+from tests.simulation.runs import Result, result, results
+from tests.simulation.shrinking import kind_of, shrunk
+from tests.simulation.world import Step, plan
 
 
 def main() -> int:
@@ -22,14 +26,19 @@ def main() -> int:
     parser.add_argument("--seeds", type=_seeds, help="run these seeds, such as 1..1000")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--trace", action="store_true", help="print the history of each seed")
+    parser.add_argument("--first", action="store_true", help="end with the first seed that finds a fault")
+    parser.add_argument("--shrink", action="store_true", help="make the history of a seed that fails short")
+    parser.add_argument("--steps", type=_steps, help="do only these steps, such as 0.3,0.7,1.2")
     given = parser.parse_args()
     seeds = given.seeds or range(given.seed or 1, (given.seed or 1) + 1)
     began_s, virtual_s, lines, failed = time.monotonic(), 0.0, 0, 0
     reached: Counter[str] = Counter()
-    for found in results(seeds, given.jobs):
+    for found in results(seeds, given.jobs, given.steps):
         if found.outcome is None:
             failed += 1
-            _tell(found)
+            _tell(_short(found, given.steps) if given.shrink else found)
+            if given.first:
+                break
             continue
         if given.trace:
             print("\n".join(found.outcome.trace))
@@ -39,8 +48,8 @@ def main() -> int:
         virtual_s += found.outcome.virtual_s
         lines += len(found.outcome.trace)
     took_s = time.monotonic() - began_s
-    for what, count in sorted(reached.items()):
-        print(f"{count:>9}  {what}")
+    for what in sorted({*reached, *RARE}):
+        print(f"{reached[what]:>9}  {what}{'' if reached[what] else '  NEVER REACHED'}")
     hours = virtual_s / 3600
     print(
         f"{len(seeds)} seeds, {failed} failed; {lines} answers in {hours:.0f} simulated hours, {took_s:.0f} s"
@@ -51,6 +60,18 @@ def main() -> int:
 def _seeds(text: str) -> range:
     first, _, last = text.partition("..")
     return range(int(first), int(last or first) + 1)
+
+
+def _steps(text: str) -> list[Step]:
+    return [Step(*map(int, each.split("."))) for each in text.split(",")]
+
+
+def _short(found: Result, steps: list[Step] | None) -> Result:
+    """The same fault after fewer steps."""
+    kind = kind_of(found.broken)
+    left = shrunk(steps or plan(), lambda fewer: kind_of(result(found.seed, fewer).broken) == kind)
+    print(f"--seed {found.seed} --steps {','.join(f'{step.life}.{step.number}' for step in left)}")
+    return result(found.seed, left)
 
 
 def _tell(found: Result) -> None:

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any, Final
 
+import trio
+
 from tests.simulation.determinism import START_MS
 from tests.simulation.life import Life
 from tests.simulation.model import Book, Broken, Change, Throttle, Window
+from tests.simulation.repetitions import Repeatable, Repetitions
 from tests.simulation.site import Site, check_found, surely
 from tests.simulation.world import CALLS, WINDOW_S, Part, World
 from trunkline.actors.core.values.timestamps import iso, parse_iso
@@ -85,10 +88,17 @@ async def delete_device(world: World, chance: Random) -> None:
 
 
 async def report(world: World, chance: Random) -> None:
-    """One state, or several in one call, each with a time of its own."""
+    """A report, or as many at once as a throttle lets pass, and more."""
     meter = world.of(Fleet).one(chance)
     if meter is None:
         return
+    async with trio.open_nursery() as callers:
+        for _ in range(CALLS + 2 if chance.random() < 0.04 else 1):
+            callers.start_soon(_report, world, meter, Random(chance.getrandbits(64)))
+
+
+async def _report(world: World, meter: Meter, chance: Random) -> None:
+    """One state, or several in one call, each with a time of its own."""
     numbers = [world.unique() for _ in range(chance.choice((1, 1, 1, 2, 5)))]
     body: Any = [_state(number, chance) for number in numbers]
     change = Change([(meter.states, START_MS + number, number) for number in numbers])
@@ -115,7 +125,7 @@ def _state(number: int, chance: Random) -> dict[str, Any]:
 async def _throttled(
     world: World, meter: Meter, what: str, change: Change, body: Any, chance: Random
 ) -> None:
-    """A call to a device that counts against a throttle; one in four has a key, and is repeated without an answer."""
+    """A call to a device that counts against a throttle; one in four has a key, to be repeated."""
     key = {"idempotency-key": f'"{what} {world.unique()}"'} if chance.random() < 0.25 else None
     throttle, path = meter.throttles[what], f"{meter.path}/{what}"
     passing = throttle.begin(world.virtual.monotonic_s())
@@ -123,9 +133,10 @@ async def _throttled(
         answer = await world.change(change, "POST", path, body, headers=key, chance=chance)
     passed = None if answer is None else answer.status not in (401, 404, 429)
     least, most = throttle.end(passing, world.virtual.monotonic_s(), passed=passed)
+    if key is not None:
+        raw = answer.raw if answer is not None and answer.status == 200 else None
+        world.of(Repetitions).made.append(Repeatable(change, path, body, key, throttle, raw))
     if answer is None:
-        if key is not None:
-            await _again(world, meter, change, path, body, key)
         return
     check_found(meter.path, answer, records.allowed(meter.id))
     if answer.status == 429:
@@ -138,24 +149,6 @@ async def _throttled(
         left = int(answer.headers["ratelimit"].partition("r=")[2].partition(";")[0])
         if not least <= CALLS - left - 1 <= most:
             raise Broken(f"{path} says that {left} calls are left, after {least} to {most} and this one")
-
-
-async def _again(
-    world: World, meter: Meter, change: Change, path: str, body: Any, key: Mapping[str, str]
-) -> None:
-    """Send a call again that has no answer. Whatever had become of it, it is done once."""
-    if world.life.over:
-        return
-    change.again()
-    throttle = meter.throttles[path.rpartition("/")[2]]
-    passing = throttle.begin(world.virtual.monotonic_s())
-    answer = await world.call("POST", path, body, headers=key)
-    throttle.end(passing, world.virtual.monotonic_s(), passed=None)
-    if answer is not None and answer.status < 300:
-        change.stored()
-        world.unanswered.remove(change)
-        replayed = "idempotent-replayed" in answer.headers
-        world.reached["a repetition got the first answer" if replayed else "a repetition was the first"] += 1
 
 
 # What is read.

@@ -24,9 +24,12 @@ from trunkline.http.calls.request import Request, Response
 from trunkline.http.serve import make_dispatcher
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
+from trunkline.store import arrivals, compaction
 from trunkline.store.env import Store
 
 MAP_BYTES: Final = 1 << 28
+PACKED_CHUNKS, GROUP_RUNS = 9, 3
+"""So many commits with reports become a segment, and so many runs one: with the usual numbers, hardly ever."""
 
 
 @dataclass
@@ -83,6 +86,8 @@ async def living(
     path: Path, settings: Settings, virtual: VirtualTime, disk: Disk, random_bytes: Any
 ) -> AsyncIterator[Life]:
     """A server on a data directory, with its background tasks."""
+    arrivals.PACKED_CHUNKS = PACKED_CHUNKS  # type: ignore[misc]
+    compaction.GROUP_RUNS = GROUP_RUNS  # type: ignore[misc]
     limits: Limits = settings.limits
     store = Store.open(
         path,

@@ -77,6 +77,8 @@ class Change:
 
     def __init__(self, targets: list[tuple[Book, Hashable, State]]) -> None:
         self.targets = targets
+        self.became: bool | None = None
+        """Whether it was stored, once a look at everything has shown it."""
         self._before = [book.thing(name).states.copy() for book, name, _ in targets]
         self._begin()
 
@@ -132,6 +134,7 @@ class Change:
             raise Broken(
                 f"{book.title}: a part of the change that makes {name} {_said(after)} is stored, a part is not"
             )
+        self.became = done == {True}
 
 
 class Book:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from tests.simulation.life import Answer
 from tests.simulation.model import Book, Broken, Change, State, Window
+from tests.simulation.repetitions import Repeatable, Repetitions
 from tests.simulation.site import Site
 from tests.simulation.world import Part, World
 
@@ -74,14 +75,9 @@ async def create(world: World, chance: Random) -> None:
     change = Change([(all.book, mark, value) for mark, value in made])
     with all.book.watched() as window:
         answer = await world.change(change, "POST", all.path, body, headers=headers, chance=chance)
-    if answer is None and headers and not world.life.over:
-        change.again()
-        with all.book.watched() as window:
-            answer = await world.call("POST", all.path, body, headers=headers)
-        if answer is not None and answer.status < 300:
-            change.stored()
-            world.unanswered.remove(change)
-            world.reached["a creation was repeated"] += 1
+    if headers:
+        raw = answer.raw if answer is not None and answer.status == 201 else None
+        world.of(Repetitions).made.append(Repeatable(change, all.path, body, headers, None, raw))
     if answer is not None:
         _check_refusal(all, answer, window, made)
         if answer.status == 201:

@@ -8,7 +8,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Any, Final, NamedTuple
 
-from tests.simulation import access, devices, effects, faults, records, site, streams
+from tests.simulation import access, devices, effects, faults, records, repetitions, site, streams
 from tests.simulation.world import Outcome, Step, World
 
 PARTS: Final = (
@@ -16,6 +16,7 @@ PARTS: Final = (
     devices.PART,
     records.PART,
     access.PART,
+    repetitions.PART,
     streams.PART,
     effects.PART,
     faults.PART,

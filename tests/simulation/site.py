@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import partial
 from typing import Final
 
 from tests.simulation.life import Answer
 from tests.simulation.model import Book, Broken, State
 from tests.simulation.world import Part, World
 from trunkline.actors import server_users
+from trunkline.actors.catalogue import KINDS
+from trunkline.actors.core.records import records
+from trunkline.store.backup import verify
 
 EMAIL: Final = "owner@example.com"
 PASSWORD: Final = "Correct-horse-7"
@@ -58,6 +62,10 @@ async def nothing(_world: World) -> None:
 
 
 async def look(world: World) -> None:
+    """The check of the whole store finds nothing, and the application is there."""
+    problems = verify(world.life.system.store, partial(records.index_keys, KINDS)).problems
+    if problems:
+        raise Broken(f"the check of the store finds {len(problems)} problems, the first is: {problems[0]}")
     answer = await world.call("GET", world.of(Site).path)
     assert answer is not None
     if answer.status != 200:

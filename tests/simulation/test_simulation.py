@@ -8,11 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from tests.simulation.disk import PAGE, torn
 from tests.simulation.model import Book, Broken, Change, Throttle
+from tests.simulation.mutations import MUTATIONS
+from tests.simulation.shrinking import kind_of, shrunk
+from tests.simulation.world import plan
 
 
 def simulated(checkout: Path, hash_seed: int, *arguments: str) -> dict[str, str]:
@@ -118,3 +122,25 @@ def test_a_torn_file_has_old_and_new_sectors_and_the_old_pages_that_make_it_vali
     assert all(image[: 2 * PAGE] == before[: 2 * PAGE] for image in images)
     assert {bytes(set(image[2 * PAGE : 3 * PAGE])) for image in images} == {b"a", b"b", b"ab"}
     assert b"b" in torn(before, after, Random(3), metas=True)[: 2 * PAGE]
+
+
+# Tools.
+
+
+def test_each_mutation_changes_a_text_that_is_there_once(checkout: Path) -> None:
+    assert len({mutation.what for mutation in MUTATIONS}) == len(MUTATIONS) >= 20
+    for mutation in MUTATIONS:
+        assert (checkout / mutation.file).read_text().count(mutation.old) == 1, mutation
+        assert mutation.old != mutation.new
+
+
+def test_a_long_history_is_made_short() -> None:
+    steps, asked = plan(), []
+
+    def fails(left: list[Any]) -> bool:
+        asked.append(left)
+        return steps[7] in left and steps[90] in left
+
+    assert shrunk(steps, fails) == [steps[7], steps[90]]
+    assert len(asked) <= 80
+    assert kind_of("Broken: rows: rows 12 is not there") == kind_of("Broken: rows: rows 4 is not there")

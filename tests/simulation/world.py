@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 import trio
 
 from tests.password_hashes import hash_cheaply
-from tests.simulation import determinism
+from tests.simulation import coverage, determinism
 from tests.simulation.determinism import VirtualTime
 from tests.simulation.disk import Disk, PowerCut
 from tests.simulation.life import Answer, Life, living
@@ -52,6 +52,7 @@ LIMITS: Final = Limits().override(
         "actor_idle_s": 20,
         "run_attempts_max": 1000,
         "arrival_window_bytes": 1 << 16,
+        "arrival_flush_s": 10,
     }
 )
 """As delivered, but with what is rare there made frequent."""
@@ -166,6 +167,7 @@ class World:
                 await self._begin(first=number == 0)
                 for step in self.steps:
                     if step.life == number:
+                        self.note(f"step {step.life}.{step.number}")
                         await self._step(Random(f"{self.seed} {step.life} {step.number}"))
                 if last:
                     await self.settle()
@@ -174,6 +176,7 @@ class World:
                     await self._lose_power(chance)
         except* PowerCut:
             pass
+        self.reached.update(coverage.of_life(self.life.system))
         if self.life.over:
             disk.image_to(there)
 
@@ -201,7 +204,7 @@ class World:
 
     def _cut(self, how: str) -> None:
         self.life.over = True
-        self.reached[f"power cut: {how}"] += 1
+        self.reached.update([f"power cut: {how}", *coverage.at_cut(self.life.system)])
         self.note(f"power cut ({how}) with {self.open_calls} calls under way")
 
     def _commit_failed(self) -> None:
@@ -315,11 +318,12 @@ class World:
         self, change: Change, method: str, path: str, body: Any = None, **more: Any
     ) -> Answer | None:
         """Make a call that changes something, and let the model know what became of it."""
-        answer = await self.call(method, path, body, **more)
-        if answer is None:
-            self.unanswered.append(change)
-        elif answer.status < 300:
-            change.stored()
-        else:
-            change.refused()
+        answer = None
+        try:
+            answer = await self.call(method, path, body, **more)
+        finally:
+            if answer is None:  # also where the caller is cancelled, because the power was cut
+                self.unanswered.append(change)
+        if answer is not None:
+            (change.stored if answer.status < 300 else change.refused)()
         return answer

@@ -1,0 +1,57 @@
+"""How rare states are counted: a promise that was never near its edge was not tested.
+
+`RARE` are the states that the seeds of a long run must all have reached; `python -m tests.simulation --seeds 1..1000`
+prints how often each was, and names those that were not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from trunkline.actors.core.runtime.system import System
+from trunkline.store import keys
+from trunkline.store.flusher import Flusher
+
+AT_A_CUT: Final[Mapping[str, Callable[[System], bool]]] = {
+    "a compaction was under way": lambda system: system.component(Flusher)._compaction is not None,
+    "a window was being flushed": lambda system: len(system.store.arrivals.windows) > 1,
+    "reports were in no run yet": lambda system: bool(system.store.arrivals.windows[-1].buffers),
+    "runs waited": lambda system: _has_triggers(system),
+    "a stream was open": lambda system: len(system.streams) > 0,
+}
+"""What may be so when the power is cut."""
+
+RARE: Final = (
+    "500 for a failed commit",
+    "507 for a failed commit",
+    "a client left",
+    "a repetition got the first answer",
+    "a repetition was the first to be stored",
+    "a revoked token was refused",
+    "a stream came back",
+    "a stream was told that it missed something",
+    "a throttle",
+    "points were compacted",
+    "points were flushed",
+    "the clock was set",
+    *(f"power cut: {how}" for how in ("before", "torn", "after", "idle")),
+    *(f"power cut while {what}" for what in AT_A_CUT),
+)
+
+
+def _has_triggers(system: System) -> bool:
+    with system.store.snapshot() as snapshot:
+        return any(True for _ in snapshot.keys(keys.TRIGGERS, b"", None))
+
+
+def at_cut(system: System) -> list[str]:
+    """What is so now, when the power is cut."""
+    return [f"power cut while {what}" for what, is_so in AT_A_CUT.items() if is_so(system)]
+
+
+def of_life(system: System) -> list[str]:
+    """What has happened in a life."""
+    flusher = system.component(Flusher)
+    happened = {"points were flushed": flusher.flushed_rows, "points were compacted": flusher.compacted_rows}
+    return [what for what, count in happened.items() if count]

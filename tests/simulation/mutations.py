@@ -1,0 +1,144 @@
+"""Ways to break the server on purpose: a text in a file, and what stands in its place. The simulation must find each.
+
+Each breaks one promise as a small mistake would. The text occurs once in its file, which a test checks.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Mutation(NamedTuple):
+    """`what` is the mistake, `old` the text in `file` that becomes `new`."""
+
+    what: str
+    file: str
+    old: str
+    new: str
+
+
+MUTATIONS: Final = (
+    Mutation(
+        "commits are not synced", "store/memory_map.py", "            sync=True,", "            sync=False,"
+    ),
+    Mutation(
+        "the page that makes a commit valid is not synced",
+        "store/memory_map.py",
+        "metasync=True",
+        "metasync=False",
+    ),
+    Mutation(
+        "a call is acknowledged before its commit",
+        "actors/core/runtime/system.py",
+        "        if group is not None:\n            mailbox.awaiting_commit += 1",
+        "        if group is not None and group.done:\n            mailbox.awaiting_commit += 1",
+    ),
+    Mutation(
+        "a failed commit is acknowledged",
+        "store/journal.py",
+        "        self._finish(error)",
+        "        self._finish(None)",
+    ),
+    Mutation(
+        "actors keep in memory what a failed commit has dropped",
+        "store/journal.py",
+        "        self.statistics.failures += 1\n        self.epoch += 1",
+        "        self.statistics.failures += 1",
+    ),
+    Mutation(
+        "reports of a failed commit stay in the window",
+        "store/journal.py",
+        "            self._arrivals.undo()\n            raise",
+        "            raise",
+    ),
+    Mutation(
+        "a throttle lets one call more pass",
+        "limits/window.py",
+        "self._calls = rate.calls",
+        "self._calls = rate.calls + 1",
+    ),
+    Mutation(
+        "a call at the edge of a window still counts",
+        "limits/window.py",
+        "if self._count and now - ring[self._first] >= window_s:",
+        "if self._count and now - ring[self._first] > window_s:",
+    ),
+    Mutation(
+        "a revoked token still opens what it has opened",
+        "actors/core/runtime/revocations.py",
+        "            bearer.revoked = True",
+        "            bearer.revoked = False",
+    ),
+    Mutation(
+        "a repeated call is done again",
+        "actors/core/records/kept_answers.py",
+        "    if time_ms < oldest_ms:",
+        "    if time_ms >= oldest_ms:",
+    ),
+    Mutation(
+        "a flush loses the newest report of a device",
+        "store/flusher.py",
+        "points, is_wiped = points_of(found)",
+        "points, is_wiped = points_of(found[:-2])",
+    ),
+    Mutation(
+        "a flush leaves the head of a device as it was",
+        "store/flusher.py",
+        "return self._advance_head(ahead) if ahead.reports or ahead.link else head",
+        "return head",
+    ),
+    Mutation(
+        "a flush says that later reports are in the runs as well",
+        "store/flusher.py",
+        "encode(window.last))",
+        "encode(self._arrivals.seq + 1))",
+    ),
+    Mutation(
+        "a pack loses the oldest commit",
+        "store/flusher.py",
+        "                segment = packed(chunks)",
+        "                segment = packed(chunks[1:] or chunks)",
+    ),
+    Mutation(
+        "a compaction loses the points that do not fill a block",
+        "store/compaction.py",
+        "        blocks |= self._blocks(device, waiting)\n        for run, layer",
+        "        for run, layer",
+    ),
+    Mutation(
+        "counts of one commit replace each other",
+        "store/overlay.py",
+        "                merge_increments(increments, key, counts)",
+        "                increments[key] = dict(counts)",
+    ),
+    Mutation(
+        "index entries are not deleted",
+        "store/overlay.py",
+        "                    if value is None:",
+        '                    if value is None and db != "indexes":',
+    ),
+    Mutation(
+        "a unique value is looked for on the disk only after it was committed",
+        "actors/data/tables/actor.py",
+        "        if self.system.journal.get(keys.CELLS, key) is not None:\n            raise Invalid",
+        "        if False:\n            raise Invalid",
+    ),
+    Mutation(
+        "a row that was deleted keeps its unique values",
+        "actors/data/tables/actor.py",
+        "            self._free(key)\n        self.counts.rows -= 1",
+        "            pass\n        self.counts.rows -= 1",
+    ),
+    Mutation(
+        "a run that is repeated does again what it has done",
+        "actors/engine/world.py",
+        "        done = self._done.get(marker)",
+        "        done = None",
+    ),
+    Mutation(
+        "a stream that comes back begins with what was sent last",
+        "http/streams/sse.py",
+        "        self._replayed = position",
+        "        self._replayed = position - 1",
+    ),
+)
