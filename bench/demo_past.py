@@ -121,12 +121,17 @@ class _Week:
     async def send_states(self, now_s: float) -> None:
         """Send the states of the week, as backlogs, which take nothing from the throttle of live states.
 
-        They are computed in a thread: the demo may run in the event loop of a server.
+        They are computed in threads: the demo may run in the event loop of a server.
         """
-        for name, model in self._models.items():
-            states = await trio.to_thread.run_sync(list, past_states(model, now_s))
+
+        async def send(name: str) -> None:
+            states = await trio.to_thread.run_sync(list, past_states(self._models[name], now_s))
             path = device_path(self._application_id, self._ids[name], "/state")
             await self._session.call("POST", path, states, query={"backlog": "true"})
+
+        async with trio.open_nursery() as nursery:
+            for name in self._models:
+                nursery.start_soon(send, name)
 
     async def have_event(self, at_s: float, device: str, event: Json, update: Json) -> None:
         """Let somebody write an event, and change it an hour later."""

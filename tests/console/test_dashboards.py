@@ -50,7 +50,7 @@ def all_blocks(device: str, table: str) -> list[Json]:
     return [
         block(28, "indicator", "Lamp", {"segments": [{**temp, "deviceIds": [device]}], "conditions": [warm]}),
         block(0, "section-header", "Start", {"content": text}),
-        block(2, "graph", "Course", {"segments": [temp], "decorators": [area]}),
+        block(2, "graph", "Course", {"segments": [temp], "decorators": [area], "precision": 1}),
         block(4, "gauge", "Newest", {"segment": one, "gaugeMin": 0, "gaugeMax": 10}),
         block(6, "pie", "Shares", {"segments": [temp]}),
         block(8, "bar", "Bars", {"segments": [temp]}),
@@ -99,7 +99,8 @@ async def test_a_dashboard_is_drawn_with_all_its_blocks(server: Server, console:
     await at("Start").says("Farm")
     await at("Start").says("one bold link")
     await at("Start").says("<b>no</b>")  # not as HTML
-    await at("Course").at("image", re.compile(r"^Course\. temp, pump: 3, temp, valve: 9$")).shown()
+    await at("Course").at("image", re.compile(r"^Course\. temp, pump: 3\.0, temp, valve: 9\.0$")).shown()
+    await at("Course").at(css=".u-series:last-child .u-value").says("9.0")
     await at("Newest").at("image", "Newest: 3 of 0 to 10").shown()
     await at("Shares").at("image", "Shares: temp, pump 25%, temp, valve 75%").shown()
     await at("Bars").says("temp, valve")

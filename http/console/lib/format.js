@@ -21,6 +21,15 @@ export function valueText(value) {
   return typeof value === "string" ? value : exactJson(value);
 }
 
+// A number with so many digits after the point, or significant ones, and with its unit.
+export function numberText(value, { precision, precisionType, unit } = {}) {
+  const digits = Number(precision);
+  const exact = typeof value === "number" && precision !== undefined && precision !== "" && digits >= 0 && digits <= 20;
+  const fixed = precisionType === "significant" ? { maximumSignificantDigits: Math.max(1, digits) } : { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  const text = exact ? new Intl.NumberFormat(undefined, fixed).format(value) : valueText(value);
+  return unit ? `${text} ${unit}` : text;
+}
+
 // The unit of an attribute of a device: the value of its attribute tag `unit`, "" for none.
 export const unitOf = (attribute) => attribute?.attributeTags?.unit ?? "";
 

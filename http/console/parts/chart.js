@@ -1,7 +1,7 @@
 // Charts of values over time, drawn by uPlot.
 
 import { html, useEffect, useRef } from "../lib/ui.js";
-import { exactTime, valueText } from "../lib/format.js";
+import { exactTime, numberText, valueText } from "../lib/format.js";
 import { theme } from "../lib/theme.js";
 import uPlot from "../vendor/uplot.mjs";
 import { gapsOf } from "./gaps.js";
@@ -11,7 +11,7 @@ const SHARED = ["mousemove", "mouseleave"];
 const TICK_PX = 24;
 const AXIS_MIN_PX = 40, AXIS_MAX_PX = 110, LABEL_PX = 18, CHARACTER_PX = 7;
 
-// series: [{name, unit, step: true for values that last until the next, gaps: true if null breaks the line, color, area, bars, right: on an axis of its own}],
+// series: [{name, unit, precision: digits after the point, step: true for values that last until the next, gaps: true if null breaks the line, color, area, bars, right: on an axis of its own}],
 // data: [times in s, values, values, ...], where a value is a number or null. A line is also broken where values are missing (gaps.js). `range`: [from, to] in s that the axis shows, else that of the data.
 // The pointer over a chart is shown at its time in all charts with the same `sync`. `low` and `high` fix the ends of the values; marks: [{from, to, color, label}] are lines, or areas, across them. The chart keeps its elements while only `data` or `range` change.
 export function Chart({ label, series, data, range, height = 260, unit = "", onSelect, legend = true, sync, low, high, marks = [] }) {
@@ -45,7 +45,7 @@ export function Chart({ label, series, data, range, height = 260, unit = "", onS
           spanGaps: false,
           gaps: (shown, index, from, to, nulls) => breaks(shown, index, each.gaps ? nulls : []),
           ...(data[0].length < 60 ? {} : { points: { show: false } }),
-          value: (shown, value, index, place) => legendText(place === null ? newest(shown.data[index]) : value, each.unit ?? unit),
+          value: (shown, value, index, place) => legendText(place === null ? newest(shown.data[index]) : value, each, unit),
         })),
       ],
       hooks: {
@@ -149,13 +149,14 @@ function axisWidth(shown, labels) {
 }
 
 const timeText = (at) => (at === undefined || at === null ? "-" : exactTime(at * 1000));
-const legendText = (value, unit) => (value === null || value === undefined ? "-" : valueText(value) + unit);
+const said = (value, { precision, precisionType }) => numberText(value, { precision, precisionType });
+const legendText = (value, each, unit) => (value === null || value === undefined ? "-" : said(value, each) + (each.unit ?? unit));
 const newest = (values) => values?.findLast((each) => each !== null && each !== undefined);
 
 // The newest value of each series, for readers who do not see the chart.
 function summary(series, data) {
   return series.map((each, at) => {
     const value = newest(data[at + 1]);
-    return `${each.name}: ${value === undefined ? "no value" : valueText(value) + (each.unit || "")}`;
+    return `${each.name}: ${value === undefined ? "no value" : said(value, each) + (each.unit || "")}`;
   }).join(", ");
 }

@@ -1,12 +1,12 @@
 // One block: its title, and the parts that the server gives for it.
 
-import { count, valueText } from "../../lib/format.js";
+import { count, numberText, valueText } from "../../lib/format.js";
 import { link } from "../../lib/router.js";
 import { h, html } from "../../lib/ui.js";
 import { Badge, Problem, Time } from "../../parts/basics.js";
 import { Markdown, Outside } from "../../parts/markdown.js";
 import { Table } from "../../parts/table.js";
-import { Bars, Gauge, Graph, numberText, Pie, Places, Timeline } from "./drawings.js";
+import { Bars, Gauge, Graph, Pie, Places, Timeline } from "./drawings.js";
 import { PlaceMap } from "./map/map.js";
 
 const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });

@@ -1,6 +1,6 @@
 // What the charts of blocks look like: lines over time by uPlot, everything else as elements and SVG.
 
-import { shortTime, valueText } from "../../lib/format.js";
+import { numberText, shortTime, valueText } from "../../lib/format.js";
 import { html, useMemo } from "../../lib/ui.js";
 import { Chart } from "../../parts/chart.js";
 import uPlot from "../../vendor/uplot.mjs";
@@ -18,15 +18,6 @@ function colour(line, at) {
   return line.color && CSS.supports("color", line.color) ? line.color : `var(--chart-${(at % COLOURS) + 1})`;
 }
 
-// A number as the block says it: with so many digits after the point, and with its unit.
-export function numberText(value, { precision, precisionType, unit } = {}) {
-  const digits = Number(precision);
-  const exact = typeof value === "number" && precision !== undefined && precision !== "" && digits >= 0 && digits <= 20;
-  const fixed = precisionType === "significant" ? { maximumSignificantDigits: Math.max(1, digits) } : { minimumFractionDigits: digits, maximumFractionDigits: digits };
-  const text = exact ? new Intl.NumberFormat(undefined, fixed).format(value) : valueText(value);
-  return unit ? `${text} ${unit}` : text;
-}
-
 export function Graph({ chart, name, config, rows, px }) {
   if (config.displayType === "sparkline") return html`<${Sparkline} chart=${chart} name=${name} />`;
   const right = new Set((config.yAxes || []).filter((axis) => axis.position === "right").map((axis) => axis.id));
@@ -34,6 +25,7 @@ export function Graph({ chart, name, config, rows, px }) {
   const lines = chart.lines.filter((line) => line.points.length);
   const series = lines.map((line) => ({
     name: line.label, color: line.color, step: line.style === "step", area: line.style === "area", bars: line.style === "bar", right: right.has(line.axis),
+    precision: config.precision, precisionType: config.precisionType,
   }));
   const data = useMemo(() => joined(lines), [chart]);
   const marks = chart.marks.map((mark) => ({

@@ -1,12 +1,11 @@
 // A map block: places of devices on the outlines of land, or on tiles. It is moved and zoomed by mouse, touch and keys. It is drawn
 // on a canvas, and what lies close together as one, so that many thousand devices are as quick as a few.
 
-import { count, exactTime, plural } from "../../../lib/format.js";
+import { count, exactTime, numberText, plural } from "../../../lib/format.js";
 import { useFrame } from "../../../lib/hooks.js";
 import { go } from "../../../lib/router.js";
 import { theme } from "../../../lib/theme.js";
 import { html, useEffect, useMemo, useRef, useState } from "../../../lib/ui.js";
-import { numberText } from "../drawings.js";
 import { draw, SHAPES } from "./draw.js";
 import { outlines } from "./outlines.js";
 import { fitted, projected, shifted, zoomed } from "./projection.js";
