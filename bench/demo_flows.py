@@ -10,9 +10,16 @@ from trunkline.bench.session import Json
 BUTTON: Final = "press"
 """The id of the button that starts the standby compressor."""
 
+
+def _part(id: str, type: str, category: str, label: str, place: tuple[int, int], config: Json) -> Json:
+    """A node at a place of the drawing; nothing follows it."""
+    meta = {"category": category, "label": label, "x": place[0], "y": place[1]}
+    return {"id": id, "type": type, "config": config, "meta": meta, "outputIds": []}
+
+
 FLOW: Final[Json] = {
     "name": "start the standby compressor",
-    "description": f"Switches {STANDBY} on when somebody presses the button.",
+    "description": f"Switches {STANDBY} on when somebody presses the button, unless it runs already.",
     "triggers": [
         {
             "type": "virtualButton",
@@ -22,31 +29,58 @@ FLOW: Final[Json] = {
                 "name": "virtualButton",
                 "label": "Start the standby",
                 "id": BUTTON,
-                "x": 40,
+                "x": 140,
                 "y": 20,
             },
-            "outputIds": [["command"]],
+            "outputIds": [["look"]],
         }
     ],
     "nodes": [
-        {
-            "id": "command",
-            "type": "DeviceSendCommandNode",
-            "config": {
+        _part(
+            "look",
+            "GetDeviceNode",
+            "data",
+            "Find the standby",
+            (140, 120),
+            {
+                "findMethod": "name",
+                "idTemplate": STANDBY,
+                "includeState": True,
+                "attributes": ["running"],
+                "resultPath": "working.standby",
+            },
+        )
+        | {"outputIds": [["stands"]]},
+        _part(
+            "stands",
+            "ConditionalNode",
+            "logic",
+            "Does it stand still?",
+            (140, 220),
+            {"expression": "{{working.standby.compositeState.running.value}} !== true"},
+        )
+        | {"outputIds": [["runs"], ["command"]]},
+        _part(
+            "runs",
+            "DebugNode",
+            "output",
+            "It runs already",
+            (20, 320),
+            {"message": f"{STANDBY} runs already."},
+        ),
+        _part(
+            "command",
+            "DeviceSendCommandNode",
+            "output",
+            "Switch it on",
+            (260, 320),
+            {
                 "deviceQueryJsonTemplate": f'{{"name": "{STANDBY}"}}',
                 "nameTemplate": "switch",
                 "payloadTemplate": '{"on": true}',
                 "payloadTemplateType": "json",
             },
-            "meta": {
-                "category": "output",
-                "name": "device-command",
-                "label": "Switch it on",
-                "x": 40,
-                "y": 120,
-            },
-            "outputIds": [],
-        }
+        ),
     ],
 }
 FLOW_VERSION: Final[Json] = {"version": "v1", "notes": "The first one.", "nodes": FLOW["nodes"]}
@@ -79,25 +113,20 @@ def log_flow(table: str) -> Json:
             for x, level in ((40, "critical"), (260, "error"))
         ],
         "nodes": [
-            {
-                "id": "row",
-                "type": "DataTableInsertRowNode",
-                "config": {
+            _part(
+                "row",
+                "DataTableInsertRowNode",
+                "data",
+                "Add a row",
+                (140, 120),
+                {
                     "dataTableIdTemplate": table,
                     "dataMethod": "individualFields",
                     "rowFields": [
                         {"columnTemplate": column, "valueTemplate": value} for column, value in fields.items()
                     ],
                 },
-                "meta": {
-                    "category": "data",
-                    "name": "table-insert-row",
-                    "label": "Add a row",
-                    "x": 40,
-                    "y": 120,
-                },
-                "outputIds": [],
-            }
+            )
         ],
     }
 
