@@ -41,13 +41,17 @@ async def test_the_list_shows_health_and_the_values_that_are_chosen(
     server: Server, console: ConsolePage
 ) -> None:
     application = await server.application()
-    pump = await server.device(application, "pump")
+    tags = [{"key": "floor", "value": "1"}, {"key": "command", "value": "switch on:boolean"}]
+    pump = await server.device(application, "pump", tags=tags)
     await server.device(application, "spare")
     await server.call("POST", f"{pump}/state", {"data": {"temp": 21.5, "on": True, "label": "auto"}})
     await console.go(f"#{application}/devices")
     first, second = (console.at(css="tbody tr", nth=number) for number in range(2))
     for text in ("Reporting", "pump", "21.5", "auto", "true"):
         await first.says(text)
+    await console.gives(
+        "[...document.querySelectorAll('td .tag')].map((each) => each.innerText)", ["floor=1"]
+    )
     for text in ("Never seen", "spare", "never"):
         await second.says(text)
     await console.at("button", "Values").click()
