@@ -26,6 +26,7 @@ RARE: Final = (
     "500 for a failed commit",
     "507 for a failed commit",
     "a client left",
+    "a command to many",
     "a repetition got the first answer",
     "a repetition was the first to be stored",
     "a revoked token was refused",
@@ -35,6 +36,8 @@ RARE: Final = (
     "points were compacted",
     "points were flushed",
     "the clock was set",
+    "the map grew",
+    "the quota was full",
     *(f"power cut: {how}" for how in ("before", "torn", "after", "idle")),
     *(f"power cut while {what}" for what in AT_A_CUT),
 )
@@ -53,5 +56,9 @@ def at_cut(system: System) -> list[str]:
 def of_life(system: System) -> list[str]:
     """What has happened in a life."""
     flusher = system.component(Flusher)
-    happened = {"points were flushed": flusher.flushed_rows, "points were compacted": flusher.compacted_rows}
+    happened = {
+        "points were flushed": flusher.flushed_rows,
+        "points were compacted": flusher.compacted_rows,
+        "the map grew": system.journal.statistics.growths,
+    }
     return [what for what, count in happened.items() if count]

@@ -31,6 +31,7 @@ LOOK_NS: Final = (200, 2_000, 20_000, 200_000)
 """What a look at a clock may cost: a run has one of these."""
 _WAITS_S: Final = (0.0, 0.0, 0.001, 0.02)
 """How long work may wait for its thread."""
+_LOOK_AGAIN_S: Final = 0.001
 
 
 class VirtualTime:
@@ -42,6 +43,8 @@ class VirtualTime:
         self._look_ns = look_ns
         self._looks_ns = 0
         self.skew_ms = 0
+        self.threads_may_run: Callable[[], bool] = lambda: True
+        """Whether work for threads may be done now: a thread may block where the event loop must not."""
 
     @property
     def now_s(self) -> float:
@@ -109,7 +112,7 @@ def _seeded(seed: str) -> Iterator[VirtualTime]:
         _replace_clocks(replaced, virtual)
         replaced.set(os, "urandom", chance.randbytes)
         replaced.set(random, "_urandom", chance.randbytes)
-        replaced.set(trio.to_thread, "run_sync", _Threads(chance).run_sync)
+        replaced.set(trio.to_thread, "run_sync", _Threads(chance, virtual).run_sync)
         replaced.set(trio.from_thread, "check_cancelled", lambda: None)
         yield virtual
     finally:
@@ -133,8 +136,9 @@ def _replace_clocks(replaced: _Replaced, virtual: VirtualTime) -> None:
 class _Threads:
     """`trio.to_thread` without threads."""
 
-    def __init__(self, chance: random.Random) -> None:
+    def __init__(self, chance: random.Random, virtual: VirtualTime) -> None:
         self._chance = chance
+        self._virtual = virtual
 
     async def run_sync(
         self,
@@ -152,6 +156,8 @@ class _Threads:
         try:
             with trio.CancelScope(shield=not abandon_on_cancel):
                 await trio.sleep(self._chance.choice(_WAITS_S))
+                while not self._virtual.threads_may_run():  # noqa: ASYNC110 - what it looks at has no event
+                    await trio.sleep(_LOOK_AGAIN_S)
             return work(*arguments)
         finally:
             places.release_on_behalf_of(who)

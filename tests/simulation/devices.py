@@ -122,6 +122,39 @@ def _state(number: int, chance: Random) -> dict[str, Any]:
     return {"time": iso(START_MS + number), "data": data}
 
 
+async def command_many(world: World, chance: Random) -> None:
+    """A command to several devices: to all of them or to none."""
+    fleet, site = world.of(Fleet), world.of(Site)
+    sure = list(fleet.records.sure())
+    if len(sure) < 2:
+        return
+    meters = [fleet.meters[id] for id in chance.sample(sure, chance.randint(2, len(sure)))]
+    name = f"c{world.unique()}"
+    for meter in meters:
+        meter.sent.append((name, set(meter.commands.sure())))
+    change = Change([(meter.commands, name, name) for meter in meters])
+    body = {"name": name, "deviceIds": [meter.id for meter in meters]}
+    throttles = [meter.throttles["command"] for meter in meters]
+    passings = [each.begin(world.virtual.monotonic_s()) for each in throttles]
+    with fleet.records.watched() as records:
+        answer = await world.change(change, "POST", f"{site.path}/devices/command", body, chance=chance)
+    passed = None if answer is None or answer.status in (400, 404) else answer.status != 429
+    counts = [
+        throttle.end(passing, world.virtual.monotonic_s(), passed=passed)
+        for throttle, passing in zip(throttles, passings, strict=True)
+    ]
+    if answer is None or answer.status >= 500:
+        return
+    if answer.status == 429 and all(most < CALLS for _, most in counts):
+        raise Broken(f"a command to {len(meters)} devices is 429, and each may have one more")
+    if answer.status == 200 and any(least >= CALLS for least, _ in counts):
+        raise Broken(f"a command to {len(meters)} devices passed, and not each may have one more")
+    gone = any(None in records.allowed(meter.id) for meter in meters)
+    if answer.status not in (200, 429) and not (gone and answer.status in (400, 404)):
+        raise Broken(f"a command to {len(meters)} devices is {answer.status}: {answer.body}")
+    world.reached["a command to many"] += answer.status == 200
+
+
 async def _throttled(
     world: World, meter: Meter, what: str, change: Change, body: Any, chance: Random
 ) -> None:
@@ -131,11 +164,14 @@ async def _throttled(
     passing = throttle.begin(world.virtual.monotonic_s())
     with world.of(Fleet).records.watched() as records:
         answer = await world.change(change, "POST", path, body, headers=key, chance=chance)
-    passed = None if answer is None else answer.status not in (401, 404, 429)
+    # What is refused because the device is being deleted may have passed the throttle before.
+    passed = None if answer is None or answer.status == 404 else answer.status not in (401, 429)
     least, most = throttle.end(passing, world.virtual.monotonic_s(), passed=passed)
     if key is not None:
         raw = answer.raw if answer is not None and answer.status == 200 else None
-        world.of(Repetitions).made.append(Repeatable(change, path, body, key, throttle, raw))
+        world.of(Repetitions).made.append(
+            Repeatable(change, path, body, key, lambda: meter.throttles[what], raw)
+        )
     if answer is None:
         return
     check_found(meter.path, answer, records.allowed(meter.id))
@@ -277,6 +313,7 @@ PART: Final = Part(
     {
         report: 30,
         command: 14,
+        command_many: 4,
         read_states: 8,
         read_commands: 5,
         create_device: 3,

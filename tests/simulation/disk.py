@@ -50,6 +50,7 @@ class Disk:
         self.path = path
         self.next_fault: Fault | None = None
         self.commits = 0
+        self._cut_at = 0
         self.on_failure: Callable[[], None] = lambda: None
         self._chance = chance
         self._sleep = sleep
@@ -71,6 +72,8 @@ class Disk:
                 return write()
             fault, self.next_fault = self.next_fault or Fault(), None
             self.commits += 1
+            if self.commits == self._cut_at:
+                fault = Fault(cut=self._chance.choice(("before", "torn", "torn", "after")))
             before = self._data.read_bytes() if fault.cut or not self._syncs_all else b""
             self._fault = fault
             written = write()
@@ -99,9 +102,9 @@ class Disk:
             self._sleep(fault.delay_s)
         return 0.0
 
-    def cut_at_next(self, cut: str) -> None:
-        """Cut the power at the next commit: before it is on the disk, in the middle of it, or right after."""
-        self.next_fault = Fault(cut=cut)
+    def cut_soon(self, commits: int) -> None:
+        """Cut the power at the last of so many commits: before it, in the middle of it, or right after."""
+        self._cut_at = self.commits + commits
 
     def cut_now(self) -> None:
         """Lose the power between two commits."""

@@ -57,7 +57,8 @@ async def prepare(world: World) -> None:
 async def look(world: World) -> None:
     """Wait until each state has its row. Those of deleted devices may have none: their runs end without."""
     fleet, effects = world.of(Fleet), world.of(Effects)
-    effects.excused |= set(range(world.number_at_failure + 1)) - effects.seen
+    excused_to = world.number if world.quota is not None else world.number_at_failure
+    effects.excused |= set(range(excused_to + 1)) - effects.seen
     for attempt in range(100):
         rows = await _rows(world, effects)
         twice = [n for n, count in rows.items() if count > 1]

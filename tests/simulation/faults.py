@@ -25,7 +25,7 @@ async def slow_commit(world: World, chance: Random) -> None:
 
 async def cut_power(world: World, chance: Random) -> None:
     if chance.random() < 0.3:
-        world.life.disk.cut_at_next(chance.choice(("before", "torn", "torn", "after")))
+        world.life.disk.cut_soon(chance.choice((1, 1, 4, 15)))
 
 
 async def set_clock(world: World, chance: Random) -> None:

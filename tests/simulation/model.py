@@ -127,8 +127,9 @@ class Change:
         self.answered = True
 
     def check_whole(self) -> None:
-        """When all its things are sure: either all of it is stored, or nothing."""
-        done = {book.thing(name).states == {after} for book, name, after in self.targets}
+        """Of its things that are sure now, either all are stored or none. Others are of a device that is gone."""
+        sure = [(book.thing(name).states, after) for book, name, after in self.targets]
+        done = {states == {after} for states, after in sure if len(states) == 1}
         if len(done) > 1:
             book, name, after = self.targets[0]
             raise Broken(

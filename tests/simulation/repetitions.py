@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
@@ -21,7 +22,8 @@ class Repeatable:
     path: str
     body: Any
     key: dict[str, str]
-    throttle: Throttle | None = None
+    throttle: Callable[[], Throttle] | None = None
+    """The throttle that it counts against: in each life another one."""
     answer: bytes | None = None
 
 
@@ -57,10 +59,11 @@ async def repeat(world: World, chance: Random) -> None:
 async def _for_the_first_time(world: World, call: Repeatable, chance: Random) -> None:
     """What was not stored is done by the repetition."""
     call.change.again()
-    passing = None if call.throttle is None else call.throttle.begin(world.virtual.monotonic_s())
+    throttle = None if call.throttle is None else call.throttle()
+    passing = None if throttle is None else throttle.begin(world.virtual.monotonic_s())
     answer = await world.change(call.change, "POST", call.path, call.body, headers=call.key, chance=chance)
-    if call.throttle is not None and passing is not None:
-        call.throttle.end(passing, world.virtual.monotonic_s(), passed=None)
+    if throttle is not None and passing is not None:
+        throttle.end(passing, world.virtual.monotonic_s(), passed=None)
     if answer is not None and answer.status < 300:
         if "idempotent-replayed" in answer.headers:
             raise Broken(f"{call.path}: nothing was stored for {call.key}, and an answer to it is")

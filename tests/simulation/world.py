@@ -36,6 +36,9 @@ STEPS: Final = 40
 CALLS, WINDOW_S = 6, 3.0
 SETTLE_S: Final = 300.0
 """After so long without a new call everything must have come to rest; otherwise something waits for ever."""
+QUOTAS: Final = (1_400_000, 1_700_000, 2_200_000)
+"""Of every fourth seed: a run stores a megabyte."""
+_WAS_DONE: Final = "The call was done"
 _LEAVES_AFTER_S: Final = (0.0, 0.0005, 0.02, 0.4)
 
 _MANY: Final = {"calls": 1000, "window_s": 1.0}
@@ -105,6 +108,7 @@ class World:
         self.reached: Counter[str] = Counter()
         self.knowledge: dict[type, Any] = {}
         self.unanswered: list[Change] = []
+        self.quota = Random(f"{seed} quota").choice(QUOTAS) if seed % 4 == 0 else None
         self.failed_commits = 0
         self.open_calls = 0
         self.number = 0
@@ -157,7 +161,9 @@ class World:
         chance = Random(f"{self.seed} life {number}")
         disk = Disk(here, chance, self.virtual.sleep, self._cut)
         disk.on_failure = self._commit_failed
-        settings = Settings(data_dir=str(here), limits=LIMITS, token_ttl_s=10**9)
+        settings = Settings(
+            data_dir=str(here), limits=LIMITS, token_ttl_s=10**9, store_size_max_bytes=self.quota
+        )
         self.failed_commits = 0
         try:
             async with (
@@ -195,11 +201,11 @@ class World:
         if chance.random() < 0.4:
             self.life.disk.cut_now()
             raise PowerCut
-        self.life.disk.cut_at_next(chance.choice(("before", "torn", "torn", "after")))
+        self.life.disk.cut_soon(chance.choice((1, 1, 2, 6)))
         with trio.move_on_after(SETTLE_S):
             while True:
                 await self._act(chance)
-                await trio.sleep(chance.choice((0, 0, 0.01)))
+                await trio.sleep(chance.choice((0, 0, 0.01, 11)))
         raise Broken("no commit came any more")
 
     def _cut(self, how: str) -> None:
@@ -308,7 +314,10 @@ class World:
             return None
         hashed = hashlib.sha256(answer.raw).hexdigest()[:8]
         self.note(f"{method} {path}: {answer.status} {hashed}")
-        if answer.status >= 500:
+        if answer.status == 507 and self.quota is not None:
+            self.reached["the quota was full"] += 1
+            self.number_at_failure = self.number
+        elif answer.status >= 500:
             if self.failed_commits == failed or answer.status not in (500, 507):
                 raise Broken(f"{method} {path} is {answer.status} without a reason: {answer.body}")
             self.reached[f"{answer.status} for a failed commit"] += 1
@@ -325,5 +334,6 @@ class World:
             if answer is None:  # also where the caller is cancelled, because the power was cut
                 self.unanswered.append(change)
         if answer is not None:
-            (change.stored if answer.status < 300 else change.refused)()
+            was_done = answer.status == 500 and answer.body["message"].startswith(_WAS_DONE)
+            (change.stored if answer.status < 300 or was_done else change.refused)()
         return answer
