@@ -184,15 +184,13 @@ class _Device:
     async def _report(self, first_state: Callable[[str], None]) -> None:
         pacer, backoff = Pacer(), _Backoff()
         next_s = trio.current_time()
-        # The second state comes sooner, so that the devices do not all report at once.
-        period_s = PERIOD_S * self.model.chance("start", 0)
         publishes, is_next = self.model.name in PUBLISHED, True
         async with Connection(self.session.origin, token=self.session.token) as connection:
             while True:
                 await trio.sleep_until(max(next_s, pacer.next_s))
                 now_s = trio.current_time()
                 # After a pause the device continues from now; missed states are not sent later.
-                next_s, period_s = max(next_s + period_s, now_s + period_s / 2), PERIOD_S
+                next_s = max(next_s + PERIOD_S, now_s + PERIOD_S / 2)
                 state = self.model.state(time.time())
                 try:
                     body = msgspec.json.encode({"data": state})

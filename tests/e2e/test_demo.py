@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import time
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,10 @@ from tests.e2e.server_process import OWNER, ServerProcess, started, trunkline
 from tests.e2e.shells import SHELLS, pasted, path_with_curl, with_owner
 from tests.patience import PATIENCE_S
 from tests.ports import taken_port
+from trunkline.actors.core.values.clock import SystemClock
 from trunkline.bench.demo import PUBLISHED
-from trunkline.http.cli.demo import MQTT_PORT, demo_mqtt_port
+from trunkline.bench.demo_plant import LOW_BATTERY
+from trunkline.http.cli.demo import MQTT_PORT, DemoClock, demo_mqtt_port
 from trunkline.http.mqtt import packets
 from trunkline.http.mqtt.packets import V3_1_1
 from trunkline.limits.settings import Settings
@@ -153,6 +157,42 @@ async def test_the_demo_opens_the_usual_port_for_mqtt_if_it_is_free(tmp_path: Pa
 def test_the_demo_opens_no_port_for_mqtt_beside_a_chosen_one_or_tls(chosen: dict[str, Any]) -> None:
     assert demo_mqtt_port(Settings()) == MQTT_PORT
     assert demo_mqtt_port(Settings(**chosen)) is None
+
+
+async def test_the_clock_of_the_demo_goes_back_and_what_has_passed_never_becomes_less() -> None:
+    clock, real = DemoClock(), SystemClock()
+
+    def ahead_s() -> tuple[int, int]:
+        wall_s = (clock.wall_ms() - real.wall_ms()) / 1000
+        return round(wall_s), round(clock.monotonic_s() - real.monotonic_s())
+
+    assert ahead_s() == (0, 0)
+    clock.move_to(time.time() - 1000)
+    assert ahead_s() == (-1000, 0)
+    clock.move_to(time.time() - 400)
+    assert ahead_s() == (-400, 600)
+    clock.move_to(time.time())
+    assert ahead_s() == (0, 1000)
+
+
+async def test_a_directory_that_is_in_use_gets_a_demo_without_a_past(tmp_path: Path) -> None:
+    """Its clock is not set back."""
+    async with started(tmp_path / "data") as server:
+        assert await server.listens()
+        assert await server.terminate() == 0
+    async with started(tmp_path / "data", "--demo") as server:
+        await demo_lines(server)
+        assert await server.listens()
+        server.token = await server.log_in()
+        (application,) = (await server.call("GET", "/applications"))["items"]
+        assert abs(datetime.fromisoformat(application["creationDate"]).timestamp() - time.time()) < 3600
+        alarms: list[Any] = []
+        with trio.fail_after(PATIENCE_S):
+            while not alarms:  # the next report of the device opens it
+                alarms = (await server.call("GET", f"/applications/{application['id']}/alarms"))["items"]
+        assert [alarm["deviceName"] for alarm in alarms] == [LOW_BATTERY]
+        assert await server.terminate() == 0
+        assert "Traceback" not in server.log
 
 
 async def test_the_demo_outlives_a_new_password_and_its_application(tmp_path: Path) -> None:
