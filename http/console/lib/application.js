@@ -10,11 +10,11 @@ export const currentApplication = () => /^\/applications\/([0-9a-f]{24})/.exec(r
 
 const known = signal({}); // {id, name}
 
-// The name; "" outside of an application, and until it is there.
-export const applicationName = () => (known.value.id === currentApplication() && known.value.name) || "";
+// The name: undefined until it is there, "" outside of an application and if it cannot be read.
+export const applicationName = () => (known.value.id === currentApplication() ? known.value.name || "" : undefined);
 
 // Load the name of the application. For the frame of the console.
 export function useApplication(app) {
   const data = useData((signal) => (app ? get(path("applications", app), {}, { signal }) : Promise.resolve(null)), [app]);
-  useEffect(() => { if (data.value) known.value = data.value; }, [data.value]);
+  useEffect(() => { if (data.value || data.error) known.value = data.value || { id: app }; }, [data.value, data.error]);
 }

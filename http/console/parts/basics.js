@@ -34,10 +34,12 @@ function useHeading(title) {
   return heading;
 }
 
-// Where the way to a page starts: the application, or the console.
-function start() {
+// The way to a page, from the application or the console on. It is shown when the name is there, which would move it.
+function way(trail) {
   const app = currentApplication();
-  return app ? [applicationName() || "Application", link("/applications", app)] : ["Trunkline", link("/")];
+  if (!app) return [["Trunkline", link("/")], ...trail];
+  const name = applicationName();
+  return name === undefined ? [] : [[name || "Application", link("/applications", app)], ...trail];
 }
 
 // A page: its title, the way to it as [[text, address], ...], a sentence about it, and its buttons. `of`: data of useData that
@@ -49,7 +51,7 @@ export function Page({ title, tab = title, trail = [], lead, actions, of, childr
   const waiting = of && of.value === undefined && !of.error;
   return html`
     <nav class="trail" aria-label="Breadcrumb">
-      ${[start(), ...trail].map(([text, address]) => html`<a href=${address}>${text}</a><span aria-hidden="true">/</span>`)}
+      ${way(trail).map(([text, address]) => html`<a href=${address}>${text}</a><span aria-hidden="true">/</span>`)}
     </nav>
     <div class="page-head">
       <div>

@@ -53,7 +53,7 @@ export function Alarms({ app }) {
 
 function Nothing({ app, some }) {
   if (!some) return html`<${Shape} />`;
-  if (some.totalCount) return html`<${Card}><p class="all-well"><b>No alarm is open.</b> ${plural(some.totalCount, "rule")} watch the devices of this application.</p></${Card}>`;
+  if (some.totalCount) return html`<${Card}><p class="all-well"><b>No alarm is open.</b> The devices of this application are watched by ${plural(some.totalCount, "rule")}.</p></${Card}>`;
   return html`<section class="card flush"><${Empty} title="Nothing is watched yet" call=${{ method: "POST", path: rules(app), body: RULE }}>
     <p>A rule says what must not be so: a value that is too high for two minutes, a device that is silent. Where it is so, there is an alarm here, and a mail if you like.</p>
     <div><${CreateRule} app=${app} /></div></${Empty}></section>`;
