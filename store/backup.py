@@ -359,18 +359,25 @@ def _entry_problems(
     if db in _TIMELINE:
         yield from value_problems(db, key, value)
         return
-    if db in _NOT_CBOR or not value:
-        return
-    try:
-        document = codec.decode(value)
-    except ValueError as error:
-        yield f"the value is {error}"
-        return
-    if db == keys.RECORDS:
-        for index in index_keys(key, document):
+    problem = form_problem(db, key, value)
+    if problem is not None:
+        yield problem
+    elif db == keys.RECORDS:
+        for index in index_keys(key, codec.decode(value)):
             with suppress(StoreDamaged):  # the damaged entry is reported with its own key
                 if snapshot.get(keys.INDEXES, index) is None:
                     yield f"its index entry {index.hex()} is missing"
+
+
+def form_problem(db: str, key: bytes, value: bytes) -> str | None:
+    """What is wrong with the form of a value, which is CBOR but for the exceptions that `keys.py` names."""
+    if db in _NOT_CBOR or not value or (db == keys.EVENTS and keys.is_open_alarm_key(key)):
+        return None
+    try:
+        codec.decode(value)
+    except ValueError as error:
+        return f"the value is {error}"
+    return None
 
 
 def _index_problems(snapshot: Snapshot, key: bytes, index_keys: IndexKeys) -> Iterator[str]:

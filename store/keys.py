@@ -25,7 +25,8 @@ rows) sorts after the rows. CELLS finds rows by the values of their unique colum
 
 The module is long because the layout of all keys is in one place.
 
-Values are CBOR (`codec.py`), except in INDEXES (empty: all is in the key), UNIQUE and CELLS (the bytes of an id).
+Values are CBOR (`codec.py`), except in INDEXES (empty: all is in the key), UNIQUE and CELLS (the bytes of an id), and
+those of open alarms in EVENTS (the bytes of ids).
 """
 
 from __future__ import annotations
@@ -460,6 +461,14 @@ def ranked_alarm_key(app: bytes, rank: int, *, is_new: bool, created_ms: int, ev
     """The key in EVENTS of the device and the rule of an open alarm. Low ranks, new ones, and the newest sort first."""
     newest = (TIME_MS_MAX - created_ms).to_bytes(8, "big")
     return ranked_alarms_prefix(app) + bytes([rank, not is_new]) + newest + _checked(event)
+
+
+def is_open_alarm_key(key: bytes) -> bool:
+    """Whether a key in EVENTS is one of the two of an open alarm, whose values are ids."""
+    return key[ID_BYTES : 2 * ID_BYTES] == bytes(ID_BYTES) and key[2 * ID_BYTES :][:1] in (
+        _OPEN_ALARM,
+        _RANKED_ALARM,
+    )
 
 
 # Workflows: what is too large for a record that lists scan, the names of versions, and the storage entries.

@@ -169,7 +169,7 @@ async def running_house(
         data_dir=str(data_dir), limits=given_limits, **{"experience_domains": "*.example", **settings_given}
     )
     with boot.opened(settings, clock) as system:
-        hold_placement(system)
+        hold_placement(system, forms=True)
         async with boot.running(system):
             ref = Ref("application", ROOT, system.ids.new(clock.wall_ms()))
             body = ApplicationPost(name="house")
@@ -182,7 +182,7 @@ async def running_again(data_dir: Path, house: House, offset_ms: int) -> AsyncIt
     """The data directory of a house that was closed, in a new system, so many milliseconds after the clock's start."""
     clock = ManualClock(START_MS + offset_ms)
     with boot.opened(Settings(data_dir=str(data_dir), limits=Limits.off()), clock) as system:
-        hold_placement(system)
+        hold_placement(system, forms=True)
         async with boot.running(system):
             yield House(system, clock, house.application)
 

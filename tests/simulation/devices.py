@@ -19,7 +19,12 @@ from trunkline.actors.core.values.timestamps import iso, parse_iso
 DAY_MS: Final = 24 * 3_600_000
 DEVICES_MAX: Final = 5
 TAG: Final = {"key": "kind", "value": "meter"}
-ATTRIBUTES: Final = [{"name": "n", "dataType": "number"}, {"name": "text", "dataType": "string"}]
+ATTRIBUTES: Final = [
+    {"name": "n", "dataType": "number"},
+    {"name": "heat", "dataType": "number"},
+    {"name": "text", "dataType": "string"},
+]
+HOT, COLD = 40, 20
 
 
 class Meter:
@@ -115,8 +120,13 @@ async def command(world: World, chance: Random) -> None:
     await _throttled(world, meter, "command", change, {"name": name, "payload": {"by": name}}, chance)
 
 
+def heat_of(number: int) -> int:
+    """The heat of a state follows from its number, so the model need not know it."""
+    return HOT if number * 7919 % 11 < 5 else COLD
+
+
 def _state(number: int, chance: Random) -> dict[str, Any]:
-    data: dict[str, Any] = {"n": number}
+    data: dict[str, Any] = {"n": number, "heat": heat_of(number)}
     if chance.random() < 0.3:
         data["text"] = chance.choice("xyz") * chance.choice((1, 40, 400))
     return {"time": iso(START_MS + number), "data": data}

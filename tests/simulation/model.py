@@ -24,13 +24,17 @@ class Broken(AssertionError):
 
 
 class Thing:
-    """What one thing may be. `coming` is what changes make of it that are under way, or whose caller has left."""
+    """What one thing may be. `coming` is what changes make of it that are under way, or whose caller has left.
 
-    __slots__ = ("coming", "states")
+    `version` rises whenever something becomes of it.
+    """
+
+    __slots__ = ("coming", "states", "version")
 
     def __init__(self) -> None:
         self.states: set[State] = {None}
         self.coming: list[State] = []
+        self.version = 0
 
     @property
     def is_sure(self) -> bool:
@@ -49,6 +53,7 @@ class Window:
     def __init__(self, book: Book) -> None:
         self._book = book
         self._allowed: dict[Hashable, set[State]] = {}
+        self._versions = {name: thing.version for name, thing in book.things.items()}
         for name, thing in book.things.items():
             self.add(name, thing)
 
@@ -69,7 +74,8 @@ class Window:
             state, allowed = found.get(name), self.allowed(name)
             if state not in allowed:
                 raise Broken(f"{book.title}: {name} is {_said(state)}; it can only be {_said(*allowed)}")
-            book.seen(name, state)
+            if book.things[name].version == self._versions.get(name):
+                book.seen(name, state)  # otherwise it may have been so before what has become of it since
 
 
 class Change:
@@ -156,6 +162,8 @@ class Book:
         }
 
     def changed(self, name: Hashable) -> None:
+        """Something has become of a thing: those who read meanwhile may find it so or so."""
+        self.things[name].version += 1
         for window in self._windows:
             window.add(name, self.things[name])
 

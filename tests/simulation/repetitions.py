@@ -37,7 +37,11 @@ class Repetitions:
 async def repeat(world: World, chance: Random) -> None:
     """Send a call again whose fate is known: it was answered, or a later life has shown what became of it."""
     made = world.of(Repetitions).made[-_LATEST:]
-    known = [each for each in made if each.answer is not None or each.change.became is not None]
+    known = [
+        each
+        for each in made
+        if each.answer is not None or (each.change.became is not None and each.change.answered)
+    ]
     if not known:
         return
     call = chance.choice(known)

@@ -8,7 +8,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Any, Final, NamedTuple
 
-from tests.simulation import access, devices, effects, faults, records, repetitions, site, streams
+from tests.simulation import access, alarms, devices, effects, faults, records, repetitions, site, streams
 from tests.simulation.world import Outcome, Step, World
 
 PARTS: Final = (
@@ -19,6 +19,7 @@ PARTS: Final = (
     repetitions.PART,
     streams.PART,
     effects.PART,
+    alarms.PART,
     faults.PART,
 )
 _FORKING: Final = get_context("fork")

@@ -1,0 +1,78 @@
+"""An alarm rule about a value that each state has: one is open for a device if its newest state is hot, else none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final
+
+import trio
+
+from tests.simulation.determinism import START_MS
+from tests.simulation.devices import HOT, TAG, Fleet, heat_of
+from tests.simulation.model import Broken
+from tests.simulation.site import Site, surely
+from tests.simulation.world import Part, World
+
+ALARMS_S: Final = 300.0
+"""After so long the alarms must agree with the states; a failed commit puts one off by some seconds."""
+_LOOKS: Final = 100
+
+
+async def prepare(world: World) -> None:
+    rule = {
+        "name": "hot",
+        "deviceTags": [TAG],
+        "condition": {"type": "attribute", "attribute": "heat", "comparison": "above", "value": HOT - 1},
+    }
+    answer = await world.call("POST", f"{world.of(Site).path}/alarm-rules", rule)
+    assert answer is not None
+    assert answer.status == 201, answer
+
+
+async def look(world: World) -> None:
+    """Wait until the alarms agree with the newest states, and their events with them."""
+    if world.quota is not None:
+        return  # there may be no room for the event of an alarm
+    fleet = world.of(Fleet)
+    due: Counter[str] = Counter()
+    for meter in fleet.meters.values():
+        newest = max(meter.states.sure(), default=None) if surely(fleet.records, meter.id) else None
+        if newest is not None and heat_of(newest - START_MS) == HOT:
+            due[meter.id] = 1
+    opened: Counter[str] = Counter()
+    unresolved: Counter[str] = Counter()
+    for attempt in range(_LOOKS):
+        opened, unresolved = await _open(world), await _unresolved(world)
+        if opened == unresolved == due:
+            world.reached["an alarm was open"] += bool(due)
+            return
+        world.reached["alarms were waited for"] += attempt == 0
+        await trio.sleep(ALARMS_S / _LOOKS)
+    raise Broken(f"alarms of {_said(opened)} are open, events of {_said(unresolved)}; hot are {_said(due)}")
+
+
+async def _open(world: World) -> Counter[str]:
+    return Counter(alarm["deviceId"] for alarm in await _items(world, "alarms"))
+
+
+async def _unresolved(world: World) -> Counter[str]:
+    """The events of alarms that are not resolved, by device."""
+    return Counter(
+        event["deviceId"]
+        for event in await _items(world, "events")
+        if "alarmRuleId" in event["eventTags"] and event["state"] != "resolved"
+    )
+
+
+async def _items(world: World, what: str) -> list[dict[str, Any]]:
+    answer = await world.call("GET", f"{world.of(Site).path}/{what}?perPage=1000")
+    assert answer is not None
+    items: list[dict[str, Any]] = answer.body["items"]
+    return items
+
+
+def _said(devices: Counter[str]) -> str:
+    return str({id[-4:]: count for id, count in sorted(devices.items())})
+
+
+PART: Final = Part(prepare, {}, look)
