@@ -7,7 +7,8 @@ from pathlib import Path
 
 from trunkline.http.site.site import CONSOLE
 
-_IMPORT = re.compile(r"^(?:import|export)\b[^;]*?\bfrom\s*[\"'](\.[^\"']+)[\"']", re.MULTILINE)
+_IMPORT = re.compile(r"\bfrom\s*[\"'](\.{1,2}/[^\"']+)[\"']")
+"""Also one of several in a line, as files of others have them."""
 
 
 def modules_of(file: Path, found: set[Path]) -> set[Path]:

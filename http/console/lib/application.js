@@ -18,3 +18,8 @@ export function useApplication(app) {
   const data = useData((signal) => (app ? get(path("applications", app), {}, { signal }) : Promise.resolve(null)), [app]);
   useEffect(() => { if (data.value || data.error) known.value = data.value || { id: app }; }, [data.value, data.error]);
 }
+
+// The application with which the console starts on this machine: the one whose overview was open last.
+const LAST = "trunkline.application";
+export const rememberApplication = (id) => localStorage.setItem(LAST, id);
+export const rememberedApplication = () => localStorage.getItem(LAST);

@@ -1,10 +1,14 @@
 // Charts of values over time, drawn by uPlot.
 
-import { html, useEffect, useRef } from "../lib/ui.js";
+import { html, useEffect, useRef, useState } from "../lib/ui.js";
 import { exactTime, numberText, valueText } from "../lib/format.js";
 import { theme } from "../lib/theme.js";
-import uPlot from "../vendor/uplot.mjs";
 import { gapsOf } from "./gaps.js";
+
+// It is loaded beside the page, which shows its figures meanwhile.
+let uPlot = null;
+const library = import("../vendor/uplot.mjs").then((loaded) => (uPlot = loaded.default));
+library.catch(() => {}); // each chart says so
 
 const COLOURS = 8;
 const SHARED = ["mousemove", "mouseleave"];
@@ -18,10 +22,13 @@ export function Chart({ label, series, data, range, height = 260, unit = "", onS
   const box = useRef(null);
   const plot = useRef(null);
   const given = useRef({});
+  const [state, setState] = useState(uPlot ? "loaded" : "loading");
   given.current = { range, data, onSelect };
   const shape = JSON.stringify([series, low, high, marks]) + theme.value + height + unit + legend;
 
+  useEffect(() => { if (!uPlot) library.then(() => setState("loaded"), () => setState("failed")); }, []);
   useEffect(() => {
+    if (state !== "loaded") return undefined;
     const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
     const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 } };
     const values = { ...axis, size: axisWidth, space: TICK_PX, values: (_, ticks) => ticks.map((each) => valueText(each) + unit) };
@@ -69,15 +76,12 @@ export function Chart({ label, series, data, range, height = 260, unit = "", onS
       plot.current.destroy();
       plot.current = null;
     };
-  }, [shape]);
+  }, [shape, state]);
 
   useEffect(() => plot.current?.setData(data), [data, range?.[0], range?.[1]]);
 
-  return html`<div class="chart" ref=${box} style=${{ minHeight: `${height}px` }} role="img" aria-label=${`${label}. ${summary(series, data)}`}></div>`;
+  return html`<div class="chart" ref=${box} style=${{ minHeight: `${height}px` }} role="img" aria-label=${`${label}. ${summary(series, data)}`}>${state === "failed" && html`<p class="chart-empty">The program for charts cannot be loaded. Load the page again.</p>`}</div>`;
 }
-
-// The data of one chart from those of several, [times, values, ...] each.
-export const joined = (data) => uPlot.join(data);
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const seconds = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });

@@ -1,6 +1,7 @@
 // The applications that the user can read, and the start of the console.
 
 import { get, path } from "../lib/api.js";
+import { rememberedApplication } from "../lib/application.js";
 import { count } from "../lib/format.js";
 import { go, link } from "../lib/router.js";
 import { html, useEffect } from "../lib/ui.js";
@@ -10,8 +11,6 @@ import { Health } from "../parts/health.js";
 import { note } from "../parts/notes.js";
 import { RecordList } from "../parts/records.js";
 import { Overall, sentence, useHealth } from "./applications/health.js";
-
-const LAST = "trunkline.application";
 
 // Opens the overview of the application that was open last on this machine, or of the only one.
 export function Start() {
@@ -26,14 +25,11 @@ export function Start() {
 
 async function lastOpened(signal) {
   const { items, totalCount } = await get("/applications", { perPage: 100 }, { signal });
-  const id = localStorage.getItem(LAST);
+  const id = rememberedApplication();
   const found = items.find((each) => each.id === id) || (items.length === 1 && items[0]);
   if (found || !id || totalCount === items.length) return { last: found };
   return { last: await get(path("applications", id), {}, { signal }).catch(() => null) };
 }
-
-// Remember the application for the next start.
-export const remember = (id) => localStorage.setItem(LAST, id);
 
 // Create one in another way, and open it. A large one is made by a job: it is in the list when it is complete.
 async function createBy(way) {

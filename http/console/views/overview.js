@@ -1,6 +1,7 @@
 // The first screen of an application: is it well, and if not, why? Then the figures.
 
 import { get, path } from "../lib/api.js";
+import { rememberApplication } from "../lib/application.js";
 import { bytes, count, duration, rate } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
 import { lastSpan, perSecond, quantile, total, useMetrics } from "../lib/metrics.js";
@@ -12,7 +13,6 @@ import { Chart } from "../parts/chart.js";
 import { HEALTH } from "../parts/health.js";
 import { Mark } from "../parts/icon.js";
 import { Table } from "../parts/table.js";
-import { remember } from "./applications.js";
 import { Verdict } from "./overview/verdict.js";
 
 const EVERY_MS = 2000;
@@ -27,7 +27,7 @@ export function Overview({ app }) {
   const source = path("applications", app, "overview");
   const data = useData((signal) => get(source, {}, { signal }), [source], { every: EVERY_MS });
   const health = useData((signal) => get(path("applications", app, "health"), {}, { signal }), [app], { every: EVERY_MS }).value;
-  useEffect(() => remember(app), [app]);
+  useEffect(() => rememberApplication(app), [app]);
   const tab = health && HEALTH[health.verdict][1];
   return html`<${Page} title="Overview" tab=${tab} actions=${html`<${Fresh} data=${data} />`}>
     <${Loaded} data=${data}>${(value) => (value.devices.total === 0 ? html`<${NoDevices} app=${app} />` : html`

@@ -5,7 +5,8 @@ import { unitOf, valueText, withUnit } from "../../lib/format.js";
 import { link, route, setQuery } from "../../lib/router.js";
 import { html } from "../../lib/ui.js";
 import { Card, Empty, Live, now, Problem } from "../../parts/basics.js";
-import { Chart, joined } from "../../parts/chart.js";
+import { Chart } from "../../parts/chart.js";
+import uPlot from "../../vendor/uplot.mjs";
 import { declareAttribute } from "./attributes.js";
 import { useLive } from "./live_data.js";
 import { currentRange, RangeChoice, setRange } from "./range.js";
@@ -81,7 +82,7 @@ function One({ lines, common, none }) {
   });
   const data = filled.map((each) => [each.series.times, each.series.values]);
   return html`<div class="row">${lines.map(({ title }) => title)}</div>
-    ${filled.length ? html`<${Chart} label="Attributes" height=${ONE_HEIGHT} series=${series} data=${joined(data)} ...${common} />` : none}`;
+    ${filled.length ? html`<${Chart} label="Attributes" height=${ONE_HEIGHT} series=${series} data=${uPlot.join(data)} ...${common} />` : none}`;
 }
 
 const inOne = () => route.value.query.charts === "one";
