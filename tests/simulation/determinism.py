@@ -37,7 +37,8 @@ _LOOK_AGAIN_S: Final = 0.001
 class VirtualTime:
     """All clocks of the machine. `skew_ms` is what the wall clock was set forward, or back if it is negative."""
 
-    def __init__(self, look_ns: int) -> None:
+    def __init__(self, look_ns: int, chance: random.Random) -> None:
+        self._chance = chance
         self.clock = trio.testing.MockClock(autojump_threshold=0)
         self._base_s = self.clock.current_time()
         self._look_ns = look_ns
@@ -60,6 +61,17 @@ class VirtualTime:
     def sleep(self, seconds: float) -> None:
         """The whole process waits: the loop does nothing meanwhile."""
         self.clock.jump(max(0.0, seconds))
+
+    def begin_again(self, seed: str, at_s: float) -> None:
+        """Begin another life of the machine, at a time of this run that has not come yet.
+
+        In which order Trio cancels tasks follows from their addresses. So whatever was done while a life was ended must
+        not decide what comes after it.
+        """
+        self.clock.jump(at_s - self.now_s)
+        self._looks_ns = 0
+        self._chance.seed(f"machine {seed}")
+        trio_run._r.seed(self._chance.getrandbits(64))
 
     def _work_ns(self) -> int:
         self._looks_ns += self._look_ns
@@ -108,7 +120,7 @@ def _seeded(seed: str) -> Iterator[VirtualTime]:
     try:
         trio_run._r.seed(chance.getrandbits(64))
         replaced.set(trio_run, "_ALLOW_DETERMINISTIC_SCHEDULING", True)
-        virtual = VirtualTime(chance.choice(LOOK_NS))
+        virtual = VirtualTime(chance.choice(LOOK_NS), chance)
         _replace_clocks(replaced, virtual)
         replaced.set(os, "urandom", chance.randbytes)
         replaced.set(random, "_urandom", chance.randbytes)

@@ -36,6 +36,8 @@ STEPS: Final = 40
 CALLS, WINDOW_S = 6, 3.0
 SETTLE_S: Final = 300.0
 """After so long without a new call everything must have come to rest; otherwise something waits for ever."""
+OFF_S: Final = 600.0
+"""So long after a power cut the next life begins: longer than the end of a life takes."""
 QUOTAS: Final = (1_400_000, 1_700_000, 2_200_000)
 """Of every fourth seed: a run stores a megabyte."""
 _WAS_DONE: Final = "The call was done"
@@ -115,6 +117,7 @@ class World:
         self.number_at_failure = 0
         """The latest number of `unique` when a commit failed."""
         self.token = ""
+        self._cut_s = 0.0
         self.virtual: VirtualTime
         self.life: Life
         self.callers: trio.Nursery
@@ -153,6 +156,8 @@ class World:
         self.virtual = virtual
         lives = sorted({step.life for step in self.steps} | {0})
         for index, number in enumerate(lives):
+            if index:
+                virtual.begin_again(f"{self.seed} life {number}", self._cut_s + OFF_S)
             await self._live(
                 number, self._path / str(index), self._path / str(index + 1), last=number == lives[-1]
             )
@@ -210,6 +215,7 @@ class World:
 
     def _cut(self, how: str) -> None:
         self.life.over = True
+        self._cut_s = self.virtual.now_s
         self.reached.update([f"power cut: {how}", *coverage.at_cut(self.life.system)])
         self.note(f"power cut ({how}) with {self.open_calls} calls under way")
 
