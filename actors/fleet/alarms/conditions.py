@@ -158,7 +158,7 @@ def shown(value: Any) -> str:
 
 
 def _number(holds: Callable[[float, bool], bool]) -> Holds:
-    return lambda given, held: _is_number(given) and holds(given, held)
+    return lambda given, held: (given.__class__ is float or _is_number(given)) and holds(given, held)
 
 
 def _is_number(value: Any) -> bool:

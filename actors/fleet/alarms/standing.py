@@ -65,15 +65,26 @@ def encode_standings(standings: Standings) -> bytes:
 class DeviceAlarms:
     """The rules about one device and how they stand.
 
-    `is_changed`: how they stand is to be stored; `has_turned`: an alarm has opened or closed; `is_waiting`: a rule with
-    a duration has begun to hold, or a device was silent, so somebody must look later.
+    `has_silence`: it matters when exactly a report arrived; `is_changed`: how they stand is to be stored; `has_turned`:
+    an alarm has opened or closed; `is_waiting`: a rule with a duration has begun to hold, or a device was silent, so
+    somebody must look later.
     """
 
-    __slots__ = ("_blind", "_by_number", "_rules", "has_turned", "is_changed", "is_waiting", "standings")
+    __slots__ = (
+        "_blind",
+        "_by_number",
+        "_rules",
+        "has_silence",
+        "has_turned",
+        "is_changed",
+        "is_waiting",
+        "standings",
+    )
 
     def __init__(self, rules: Iterable[Rule], attributes: Attributes, standings: Standings) -> None:
         self._rules = {rule.id: rule for rule in rules}
         self.standings = standings
+        self.has_silence = any(rule.type == "silence" for rule in self._rules.values())
         self.is_changed = self.has_turned = self.is_waiting = False
         by_number: dict[int, list[Rule]] = {}
         blind: set[bytes] = set()
@@ -90,18 +101,11 @@ class DeviceAlarms:
     def __bool__(self) -> bool:
         return bool(self._rules or self.standings)
 
-    @property
-    def has_silence(self) -> bool:
-        """Whether it matters when exactly a report arrived."""
-        return any(rule.type == "silence" for rule in self._rules.values())
-
     def report(self, points: Sequence[tuple[int, dict[int, Any]]], head: Head, now_ms: int) -> None:
         """The device has reported. `head` is as it was before."""
         newest_ms = head.newest_ms
-        for id, silent in self.standings.items():
-            if silent.is_open and id in self._rules and self._rules[id].type == "silence":
-                self._close(silent)
-                self.is_waiting = True
+        if self.has_silence:
+            self._end_silence()
         if not self._by_number:
             return
         before: dict[int, Any] = {}
@@ -114,15 +118,21 @@ class DeviceAlarms:
                     continue
                 value = point[number]
                 for rule in rules:
+                    standing = self.standings.get(rule.id)
                     if rule.type == "attribute":
-                        standing = self.standings.get(rule.id)
-                        is_held = standing is not None and standing.held_ms >= 0
-                        self._take(rule, standing, rule.holds(value, is_held), value, time_ms, now_ms)
+                        holds = rule.holds(value, standing is not None and standing.held_ms >= 0)
                     else:
-                        old = before.get(number, _newest(head, number))
+                        old = before[number] if number in before else _newest(head, number)
                         holds = changed(rule.condition, old, value)
-                        self._take(rule, self.standings.get(rule.id), holds, value, time_ms, now_ms)
+                    if holds or standing is not None:
+                        self._take(rule, standing, holds, value, time_ms, now_ms)
                 before[number] = value
+
+    def _end_silence(self) -> None:
+        for id, standing in self.standings.items():
+            if standing.is_open and id in self._rules and self._rules[id].type == "silence":
+                self._close(standing)
+                self.is_waiting = True
 
     def look(self, active_ms: int, cut_ms: int | None, now_ms: int) -> int | None:
         """Open and close what is due with time. Returns when something is due next.
