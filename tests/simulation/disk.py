@@ -72,7 +72,7 @@ class Disk:
                 return write()
             fault, self.next_fault = self.next_fault or Fault(), None
             self.commits += 1
-            if self.commits == self._cut_at:
+            if 0 < self._cut_at <= self.commits:  # later than planned, where the map must grow first
                 fault = Fault(cut=self._chance.choice(("before", "torn", "torn", "after")))
             before = self._data.read_bytes() if fault.cut or not self._syncs_all else b""
             self._fault = fault
@@ -104,7 +104,8 @@ class Disk:
 
     def cut_soon(self, commits: int) -> None:
         """Cut the power at the last of so many commits: before it, in the middle of it, or right after."""
-        self._cut_at = self.commits + commits
+        at = self.commits + commits
+        self._cut_at = min(self._cut_at or at, at)
 
     def cut_now(self) -> None:
         """Lose the power between two commits."""
