@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -104,7 +104,8 @@ async def serve_control(
         try:
             await trio.serve_listeners(partial(_answer, system), [listener])
         finally:
-            (directory / SOCKET_NAME).unlink(missing_ok=True)
+            with suppress(OSError):  # the next start replaces it
+                (directory / SOCKET_NAME).unlink(missing_ok=True)
 
 
 async def _answer(system: System, stream: trio.SocketStream) -> None:

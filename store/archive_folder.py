@@ -192,7 +192,8 @@ class Draft:
         """Close the draft, and remove it if it has no other name yet."""
         with contextlib.suppress(OSError):  # a file that cannot be flushed is removed anyway
             self._file.close()
-        self.path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the next start removes it, and what was put stays
+            self.path.unlink(missing_ok=True)
 
 
 def _checked(name: str) -> str:

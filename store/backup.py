@@ -151,11 +151,11 @@ def copy_store(
             copy_more(draft)
             names = (f"{STORE}/{DATA_FILE}", SECRET, KEYS_FILE, CONTENTS_LOCATION)
             write_manifest(draft, [name for name in names if (draft / name).exists()])
-            draft.rename(target)
+            draft = draft.rename(target)
+            sync_directory(target.parent)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
-        sync_directory(target.parent)
     except (lmdb.Error, OSError) as error:
         raise translate(error, f"backup to {target}") from error
 

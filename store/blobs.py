@@ -216,7 +216,8 @@ class FileDraft:
         if self._file is not None:
             with contextlib.suppress(OSError):  # a file that cannot be flushed is removed anyway
                 self._file.close()
-        self._draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the next start removes it, and what was stored stays stored
+            self._draft.unlink(missing_ok=True)
 
 
 class _FileSource:

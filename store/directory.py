@@ -219,7 +219,8 @@ def write_private(path: Path, content: bytes) -> None:
             os.fsync(file)
         draft.replace(path)
     except BaseException:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # why the writing failed says more
+            draft.unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
 

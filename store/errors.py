@@ -29,6 +29,10 @@ class StoreDamaged(StoreBroken):
     """The file of the store is not what was written: the disk, the memory or somebody else has changed it."""
 
 
+class StoreLost(StoreBroken):
+    """This process cannot use the store any more: only another start can. It must end."""
+
+
 class Overloaded(StoreError):
     """A bound of the store is reached. Nothing was done; try again later."""
 

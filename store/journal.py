@@ -13,7 +13,8 @@ GIL at every put; in a writer thread beside a busy loop each put would wait for 
 measured to be three to ten times slower. And `sync=False` may corrupt the file at a power cut.
 
 A failed commit fails every batch that was submitted so far, because later ones may depend on earlier ones. The
-overlay is dropped and `epoch` is increased: an actor that finds a new epoch reloads its state.
+overlay is dropped and `epoch` is increased: an actor that finds a new epoch reloads its state. Where nobody can say
+whether a commit has failed, or no other one is possible, the server ends (`StoreLost`), and says so to who waits.
 
 LMDB needs new pages even to delete. So there is a reserve (`reserve.py`): where the disk or the quota has little
 room left, a batch that does not delete is only accepted if it leaves the reserve untouched.
@@ -34,7 +35,7 @@ from trunkline.store.arrival_chunks import Chunk
 from trunkline.store.arrivals import Arrivals
 from trunkline.store.batch import Batch
 from trunkline.store.columns import Points
-from trunkline.store.errors import JournalFull, StoreBroken, StoreError, StoreFull, translate
+from trunkline.store.errors import JournalFull, StoreBroken, StoreError, StoreFull, StoreLost, translate
 from trunkline.store.journal_statistics import Statistics
 from trunkline.store.keys import RECORDS
 from trunkline.store.memory_map import MemoryMap
@@ -44,7 +45,7 @@ from trunkline.store.reserve import Reserve
 from trunkline.store.snapshot import Snapshot
 
 FLUSH_WAIT_S: Final = 5.0
-"""How long a synchronous flush waits for long reads to end, if the map must grow."""
+"""How long a flush, or a failed commit, waits for long reads to end, if the map must grow or be opened again."""
 
 _log = structlog.get_logger("trunkline.store")
 
@@ -136,6 +137,7 @@ class Journal:
         self.on_full: Callable[[], None] = lambda: None
         """Called when a batch is refused because the disk or the quota has no room for it."""
         self._failing = False
+        self._lost: StoreLost | None = None
         self._reads_ended = trio.lowlevel.ParkingLot()
         self._overlay = Overlay()
         self._group = Group()
@@ -153,6 +155,8 @@ class Journal:
             return self._refused_group()
         overlay = self._overlay
         if overlay.size_bytes + batch.size_bytes > self._bytes_max or overlay.batches >= self._batches_max:
+            if self._lost is not None:
+                return _failed_group(self._lost)
             raise self._full(batch)
         if batch.reports and self._arrivals.size_bytes > self._arrivals_bytes_max:
             self.statistics.refused += 1
@@ -231,7 +235,10 @@ class Journal:
 
     @trio.lowlevel.enable_ki_protection
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Commit submitted batches, group after group, until cancelled; then commit those that still wait."""
+        """Commit submitted batches, group after group, until cancelled; then commit those that still wait.
+
+        Raises StoreLost.
+        """
         task_status.started()
         try:
             while True:
@@ -245,11 +252,17 @@ class Journal:
 
     def flush(self) -> None:
         """Commit all waiting batches now. Errors are reported by the groups and not raised here."""
-        while self._overlay.batches and not self._commit():
-            self._grow_blocking()
+        try:
+            while self._overlay.batches and not self._commit():
+                self._grow_blocking()
+        except StoreLost as lost:
+            _log.error("the last commits have failed", error=str(lost))
 
     def _commit(self) -> bool:
-        """Write, sync and complete one group. False if the map must grow first; the group then still waits."""
+        """Write, sync and complete one group. False if the map must grow first; the group then still waits.
+
+        Raises StoreLost.
+        """
         started_s = time.perf_counter()
         try:
             written = self._write()
@@ -260,6 +273,9 @@ class Journal:
                 self._fail(full)
                 return True
             return False
+        except StoreLost as lost:
+            self._lose(lost)
+            raise
         except (lmdb.Error, OSError) as error:
             self._fail(self._map.commit_error(error, self._overlay.size_bytes))
             return True
@@ -280,13 +296,16 @@ class Journal:
         reports = self._overlay.reports
         # In the windows before the commit, so that a snapshot of it finds them.
         chunk = self._arrivals.stage(reports) if reports else None
+        number = None
         try:
             with self._map.env.begin(write=True) as transaction:
+                number = transaction.id()
                 written = self._overlay.write(transaction, self._map.handles, chunk)
                 if self._sync_delay_s is not None:
                     time.sleep(self._sync_delay_s())
         except BaseException:
             self._arrivals.undo()
+            self._map.recover(number, FLUSH_WAIT_S)
             raise
         if chunk is not None:
             self._arrivals.committed(chunk)
@@ -300,6 +319,12 @@ class Journal:
         self._group = Group()
         self._not_empty = trio.Event()
         group.finish(error)
+
+    def _lose(self, lost: StoreLost) -> None:
+        """Fail the batches that wait, and all that are submitted later: whoever waits must not wait for ever."""
+        self._lost = lost
+        self._bytes_max = -1
+        self._fail(lost)
 
     # Growing the map, and the quota.
 
@@ -327,9 +352,12 @@ class Journal:
             self._reads_ended.unpark_all()
 
     def _resize(self) -> bool:
-        """True if the map has grown or the group has failed; False if reads are open."""
+        """True if the map has grown or the group has failed; False if reads are open. Raises StoreLost."""
         try:
             grown = self._map.resize(self._map.larger_size())
+        except StoreLost as lost:
+            self._lose(lost)
+            raise
         except StoreError as error:
             self._fail(error)
             return True
@@ -341,9 +369,9 @@ class Journal:
         self.statistics.refused += 1
         self.epoch += 1
         self.on_full()
-        group = Group()
-        group.finish(StoreFull("The disk or the quota of the store is full. Only what deletes is stored."))
-        return group
+        return _failed_group(
+            StoreFull("The disk or the quota of the store is full. Only what deletes is stored.")
+        )
 
     def _fail(self, error: StoreError) -> None:
         """Drop all waiting batches and complete their group with `error`."""
@@ -356,3 +384,9 @@ class Journal:
         if isinstance(error, StoreFull):
             self._reserve.look()
         self._finish(error)
+
+
+def _failed_group(error: StoreError) -> Group:
+    group = Group()
+    group.finish(error)
+    return group

@@ -1,7 +1,7 @@
 """The memory-mapped file: opening LMDB, and growing its map.
 
-Owns the LMDB environment, the handles of the named databases, and the count of open read transactions. Does
-not own what is written or when (`journal.py`).
+Owns the LMDB environment, the handles of the named databases, and the count of open read transactions; opens the
+file again where LMDB gives it up. Does not own what is written or when (`journal.py`).
 
 LMDB reads through one map of fixed size, and a write beyond it fails. The map may grow only while no
 transaction is open in this process: it moves in memory, and a transaction that still reads would crash the
@@ -24,7 +24,7 @@ import lmdb
 
 from trunkline.store.checksums import opened
 from trunkline.store.directory import DATA_FILE
-from trunkline.store.errors import StoreBroken, StoreDamaged, StoreError, StoreFull, translate
+from trunkline.store.errors import StoreBroken, StoreDamaged, StoreError, StoreFull, StoreLost, translate
 from trunkline.store.keys import ARRIVALS, DATABASES
 
 if TYPE_CHECKING:
@@ -145,6 +145,41 @@ class MemoryMap:
             return not isinstance(translate(failure, "probe"), StoreFull)
         return True
 
+    def recover(self, refused: int | None, timeout_s: float) -> None:
+        """After a failed commit with the number `refused`: open the file again if LMDB has given it up.
+
+        If the disk fails at the page that makes a commit valid, LMDB refuses every transaction from then on, and it
+        cannot say whether that page is on the disk. Opened again, the file shows it. Blocks until no read is open.
+        Raises StoreLost if reads stay open for `timeout_s`, the file cannot be opened, or the commit is in it.
+        """
+        try:
+            self.env.begin().abort()
+            return
+        except lmdb.PanicError:
+            self.hold_reads()
+        try:
+            if not self.wait_idle(timeout_s):
+                raise StoreLost(
+                    f"{self.path} must be opened again after a failed commit, but reads stayed open."
+                )
+            self._open_again(self.size_bytes)
+            if refused is not None and self.env.info()["last_txnid"] >= refused:
+                raise StoreLost(
+                    f"The disk has refused a commit and yet has it in {self.path}. Whoever waited has no answer."
+                )
+        finally:
+            self.release_reads()
+
+    def _open_again(self, size_bytes: int) -> None:
+        """Close the file and open it with a map of this size. No read may be open. Raises StoreLost."""
+        self.env.close()
+        try:
+            self.env = _open(self.path, size_bytes, read_only=False)
+            self.handles = _handles(self.env, read_only=False)
+        except (lmdb.Error, StoreError) as error:
+            self.env.close()
+            raise StoreLost(str(translate(error, f"opening of {self.path} after a failure"))) from error
+
     # Growth.
 
     @property
@@ -191,9 +226,11 @@ class MemoryMap:
             if self._open_reads:
                 return False
             _check_address_space(size_bytes - self.size_bytes)
+            before_bytes = self.size_bytes
             try:
                 self.env.set_mapsize(size_bytes)
             except lmdb.Error as error:
+                self._open_again(before_bytes)  # without a map LMDB would read nowhere
                 raise translate(error, "growth of the memory map") from error
             return True
 

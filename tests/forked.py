@@ -73,11 +73,13 @@ class ForkedProcess:
 class ForkServer:
     """The fork server of this process, which ends with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, preload: str = "") -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())]
         # Numpy's threads would not live on in a fork.
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+        if preload:
+            environment["LD_PRELOAD"] = preload
         with theirs:
             self._process = subprocess.Popen(
                 command,
@@ -115,9 +117,9 @@ class ForkServer:
 
 
 @cache
-def fork_server() -> ForkServer:
-    """That of this process, started when it is needed first."""
-    server = ForkServer()
+def fork_server(preload: str = "") -> ForkServer:
+    """That of this process with a library preloaded, or without one; started when it is needed first."""
+    server = ForkServer(preload)
     atexit.register(server.end)
     return server
 
@@ -130,8 +132,12 @@ def open_forked(
     stdout: int | None = None,
     stderr: int | None = None,
     cwd: Path | None = None,
+    preload: str = "",
 ) -> ForkedProcess:
-    """Start `python ARGUMENTS`: `-m MODULE`, `-c CODE` or a file first. The streams are as of `subprocess.Popen`."""
+    """Start `python ARGUMENTS`: `-m MODULE`, `-c CODE` or a file first. The streams are as of `subprocess.Popen`.
+
+    `preload` is a library between the program and the system.
+    """
     costs.count_process([sys.executable, *arguments])
     streams, pipes = [], {}
     with ExitStack() as after_start:
@@ -144,16 +150,21 @@ def open_forked(
             else:
                 theirs = number if given is None else given
             streams.append(theirs)
-        id, descriptor, answers = fork_server().start(arguments, env, cwd or Path.cwd(), streams)
+        id, descriptor, answers = fork_server(preload).start(arguments, env, cwd or Path.cwd(), streams)
     return ForkedProcess(id, descriptor, answers, pipes)
 
 
 async def run_forked(
-    arguments: Sequence[str], *, env: Mapping[str, str], stdin: bytes = b"", cwd: Path | None = None
+    arguments: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    stdin: bytes = b"",
+    cwd: Path | None = None,
+    preload: str = "",
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a program to its end, as `trio.run_process` with captured output does."""
     pipe = subprocess.PIPE
-    process = open_forked(arguments, env=env, stdin=pipe, stdout=pipe, stderr=pipe, cwd=cwd)
+    process = open_forked(arguments, env=env, stdin=pipe, stdout=pipe, stderr=pipe, cwd=cwd, preload=preload)
     printed: dict[int, bytes] = {}
 
     async def feed() -> None:

@@ -128,11 +128,12 @@ async def started(
     env: Mapping[str, str] = OWNER,
     cold: bool = False,
     stdin: int | None = None,
+    preload: str = "",
 ) -> AsyncIterator[ServerProcess]:
     """Start a server process on 127.0.0.1, port 0, without waiting; killed at the end if it still runs.
 
     It is forked from a process that has imported the server. One whose memory or start is measured has to be `cold`: an
-    interpreter of its own.
+    interpreter of its own. One that is forked may have a library preloaded.
     """
     log = data_dir.with_name(f"{data_dir.name}.log")
     command = [*program, "serve", "--port", "0", "--data", str(data_dir), *arguments]
@@ -144,7 +145,9 @@ async def started(
                 [sys.executable, *command], env=variables, stdin=stdin, stdout=output, stderr=errors
             )
         else:
-            process = open_forked(command, env=variables, stdin=stdin, stdout=output, stderr=errors.fileno())
+            process = open_forked(
+                command, env=variables, stdin=stdin, stdout=output, stderr=errors.fileno(), preload=preload
+            )
     server = ServerProcess(process, data_dir, log)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(server.collect)
@@ -172,6 +175,7 @@ async def trunkline(
     stdin: bytes = b"",
     cwd: Path | None = None,
     cold: bool = False,
+    preload: str = "",
 ) -> subprocess.CompletedProcess[str]:
     """Run a command of the command line to its end. Forked, as in `started`, unless it is to be `cold`."""
     command, variables = [*CLI, *arguments], environment(env or {})
@@ -188,7 +192,7 @@ async def trunkline(
                 cwd=cwd,
             )
         else:
-            done = await run_forked(command, env=variables, stdin=stdin, cwd=cwd)
+            done = await run_forked(command, env=variables, stdin=stdin, cwd=cwd, preload=preload)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 

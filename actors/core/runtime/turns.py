@@ -21,7 +21,7 @@ from trunkline.actors.core.runtime.actor import Actor, Handler, Stamp
 from trunkline.actors.core.runtime.subscription import Ending
 from trunkline.actors.core.values.errors import Crashed, DomainError, NotFound, Overloaded, StorageFull
 from trunkline.store.batch import Batch
-from trunkline.store.errors import JournalFull, StoreError, StoreFull, StoreUnreachable
+from trunkline.store.errors import JournalFull, StoreError, StoreFull, StoreLost, StoreUnreachable
 
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.host import Host
@@ -298,6 +298,10 @@ def as_domain_error(failure: StoreError) -> DomainError:
     if isinstance(failure, StoreFull):
         return StorageFull(
             "The disk of the server is full; nothing of this call was stored. Reads still work."
+        )
+    if isinstance(failure, StoreLost):
+        return Crashed(
+            "The store has failed, and the server ends. Whether this call was stored is not known; read what is there."
         )
     return Crashed("The store failed to commit; nothing of this call was stored.")
 

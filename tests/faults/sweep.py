@@ -1,0 +1,252 @@
+"""Sweeps: each system call of something that the server does fails once, in each way, and the server is looked at.
+
+Owns what fails and what must hold after it: the error was told, or the process has ended with one sentence; what was
+acknowledged is there and what was refused is not; `trunkline check` agrees; the next call works. Does not own the
+calls (`ledger.py`).
+"""
+
+from __future__ import annotations
+
+import errno
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import trio
+
+from tests.e2e.server_process import OWNER, ServerProcess, one_sentence, started, trunkline
+from tests.faults.ledger import Ledger, Unanswered
+from tests.faults.plan import (
+    ALLOCATE,
+    ANY,
+    MKDIR,
+    OPEN,
+    READ,
+    RENAME,
+    SYNC,
+    TRUNCATE,
+    WRITE,
+    Fault,
+    Plan,
+    library,
+)
+
+UNTHROTTLED: Final = ("--limits", "off")
+SMALL_MAP: Final = {"TRUNKLINE_MAP_SIZE_BYTES": str(2**20)}
+GROWS: Final = WRITE | ALLOCATE | MKDIR | RENAME | SYNC
+CHANGES: Final = WRITE | TRUNCATE | RENAME | SYNC
+
+
+class Way(NamedTuple):
+    """A way in which calls of some kinds fail. With `stays` all later ones fail as well."""
+
+    name: str
+    calls: int = ANY
+    error: int = 0
+    part: int = -1
+    done: bool = False
+    stays: bool = False
+
+    def at(self, number: int, name: str = "") -> Fault:
+        """The fault at the call after `number` others of these kinds."""
+        times = -1 if self.stays else 1
+        return Fault(self.calls, self.error, name, after=number, times=times, part=self.part, done=self.done)
+
+
+WAYS: Final = {
+    way.name: way
+    for way in (
+        Way("EIO", error=errno.EIO),
+        Way("EIO-stays", error=errno.EIO, stays=True),
+        Way("EIO-but-done", CHANGES, errno.EIO, done=True),
+        Way("ENOSPC", GROWS, errno.ENOSPC),
+        Way("ENOSPC-stays", GROWS, errno.ENOSPC, stays=True),
+        Way("EMFILE", OPEN, errno.EMFILE),
+        Way("short", WRITE | READ, part=60),
+    )
+}
+
+
+class Disk:
+    """A data directory below which calls fail, and what the servers on it have acknowledged."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data = folder / "data"
+        self.plan = Plan(folder / "plan", self.data)
+        self.ledger = Ledger()
+        self.env = {**OWNER, **SMALL_MAP, **self.plan.variables}
+        self.outcomes: Counter[str] = Counter()
+        self.was_struck = False
+        """Whether the last fault has hit a call."""
+
+    @asynccontextmanager
+    async def server(self) -> AsyncIterator[ServerProcess]:
+        """A server on it that was started while nothing failed; drained at the end if it still runs."""
+        self.plan.lift()
+        async with started(self.data, *UNTHROTTLED, env=self.env, preload=library()) as server:
+            assert await server.listens(), server.log
+            server.token = await server.log_in()
+            if not self.ledger.device:
+                await self.ledger.prepare(server)
+            yield server
+            if server.process.poll() is None:
+                assert await server.terminate() == 0, server.log
+
+    async def audit(self) -> None:
+        """A start after all that: everything is there and works, and `trunkline check` finds nothing."""
+        async with self.server() as server:
+            await self.ledger.until_it_works(server, self.ledger.send_state)
+            await self.ledger.audit(server)
+        done = await trunkline("check", "--data", str(self.data))
+        assert done.returncode == 0, (done.stdout, done.stderr)
+
+    async def fail_start(self, number: int, way: Way) -> bool:
+        """A start in which a call fails; False if it has fewer calls."""
+        self.plan.set(way.at(number))
+        async with started(self.data, *UNTHROTTLED, env=self.env, preload=library()) as server:
+            size = len(server.log)
+            listens = await server.listens()
+            self.was_struck = self.plan.struck() > 0
+            self.plan.lift()
+            if listens:
+                server.token = await server.log_in()
+                if not self.ledger.device:
+                    await self.ledger.prepare(server)
+                await self.ledger.until_it_works(server, self.ledger.send_state)
+                await self.ledger.audit(server)
+                assert await server.terminate() == 0, server.log
+            else:
+                await ended_with_a_sentence(server, size)
+        self.outcomes["the server started" if listens else "the start was refused"] += 1
+        return self.was_struck
+
+    async def fail_work(self, server: ServerProcess, work: str, number: int, way: Way) -> bool:
+        """A call during which a system call fails; False if it takes fewer.
+
+        If the server lives, the same call works then.
+        """
+        call, size = self.ledger.works[work], len(server.log)
+        self.plan.forget()
+        self.plan.set(way.at(number))
+        try:
+            outcome = "the call succeeded" if await call(server) else "the call was refused"
+        except Unanswered:
+            self.plan.lift()
+            await ended_with_a_sentence(server, size)
+            outcome = "the server ended"
+        self.was_struck = self.plan.struck() > 0
+        self.plan.lift()
+        if outcome != "the server ended":
+            try:
+                await self.ledger.until_it_works(server, call)
+            except Unanswered:
+                await ended_with_a_sentence(server, size)
+                outcome = "the server ended after an answer"
+        if self.was_struck:
+            self.outcomes[outcome] += 1
+        return self.was_struck
+
+    async def fail_backup(self, number: int, way: Way, target: Path) -> bool:
+        """A backup in which a call fails: either it is whole, or it does not exist."""
+        self.plan.set(way.at(number))
+        command = ("backup", str(target), "--data", str(self.data))
+        done = await trunkline(*command, env=self.plan.variables, preload=library())
+        self.was_struck = self.plan.struck() > 0
+        self.plan.lift()
+        if done.returncode:
+            one_sentence(done)
+            assert not await trio.Path(target).exists(), "a backup that was refused exists"
+        else:
+            checked = await trunkline("check", "--data", str(target))
+            assert checked.returncode == 0, (checked.stdout, checked.stderr)
+        self.outcomes["the backup was refused" if done.returncode else "the backup was made"] += 1
+        return self.was_struck
+
+
+async def ended_with_a_sentence(server: ServerProcess, size: int) -> None:
+    """A process that has ended by itself has said why, in one sentence after the first `size` characters of its log."""
+    code = await server.ended()
+    said = server.log[size:]
+    assert code == 1, (code, said)
+    assert "Traceback" not in said, said
+    assert "trunkline: " in said, said
+
+
+async def _each(step: Callable[[int], Awaitable[bool]], disk: Disk, what: str, numbers: Iterable[int]) -> int:
+    """Make steps until one has no such call any more; returns how many there were."""
+    runs = 0
+    for number in numbers:
+        runs += 1
+        try:
+            if not await step(number):
+                break
+        except AssertionError as wrong:
+            calls = ", ".join(map(str, disk.plan.calls()[-40:]))
+            raise AssertionError(f"{what} at {number}: {wrong}\nCalls: {calls}") from wrong
+    return runs
+
+
+async def sweep_work(disk: Disk, work: str, way: Way, numbers: Iterable[int]) -> int:
+    """Let these system calls of a call fail, in one server as long as it lives; returns how many there were."""
+    left, runs, over = iter(numbers), 0, False
+    while not over:
+        async with disk.server() as server:
+
+            async def step(number: int, server: ServerProcess = server) -> bool:
+                nonlocal over
+                over = not await disk.fail_work(server, work, number, way)
+                return not over and server.process.poll() is None
+
+            before = runs
+            runs += await _each(step, disk, f"{work}, {way.name}", left)
+            over = over or runs == before
+    await disk.audit()
+    return runs
+
+
+async def sweep_starts(disk: Disk, way: Way, numbers: Iterable[int]) -> int:
+    """Let these system calls of a start fail, each in a start of its own."""
+
+    async def step(number: int) -> bool:
+        goes_on = await disk.fail_start(number, way)
+        async with disk.server() as server:
+            await disk.ledger.until_it_works(server, disk.ledger.send_state)
+        return goes_on
+
+    runs = await _each(step, disk, f"a start, {way.name}", numbers)
+    await disk.audit()
+    return runs
+
+
+async def sweep_first_starts(folder: Path, way: Way, numbers: Iterable[int]) -> Counter[str]:
+    """Let these system calls of the first start fail, each in a directory of its own; returns what came of it."""
+    outcomes: Counter[str] = Counter()
+    for number in numbers:
+        place = folder / f"{way.name}-{number}"
+        place.mkdir(parents=True)
+        disk = Disk(place)
+
+        async def step(number: int, disk: Disk = disk) -> bool:
+            return await disk.fail_start(number, way)
+
+        await _each(step, disk, f"a first start, {way.name}", [number])
+        await disk.audit()
+        outcomes += disk.outcomes
+        if not disk.was_struck:
+            break
+    return outcomes
+
+
+async def sweep_backups(disk: Disk, way: Way, numbers: Iterable[int]) -> int:
+    """Let these system calls of a backup fail, while a server runs; returns how many there were."""
+    async with disk.server() as server:
+        assert await disk.ledger.upload(server)
+
+        async def step(number: int) -> bool:
+            return await disk.fail_backup(number, way, disk.data / f"copy {number}")
+
+        runs = await _each(step, disk, f"a backup, {way.name}", numbers)
+    await disk.audit()
+    return runs

@@ -1,0 +1,96 @@
+"""A real server on a file system that fails: told, alive or ended with a sentence, and nothing acknowledged is lost.
+
+`python -m tests.faults` lets every system call fail in every way; these are some of them.
+"""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Server
+from tests.faults.ledger import Unanswered
+from tests.faults.plan import COMPILER, MAP, UNLINK, Fault
+from tests.faults.sweep import (
+    WAYS,
+    Disk,
+    ended_with_a_sentence,
+    sweep_backups,
+    sweep_first_starts,
+    sweep_starts,
+    sweep_work,
+)
+
+GROWTH_CALLS_MAX = 50
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Disk:
+    if COMPILER is None:
+        pytest.skip("there is no C compiler on this machine")
+    return Disk(tmp_path)
+
+
+async def send_until_refused(disk: Disk, server: Server) -> None:
+    """Send many states again and again: the map has to grow soon."""
+    for _ in range(GROWTH_CALLS_MAX):
+        if not await disk.ledger.send_states(server):
+            return
+    raise AssertionError("the map never grew")
+
+
+@pytest.mark.parametrize("way", ["EIO", "EIO-but-done", "ENOSPC", "short"])
+async def test_a_commit_that_fails_at_any_call_is_refused_and_the_next_one_works(
+    disk: Disk, way: str
+) -> None:
+    """Also at the page that makes it valid, after which LMDB refuses everything until the file is opened again."""
+    await sweep_work(disk, "a state", WAYS[way], range(9))
+    assert disk.outcomes["the call was refused"] >= 3
+    assert disk.outcomes.keys() == {"the call was refused"}
+
+
+async def test_a_map_that_cannot_grow_is_told_and_the_next_call_works(disk: Disk) -> None:
+    async with disk.server() as server:
+        with disk.plan.failing(Fault(MAP, errno.ENOMEM, "data.mdb", times=1)):
+            await send_until_refused(disk, server)
+            assert disk.plan.struck() == 1
+        await disk.ledger.until_it_works(server, disk.ledger.send_states)
+        assert await disk.ledger.audit(server) > 100
+
+
+async def test_a_server_that_cannot_open_its_file_again_says_so_and_ends(disk: Disk) -> None:
+    async with disk.server() as server:
+        size = len(server.log)
+        disk.plan.set(Fault(MAP, errno.ENOMEM, "data.mdb"))
+        with pytest.raises(Unanswered):
+            await send_until_refused(disk, server)
+        await ended_with_a_sentence(server, size)
+    await disk.audit()
+
+
+async def test_a_file_is_stored_though_its_draft_cannot_be_removed(disk: Disk) -> None:
+    async with disk.server() as server:
+        with disk.plan.failing(Fault(UNLINK, errno.EIO, "drafts")):
+            assert await disk.ledger.upload(server)
+            assert disk.plan.struck() == 1
+        await disk.ledger.audit(server)
+
+
+async def test_a_file_whose_writing_fails_is_refused(disk: Disk) -> None:
+    await sweep_work(disk, "a file", WAYS["EIO"], range(20, 36, 3))
+    assert disk.outcomes["the call was refused"] >= 2
+
+
+async def test_a_start_that_fails_is_told_and_the_next_one_works(disk: Disk, tmp_path: Path) -> None:
+    outcomes = await sweep_first_starts(tmp_path / "first", WAYS["EIO"], (11, 60))
+    await sweep_starts(disk, WAYS["EIO-stays"], (9, 21))
+    outcomes += disk.outcomes
+    assert outcomes["the start was refused"] >= 2
+
+
+async def test_a_backup_that_fails_is_told_and_does_not_exist(disk: Disk) -> None:
+    """The last calls are the renaming of the whole copy, and the sync of the directory that it is in."""
+    await sweep_backups(disk, WAYS["ENOSPC"], (3, 26, 27))
+    assert disk.outcomes["the backup was refused"] >= 2
