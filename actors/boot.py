@@ -37,6 +37,7 @@ from trunkline.actors.platform.jobs.runner import Jobs
 from trunkline.actors.readers import read
 from trunkline.limits.settings import Settings
 from trunkline.store.env import Store
+from trunkline.store.errors import StoreError
 from trunkline.store.flusher import Flusher
 from trunkline.store.simulated_disk import SimulatedDisk, write_calls
 
@@ -92,9 +93,12 @@ async def flush_reports(system: System) -> None:
 
 
 def _owner_of(system: System, application: bytes) -> str | None:
-    """The id of the owner of an application; None if it is deleted."""
-    with system.store.snapshot() as snapshot:
-        found = records.find(snapshot, APPLICATION, ROOT, application)
+    """The id of the owner of an application; None if it is deleted, or cannot be read: the watch must go on."""
+    try:
+        with system.store.snapshot() as snapshot:
+            found = records.find(snapshot, APPLICATION, ROOT, application)
+    except StoreError:
+        return None
     return None if found is None else found.doc["ownerId"]
 
 

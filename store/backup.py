@@ -151,8 +151,13 @@ def copy_store(
             copy_more(draft)
             names = (f"{STORE}/{DATA_FILE}", SECRET, KEYS_FILE, CONTENTS_LOCATION)
             write_manifest(draft, [name for name in names if (draft / name).exists()])
-            draft = draft.rename(target)
-            sync_directory(target.parent)
+            try:
+                draft.rename(target)
+                sync_directory(target.parent)
+            except OSError:
+                with suppress(OSError):  # it may have its name already
+                    target.rename(draft)
+                raise
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise

@@ -10,6 +10,7 @@ import trio
 
 from tests.actors.house import START_MS, ManualClock
 from trunkline.actors import boot, server_users
+from trunkline.actors.core.runtime.loop_watch import LoopWatch
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.subscription import Ending
 from trunkline.actors.core.runtime.system import System
@@ -252,3 +253,11 @@ async def test_what_is_wrong_is_found(settings: Settings) -> None:
         *left_behind,
         f"records {keys.record_prefix('application', ROOT).hex()}: 0 are there, 1 are counted.",
     ]
+
+
+def test_the_watchdog_of_the_loop_goes_on_where_the_owner_of_a_turn_cannot_be_read(
+    settings: Settings,
+) -> None:
+    with boot.opened(settings) as system:
+        system.store.memory_map.env.close()
+        assert system.component(LoopWatch)._owner_of(ROOT) is None

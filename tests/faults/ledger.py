@@ -28,7 +28,7 @@ TOLD: Final = {500: "Internal", 503: "Overloaded", 507: "StorageFull"}
 
 
 class Unanswered(Exception):
-    """The server has ended before it could say whether a call was done."""
+    """The server did not say whether a call was done: mostly because it has ended."""
 
 
 class Ledger:
@@ -43,6 +43,8 @@ class Ledger:
             "files": set(),
         }
         self.unknown: dict[str, set[Any]] = {name: set() for name in self.kept}
+        self.vague = {"is not known", "is stopping"}
+        """Parts of the sentences that leave open whether anything was stored."""
         self.refused = 0
         self._is_full = False
         self._number = 0
@@ -88,7 +90,7 @@ class Ledger:
         assert TOLD.get(response.status_code) == told["type"], (path, response.status_code, response.text)
         if "The call was done" in told["message"]:
             return {}
-        if "is not known" in told["message"]:
+        if any(part in told["message"] for part in self.vague):
             raise Unanswered(told["message"])
         assert "nothing of th" in told["message"], response.text
         self.refused += 1
@@ -143,7 +145,7 @@ class Ledger:
         return made is not None
 
     async def rename_device(self, server: Server) -> bool:
-        if not self._made and not await self.make_device(server):
+        if not self._made and not (await self.make_device(server) and self._made):
             return False
         before, path = self._made.pop()
         name = f"device {self._next()}"
@@ -160,7 +162,7 @@ class Ledger:
         return changed is not None
 
     async def delete_device(self, server: Server) -> bool:
-        if not self._made and not await self.make_device(server):
+        if not self._made and not (await self.make_device(server) and self._made):
             return False
         name, path = self._made.pop()
         done = await self._write(server, "devices", {name}, "DELETE", path, None, gone=True)

@@ -12,10 +12,11 @@ import pytest
 
 from tests.e2e.conftest import Server
 from tests.faults.ledger import Unanswered
-from tests.faults.plan import COMPILER, MAP, UNLINK, Fault
+from tests.faults.plan import COMPILER, MAP, RENAME, UNLINK, Fault
 from tests.faults.sweep import (
     WAYS,
     Disk,
+    Way,
     ended_with_a_sentence,
     sweep_backups,
     sweep_first_starts,
@@ -94,3 +95,13 @@ async def test_a_backup_that_fails_is_told_and_does_not_exist(disk: Disk) -> Non
     """The last calls are the renaming of the whole copy, and the sync of the directory that it is in."""
     await sweep_backups(disk, WAYS["ENOSPC"], (3, 26, 27))
     assert disk.outcomes["the backup was refused"] >= 2
+
+
+async def test_a_backup_whose_renaming_failed_although_it_was_done_does_not_exist(
+    disk: Disk,
+) -> None:
+    async with disk.server():
+        renaming = Way("EIO-but-done", RENAME, errno.EIO, done=True)
+        for number in range(4):
+            assert await disk.fail_backup(number, renaming, disk.data / f"copy {number}")
+    assert disk.outcomes.keys() == {"the backup was refused"}
