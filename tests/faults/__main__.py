@@ -1,7 +1,8 @@
 """Lets every system call of a server fail: `python -m tests.faults --sweep work --way EIO`.
 
-`--sweep` is `work` (calls to a running server, `--work` for one of them), `first` (the first start), `start` (a later
-one) or `backup`; without it all of them. `--way` is a way to fail, without it all. `--every N` takes each N-th call
+`--sweep` is `work` (calls to a running server, `--work` for one of them), `flush` (states that are flushed at once),
+`first` (the first start), `start` (a later one), `migration` (one that finds an older format) or `backup`; without it
+all of them. `--way` is a way to fail, without it all. `--every N` takes each N-th call
 only. Prints what came of it; the exit code is 1 if something was lost, stored though refused, or not told.
 """
 # ruff: noqa: T201 - a command
@@ -19,9 +20,19 @@ import trio
 
 from tests.faults.ledger import Ledger
 from tests.faults.plan import COMPILER
-from tests.faults.sweep import WAYS, Disk, Way, sweep_backups, sweep_first_starts, sweep_starts, sweep_work
+from tests.faults.sweep import (
+    WAYS,
+    Disk,
+    Way,
+    sweep_backups,
+    sweep_first_starts,
+    sweep_migrations,
+    sweep_starts,
+    sweep_work,
+)
 
-SWEEPS = ("work", "first", "start", "backup")
+SWEEPS = ("work", "flush", "first", "start", "migration", "backup")
+FLUSH_S = 0.02
 
 
 def main() -> int:
@@ -49,10 +60,15 @@ async def _sweep(sweep: str, work: str, way: Way, every: int) -> int:
     numbers, began_s = itertools.count(0, every), time.monotonic()
     failed = False
     with tempfile.TemporaryDirectory() as folder:
-        disk, what = Disk(Path(folder)), f"{work or sweep}, {way.name}"
+        disk = Disk(Path(folder), flush_s=FLUSH_S if sweep == "flush" else None)
+        what = f"{work or sweep}, {way.name}"
         try:
             if sweep == "work":
                 await sweep_work(disk, work, way, numbers)
+            elif sweep == "flush":
+                await sweep_work(disk, "states one by one", way, numbers)
+            elif sweep == "migration":
+                await sweep_migrations(disk, way, numbers)
             elif sweep == "first":
                 disk.outcomes = await sweep_first_starts(Path(folder) / "starts", way, numbers)
             elif sweep == "start":

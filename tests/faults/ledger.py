@@ -21,6 +21,7 @@ from tests.patience import PATIENCE_S
 Json = dict[str, Any]
 
 MANY: Final = 40
+ONE_BY_ONE: Final = 12
 LABEL_CHARS: Final = 4000
 FILE_BYTES: Final = 60_000
 TOLD: Final = {500: "Internal", 503: "Overloaded", 507: "StorageFull"}
@@ -62,6 +63,7 @@ class Ledger:
         return {
             "a state": self.send_state,
             "many states": self.send_states,
+            "states one by one": self.send_one_by_one,
             "a command": self.send_command,
             "a device": self.make_device,
             "a renamed device": self.rename_device,
@@ -129,6 +131,10 @@ class Ledger:
 
     async def send_states(self, server: Server) -> bool:
         return await self._send(server, [self._next() for _ in range(MANY)], LABEL_CHARS)
+
+    async def send_one_by_one(self, server: Server) -> bool:
+        """For as long as what was sent may be flushed meanwhile. Returns whether all have succeeded."""
+        return all([await self.send_state(server) for _ in range(ONE_BY_ONE)])
 
     async def send_command(self, server: Server) -> bool:
         name = f"c{self._next()}"

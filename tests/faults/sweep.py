@@ -8,12 +8,14 @@ calls (`ledger.py`).
 from __future__ import annotations
 
 import errno
+import shutil
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import lmdb
 import trio
 
 from tests.e2e.server_process import OWNER, ServerProcess, one_sentence, started, trunkline
@@ -32,8 +34,10 @@ from tests.faults.plan import (
     Plan,
     library,
 )
+from trunkline.store import codec, migrations
+from trunkline.store.checksums import sealed
+from trunkline.store.keys import META
 
-UNTHROTTLED: Final = ("--limits", "off")
 SMALL_MAP: Final = {"TRUNKLINE_MAP_SIZE_BYTES": str(2**20)}
 GROWS: Final = WRITE | ALLOCATE | MKDIR | RENAME | SYNC
 CHANGES: Final = WRITE | TRUNCATE | RENAME | SYNC
@@ -72,8 +76,13 @@ WAYS: Final = {
 class Disk:
     """A data directory below which calls fail, and what the servers on it have acknowledged."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, flush_s: float | None = None) -> None:
         self.data = folder / "data"
+        self.arguments: tuple[str, ...] = ("--limits", "off")
+        if flush_s is not None:
+            limits = folder / "limits.toml"
+            limits.write_text(f'arrival_flush_s = {flush_s}\nsend_state = "off"\n')
+            self.arguments = ("--limits", str(limits))
         self.plan = Plan(folder / "plan", self.data)
         self.ledger = Ledger()
         self.env = {**OWNER, **SMALL_MAP, **self.plan.variables}
@@ -85,7 +94,7 @@ class Disk:
     async def server(self) -> AsyncIterator[ServerProcess]:
         """A server on it that was started while nothing failed; drained at the end if it still runs."""
         self.plan.lift()
-        async with started(self.data, *UNTHROTTLED, env=self.env, preload=library()) as server:
+        async with started(self.data, *self.arguments, env=self.env, preload=library()) as server:
             assert await server.listens(), server.log
             server.token = await server.log_in()
             if not self.ledger.device:
@@ -105,7 +114,7 @@ class Disk:
     async def fail_start(self, number: int, way: Way) -> bool:
         """A start in which a call fails; False if it has fewer calls."""
         self.plan.set(way.at(number))
-        async with started(self.data, *UNTHROTTLED, env=self.env, preload=library()) as server:
+        async with started(self.data, *self.arguments, env=self.env, preload=library()) as server:
             size = len(server.log)
             listens = await server.listens()
             self.was_struck = self.plan.struck() > 0
@@ -219,6 +228,32 @@ async def sweep_starts(disk: Disk, way: Way, numbers: Iterable[int]) -> int:
     runs = await _each(step, disk, f"a start, {way.name}", numbers)
     await disk.audit()
     return runs
+
+
+async def sweep_migrations(disk: Disk, way: Way, numbers: Iterable[int]) -> int:
+    """Let these system calls of a start fail that brings the store from an older format to ours."""
+
+    async def step(number: int) -> bool:
+        set_format(disk.data, min(migrations.MIGRATIONS))
+        goes_on = await disk.fail_start(number, way)
+        async with disk.server() as server:
+            await disk.ledger.until_it_works(server, disk.ledger.send_state)
+        shutil.rmtree(disk.data / "backups")
+        return goes_on
+
+    async with disk.server():
+        pass
+    runs = await _each(step, disk, f"a migration, {way.name}", numbers)
+    await disk.audit()
+    return runs
+
+
+def set_format(data: Path, number: int) -> None:
+    """Let a store say that it is in an older format, whose data may be the same."""
+    value = sealed(migrations.FORMAT_KEY, codec.encode(number))
+    with lmdb.open(str(data / "store"), max_dbs=32) as env, env.begin(write=True) as transaction:
+        db = env.open_db(META.encode(), txn=transaction)
+        assert transaction.put(migrations.FORMAT_KEY, value, db=db)
 
 
 async def sweep_first_starts(folder: Path, way: Way, numbers: Iterable[int]) -> Counter[str]:

@@ -20,6 +20,7 @@ from tests.faults.sweep import (
     ended_with_a_sentence,
     sweep_backups,
     sweep_first_starts,
+    sweep_migrations,
     sweep_starts,
     sweep_work,
 )
@@ -89,6 +90,18 @@ async def test_a_start_that_fails_is_told_and_the_next_one_works(disk: Disk, tmp
     await sweep_starts(disk, WAYS["EIO-stays"], (9, 21))
     outcomes += disk.outcomes
     assert outcomes["the start was refused"] >= 2
+
+
+async def test_nothing_is_lost_while_a_flush_fails(disk: Disk, tmp_path: Path) -> None:
+    (tmp_path / "flushing").mkdir()
+    flushing = Disk(tmp_path / "flushing", flush_s=0.02)
+    await sweep_work(flushing, "states one by one", WAYS["EIO"], range(2, 48, 9))
+    assert flushing.outcomes.total() >= 3
+
+
+async def test_a_migration_that_fails_is_told_and_the_next_start_makes_it(disk: Disk) -> None:
+    await sweep_migrations(disk, WAYS["EIO"], (30, 75))
+    assert disk.outcomes["the start was refused"] >= 1
 
 
 async def test_a_backup_that_fails_is_told_and_does_not_exist(disk: Disk) -> None:
