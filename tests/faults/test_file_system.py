@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.conftest import Server
 from tests.faults.ledger import Unanswered
-from tests.faults.plan import COMPILER, MAP, RENAME, UNLINK, Fault
+from tests.faults.plan import COMPILER, MAP, RENAME, UNLINK, WRITE, Fault
 from tests.faults.sweep import (
     WAYS,
     Disk,
@@ -26,6 +26,7 @@ from tests.faults.sweep import (
 )
 
 GROWTH_CALLS_MAX = 50
+WRITES_OF_A_COMMIT_MAX = 6
 
 
 @pytest.fixture
@@ -70,6 +71,29 @@ async def test_a_server_that_cannot_open_its_file_again_says_so_and_ends(disk: D
             await send_until_refused(disk, server)
         await ended_with_a_sentence(server, size)
     await disk.audit()
+
+
+async def send_with_late_errors(disk: Disk, server: Server) -> None:
+    """Send states: one write, each time the next one, fails although it is done, and the write after it fails."""
+    for number in range(WRITES_OF_A_COMMIT_MAX):
+        disk.plan.set(
+            Fault(WRITE, errno.EIO, "data.mdb", after=number, times=1, done=True),
+            Fault(WRITE, errno.EIO, "data.mdb", after=number + 1, times=1),
+        )
+        await disk.ledger.send_state(server)
+
+
+async def test_nobody_is_told_that_a_commit_was_refused_that_is_on_the_disk(disk: Disk) -> None:
+    """The page that makes it valid is written, but said to have failed, and LMDB cannot write the old one back."""
+    async with disk.server() as server:
+        size = len(server.log)
+        with pytest.raises(Unanswered):
+            await send_with_late_errors(disk, server)
+        await ended_with_a_sentence(server, size)
+        assert "has refused a commit and yet has it" in server.log[size:]
+    (unknown,) = disk.ledger.unknown["states"]
+    await disk.audit()
+    assert unknown in disk.ledger.kept["states"]
 
 
 async def test_a_file_is_stored_though_its_draft_cannot_be_removed(disk: Disk) -> None:
