@@ -48,8 +48,8 @@ MUTATIONS: Final = (
     Mutation(
         "reports of a failed commit stay in the window",
         "store/journal.py",
-        "            self._arrivals.undo()\n            raise",
-        "            raise",
+        "            self._arrivals.undo()\n            self._map.recover",
+        "            self._map.recover",
     ),
     Mutation(
         "a throttle lets one call more pass",
