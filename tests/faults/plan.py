@@ -6,6 +6,7 @@ it maps, which has the same layout here. Rules are set and lifted while the serv
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import mmap
 import shutil
@@ -149,9 +150,11 @@ class Plan:
 
 @cache
 def library() -> str:
-    """The path of the library, built for this process. It stays loaded in servers, so its directory is left to them."""
+    """The path of the library, built for this process and removed at its end: servers have loaded it by then."""
     assert COMPILER is not None
-    built = Path(tempfile.mkdtemp(prefix="faults-")) / "shim.so"
+    folder = Path(tempfile.mkdtemp(prefix="faults-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    built = folder / "shim.so"
     source = Path(__file__).with_name("shim.c")
     command = [
         COMPILER,
