@@ -14,6 +14,7 @@ import itertools
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 import trio
@@ -76,18 +77,12 @@ async def _sweep(sweep: str, work: str, way: Way, every: int) -> int:
             else:
                 await sweep_backups(disk, way, numbers)
         except* AssertionError as wrong:
-            print(f"{what}: FAILED", *_leaves(wrong), sep="\n")
+            print(f"{what}: FAILED")
+            traceback.print_exception(wrong, file=sys.stdout)
             failed = True
     counts = ", ".join(f"{count} x {outcome}" for outcome, count in disk.outcomes.items()) or "no such call"
     print(f"{what}: {counts}, {time.monotonic() - began_s:.0f} s", flush=True)
     return int(failed)
-
-
-def _leaves(group: BaseExceptionGroup[AssertionError]) -> list[BaseException]:
-    found: list[BaseException] = []
-    for each in group.exceptions:
-        found += _leaves(each) if isinstance(each, BaseExceptionGroup) else [each]
-    return found
 
 
 if __name__ == "__main__":

@@ -240,7 +240,7 @@ class Ledger:
             page = await server.call("GET", f"{self.application}/{many}", params=query)
             items += page["items"]
             if len(page["items"]) < 100:
-                assert len(items) == page["totalCount"]
+                assert len(items) == page["totalCount"], (len(items), page["totalCount"])
                 return items
 
     async def _files(self, server: Server) -> set[tuple[str, int]]:
