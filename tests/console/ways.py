@@ -1,16 +1,17 @@
 """Five things that people do all day, timed in a real browser from the login on, with their clicks and characters.
 
-    .venv/bin/python -m tests.console.ways
+    .venv/bin/python -m tests.console.ways [--phone]
 
-Prints a table; clicks and characters of the login do not count. The time is that of a script that looks for each
-element and waits for each answer, without the time in which a person reads. A choice in a list counts as two clicks.
-Tests assert none of it, because machines differ.
+With `--phone` the window has 390 by 844 pixels. Prints a table; clicks and characters of the login do not count. The
+time is that of a script that looks for each element and waits for each answer, without the time in which a person
+reads. A choice in a list counts as two clicks. Tests assert none of it, because machines differ.
 """
 
 from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -37,6 +38,14 @@ class CountedPage(ConsolePage):
 
     clicks = 0
     characters = 0
+    is_phone = False
+
+    async def open(self, name: str) -> None:
+        """Choose a page in the menu, which a phone hides."""
+        if self.is_phone:
+            await self.settled()  # the menu closes when the page changes
+            await self.at("button", "Menu").click()
+        await self.at("link", name).click()
 
     async def command(self, method: str, *, ends_with: str = "", **parameters: Any) -> Any:
         """See `Page`."""
@@ -82,18 +91,18 @@ class Plant:
             await self.server.call("POST", f"{self.devices[name]}/state", {"data": STATE})
 
 
-async def find_the_silent_device(plant: Plant, page: ConsolePage) -> None:
+async def find_the_silent_device(plant: Plant, page: CountedPage) -> None:
     """From the first page to the page of the device that is silent."""
     await page.sees("1 of 4 devices is silent")
     await page.at("link", "pump", nth=0).click()
     await page.at("heading", "pump").shown()
 
 
-async def send_a_command(plant: Plant, page: ConsolePage) -> None:
+async def send_a_command(plant: Plant, page: CountedPage) -> None:
     """To a device that is connected, until it has acknowledged."""
     token, _ = await plant.server.device_token(plant.devices["boiler"])
     async with linked(plant.server, plant.devices["boiler"], token) as (peer, _):
-        await page.at("link", "Devices").click()
+        await page.open("Devices")
         await page.at("link", "boiler").click()
         await page.at("link", "Commands").click()
         await page.at("textbox", "Name").fill("restart")
@@ -103,9 +112,9 @@ async def send_a_command(plant: Plant, page: ConsolePage) -> None:
         await page.sees("acknowledged")
 
 
-async def make_a_dashboard(plant: Plant, page: ConsolePage) -> None:
+async def make_a_dashboard(plant: Plant, page: CountedPage) -> None:
     """Of a device, with six blocks or more."""
-    await page.at("link", "Devices").click()
+    await page.open("Devices")
     await page.at("link", "chiller").click()
     await page.at("button", "Make a dashboard").click()
     await page.comes_to(re.compile("/dashboards/"))
@@ -114,9 +123,9 @@ async def make_a_dashboard(plant: Plant, page: ConsolePage) -> None:
     assert len(board["blocks"]) >= 6
 
 
-async def make_an_alarm(plant: Plant, page: ConsolePage) -> None:
+async def make_an_alarm(plant: Plant, page: CountedPage) -> None:
     """A mail when a temperature is above 30 for two minutes, on any device."""
-    await page.at("link", "Alarms").click()
+    await page.open("Alarms")
     await page.at("button", "Create a rule", nth=0).click()
     form = page.at("dialog")
     await form.at("textbox", "Name").fill("Too warm")
@@ -128,9 +137,9 @@ async def make_an_alarm(plant: Plant, page: ConsolePage) -> None:
     await page.sees("temperature is above 30 for 2 minutes")
 
 
-async def add_a_device(plant: Plant, page: ConsolePage) -> None:
+async def add_a_device(plant: Plant, page: CountedPage) -> None:
     """Until its first state has arrived by the program that the page shows."""
-    await page.at("link", "Devices").click()
+    await page.open("Devices")
     await page.at("link", "Add devices", nth=0).click()
     await page.at("textbox", "Name").fill("fan")
     await page.at("textbox", "What it reports").fill("speed=number rpm")
@@ -140,7 +149,7 @@ async def add_a_device(plant: Plant, page: ConsolePage) -> None:
     await page.sees("fan has reported")
 
 
-WAYS: tuple[Callable[[Plant, ConsolePage], Awaitable[None]], ...] = (
+WAYS: tuple[Callable[[Plant, CountedPage], Awaitable[None]], ...] = (
     find_the_silent_device,
     send_a_command,
     make_a_dashboard,
@@ -149,7 +158,7 @@ WAYS: tuple[Callable[[Plant, ConsolePage], Awaitable[None]], ...] = (
 )
 
 
-async def main() -> None:
+async def main(is_phone: bool) -> None:
     """Go each way once, each with a login of its own."""
     print("| way | seconds | clicks | characters |\n|---|---|---|---|")  # noqa: T201
     with tempfile.TemporaryDirectory() as name:
@@ -158,7 +167,10 @@ async def main() -> None:
             plant = await Plant.make(server)
             for way in WAYS:
                 async with opened(folder / way.__name__, CountedPage) as page:
+                    page.is_phone = is_phone
                     await page.begin(server.url, folder)
+                    if is_phone:
+                        await page.viewport(390, 844, mobile=True)
                     began_s = trio.current_time()
                     await page.log_in(EMAIL, PASSWORD)
                     page.clicks = page.characters = 0
@@ -169,4 +181,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    trio.run(main)
+    trio.run(main, "--phone" in sys.argv[1:])
