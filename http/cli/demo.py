@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING, Final
@@ -47,7 +48,7 @@ class DemoClock(SystemClock):
         self._wall_s = 0.0 if abs(ahead_s) < 0.01 else ahead_s
 
     def wall_ms(self) -> int:
-        return super().wall_ms() + round(1000 * self._wall_s)
+        return super().wall_ms() + math.ceil(1000 * self._wall_s)
 
     def monotonic_s(self) -> float:
         return super().monotonic_s() + self._elapsed_s

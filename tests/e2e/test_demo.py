@@ -173,6 +173,10 @@ async def test_the_clock_of_the_demo_goes_back_and_what_has_passed_never_becomes
     assert ahead_s() == (-400, 600)
     clock.move_to(time.time())
     assert ahead_s() == (0, 1000)
+    at_s = int(time.time()) - 1000
+    for _ in range(5000):  # in every part of a millisecond
+        clock.move_to(at_s)
+        assert clock.wall_ms() >= 1000 * at_s, "what happens at a time of the past has it, not one before"
 
 
 async def test_a_directory_that_is_in_use_gets_a_demo_without_a_past(tmp_path: Path) -> None:
