@@ -11,34 +11,29 @@ CHILLER_LIMIT: Final = 7.0
 BATTERY_LIMIT: Final = 15.0
 """Degrees, degrees, percent: outside of them a device is not as it should be."""
 
-FREEZER_RULE: Final[Json] = {
-    "name": "Freezer too warm",
-    "description": "Above -18 degrees for ten minutes. Frozen goods are lost above -12 degrees.",
-    "severity": "critical",
-    "condition": {
-        "type": "attribute",
-        "attribute": "temperature",
-        "comparison": "above",
-        "value": FREEZER_LIMIT,
-        "hysteresis": 2,
-    },
-    "durationSeconds": 600,
-    "deviceTags": [{"key": "area", "value": "freezers"}],
-}
-CHILLER_RULE: Final[Json] = {
-    "name": "Chiller too warm",
-    "description": "Above 7 degrees for ten minutes.",
-    "severity": "critical",
-    "condition": {
-        "type": "attribute",
-        "attribute": "temperature",
-        "comparison": "above",
-        "value": CHILLER_LIMIT,
-        "hysteresis": 1,
-    },
-    "durationSeconds": 600,
-    "deviceTags": [{"key": "area", "value": "chillers"}],
-}
+
+def _too_warm(room: str, description: str, limit: float, hysteresis: float) -> Json:
+    """A rule that cold rooms of a kind must not be too warm for ten minutes."""
+    return {
+        "name": f"{room.capitalize()} too warm",
+        "description": description,
+        "severity": "critical",
+        "condition": {
+            "type": "attribute",
+            "attribute": "temperature",
+            "comparison": "above",
+            "value": limit,
+            "hysteresis": hysteresis,
+        },
+        "durationSeconds": 600,
+        "deviceTags": [{"key": "area", "value": f"{room}s"}],
+    }
+
+
+FREEZER_RULE: Final = _too_warm(
+    "freezer", "Above -18 degrees for ten minutes. Frozen goods are lost above -12 degrees.", FREEZER_LIMIT, 2
+)
+CHILLER_RULE: Final = _too_warm("chiller", "Above 7 degrees for ten minutes.", CHILLER_LIMIT, 1)
 BATTERY_RULE: Final[Json] = {
     "name": "Battery has to be changed",
     "description": "Below 15 percent a sensor lasts for two more weeks.",
