@@ -69,7 +69,7 @@ def _steps(text: str) -> list[Step]:
 def _short(found: Result, steps: list[Step] | None) -> Result:
     """The same fault after fewer steps."""
     kind = kind_of(found.broken)
-    left = shrunk(steps or plan(), lambda fewer: kind_of(result(found.seed, fewer).broken) == kind)
+    left = shrunk(steps or plan(found.seed), lambda fewer: kind_of(result(found.seed, fewer).broken) == kind)
     print(f"--seed {found.seed} --steps {','.join(f'{step.life}.{step.number}' for step in left)}")
     return result(found.seed, left)
 

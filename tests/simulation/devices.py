@@ -331,4 +331,5 @@ PART: Final = Part(
         delete_device: 2,
     },
     look,
+    always=True,
 )

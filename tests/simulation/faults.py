@@ -35,4 +35,6 @@ async def set_clock(world: World, chance: Random) -> None:
         world.reached["the clock was set"] += 1
 
 
-PART: Final = Part(nothing, {fail_commit: 2, slow_commit: 2, cut_power: 1, set_clock: 0.5}, nothing)
+PART: Final = Part(
+    nothing, {fail_commit: 2, slow_commit: 2, cut_power: 1, set_clock: 0.5}, nothing, always=True
+)

@@ -205,8 +205,9 @@ class Throttle:
         self._made: list[Passing] = []
 
     def begin(self, now_s: float) -> Passing:
-        """A call is made."""
-        self._made = [each for each in self._made if each.ended_s > now_s - 2 * self.window_s]
+        """A call is made. What no call under way can count any more is forgotten."""
+        oldest_s = min([now_s, *(each.began_s for each in self._made if each.ended_s == float("inf"))])
+        self._made = [each for each in self._made if each.ended_s > oldest_s - 2 * self.window_s]
         self._made.append(Passing(now_s))
         return self._made[-1]
 

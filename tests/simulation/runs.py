@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import traceback
 from collections.abc import Iterable, Iterator
 from multiprocessing import get_context
@@ -81,6 +82,7 @@ def _ended(running: dict[Connection, Any]) -> Iterator[Result]:
 
 
 def _run(seed: int, steps: list[Step] | None, sender: Connection) -> None:
+    gc.disable()  # a run is short
     try:
         found = Result(seed, in_this_process(seed, steps))
     except BaseException as fault:  # noqa: BLE001 - it is told by whoever has asked for the run

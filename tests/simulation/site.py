@@ -72,4 +72,4 @@ async def look(world: World) -> None:
         raise Broken(f"the application is {answer.status}")
 
 
-PART: Final = Part(prepare, {}, look)
+PART: Final = Part(prepare, {}, look, always=True)

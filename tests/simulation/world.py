@@ -3,6 +3,9 @@
 A seed is a list of steps for each life. Each step has random numbers of its own, so a run with some of them left out
 does the others in the same way: that is how a failing seed is made short (`shrinking.py`).
 
+Each seed has its own selection of clients and of what they do often, and its own number of lives: what is rare when
+everybody does everything is frequent in some seeds (swarm testing: Groce and others, ISSTA 2012).
+
 Owns the order of things: lives, steps, calls, and the looks at everything when nothing is under way. Does not own what
 clients do (`devices.py`, `tables.py`, `events.py`, `access.py`, `streams.py`, `faults.py`), nor what is right
 (`model.py`).
@@ -31,8 +34,12 @@ from tests.simulation.model import Broken, Change
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 
-LIVES: Final = 4
-STEPS: Final = 40
+SHAPES: Final = ((2, 60), (3, 40), (4, 30), (6, 20))
+"""Lives of a run, and steps of each."""
+PART_CHANCE: Final = 0.65
+"""How probable it is that a part of the clients is in a run."""
+FACTORS: Final = (0.2, 1.0, 1.0, 1.0, 3.0)
+"""By what the weight of an action is multiplied in a run."""
 CALLS, WINDOW_S = 6, 3.0
 SETTLE_S: Final = 300.0
 """After so long without a new call everything must have come to rest; otherwise something waits for ever."""
@@ -40,6 +47,8 @@ OFF_S: Final = 600.0
 """So long after a power cut the next life begins: longer than the end of a life takes."""
 QUOTAS: Final = (1_400_000, 1_700_000, 2_200_000)
 """Of every fourth seed: a run stores a megabyte."""
+MEMORY: Final = "/dev/shm" if Path("/dev/shm").is_dir() else None
+"""Where the files are: a sync of the disk below would only cost time."""
 _WAS_DONE: Final = "The call was done"
 _LEAVES_AFTER_S: Final = (0.0, 0.0005, 0.02, 0.4)
 
@@ -83,8 +92,9 @@ class Outcome(NamedTuple):
         return hashlib.sha256("\n".join(self.trace).encode()).hexdigest()[:32]
 
 
-def plan(lives: int = LIVES, steps: int = STEPS) -> list[Step]:
+def plan(seed: int) -> list[Step]:
     """All steps of a run."""
+    lives, steps = Random(f"{seed} shape").choice(SHAPES)
     return [Step(life, number) for life in range(lives) for number in range(steps)]
 
 
@@ -93,11 +103,15 @@ Look = Callable[["World"], Awaitable[None]]
 
 
 class Part(NamedTuple):
-    """Clients of one sort: how they prepare in the first life, what they do, and how they look at everything."""
+    """Clients of one sort: how they prepare in the first life, what they do, and how they look at everything.
+
+    `actions` have weights. A part that is not `always` there is in some runs only.
+    """
 
     prepare: Callable[[World], Awaitable[None]]
     actions: Mapping[Action, float]
     look: Look
+    always: bool = False
 
 
 class World:
@@ -105,7 +119,7 @@ class World:
 
     def __init__(self, seed: int, parts: tuple[Part, ...], steps: list[Step] | None = None) -> None:
         self.seed = seed
-        self.steps = plan() if steps is None else steps
+        self.steps = plan(seed) if steps is None else steps
         self.trace: list[str] = []
         self.reached: Counter[str] = Counter()
         self.knowledge: dict[type, Any] = {}
@@ -121,14 +135,20 @@ class World:
         self.virtual: VirtualTime
         self.life: Life
         self.callers: trio.Nursery
-        self._parts = parts
         self._path: Path
+        choice = Random(f"{seed} swarm")
+        self._parts = [part for part in parts if choice.random() < PART_CHANCE or part.always]
+        self._weights = {
+            action: weight * choice.choice(FACTORS)
+            for part in self._parts
+            for action, weight in part.actions.items()
+        }
 
     def run(self) -> Outcome:
         """Run all lives. Raises `Broken` where a promise is broken."""
         hash_cheaply()
         try:
-            with tempfile.TemporaryDirectory(prefix="trunkline-simulation-") as path:
+            with tempfile.TemporaryDirectory(prefix="trunkline-simulation-", dir=MEMORY) as path:
                 self._path = Path(path)
                 determinism.run(str(self.seed), self._main)
         except BaseException as fault:
@@ -233,7 +253,7 @@ class World:
             case 0:
                 await self.settle()
             case 1:
-                await trio.sleep(chance.choice((5, 30, 70, 4000)))
+                await trio.sleep(chance.choice((5, 5, 30, 30, 70, 70, 4000)))
             case 2 | 3 | 4:
                 await trio.sleep(chance.choice((0.001, 0.1, 0.5, 1, WINDOW_S)))
             case _:
@@ -241,8 +261,7 @@ class World:
                     await trio.lowlevel.checkpoint()
 
     async def _act(self, chance: Random) -> None:
-        actions = [pair for part in self._parts for pair in part.actions.items()]
-        (action,) = chance.choices([action for action, _ in actions], [weight for _, weight in actions])
+        (action,) = chance.choices(list(self._weights), list(self._weights.values()))
         self.open_calls += 1
         self.callers.start_soon(
             self._perform, partial(action, self, Random(chance.getrandbits(64))), self.life
