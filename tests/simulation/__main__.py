@@ -23,14 +23,14 @@ def main() -> int:
     """Read the command line, run the seeds, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seed", type=int, help="run one seed, and print the digest of its history")
-    parser.add_argument("--seeds", type=_seeds, help="run these seeds, such as 1..1000")
+    parser.add_argument("--seeds", type=_seeds, help="run these seeds, such as 1..1000, or 1..4,17")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--trace", action="store_true", help="print the history of each seed")
     parser.add_argument("--first", action="store_true", help="end with the first seed that finds a fault")
     parser.add_argument("--shrink", action="store_true", help="make the history of a seed that fails short")
     parser.add_argument("--steps", type=_steps, help="do only these steps, such as 0.3,0.7,1.2")
     given = parser.parse_args()
-    seeds = given.seeds or range(given.seed or 1, (given.seed or 1) + 1)
+    seeds = given.seeds or [given.seed or 1]
     began_s, virtual_s, lines, failed = time.monotonic(), 0.0, 0, 0
     reached: Counter[str] = Counter()
     for found in results(seeds, given.jobs, given.steps):
@@ -57,9 +57,9 @@ def main() -> int:
     return int(failed > 0)
 
 
-def _seeds(text: str) -> range:
-    first, _, last = text.partition("..")
-    return range(int(first), int(last or first) + 1)
+def _seeds(text: str) -> list[int]:
+    parts = [part.partition("..") for part in text.split(",")]
+    return [seed for first, _, last in parts for seed in range(int(first), int(last or first) + 1)]
 
 
 def _steps(text: str) -> list[Step]:

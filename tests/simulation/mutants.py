@@ -1,7 +1,8 @@
 """Runs the simulation on servers that were broken on purpose: `python -m tests.simulation.mutants --seeds 1..40`.
 
-Each mutant is a copy of the room in which a text was changed (`mutations.py`). The output says which seed found it, and
-by what; the exit code is 1 if one was not found. `--only TEXT` runs those whose description contains the text.
+Each mutant is a copy of the rooms in which a text was changed (`mutations.py`, `regressions.py`). The output says which
+seed found it, and by what; the exit code is 1 if one was not found. `--only TEXT` runs those whose description contains
+the text.
 """
 # ruff: noqa: T201 - a command
 
@@ -15,10 +16,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from tests.simulation.mutations import MUTATIONS, Mutation
+from tests.simulation.regressions import REGRESSIONS
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent.parent
 ROOMS: Final = ("actors", "bench", "http", "limits", "store")
@@ -31,22 +34,23 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--only", default="", help="a part of the description of a mutant")
     given = parser.parse_args()
-    chosen = [each for each in MUTATIONS if given.only in each.what]
+    mutants = [(each.what, (each,)) for each in MUTATIONS] + [(each.what, each.back) for each in REGRESSIONS]
+    chosen = [(what, mutations) for what, mutations in mutants if given.only in what]
     missed = 0
-    for mutation in chosen:
+    for what, mutations in chosen:
         began_s = time.monotonic()
-        found = found_by(mutation, given.seeds, given.jobs)
+        found = found_by(mutations, given.seeds, given.jobs)
         missed += found is None
-        print(f"{mutation.what}: {found or 'NOT FOUND'} ({time.monotonic() - began_s:.0f} s)", flush=True)
+        print(f"{what}: {found or 'NOT FOUND'} ({time.monotonic() - began_s:.0f} s)", flush=True)
     print(f"{len(chosen) - missed} of {len(chosen)} mutants found")
     return int(missed > 0)
 
 
-def found_by(mutation: Mutation, seeds: str, jobs: int = 1) -> str | None:
+def found_by(mutations: Sequence[Mutation], seeds: str, jobs: int = 1) -> str | None:
     """The first seed that finds a mutant, with the promise that is broken; None if none does."""
     with tempfile.TemporaryDirectory(prefix="trunkline-mutant-") as path:
         tree = Path(path)
-        _lay(tree, mutation)
+        _lay(tree, mutations)
         command = [sys.executable, "-m", "tests.simulation", "--seeds", seeds, "--jobs", str(jobs), "--first"]
         environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
@@ -56,21 +60,22 @@ def found_by(mutation: Mutation, seeds: str, jobs: int = 1) -> str | None:
     return None if found is None else f"seed {found[1]}: {found[2][:150]}"
 
 
-def _lay(tree: Path, mutation: Mutation) -> None:
-    """Lay a package of which all rooms but one are those of the checkout."""
+def _lay(tree: Path, mutations: Sequence[Mutation]) -> None:
+    """Lay a package of which all rooms but those that are changed are those of the checkout."""
     (tree / "trunkline").mkdir()
     (tree / "tests").symlink_to(CHECKOUT / "tests", target_is_directory=True)
-    changed, _, _ = mutation.file.partition("/")
+    changed = {mutation.file.partition("/")[0] for mutation in mutations}
     for room in ROOMS:
-        if room != changed:
-            (tree / "trunkline" / room).symlink_to(CHECKOUT / room, target_is_directory=True)
-    shutil.copytree(
-        CHECKOUT / changed, tree / "trunkline" / changed, ignore=shutil.ignore_patterns("__pycache__")
-    )
-    file = tree / "trunkline" / mutation.file
-    text = file.read_text()
-    assert text.count(mutation.old) == 1, f"{mutation.file} does not contain this once: {mutation.old}"
-    file.write_text(text.replace(mutation.old, mutation.new))
+        target = tree / "trunkline" / room
+        if room in changed:
+            shutil.copytree(CHECKOUT / room, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            target.symlink_to(CHECKOUT / room, target_is_directory=True)
+    for mutation in mutations:
+        file = tree / "trunkline" / mutation.file
+        text = file.read_text()
+        assert text.count(mutation.old) == 1, f"{mutation.file} does not contain this once: {mutation.old}"
+        file.write_text(text.replace(mutation.old, mutation.new))
 
 
 if __name__ == "__main__":

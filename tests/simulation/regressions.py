@@ -1,0 +1,57 @@
+"""Faults of the server that the simulation has found, each with a seed that finds it when it is put back.
+
+The seeds are replayed with each ordinary run (`test_simulation.py`). `python -m tests.simulation.mutants` puts each
+fault back. Seeds mean other histories when the clients of the simulation change: then the command names the seed that
+finds a fault now, which belongs here.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from tests.simulation.mutations import Mutation
+
+
+class Regression(NamedTuple):
+    """A fault: what was wrong, what puts it back, the commit that has mended it, and a seed that finds it."""
+
+    what: str
+    back: tuple[Mutation, ...]
+    commit: str
+    seed: int
+
+
+REGRESSIONS: Final = (
+    Regression(
+        "a call that was stored was answered as not stored, where only its entry in the audit log failed",
+        (
+            Mutation(
+                "no entry is tried again",
+                "http/calls/audit.py",
+                "for pause_s in _PAUSES_S if status < 400 else ():",
+                "for pause_s in ():",
+            ),
+            Mutation(
+                "the call has the error of its entry",
+                "http/calls/audit.py",
+                "        except DomainError as problem:\n            raise Crashed(",
+                "        except ZeroDivisionError as problem:\n            raise Crashed(",
+            ),
+        ),
+        "73532b9d",
+        7,
+    ),
+    Regression(
+        "trunkline check called a store with an open alarm damaged",
+        (
+            Mutation(
+                "the values of open alarms are read as CBOR",
+                "store/backup.py",
+                " or not value or (db == keys.EVENTS and keys.is_open_alarm_key(key)):",
+                " or not value:",
+            ),
+        ),
+        "101be0c6",
+        1,
+    ),
+)
