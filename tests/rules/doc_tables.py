@@ -14,7 +14,7 @@ from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
 
-from tests.rules import look, operator_tables
+from tests.rules import fault_tables, look, operator_tables
 from tests.rules.markdown import code, codes, first_sentence, table
 from tests.rules.package_order import described
 from trunkline.actors.acting_later import ACTING
@@ -257,6 +257,11 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
     "docs/reference/settings.md": {"settings": operator_tables.settings},
     "docs/reference/limits.md": {"limits": operator_tables.limits},
     "docs/reference/metrics.md": {"metrics": operator_tables.metrics},
+    "docs/guides/testing.md": {
+        "rare states": fault_tables.rare_states,
+        "mistakes": fault_tables.mistakes,
+        "faults found": fault_tables.faults_found,
+    },
     "docs/reference/look.md": {"sizes": look.sizes, "colours": look.colours},
 }
 """For each document its tables, by name."""
