@@ -231,7 +231,8 @@ class World:
             while True:
                 await self._act(chance)
                 await trio.sleep(chance.choice((0, 0, 0.01, 11)))
-        raise Broken("no commit came any more")
+        self.life.disk.cut_now()  # who is left has nothing to store
+        raise PowerCut
 
     def _cut(self, how: str) -> None:
         self.life.over = True
