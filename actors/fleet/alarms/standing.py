@@ -244,4 +244,5 @@ def active_ms(head: Head, doc: Doc) -> int:
     """When a device gave its last sign of life: it reported, connected, disconnected, or was created."""
     created_ms: int = doc["creationDate"]
     changed_ms: int = (doc.get("connection") or {}).get("time", -1)
-    return max(head.arrived_ms, created_ms, changed_ms)
+    last_ms = max(head.arrived_ms, changed_ms)
+    return last_ms if last_ms >= 0 else created_ms

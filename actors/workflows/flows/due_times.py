@@ -142,6 +142,11 @@ def fire(timers: list[Timer], now_ms: int) -> tuple[list[Timer], list[Firing]]:
     return after, firings
 
 
+def corrected(watches: list[Watch], now_ms: int) -> list[Watch]:
+    """The watches; those that count from a time to come, because the clock was set back, count from now."""
+    return [each if each.since_ms <= now_ms else each._replace(since_ms=now_ms) for each in watches]
+
+
 Place = tuple[bytes, bytes]
 """An application and a workflow of it."""
 

@@ -20,6 +20,7 @@ from trunkline.actors.workflows.flows.due_times import (
     Timed,
     Watches,
     aligned,
+    corrected,
     fire,
     is_timed,
 )
@@ -69,7 +70,7 @@ class StoredFlow(Actor):
         now_ms = self.system.clock.wall_ms()
         before = self._timed()
         timers, firings = fire(before.timers, now_ms)
-        self._put_timed(before, Timed(timers, before.watches))
+        self._put_timed(before, Timed(timers, corrected(before.watches, now_ms)))
         if firings:
             hour = keys.app_counts_key(self.ref.parent, now_ms // HOUR_MS)
             self.add(keys.COUNTS, hour, {"timer": len(firings)})

@@ -239,6 +239,7 @@ class Device(DeviceConnection):
         head.arrived_ms = now_ms
         if head.is_silent:
             head.is_silent = False
+            self._end_silence()
             self._tell_inactivity()
         self.after_commit(partial(self._announce_states, states, self.attributes))
 

@@ -23,7 +23,7 @@ from trunkline.actors.fleet.alarms.standing import (
 )
 from trunkline.actors.fleet.devices.actor.removal import DeviceRemoval
 from trunkline.actors.fleet.devices.record.messages import FireInactivity
-from trunkline.actors.fleet.devices.state.silence import decode_fired, encode_fired, silence_of
+from trunkline.actors.fleet.devices.state.silence import decode_fired, encode_fired, last_sign_ms, silence_of
 from trunkline.actors.workflows.flows.due_times import Watches
 from trunkline.actors.workflows.triggers.index import FlowIndex, Triggers, Watcher
 from trunkline.actors.workflows.triggers.intake import Cause, stage
@@ -49,7 +49,7 @@ class DeviceDue(DeviceRemoval):
         fired = decode_fired(self.system.journal.get(keys.TIMELINE, key))
         since = self.system.component(Watches).since(self.ref.parent)
         watchers = self._inactivity_watchers(self.system.component(FlowIndex).of(self.ref.parent))
-        last_ms = max(head.arrived_ms, self.doc["creationDate"])
+        last_ms = last_sign_ms(head, self.doc)
         silence = silence_of(watchers, since, last_ms, fired, now_ms)
         if silence.due:
             head.is_silent = True
@@ -63,6 +63,10 @@ class DeviceDue(DeviceRemoval):
             stage(self, (watcher,), cause)
         due = [each for each in (silence.next_ms, self._look_at_alarms(now_ms)) if each is not None]
         return min(due, default=None)
+
+    def _end_silence(self) -> None:
+        """The device reports again: no trigger has fired since."""
+        self.delete(keys.TIMELINE, keys.silence_key(self.ref.id))
 
     def _inactivity_watchers(self, triggers: Triggers) -> tuple[Watcher, ...]:
         return watchers_of_device(triggers, "Inactivity", self.ref.id, self.doc["tags"])

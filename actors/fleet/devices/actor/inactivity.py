@@ -28,7 +28,7 @@ from trunkline.actors.fleet.devices.record.attributes import Attributes
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.record.messages import FireInactivity
 from trunkline.actors.fleet.devices.state.head import Head
-from trunkline.actors.fleet.devices.state.silence import decode_fired, silence_of
+from trunkline.actors.fleet.devices.state.silence import decode_fired, last_sign_ms, silence_of
 from trunkline.actors.workflows.flows.due_times import INACTIVITY, DueTimes, Place, Watches
 from trunkline.actors.workflows.triggers.alarm import Alarm
 from trunkline.actors.workflows.triggers.index import FlowIndex
@@ -195,7 +195,7 @@ class Inactivity:
         if not watchers:
             return None
         fired = decode_fired(self._system.journal.get(keys.TIMELINE, keys.silence_key(device)))
-        found = silence_of(watchers, since, max(head.arrived_ms, doc["creationDate"]), fired, now_ms)
+        found = silence_of(watchers, since, last_sign_ms(head, doc), fired, now_ms)
         return now_ms if found.due else found.next_ms
 
     def _alarm_ms(self, application: bytes, device: bytes, doc: Doc, head: Head, now_ms: int) -> int | None:

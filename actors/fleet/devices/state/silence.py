@@ -1,7 +1,8 @@
 """Silence: which triggers of inactivity of a device are due, and which have fired since it reported last.
 
 A trigger counts from the last report that arrived, whatever time the report itself has; from when the workflow was
-saved or enabled, or the device was created, if that was later. It fires once, until the device reports again.
+saved or enabled, if that was later. Without a report the creation of the device stands for it. It fires once, until the
+device reports again: what has fired is kept until then.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.fleet.devices.state.head import Head
 from trunkline.actors.workflows.flows.due_times import Since
 from trunkline.actors.workflows.triggers.index import Watcher
 from trunkline.store.codec import decode, encode
 
 Fired = dict[tuple[bytes, str], int]
-"""By workflow and trigger: when the period began, in ms, in which it has fired."""
+"""By workflow and trigger: when the period began, in ms, in which it has fired. Kept until the device reports."""
 
 
 class Silence(NamedTuple):
@@ -39,14 +42,21 @@ def silence_of(
         began_ms = max(began_ms, active_ms)
         name = (watcher.flow, f"{watcher.meta.get('uiId') or watcher.key} {watcher.config['seconds']}")
         due_ms = began_ms + round(watcher.config["seconds"] * 1000)
-        if fired.get(name) == began_ms:
-            after[name] = began_ms
+        fired_ms = fired.get(name)
+        if fired_ms is not None and (fired_ms == began_ms or fired_ms > now_ms):
+            after[name] = fired_ms  # in the time to come, if the clock was set back
         elif due_ms <= now_ms:
             after[name] = began_ms
             due.append(watcher)
         else:
             next_ms = due_ms if next_ms is None else min(next_ms, due_ms)
     return Silence(due, after, next_ms)
+
+
+def last_sign_ms(head: Head, doc: Doc) -> int:
+    """When the last report of a device arrived; without one, when it was created."""
+    created_ms: int = doc["creationDate"]
+    return head.arrived_ms if head.arrived_ms >= 0 else created_ms
 
 
 def encode_fired(fired: Fired) -> bytes:

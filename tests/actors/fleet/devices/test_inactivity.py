@@ -133,6 +133,29 @@ async def test_silence_before_the_save_does_not_count(tmp_path: Path) -> None:
         assert len(told(house, flow)) == 2
 
 
+async def test_a_clock_that_is_set_back_neither_stops_a_trigger_nor_doubles_a_silence(tmp_path: Path) -> None:
+    """Devices and workflows are made by a clock that is a year ahead."""
+    year_ms = 365 * 86_400_000
+    async with running_house(tmp_path / "d") as house:
+        pump, quiet = await house.device(), await house.device(name="quiet")
+        flow = await watching(house, of_device(pump, 30), of_device(quiet, 30))
+        await house.report(pump, {"data": {"a": 1}})
+        await moved_to(house, 30_000)
+        both = {("pump", 30, at(0), at(30_000)), ("quiet", 30, None, at(30_000))}
+        assert set(told(house, flow)) == both
+        await moved_to(house, -year_ms)
+        await moved_to(house, -year_ms + 60_000)
+        assert set(told(house, flow)) == both
+        await house.report(pump, {"data": {"a": 2}})
+        await moved_to(house, -year_ms + 89_999)
+        assert set(told(house, flow)) == both
+        await moved_to(house, -year_ms + 90_000)
+        again = both | {("pump", 30, at(-year_ms + 60_000), at(-year_ms + 90_000))}
+        assert set(told(house, flow)) == again
+        await moved_to(house, 120_000)
+        assert len(told(house, flow)) == 3
+
+
 async def test_devices_with_a_tag_are_watched_also_those_that_get_it_later(tmp_path: Path) -> None:
     async with running_house(tmp_path / "d") as house:
         tag = [{"key": "floor", "value": "1"}]
