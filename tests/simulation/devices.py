@@ -9,6 +9,7 @@ from typing import Any, Final
 import trio
 
 from tests.simulation.determinism import START_MS
+from tests.simulation.faults import Clock
 from tests.simulation.life import Life
 from tests.simulation.model import Book, Broken, Change, Throttle, Window
 from tests.simulation.repetitions import Repeatable, Repetitions
@@ -37,7 +38,18 @@ class Meter:
         self.commands = Book(f"commands of {id[-4:]}")
         self.sent: list[tuple[str, set[str]]] = []
         """The names of commands, each with those that were acknowledged before it was sent."""
+        self.active_s = 0.0
+        """When it was created, or may have reported, for the last time; then the clock had been set `sets` times."""
+        self.sets = 0
+        self.stored_ms: int | None = None
+        """By the clock: when the last report was sent that was acknowledged."""
         self.forget_throttles()
+
+    def is_active(self, world: World, stored_ms: int | None) -> None:
+        """It was created, or may have reported; `stored_ms` says when the report was sent, if it was acknowledged."""
+        self.active_s, self.sets = world.virtual.now_s, world.of(Clock).sets
+        if stored_ms is not None:
+            self.stored_ms = stored_ms
 
     def forget_throttles(self) -> None:
         self.throttles = {"state": Throttle(CALLS, WINDOW_S), "command": Throttle(CALLS, WINDOW_S)}
@@ -72,6 +84,7 @@ async def create_device(world: World, chance: Random) -> None:
     elif answer.status == 201:
         id = answer.body["deviceId"]
         fleet.meters[id] = Meter(id, f"{site.path}/devices/{id}")
+        fleet.meters[id].is_active(world, None)
         Change([(fleet.records, id, body["name"])]).stored()
 
 
@@ -171,7 +184,7 @@ async def _throttled(
     """A call to a device that counts against a throttle; one in four has a key, to be repeated."""
     key = {"idempotency-key": f'"{what} {world.unique()}"'} if chance.random() < 0.25 else None
     throttle, path = meter.throttles[what], f"{meter.path}/{what}"
-    passing = throttle.begin(world.virtual.monotonic_s())
+    passing, sent_ms = throttle.begin(world.virtual.monotonic_s()), world.virtual.wall_ms()
     with world.of(Fleet).records.watched() as records:
         answer = await world.change(change, "POST", path, body, headers=key, chance=chance)
     # What is refused because the device is being deleted may have passed the throttle before.
@@ -180,8 +193,18 @@ async def _throttled(
     if key is not None:
         raw = answer.raw if answer is not None and answer.status == 200 else None
         world.of(Repetitions).made.append(
-            Repeatable(change, path, body, key, lambda: meter.throttles[what], raw)
+            Repeatable(
+                change,
+                path,
+                body,
+                key,
+                lambda: meter.throttles[what],
+                raw,
+                lambda: meter.is_active(world, None),
+            )
         )
+    if what == "state":
+        meter.is_active(world, sent_ms if answer is not None and answer.status == 200 else None)
     if answer is None:
         return
     check_found(meter.path, answer, records.allowed(meter.id))
@@ -287,6 +310,7 @@ async def _look_at_records(world: World, fleet: Fleet, site: Site) -> None:
         )
     for id in strays:
         fleet.meters[id] = Meter(id, f"{site.path}/devices/{id}")
+        fleet.meters[id].is_active(world, None)
         Change([(fleet.records, id, found[id])]).stored()
     site.strays = 0
     window.check(

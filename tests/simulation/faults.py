@@ -14,6 +14,14 @@ CLOCK_MS: Final = 6 * 3_600_000
 """So far is the wall clock set forward or back at most."""
 
 
+class Clock:
+    """How often the wall clock was set: `sets` in all, `backs` of them back."""
+
+    def __init__(self) -> None:
+        self.sets = 0
+        self.backs = 0
+
+
 async def fail_commit(world: World, chance: Random) -> None:
     number = chance.choice((errno.EIO, errno.ENOSPC))
     world.life.disk.next_fault = Fault(error=OSError(number, "told to fail"))
@@ -31,7 +39,10 @@ async def cut_power(world: World, chance: Random) -> None:
 async def set_clock(world: World, chance: Random) -> None:
     """Somebody sets the wall clock: it is never further from the true time than `CLOCK_MS`."""
     if chance.random() < 0.5:
+        clock, before_ms = world.of(Clock), world.virtual.skew_ms
         world.virtual.skew_ms = chance.randrange(-CLOCK_MS, CLOCK_MS)
+        clock.sets += 1
+        clock.backs += world.virtual.skew_ms < before_ms
         world.reached["the clock was set"] += 1
 
 

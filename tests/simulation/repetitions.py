@@ -25,6 +25,8 @@ class Repeatable:
     throttle: Callable[[], Throttle] | None = None
     """The throttle that it counts against: in each life another one."""
     answer: bytes | None = None
+    on_sent: Callable[[], None] = lambda: None
+    """Called when it was sent again, and may have been done then."""
 
 
 class Repetitions:
@@ -66,6 +68,7 @@ async def _for_the_first_time(world: World, call: Repeatable, chance: Random) ->
     throttle = None if call.throttle is None else call.throttle()
     passing = None if throttle is None else throttle.begin(world.virtual.monotonic_s())
     answer = await world.change(call.change, "POST", call.path, call.body, headers=call.key, chance=chance)
+    call.on_sent()
     if throttle is not None and passing is not None:
         throttle.end(passing, world.virtual.monotonic_s(), passed=None)
     if answer is not None and answer.status < 300:

@@ -9,7 +9,20 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Any, Final, NamedTuple
 
-from tests.simulation import access, alarms, devices, effects, faults, records, repetitions, site, streams
+from tests.simulation import (
+    access,
+    alarms,
+    devices,
+    effects,
+    faults,
+    presses,
+    records,
+    repetitions,
+    silences,
+    site,
+    streams,
+    timers,
+)
 from tests.simulation.world import Outcome, Step, World
 
 PARTS: Final = (
@@ -21,6 +34,9 @@ PARTS: Final = (
     streams.PART,
     effects.PART,
     alarms.PART,
+    timers.PART,
+    presses.PART,
+    silences.PART,
     faults.PART,
 )
 _FORKING: Final = get_context("fork")

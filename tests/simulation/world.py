@@ -189,7 +189,6 @@ class World:
         settings = Settings(
             data_dir=str(here), limits=LIMITS, token_ttl_s=10**9, store_size_max_bytes=self.quota
         )
-        self.failed_commits = 0
         try:
             async with (
                 living(here, settings, self.virtual, disk, chance.randbytes) as self.life,
