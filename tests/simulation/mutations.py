@@ -141,4 +141,28 @@ MUTATIONS: Final = (
         "        self._replayed = position",
         "        self._replayed = position - 1",
     ),
+    Mutation(
+        "the next due time of a timer is kept in memory only",
+        "actors/workflows/flows/stored.py",
+        "        self._put_timed(before, Timed(timers, corrected(before.watches, now_ms)))",
+        "        self.after_commit(partial(self._know, Timed(timers, before.watches)))",
+    ),
+    Mutation(
+        "a timer counts from when it fired",
+        "actors/workflows/flows/schedules.py",
+        "        return due_ms + (missed + 1) * self._ms, missed",
+        "        return now_ms + self._ms, missed",
+    ),
+    Mutation(
+        "a planned press that is done stays on the disk",
+        "actors/workflows/triggers/scheduled.py",
+        "            self._remove(place)\n            flow, body",
+        "            self._due.set(place, None)\n            flow, body",
+    ),
+    Mutation(
+        "nobody waits for the silence of a device that was silent before",
+        "actors/fleet/devices/actor/due.py",
+        "            head.is_silent = True",
+        "            head.is_silent = False",
+    ),
 )

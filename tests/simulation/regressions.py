@@ -54,4 +54,17 @@ REGRESSIONS: Final = (
         "101be0c6",
         1,
     ),
+    Regression(
+        "triggers of inactivity that were saved ahead of the time waited until the clock was there again",
+        (
+            Mutation(
+                "what they count from is not corrected",
+                "actors/workflows/flows/stored.py",
+                "corrected(before.watches, now_ms)",
+                "before.watches",
+            ),
+        ),
+        "cef0437a",
+        1,
+    ),
 )
