@@ -65,6 +65,6 @@ REGRESSIONS: Final = (
             ),
         ),
         "cef0437a",
-        1,
+        11,
     ),
 )
