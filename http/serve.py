@@ -27,10 +27,10 @@ from hypercorn.trio import serve as hypercorn_serve
 
 from trunkline.actors import boot, server_users
 from trunkline.actors.core.contents.contents import Contents
-from trunkline.actors.core.runtime.computing import switch_often
 from trunkline.actors.core.runtime.loop_watch import LoopWatch
 from trunkline.actors.core.runtime.precedence import LOOP
 from trunkline.actors.core.runtime.system import System
+from trunkline.actors.core.runtime.thread_start import prepare_threads
 from trunkline.actors.core.values.clock import Clock
 from trunkline.actors.engine.api_calls import ApiCalls
 from trunkline.actors.fleet.devices.state.backlog import BacklogLane
@@ -128,7 +128,7 @@ async def serve(
                 nursery.start_soon(_watch_signals, signals, stopping, nursery, config.reload, _in_terminal())
                 _allow_connections(settings.limits.connections_max)
                 nursery.start_soon(held.enter_context(garbage_collection.collecting()).watch_size)
-                switch_often()
+                prepare_threads()
             nursery.start_soon(config.follow, settings.limits.certificate_interval_s)
             first_user = await server_users.ensure_first_user(system, settings)
             dispatcher = make_dispatcher(system, settings)

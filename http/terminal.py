@@ -12,6 +12,8 @@ from pathlib import Path
 
 import typer
 
+from trunkline.http.wire.faults import place_of
+
 
 class LossyStderr:
     """Standard error that never fails: if the pipe is closed or the disk is full, the line is lost."""
@@ -43,9 +45,14 @@ def warn(text: str) -> None:
 
 
 def failure_message(failure: BaseException) -> str:
-    """The message of a failure; of a group, that of its first one. An `OSError` is named with its file."""
+    """The message of a failure; of a group, that of its first one.
+
+    An `OSError` is named with its file, and a lack of memory with its place.
+    """
     while isinstance(failure, BaseExceptionGroup):
         failure = failure.exceptions[0]
     if isinstance(failure, OSError) and failure.filename is not None:
         return f"{os.fsdecode(failure.filename)}: {failure.strerror}."
+    if isinstance(failure, MemoryError):
+        return f"No memory is left: {place_of(failure)}."
     return str(failure)

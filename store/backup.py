@@ -37,6 +37,7 @@ from trunkline.store.contents_location import FILE as CONTENTS_LOCATION
 from trunkline.store.directory import (
     CONTENTS,
     DATA_FILE,
+    KEYS_FILE,
     LAST_BACKUP,
     SECRET,
     STORE,
@@ -48,7 +49,6 @@ from trunkline.store.directory import (
     write_private,
 )
 from trunkline.store.errors import BackupRefused, StoreBroken, StoreDamaged, StoreError, translate
-from trunkline.store.keyring import FILE as KEYS_FILE
 from trunkline.store.manifest import manifest_problems, write_manifest
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.migrations import FORMAT, stored_format

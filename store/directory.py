@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import mmap
 import os
 import secrets
 import shutil
@@ -32,6 +33,12 @@ CONTENTS = "contents"
 """The folder of the contents of files in a data directory and in a backup."""
 DATA_FILE = "data.mdb"
 """The file in it that holds all data."""
+KEYS_FILE = "encryption-keys"
+"""The file of the keys that seal stored secrets, unless it is elsewhere."""
+MANIFEST = "manifest.json"
+"""The file that only a backup has."""
+_FIRST_WRITE_BYTES = 2 * mmap.PAGESIZE
+"""LMDB begins a file with its two meta pages."""
 _OWNER_ONLY = 0o600
 
 
@@ -171,13 +178,28 @@ def data_file(path: Path) -> Path:
 
 
 def has_data(path: Path) -> bool:
-    """Whether the directory at `path` holds a store, be it damaged. Raises StoreBroken if that cannot be seen."""
+    """Whether the directory at `path` holds a store, be it damaged. Raises StoreBroken if that cannot be seen.
+
+    A file that is shorter than LMDB's first write was cut off, or a first start was ended while it wrote that. Then
+    there is nothing yet of what a start makes after it.
+    """
     try:
-        return data_file(path).stat().st_size > 0
+        size_bytes = data_file(path).stat().st_size
     except FileNotFoundError:
         return False
     except OSError as error:
         raise translate(error, f"opening of {data_file(path)}") from error
+    if size_bytes >= _FIRST_WRITE_BYTES:
+        return True
+    return size_bytes > 0 and any(os.path.lexists(path / name) for name in (CONTENTS, KEYS_FILE, MANIFEST))
+
+
+def remove_begun(path: Path) -> None:
+    """Remove what there is of the file of a directory that has no data. Raises StoreBroken."""
+    try:
+        data_file(path).unlink(missing_ok=True)
+    except OSError as error:
+        raise translate(error, f"removal of {data_file(path)}") from error
 
 
 def missing_secret(path: Path) -> str:

@@ -18,6 +18,7 @@ reads. Does not own the work itself: `journal.py` writes, `snapshot.py` reads, `
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -34,10 +35,17 @@ from trunkline.store.backup import copy_store
 from trunkline.store.blobs import Blobs
 from trunkline.store.contents_location import remember
 from trunkline.store.crash_record import CrashRecord
-from trunkline.store.directory import CONTENTS, STORE, DataDirectory, data_file, has_data
+from trunkline.store.directory import (
+    CONTENTS,
+    KEYS_FILE,
+    STORE,
+    DataDirectory,
+    data_file,
+    has_data,
+    remove_begun,
+)
 from trunkline.store.errors import BackupRefused, ReadQueueFull, StoreDamaged
 from trunkline.store.journal import Journal
-from trunkline.store.keyring import FILE as KEYS_FILE
 from trunkline.store.keyring import Keyring
 from trunkline.store.manifest import accept_backup
 from trunkline.store.memory_map import MemoryMap
@@ -140,7 +148,9 @@ class Store:
         try:
             new = not has_data(directory)
             crash = CrashRecord(directory)
-            if not new:
+            if new:
+                remove_begun(directory)
+            else:
                 _check_before(directory, crash.earlier(), start_check_s)
             locked.require_secret(new=new)
             memory_map = MemoryMap(
@@ -299,7 +309,10 @@ def _migrate(memory_map: MemoryMap, directory: Path, keys_file: Path, *, lost_ke
     if number is None:
         migrations.stamp(memory_map, keyring)
     elif number < migrations.FORMAT:
-        target = _unused_path(directory / "backups", f"format-{number}")
+        copies = directory / "backups"
+        for draft in copies.glob(".*"):  # of a start that was killed while it copied
+            shutil.rmtree(draft, ignore_errors=True)
+        target = _unused_path(copies, f"format-{number}")
         copy_store(memory_map, directory, target)
         _log.info("copied the store before its migration", target=str(target))
         migrations.migrate(memory_map, number, keyring)

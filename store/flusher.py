@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +22,7 @@ import structlog
 import trio
 
 from trunkline.store import keys
-from trunkline.store.arrival_chunks import packed
+from trunkline.store.arrival_chunks import Chunk, packed
 from trunkline.store.arrival_window import Window
 from trunkline.store.batch import Batch
 from trunkline.store.codec import encode
@@ -186,10 +187,7 @@ class Flusher:
         if chunks:
             batch = flushing_batch()
             batch.moves_counts = True
-            if arrivals.unpacked_bytes > INLINE_BYTES:
-                segment = await trio.to_thread.run_sync(packed, chunks)
-            else:
-                segment = packed(chunks)
+            segment = await _segment(chunks, is_long=arrivals.unpacked_bytes > INLINE_BYTES)
             batch.put(keys.SEGMENTS, keys.arrival_key(chunks[-1].seq), segment)
             for chunk in chunks:
                 batch.delete(keys.ARRIVALS, keys.arrival_key(chunk.seq))
@@ -311,3 +309,11 @@ def flushing_batch() -> Batch:
     batch = Batch()
     batch.completes = "stored"
     return batch
+
+
+async def _segment(chunks: Sequence[Chunk], *, is_long: bool) -> bytes:
+    """The chunks as one segment. What takes long is packed in a thread, unless none can be started."""
+    if is_long:
+        with suppress(RuntimeError):
+            return await trio.to_thread.run_sync(packed, chunks)
+    return packed(chunks)

@@ -29,9 +29,6 @@ from trunkline.store import codec, keys
 from trunkline.store.directory import read_private, write_private
 from trunkline.store.errors import CannotOpen, SecretExposed, SecretMissing, translate
 
-FILE: Final = "encryption-keys"
-"""The file of the keys in a data directory, unless the settings name another one."""
-
 MARK: Final = b"\x00sealed\x01"
 """The first bytes of every sealed value."""
 

@@ -10,12 +10,11 @@ import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from trunkline.store.directory import sync_directory, write_private
+from trunkline.store.directory import MANIFEST, sync_directory, write_private
 from trunkline.store.errors import StoreDamaged, translate
 
-MANIFEST: Final = "manifest.json"
 _BYTES, _SHA256 = "bytes", "sha256"
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from trunkline.store.backup import Report
+from trunkline.store.directory import KEYS_FILE
 from trunkline.store.errors import BackupRefused
-from trunkline.store.keyring import FILE
 from trunkline.store.s3 import S3Place
 
 _PROGRAM: Final = "trunkline.actors.maintenance.verify"
@@ -36,7 +36,7 @@ def check(path: Path, keys_file: Path | None = None, bucket: S3Place | None = No
     refused: str | None = None
     ended = False
     with tempfile.TemporaryFile("w+") as errors:
-        command = [sys.executable, "-m", _PROGRAM, str(path), str(keys_file or path / FILE)]
+        command = [sys.executable, "-m", _PROGRAM, str(path), str(keys_file or path / KEYS_FILE)]
         with subprocess.Popen(  # noqa: S603 - our own program
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
         ) as child:

@@ -16,9 +16,8 @@ from trunkline.limits.extras import how_to_install, lacks, library_missing
 from trunkline.limits.settings import Settings
 from trunkline.store import backup
 from trunkline.store.contents_location import FOLDER, location_of
-from trunkline.store.directory import DataDirectory
+from trunkline.store.directory import KEYS_FILE, DataDirectory
 from trunkline.store.env import Store
-from trunkline.store.keyring import FILE
 from trunkline.store.reseal import Rotation, rotate_keys
 from trunkline.store.s3 import S3Place
 
@@ -51,7 +50,7 @@ def rotate_encryption_key(settings: Settings, *, discard: bool) -> Rotation:
     with Store.open(path, encryption_keys=keys_file, lost_keys=discard, bucket=bucket_of(settings)) as store:
         return rotate_keys(
             store,
-            keys_file or path / FILE,
+            keys_file or path / KEYS_FILE,
             records_per_commit=_RESEALED_RECORDS_MAX,
             discard=discard,
         )

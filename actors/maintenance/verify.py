@@ -25,10 +25,10 @@ from trunkline.actors.workflows.triggers.intake import trigger_problems
 from trunkline.store import backup
 from trunkline.store.blobs import Blobs
 from trunkline.store.contents_location import FOLDER, location_of
-from trunkline.store.directory import CONTENTS
+from trunkline.store.directory import CONTENTS, KEYS_FILE
 from trunkline.store.env import RESULTS
 from trunkline.store.errors import BackupRefused, StoreError
-from trunkline.store.keyring import FILE, Keyring
+from trunkline.store.keyring import Keyring
 from trunkline.store.object_store import ObjectStore
 from trunkline.store.reseal import seal_problems
 from trunkline.store.s3 import S3Place, S3Store
@@ -49,7 +49,7 @@ def verify(
         yield from tree_problems(snapshot)
         yield from answer_problems(snapshot)
         yield from trigger_problems(snapshot)
-        yield from _seal_problems(snapshot, keys_file or path / FILE)
+        yield from _seal_problems(snapshot, keys_file or path / KEYS_FILE)
         if (path / RESULTS).is_dir():  # a backup has none
             yield from result_problems(snapshot, Blobs(path / RESULTS))
         yield from _content_problems(path, snapshot, bucket)

@@ -115,11 +115,12 @@ def main() -> None:
 
 def _expected_failures() -> tuple[type[Exception], ...]:
     """Failures that are reported to the operator as a sentence; all others are bugs and show a traceback."""
+    from trunkline.actors.core.runtime.thread_start import ThreadNotStarted
     from trunkline.actors.core.values.errors import DomainError
     from trunkline.actors.core.values.store_errors import StoreError
     from trunkline.limits.errors import SettingsError
 
-    return SettingsError, DomainError, StoreError, OSError
+    return SettingsError, DomainError, StoreError, OSError, MemoryError, ThreadNotStarted
 
 
 def _fail(failure: BaseException) -> NoReturn:

@@ -36,7 +36,7 @@ NAMES: Final = {
 }
 ANY: Final = sum(NAMES)
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 _RULES: Final = 8
 _NOTES: Final = 16384
 _PATH: Final = 512
@@ -44,7 +44,7 @@ _PATH: Final = 512
 
 class _Rule(ctypes.Structure):
     _fields_ = [
-        *((name, ctypes.c_int32) for name in ("calls", "error", "part", "done")),
+        *((name, ctypes.c_int32) for name in ("calls", "error", "part", "done", "kills", "unused")),
         *((name, ctypes.c_int64) for name in ("after", "times", "delay_ms", "seen", "struck")),
         ("name", ctypes.c_char * 64),
     ]
@@ -67,7 +67,8 @@ class Fault(NamedTuple):
     """Calls of the kinds `calls` on files with `name` in their path, after the first `after`, so many `times`.
 
     They take `delay_ms` longer; then they fail with `error`, without having done anything or, `done`, although they
-    have; or they move `part` bytes at most. `times` -1: for ever.
+    have; or they move `part` bytes at most. With `kills` the process ends there, as by kill -9: before the call, or
+    after it if it is to be `done` or moves a `part`. `times` -1: for ever.
     """
 
     calls: int
@@ -78,6 +79,7 @@ class Fault(NamedTuple):
     part: int = -1
     done: bool = False
     delay_ms: int = 0
+    kills: bool = False
 
 
 class Call(NamedTuple):

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ enum { RULES = 8, NOTES = 16384, PATH = 512, PARTS_MAX = 64 };
 
 struct rule {
   int32_t calls, error, part, done; /* `part`: the most bytes that a call moves; `done`: it fails after it is done */
+  int32_t kills, unused;            /* `kills`: instead of failing it ends the process as kill -9 does */
   int64_t after, times, delay_ms;
   int64_t seen, struck;
   char name[64]; /* a part of the path */
@@ -42,8 +44,10 @@ struct plan {
 };
 
 struct verdict {
-  int error, part, done;
+  int error, part, done, kills;
 };
+
+static const struct verdict PASSED = {0, -1, 0, 0};
 
 static struct plan *plan;
 
@@ -61,8 +65,13 @@ static struct plan *planned(void) {
   return plan;
 }
 
+static void die(void) {
+  for (;;)
+    syscall(SYS_kill, getpid(), SIGKILL);
+}
+
 static struct verdict judged(int call, const char *path) {
-  struct verdict verdict = {0, -1, 0};
+  struct verdict verdict = PASSED;
   size_t length = strlen(plan->prefix);
   if (length == 0 || strncmp(path, plan->prefix, length) != 0 || strstr(path + length, ".log"))
     return verdict;
@@ -86,12 +95,15 @@ static struct verdict judged(int call, const char *path) {
     verdict.error = rule->error;
     verdict.part = rule->part;
     verdict.done = rule->done;
+    verdict.kills = rule->kills;
   }
+  if (verdict.kills && !verdict.done && verdict.part < 0)
+    die();
   return verdict;
 }
 
 static struct verdict of_file(int call, int file) {
-  struct verdict verdict = {0, -1, 0};
+  struct verdict verdict = PASSED;
   char link[40], path[PATH];
   int before = errno;
   if (planned() == NULL || file < 0)
@@ -107,7 +119,7 @@ static struct verdict of_file(int call, int file) {
 }
 
 static struct verdict of_path(int call, int directory, const char *name) {
-  struct verdict verdict = {0, -1, 0};
+  struct verdict verdict = PASSED;
   char link[40], path[2 * PATH];
   int before = errno;
   if (planned() == NULL)
@@ -132,16 +144,20 @@ static long failed(int error) {
   return -1;
 }
 
+/* After the call was made. */
+static long ended(struct verdict found, long result) {
+  if (found.kills)
+    die();
+  return found.error ? failed(found.error) : result;
+}
+
 /* What the call returns, where `CALL` is the system call. */
 #define UNLESS(JUDGED, CALL)                 \
   do {                                       \
     struct verdict found = (JUDGED);         \
     if (found.error && !found.done)          \
       return failed(found.error);            \
-    long result = (CALL);                    \
-    if (found.error)                         \
-      return failed(found.error);            \
-    return result;                           \
+    return ended(found, (CALL));             \
   } while (0)
 
 #define SHORTER(JUDGED, count, CALL)                                  \
@@ -151,10 +167,7 @@ static long failed(int error) {
       return failed(found.error);                                     \
     if (found.part >= 0 && (count) > (size_t)found.part)              \
       (count) = found.part;                                           \
-    long result = (CALL);                                             \
-    if (found.error)                                                  \
-      return failed(found.error);                                     \
-    return result;                                                    \
+    return ended(found, (CALL));                                      \
   } while (0)
 
 ssize_t write(int file, const void *data, size_t count) {
@@ -184,7 +197,7 @@ static long write_vector(int file, const struct iovec *parts, int count, off64_t
   }
   long result = is_placed ? syscall(SYS_pwritev, file, parts, (long)count, (long)at, 0L)
                           : syscall(SYS_writev, file, parts, (long)count);
-  return found.error ? failed(found.error) : result;
+  return ended(found, result);
 }
 
 ssize_t writev(int file, const struct iovec *parts, int count) { return write_vector(file, parts, count, 0, 0); }
@@ -222,6 +235,8 @@ int posix_fallocate64(int file, off64_t at, off64_t size) {
     return found.error;
   int error = syscall(SYS_fallocate, file, 0, at, size) == 0 ? 0 : errno;
   errno = before;
+  if (found.kills)
+    die();
   return found.error ? found.error : error;
 }
 

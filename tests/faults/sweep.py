@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import shutil
+import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -44,7 +45,10 @@ CHANGES: Final = WRITE | TRUNCATE | RENAME | SYNC
 
 
 class Way(NamedTuple):
-    """A way in which calls of some kinds fail. With `stays` all later ones fail as well."""
+    """A way in which calls of some kinds fail. With `stays` all later ones fail as well.
+
+    With `kills` the process ends at one, as by kill -9, and nothing is told.
+    """
 
     name: str
     calls: int = ANY
@@ -52,11 +56,32 @@ class Way(NamedTuple):
     part: int = -1
     done: bool = False
     stays: bool = False
+    kills: bool = False
 
     def at(self, number: int, name: str = "") -> Fault:
         """The fault at the call after `number` others of these kinds."""
         times = -1 if self.stays else 1
-        return Fault(self.calls, self.error, name, after=number, times=times, part=self.part, done=self.done)
+        return Fault(
+            self.calls,
+            self.error,
+            name,
+            after=number,
+            times=times,
+            part=self.part,
+            done=self.done,
+            kills=self.kills,
+        )
+
+    async def ended(self, server: ServerProcess, size: int) -> None:
+        """A process that this way has ended has said why, in the last line of its log after `size` characters.
+
+        Unless it was killed.
+        """
+        if self.kills:
+            assert await server.ended() == -signal.SIGKILL, server.log[size:]
+        else:
+            await ended_with_a_sentence(server, size)
+        assert "Traceback" not in server.log[size:], server.log[size:]
 
 
 WAYS: Final = {
@@ -69,6 +94,8 @@ WAYS: Final = {
         Way("ENOSPC-stays", GROWS, errno.ENOSPC, stays=True),
         Way("EMFILE", OPEN, errno.EMFILE),
         Way("short", WRITE | READ, part=60),
+        Way("kill", kills=True),
+        Way("kill-torn", WRITE, part=60, kills=True),
     )
 }
 
@@ -127,9 +154,9 @@ class Disk:
                 await self.ledger.audit(server)
                 assert await server.terminate() == 0, server.log
             else:
-                await ended_with_a_sentence(server, size)
-                assert "Traceback" not in server.log[size:], server.log[size:]
-        self.outcomes["the server started" if listens else "the start was refused"] += 1
+                await way.ended(server, size)
+        refused = "the start was killed" if way.kills else "the start was refused"
+        self.outcomes["the server started" if listens else refused] += 1
         return self.was_struck
 
     async def fail_work(self, server: ServerProcess, work: str, number: int, way: Way) -> bool:
@@ -144,7 +171,7 @@ class Disk:
             outcome = "the call succeeded" if await call(server) else "the call was refused"
         except Unanswered:
             self.plan.lift()
-            await ended_with_a_sentence(server, size)
+            await way.ended(server, size)
             outcome = "the server ended"
         self.was_struck = self.plan.struck() > 0
         self.plan.lift()
@@ -152,7 +179,7 @@ class Disk:
             try:
                 await self.ledger.until_it_works(server, call)
             except Unanswered:
-                await ended_with_a_sentence(server, size)
+                await way.ended(server, size)
                 outcome = "the server ended after an answer"
         if self.was_struck:
             self.outcomes[outcome] += 1
@@ -165,14 +192,21 @@ class Disk:
         done = await trunkline(*command, env=self.plan.variables, preload=library())
         self.was_struck = self.plan.struck() > 0
         self.plan.lift()
+        outcome = "the backup was refused" if done.returncode else "the backup was made"
         exists = await trio.Path(target).exists()
-        if done.returncode:
+        if way.kills and done.returncode:
+            assert done.returncode == -signal.SIGKILL, (done.returncode, done.stderr)
+            outcome = "the backup was killed"
+            if not exists:  # what it leaves is in the way of no other one
+                assert (await trunkline(*command)).returncode == 0
+                exists = True
+        elif done.returncode:
             one_sentence(done)
             assert way.stays or not exists, "a backup that was refused exists"
         if exists:
             checked = await trunkline("check", "--data", str(target))
             assert checked.returncode == 0, (checked.stdout, checked.stderr)
-        self.outcomes["the backup was refused" if done.returncode else "the backup was made"] += 1
+        self.outcomes[outcome] += 1
         return self.was_struck
 
 
@@ -203,6 +237,8 @@ async def sweep_work(disk: Disk, work: str, way: Way, numbers: Iterable[int]) ->
     left, runs, over = iter(numbers), 0, False
     while not over:
         async with disk.server() as server:
+            if way.kills:
+                await disk.ledger.audit(server)
 
             async def step(number: int, server: ServerProcess = server) -> bool:
                 nonlocal over
@@ -238,6 +274,7 @@ async def sweep_migrations(disk: Disk, way: Way, numbers: Iterable[int]) -> int:
         goes_on = await disk.fail_start(number, way)
         async with disk.server() as server:
             await disk.ledger.until_it_works(server, disk.ledger.send_state)
+        assert not list(disk.data.glob("backups/.*")), "half a copy is left"
         shutil.rmtree(disk.data / "backups")
         return goes_on
 

@@ -96,8 +96,8 @@ MUTATIONS: Final = (
     Mutation(
         "a pack loses the oldest commit",
         "store/flusher.py",
-        "                segment = packed(chunks)",
-        "                segment = packed(chunks[1:] or chunks)",
+        "    return packed(chunks)",
+        "    return packed(chunks[1:] or chunks)",
     ),
     Mutation(
         "a compaction loses the points that do not fill a block",

@@ -13,7 +13,7 @@ import pytest
 from tests.patience import PATIENCE_S
 from trunkline.store.directory import DataDirectory
 from trunkline.store.env import Store
-from trunkline.store.errors import DirectoryInUse, SecretExposed, SecretMissing, StoreBroken
+from trunkline.store.errors import DirectoryInUse, SecretExposed, SecretMissing, StoreBroken, StoreDamaged
 
 pytestmark = pytest.mark.disk
 
@@ -212,3 +212,23 @@ def test_a_lost_secret_is_not_replaced(tmp_path: Path) -> None:
             directory.secret()
         directory.rotate_secret()
     Store.open(tmp_path).close()
+
+
+def test_a_first_start_that_was_killed_while_it_wrote_the_file_is_made_again(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Store.open(data):
+        whole = (data / "store" / "data.mdb").read_bytes()
+    begun = tmp_path / "begun"
+    (begun / "store").mkdir(parents=True)
+    (begun / "store" / "data.mdb").write_bytes(whole[:60])
+    with Store.open(begun) as store:
+        assert store.sizes().used >= 8192
+
+
+def test_a_file_that_was_cut_off_is_never_taken_for_a_first_start(tmp_path: Path) -> None:
+    with Store.open(tmp_path):
+        pass
+    os.truncate(tmp_path / "store" / "data.mdb", 60)
+    with pytest.raises(StoreDamaged, match="cut off"):
+        Store.open(tmp_path)
+    assert (tmp_path / "store" / "data.mdb").stat().st_size == 60

@@ -14,9 +14,10 @@ import pytest
 from tests.patience import PATIENCE_S
 from trunkline.store import codec, keys
 from trunkline.store.batch import Batch
+from trunkline.store.directory import KEYS_FILE
 from trunkline.store.env import Store
 from trunkline.store.errors import CannotOpen, SecretExposed, SecretMissing, StoreBroken
-from trunkline.store.keyring import FILE, Keyring, is_sealed, key_of, sealed_values, without_sealed
+from trunkline.store.keyring import Keyring, is_sealed, key_of, sealed_values, without_sealed
 from trunkline.store.reseal import rotate_keys, seal_problems
 
 pytestmark = pytest.mark.disk
@@ -110,7 +111,7 @@ def test_a_document_is_shown_without_its_sealed_values() -> None:
 
 def test_the_keys_are_made_with_the_store_and_only_for_its_owner(tmp_path: Path) -> None:
     fill(tmp_path)
-    file = tmp_path / FILE
+    file = tmp_path / KEYS_FILE
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     written = file.read_bytes()
     assert opened(tmp_path) == (SECRETS, set(Keyring.read(file).ids))
@@ -122,22 +123,22 @@ def test_the_keys_may_be_kept_elsewhere(tmp_path: Path) -> None:
     place = tmp_path / "elsewhere"
     Store.open(tmp_path / "data", encryption_keys=place).close()
     Store.open(tmp_path / "data", encryption_keys=place).close()
-    assert not (tmp_path / "data" / FILE).exists()
+    assert not (tmp_path / "data" / KEYS_FILE).exists()
     with pytest.raises(SecretMissing, match=r"There is no file .*/data/encryption-keys"):
         Store.open(tmp_path / "data")
 
 
 def test_keys_that_others_may_read_are_refused(tmp_path: Path) -> None:
     fill(tmp_path)
-    (tmp_path / FILE).chmod(0o640)
+    (tmp_path / KEYS_FILE).chmod(0o640)
     with pytest.raises(SecretExposed, match=r"encryption-keys may be read by others \(mode 0640\)"):
         Store.open(tmp_path)
 
 
 def test_keys_that_point_elsewhere_are_refused(tmp_path: Path) -> None:
     fill(tmp_path)
-    (tmp_path / FILE).rename(tmp_path / "moved")
-    (tmp_path / FILE).symlink_to(tmp_path / "moved")
+    (tmp_path / KEYS_FILE).rename(tmp_path / "moved")
+    (tmp_path / KEYS_FILE).symlink_to(tmp_path / "moved")
     with pytest.raises(StoreBroken, match=r"reading of .*encryption-keys"):
         Store.open(tmp_path)
 
@@ -147,22 +148,22 @@ def test_keys_that_point_elsewhere_are_refused(tmp_path: Path) -> None:
 )
 def test_damaged_keys_are_refused(tmp_path: Path, damage: bytes) -> None:
     fill(tmp_path)
-    (tmp_path / FILE).write_bytes(damage)
+    (tmp_path / KEYS_FILE).write_bytes(damage)
     with pytest.raises(SecretExposed, match="is damaged: each line should hold"):
         Store.open(tmp_path)
 
 
 def test_lost_keys_are_not_replaced(tmp_path: Path) -> None:
     fill(tmp_path)
-    (tmp_path / FILE).unlink()
+    (tmp_path / KEYS_FILE).unlink()
     with pytest.raises(SecretMissing, match=r"There is no file .*encryption_keys_file.*rekey --discard"):
         Store.open(tmp_path)
-    assert not (tmp_path / FILE).exists()
+    assert not (tmp_path / KEYS_FILE).exists()
 
 
 def test_the_keys_of_another_directory_are_refused(tmp_path: Path) -> None:
     fill(tmp_path)
-    Keyring.new().write(tmp_path / FILE)
+    Keyring.new().write(tmp_path / KEYS_FILE)
     with pytest.raises(SecretMissing, match=r"does not hold the encryption key [0-9a-f]{8}, with which"):
         Store.open(tmp_path)
 
@@ -172,10 +173,10 @@ def test_the_keys_of_another_directory_are_refused(tmp_path: Path) -> None:
 
 def test_a_rotation_seals_everything_anew_and_drops_the_old_key(tmp_path: Path) -> None:
     fill(tmp_path)
-    (old,) = Keyring.read(tmp_path / FILE).ids
+    (old,) = Keyring.read(tmp_path / KEYS_FILE).ids
     with Store.open(tmp_path) as store:
-        done = rotate_keys(store, tmp_path / FILE, records_per_commit=7)
-    (new,) = Keyring.read(tmp_path / FILE).ids
+        done = rotate_keys(store, tmp_path / KEYS_FILE, records_per_commit=7)
+    (new,) = Keyring.read(tmp_path / KEYS_FILE).ids
     assert done == (new.hex(), RECORDS * EACH, 0)
     assert new != old
     assert opened(tmp_path) == (SECRETS, {new})
@@ -209,14 +210,14 @@ def test_a_rotation_that_is_killed_loses_nothing_and_goes_on(tmp_path: Path, com
     command = [sys.executable, "-c", ROTATE, str(tmp_path), str(commit)]
     killed = subprocess.run(command, timeout=PATIENCE_S, check=False)
     assert killed.returncode == -signal.SIGKILL
-    new, old = Keyring.read(tmp_path / FILE).ids
+    new, old = Keyring.read(tmp_path / KEYS_FILE).ids
     values, used = opened(tmp_path)
     assert values == SECRETS
     assert used <= {new, old}
     with Store.open(tmp_path) as store:
-        done = rotate_keys(store, tmp_path / FILE, records_per_commit=2)
+        done = rotate_keys(store, tmp_path / KEYS_FILE, records_per_commit=2)
     assert done.key == new.hex(), "the rotation went on with its key"
-    assert Keyring.read(tmp_path / FILE).ids == (new,)
+    assert Keyring.read(tmp_path / KEYS_FILE).ids == (new,)
     assert opened(tmp_path) == (SECRETS, {new})
 
 
@@ -241,18 +242,18 @@ def test_what_cannot_be_opened_stops_a_rotation_and_is_discarded_on_request(tmp_
             problem, _ = seal_problems(snapshot, store.keyring)
         assert "the sealed password cannot be opened: the encryption key" in problem
         with pytest.raises(CannotOpen, match=r"password of the box .* All keys are kept"):
-            rotate_keys(store, tmp_path / FILE, records_per_commit=5)
-    assert len(Keyring.read(tmp_path / FILE).ids) == 2
+            rotate_keys(store, tmp_path / KEYS_FILE, records_per_commit=5)
+    assert len(Keyring.read(tmp_path / KEYS_FILE).ids) == 2
     with Store.open(tmp_path) as store:
-        done = rotate_keys(store, tmp_path / FILE, records_per_commit=5, discard=True)
+        done = rotate_keys(store, tmp_path / KEYS_FILE, records_per_commit=5, discard=True)
     assert done.discarded == 2
     assert opened(tmp_path)[0] == [*SECRETS, "z"]
 
 
 def test_after_the_loss_of_all_keys_the_directory_can_be_used_again(tmp_path: Path) -> None:
     fill(tmp_path)
-    (tmp_path / FILE).unlink()
+    (tmp_path / KEYS_FILE).unlink()
     with Store.open(tmp_path, lost_keys=True) as store:
-        done = rotate_keys(store, tmp_path / FILE, records_per_commit=5, discard=True)
+        done = rotate_keys(store, tmp_path / KEYS_FILE, records_per_commit=5, discard=True)
     assert (done.resealed, done.discarded) == (0, RECORDS * EACH)
     assert opened(tmp_path) == ([], set())

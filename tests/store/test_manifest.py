@@ -9,10 +9,10 @@ import pytest
 from trunkline.store import codec, keys
 from trunkline.store.backup import backup, verify
 from trunkline.store.batch import Batch
-from trunkline.store.directory import data_file
+from trunkline.store.directory import MANIFEST, data_file
 from trunkline.store.env import Store
 from trunkline.store.errors import StoreDamaged
-from trunkline.store.manifest import MANIFEST, manifest_problems
+from trunkline.store.manifest import manifest_problems
 
 
 @pytest.fixture
