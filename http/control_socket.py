@@ -23,6 +23,7 @@ from trunkline.actors import boot, server_users
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.errors import DomainError, Invalid
 from trunkline.actors.core.values.store_errors import DirectoryInUse
+from trunkline.http.wire.accepting import Listener
 
 SOCKET_NAME = "control.sock"
 LINE_BYTES_MAX = 64 * 1024
@@ -97,15 +98,19 @@ async def serve_control(
     with _short_path(directory) as short_path, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.bind(f"{short_path}/{SOCKET_NAME}")
         (directory / SOCKET_NAME).chmod(0o600)
-        listening.listen(8)
-        listening.setblocking(False)
-        listener = trio.SocketListener(trio.socket.from_stdlib_socket(listening))
+        listener = Listener(listening, tls=False)
+        listener.listen(8)
         task_status.started()
         try:
-            await trio.serve_listeners(partial(_answer, system), [listener])
+            async with trio.open_nursery() as nursery:
+                await listener.accept(partial(_take, nursery, system))
         finally:
             with suppress(OSError):  # the next start replaces it
                 (directory / SOCKET_NAME).unlink(missing_ok=True)
+
+
+def _take(nursery: trio.Nursery, system: System, sock: socket.socket, _address: object, _: Listener) -> None:
+    nursery.start_soon(_answer, system, trio.SocketStream(trio.socket.from_stdlib_socket(sock)))
 
 
 async def _answer(system: System, stream: trio.SocketStream) -> None:
