@@ -51,7 +51,7 @@ from trunkline.store.directory import (
 from trunkline.store.errors import BackupRefused, StoreBroken, StoreDamaged, StoreError, translate
 from trunkline.store.manifest import manifest_problems, write_manifest
 from trunkline.store.memory_map import MemoryMap
-from trunkline.store.migrations import FORMAT, stored_format
+from trunkline.store.migrations import FORMAT, other_format, refuse_newer, stored_format
 from trunkline.store.object_store import Stored
 from trunkline.store.snapshot import Snapshot
 from trunkline.store.timeline_check import run_problems, value_problems
@@ -86,11 +86,13 @@ def backup(directory: Path, target: Path, contents: NamedContents = no_contents)
 
     `contents` names the files to copy beside the store. Another process may be using the directory; if this process
     has it open, StoreBroken is raised. The other process continues to commit, and each commit is in the copy
-    completely or not at all. Raises BackupRefused, StoreFull or StoreBroken; `target` is then not created.
+    completely or not at all. Raises FormatUnsupported for a store of a newer program, whose contents this one may not
+    find, BackupRefused, StoreFull or StoreBroken; `target` is then not created.
     """
     memory_map = _open_read_only(directory)
     blobs = Blobs(directory / CONTENTS)
     try:
+        refuse_newer(memory_map, directory)
         with blobs.kept() if (directory / CONTENTS).is_dir() else nullcontext():
             copy_store(memory_map, directory, target, lambda copy: _copy_contents(blobs, copy, contents))
     finally:
@@ -289,10 +291,7 @@ def _verify(memory_map: MemoryMap, report: Report, index_keys: IndexKeys, proble
     try:
         report.format = stored_format(memory_map)
         if report.format != FORMAT:
-            report.add(
-                f"The store is in format {report.format}, this program checks format {FORMAT}. A start of the "
-                "server on it migrates an older format."
-            )
+            report.add(other_format(report.format, memory_map.path.parent))
             return report
     except StoreError as error:
         report.add(str(error))

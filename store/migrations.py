@@ -19,7 +19,14 @@ import structlog
 
 from trunkline.store import codec
 from trunkline.store.checksums import opened, sealed
-from trunkline.store.errors import FormatUnsupported, SecretMissing, StoreBroken, StoreDamaged, translate
+from trunkline.store.errors import (
+    FormatUnsupported,
+    SecretMissing,
+    StoreBroken,
+    StoreDamaged,
+    StoreError,
+    translate,
+)
 from trunkline.store.keyring import Keyring
 from trunkline.store.keys import META, RECORDS
 from trunkline.store.memory_map import MemoryMap
@@ -81,15 +88,35 @@ def stored_format(memory_map: MemoryMap) -> int | None:
 def check_format(number: int, path: object) -> None:
     """Raise FormatUnsupported if this format cannot be migrated to the current one."""
     if number > FORMAT:
-        raise FormatUnsupported(
-            f"{path} is in format {number}, this program knows formats up to {FORMAT}. Use a newer program."
-        )
+        raise FormatUnsupported(other_format(number, path))
     missing = [step for step in range(number, FORMAT) if step not in MIGRATIONS]
     if missing:
         raise FormatUnsupported(
             f"{path} is in format {number}, and this program no longer knows the step from format "
             f"{missing[0]}. Start an older program on it once."
         )
+
+
+def refuse_newer(memory_map: MemoryMap, path: object) -> None:
+    """Raise FormatUnsupported for a store of a newer program. One that does not say its format is not refused."""
+    number = None
+    with contextlib.suppress(StoreError):
+        number = stored_format(memory_map)
+    if number is not None and number > FORMAT:
+        raise FormatUnsupported(other_format(number, path))
+
+
+def other_format(number: int | None, path: object) -> str:
+    """The sentence about a data directory at `path` that is not in our format."""
+    if number is None or number < FORMAT:
+        return (
+            f"The store is in format {number}, this program checks format {FORMAT}. A start of the "
+            "server on it migrates an older format."
+        )
+    return (
+        f"{path} is in format {number}, this program knows formats up to {FORMAT}. Use a newer program, or go "
+        f"back to what it was before the upgrade: a backup, or its copy backups/format-{FORMAT}."
+    )
 
 
 def check_keyring(memory_map: MemoryMap, keyring: Keyring, path: object) -> None:
