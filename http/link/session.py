@@ -30,6 +30,7 @@ from trunkline.actors.core.values.errors import (
     DomainError,
     NotFound,
     Overloaded,
+    StorageFull,
     TooManyRequests,
     Unauthorized,
 )
@@ -447,6 +448,6 @@ def _code_of(refusal: DomainError) -> int:
         return TOKEN_ENDED
     if isinstance(refusal, NotFound):
         return NO_DEVICE
-    if isinstance(refusal, Overloaded | TooManyRequests):
+    if isinstance(refusal, Overloaded | TooManyRequests | StorageFull):
         return DRAINING
-    return NOT_ALLOWED
+    return FAILED if isinstance(refusal, Crashed) else NOT_ALLOWED

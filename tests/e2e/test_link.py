@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import struct
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -267,6 +268,24 @@ async def test_a_stop_of_the_server_ends_links_with_a_code(house: House) -> None
     async with linked(house.server, house.device, house.token) as (peer, _), trio.open_nursery() as nursery:
         nursery.start_soon(house.server.stop)
         assert (await peer.close_code())[0] == 4503
+
+
+@pytest.mark.parametrize(("problem", "code"), [(errno.ENOSPC, 4503), (errno.EIO, 1011)])
+async def test_a_link_that_cannot_be_stored_may_be_opened_again(
+    house: House, monkeypatch: pytest.MonkeyPatch, problem: int, code: int
+) -> None:
+    """4403 would say that the token does not allow it, and the device would stay away."""
+
+    def fail() -> float:
+        raise OSError(problem, "told to fail")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(house.server.system.store.journal, "_sync_delay_s", fail)
+        async with connected(house.server, house.device, house.token) as peer:
+            await peer.send(0, {"session": 1})
+            assert (await peer.close_code())[0] == code
+    async with linked(house.server, house.device, house.token):
+        pass
 
 
 async def test_a_device_that_is_deleted_loses_its_link(house: House) -> None:
