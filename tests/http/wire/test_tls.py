@@ -120,7 +120,9 @@ async def test_a_handshake_that_does_not_come_is_not_waited_for(
         await wired.connect()
         await wait_all_tasks_blocked()
         assert wired.engine.connections == 1
-        mock_clock.jump(10 + REAP_S)
+        mock_clock.jump(10)
+        await wait_all_tasks_blocked()
+        mock_clock.jump(REAP_S)
         await wait_all_tasks_blocked()
         assert wired.engine.connections == 0
         assert wired.engine.timed_out == 1
@@ -225,7 +227,9 @@ async def test_connections_that_idle_are_closed(
         answered = await over_tls(wired, trusting)
         await answered.exchange(GET)
         await wait_all_tasks_blocked()
-        mock_clock.jump(10 + REAP_S)
+        mock_clock.jump(10)
+        await wait_all_tasks_blocked()
+        mock_clock.jump(REAP_S)
         await wait_all_tasks_blocked()
         assert wired.engine.connections == 1
         mock_clock.jump(65)
@@ -245,7 +249,9 @@ async def test_a_body_that_does_not_come_is_answered(
         await peer.send(b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
         assert (await peer.head() or b"").startswith(b"HTTP/1.1 100 ")
         await wait_all_tasks_blocked()
-        mock_clock.jump(20 + REAP_S)
+        mock_clock.jump(20)
+        await wait_all_tasks_blocked()
+        mock_clock.jump(REAP_S)
         answer = await peer.answer()
         assert answer is not None
         assert answer.error()[0] == 408
