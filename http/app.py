@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from quart import Response as QuartResponse
 from quart import request
@@ -24,18 +24,24 @@ from werkzeug.routing import MapAdapter, Rule
 
 from trunkline.actors.core.runtime.late_imports import load
 from trunkline.actors.core.values.errors import DomainError, Invalid
+from trunkline.actors.presentation.experience.domain_names import DomainNames
+from trunkline.actors.presentation.experience.sites import Sites
 from trunkline.http.calls.asgi_request import request_of
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import JSON, MethodNotAllowed, body_too_large, body_too_slow, error_response
+from trunkline.http.calls.fast_path import FastPath
 from trunkline.http.calls.request import Headers, Response, Stream
 from trunkline.http.calls.streamed_calls import StreamedCalls
 from trunkline.http.calls.upgraded_calls import UpgradedCalls
+from trunkline.http.experiences.layer import ExperienceHosts, ExperienceLayer
 from trunkline.http.metrics.connection_stats import ConnectionStats, NoConnectionStats
 from trunkline.http.metrics.metrics_access import check_reader
 from trunkline.http.site import site
 from trunkline.http.site.site import Site
 from trunkline.http.version import VERSION
 from trunkline.http.wire.asgi import Application
+from trunkline.http.wire.cors import CrossOrigin
+from trunkline.limits.settings import Settings
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 _OPERATOR_PAGES = frozenset({"/healthz", "/readyz", "/metrics"})
@@ -119,6 +125,43 @@ class ClosingStreams:
         finally:
             for stream in opened:
                 stream.close()
+
+
+class Layers(NamedTuple):
+    """What a server serves: the outermost layer, the fast path if there is one, and the hosts of experiences."""
+
+    app: Application
+    fast_path: FastPath | None
+    hosts: ExperienceHosts
+
+
+def layered(
+    dispatcher: Dispatcher, pages: Site, settings: Settings, connections: Callable[[], ConnectionStats]
+) -> Layers:
+    """The application with the layers that the settings put around it."""
+    system, trusts = dispatcher.system, settings.trust_forwarded_for
+    quart_app = create_app(
+        dispatcher,
+        pages,
+        trust_forwarded_for=trusts,
+        metrics_for=settings.metrics_for,
+        connections=connections,
+    )
+    sites = system.component(Sites)
+    hosts = ExperienceHosts(sites, settings.experience_suffix, system.component(DomainNames).own_host)
+    fast_path = None
+    if settings.hot_rows:
+        fast_path = FastPath(
+            dispatcher,
+            quart_app,
+            trust_forwarded_for=trusts,
+            cross_origin=settings.cors_origins is not None,
+            is_foreign=hosts.has,
+        )
+    app: Any = fast_path or quart_app
+    if settings.cors_origins is not None:
+        app = CrossOrigin(app, settings.cors_origins.split())
+    return Layers(ExperienceLayer(app, system, hosts, trust_forwarded=trusts), fast_path, hosts)
 
 
 def create_app(

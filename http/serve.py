@@ -35,18 +35,15 @@ from trunkline.actors.core.values.clock import Clock
 from trunkline.actors.engine.api_calls import ApiCalls
 from trunkline.actors.fleet.devices.state.backlog import BacklogLane
 from trunkline.actors.platform.jobs.results import Results
-from trunkline.actors.presentation.experience.domain_names import DomainNames
 from trunkline.actors.presentation.experience.sites import Sites
 from trunkline.http import systemd
-from trunkline.http.app import create_app
+from trunkline.http.app import layered
 from trunkline.http.calls.auth import Tokens
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import protocol_error
-from trunkline.http.calls.fast_path import FastPath
 from trunkline.http.calls.internal_calls import InternalCalls
 from trunkline.http.control_socket import serve_control
 from trunkline.http.experiences.certificates import DomainCertificates
-from trunkline.http.experiences.layer import ExperienceHosts, ExperienceLayer
 from trunkline.http.link.tasks import LinkTasks
 from trunkline.http.metrics.connection_stats import ConnectionStats, NoConnectionStats
 from trunkline.http.mqtt.service import MqttService
@@ -60,7 +57,6 @@ from trunkline.http.wire import garbage_collection
 from trunkline.http.wire.accepting import Listener, address_of
 from trunkline.http.wire.access_log import LogAccess, access_log
 from trunkline.http.wire.byte_session import ByteProtocol
-from trunkline.http.wire.cors import CrossOrigin
 from trunkline.http.wire.descriptors import allow_descriptors
 from trunkline.http.wire.engine import Engine
 from trunkline.http.wire.request_context import add_request_id
@@ -197,34 +193,11 @@ async def _listen(
 ) -> None:
     """Run the HTTP engine until the trigger, then cancel the other tasks of the server."""
     connections: ConnectionStats = NoConnectionStats()
-    quart_app = create_app(
-        dispatcher,
-        pages,
-        trust_forwarded_for=settings.trust_forwarded_for,
-        metrics_for=settings.metrics_for,
-        connections=lambda: connections,
-    )
-    system = dispatcher.system
-    hosts = ExperienceHosts(
-        system.component(Sites), settings.experience_suffix, system.component(DomainNames).own_host
-    )
-    fast_path = None
-    if settings.hot_rows:
-        fast_path = FastPath(
-            dispatcher,
-            quart_app,
-            trust_forwarded_for=settings.trust_forwarded_for,
-            cross_origin=settings.cors_origins is not None,
-            is_foreign=hosts.has,
-        )
-    app: Any = fast_path or quart_app
-    if settings.cors_origins is not None:
-        app = CrossOrigin(app, settings.cors_origins.split())
-    limits = settings.limits
+    app, fast_path, hosts = layered(dispatcher, pages, settings, lambda: connections)
+    system, limits = dispatcher.system, settings.limits
     config.context_of = DomainCertificates(
         system.component(Sites), hosts, config.alpn_protocols, limits.experience_certificates_max
     ).context_of
-    app = ExperienceLayer(app, system, hosts, trust_forwarded=settings.trust_forwarded_for)
     # The engine closes the socket when it drains, so the engine owns it from here on.
     config.bind = [f"fd://{listening.detach()}"]
     async with trio.open_nursery() as server:
@@ -252,12 +225,17 @@ async def _listen(
     nursery.cancel_scope.cancel()
 
 
+def mqtt_protocol(dispatcher: Dispatcher) -> ByteProtocol:
+    """What is spoken on the connections of a listener for MQTT."""
+    service = dispatcher.system.component(MqttService)
+    return ByteProtocol(partial(MqttSession, service), service.bounds)
+
+
 def _mqtt_listeners(
     dispatcher: Dispatcher, sockets: Sequence[tuple[socket.socket, bool]]
 ) -> Sequence[Listener]:
     """The listeners for MQTT, on sockets that are bound. The engine closes their sockets."""
-    service = dispatcher.system.component(MqttService)
-    protocol = ByteProtocol(partial(MqttSession, service), service.bounds)
+    protocol = mqtt_protocol(dispatcher)
     return [
         Listener(socket.socket(fileno=sock.detach()), tls=tls, protocol=protocol) for sock, tls in sockets
     ]

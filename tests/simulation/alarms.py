@@ -36,7 +36,8 @@ async def look(world: World) -> None:
     fleet = world.of(Fleet)
     due: Counter[str] = Counter()
     for meter in fleet.meters.values():
-        newest = max(meter.states.sure(), default=None) if surely(fleet.records, meter.id) else None
+        states = meter.states.sure() if surely(fleet.records, meter.id) else {}
+        newest = max((time for time, n in states.items() if n not in meter.past), default=None)
         if newest is not None and heat_of(newest - START_MS) == HOT:
             due[meter.id] = 1
     opened: Counter[str] = Counter()

@@ -44,6 +44,8 @@ class VirtualTime:
         self._look_ns = look_ns
         self._looks_ns = 0
         self.skew_ms = 0
+        self.slept_s = 0.0
+        """How long the whole process has waited in all."""
         self.threads_may_run: Callable[[], bool] = lambda: True
         """Whether work for threads may be done now: a thread may block where the event loop must not."""
 
@@ -60,6 +62,7 @@ class VirtualTime:
 
     def sleep(self, seconds: float) -> None:
         """The whole process waits: the loop does nothing meanwhile."""
+        self.slept_s += max(0.0, seconds)
         self.clock.jump(max(0.0, seconds))
 
     def begin_again(self, seed: str, at_s: float) -> None:

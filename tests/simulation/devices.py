@@ -43,6 +43,8 @@ class Meter:
         self.sets = 0
         self.stored_ms: int | None = None
         """By the clock: when the last report was sent that was acknowledged."""
+        self.past: set[int] = set()
+        """The states that came as of the past: nothing that watches the present hears of them."""
         self.forget_throttles()
 
     def is_active(self, world: World, stored_ms: int | None) -> None:

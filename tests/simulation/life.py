@@ -1,4 +1,4 @@
-"""One life of a server: the whole of it but its sockets, on the files that the life before has left.
+"""One life of a server: the whole of it, on sockets in memory and the files that the life before has left.
 
 Owns how a life begins and ends, and the calls to it. Does not own what is called, nor what ought to come back.
 """
@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 import msgspec
@@ -16,11 +17,14 @@ import trio
 
 from tests.simulation.determinism import VirtualTime
 from tests.simulation.disk import Disk
+from tests.simulation.edge import Edge
+from tests.simulation.http1 import Clients
+from tests.simulation.network import Network
 from trunkline.actors import boot
 from trunkline.actors.catalogue import ACTORS
 from trunkline.actors.core.runtime.system import System
 from trunkline.http.calls.dispatch import Dispatcher
-from trunkline.http.calls.request import Request, Response
+from trunkline.http.calls.request import Request
 from trunkline.http.serve import make_dispatcher
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
@@ -47,10 +51,16 @@ class Answer:
 class Life:
     """A server that runs. `over` once its power is cut: what it still answers is nobody's."""
 
-    def __init__(self, system: System, dispatcher: Dispatcher, disk: Disk) -> None:
+    def __init__(
+        self, system: System, dispatcher: Dispatcher, disk: Disk, network: Network, edge: Edge
+    ) -> None:
         self.system = system
         self.dispatcher = dispatcher
         self.disk = disk
+        self.network = network
+        self.edge = edge
+        self.clients: Clients
+        """Those that call over connections."""
         self.over = False
 
     async def call(
@@ -71,20 +81,35 @@ class Life:
         if body is not None:
             sent[b"content-type"] = b"application/json"
         request = Request(method, path, query.encode(), sent, raw, "127.0.0.1")
-        return _answer(await self.dispatcher.handle(request))
+        response = await self.dispatcher.handle(request)
+        found = {name.decode().lower(): value.decode() for name, value in response.headers}
+        return _answer(response.status, found, response.body, response.stream)
+
+    async def call_over_wire(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        token: str = "",
+        headers: Mapping[str, str] | None = None,
+        chance: Random,
+    ) -> Answer | None:
+        """Make a call as bytes on a connection. None if it was lost before the answer."""
+        raw = await self.clients.call(method, path, body, token, headers, chance)
+        return None if raw is None else _answer(raw.status, raw.headers, raw.body)
 
 
-def _answer(response: Response) -> Answer:
-    headers = {name.decode().lower(): value.decode() for name, value in response.headers}
+def _answer(status: int, headers: dict[str, str], raw: bytes, stream: Any = None) -> Answer:
     body = None
-    if response.body and headers.get("content-type", "").startswith("application/json"):
-        body = msgspec.json.decode(response.body)
-    return Answer(response.status, body, headers, response.stream, response.body)
+    if raw and headers.get("content-type", "").startswith("application/json"):
+        body = msgspec.json.decode(raw)
+    return Answer(status, body, headers, stream, raw)
 
 
 @asynccontextmanager
 async def living(
-    path: Path, settings: Settings, virtual: VirtualTime, disk: Disk, random_bytes: Any
+    path: Path, settings: Settings, virtual: VirtualTime, disk: Disk, network: Network, random_bytes: Any
 ) -> AsyncIterator[Life]:
     """A server on a data directory, with its background tasks."""
     arrivals.PACKED_CHUNKS = PACKED_CHUNKS  # type: ignore[misc]
@@ -108,10 +133,15 @@ async def living(
         disk.watch(store)
         system = System(store, limits, virtual, ACTORS, random_bytes=random_bytes)
         boot.add_parts(system, settings)
-        async with boot.running(system), trio.open_nursery() as nursery:
-            dispatcher = make_dispatcher(system, settings)
-            nursery.start_soon(dispatcher.call_turns.run)
-            yield Life(system, dispatcher, disk)
-            nursery.cancel_scope.cancel()
+        with network.below_sockets():
+            async with boot.running(system), trio.open_nursery() as nursery:
+                dispatcher = make_dispatcher(system, settings)
+                nursery.start_soon(dispatcher.call_turns.run)
+                edge = Edge(dispatcher, settings, network)
+                await nursery.start(edge.serve)
+                life = Life(system, dispatcher, disk, network, edge)
+                life.clients = Clients(network, nursery)
+                yield life
+                nursery.cancel_scope.cancel()
     finally:
         store.close()

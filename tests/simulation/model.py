@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
+LATE_S: Final = 60.0
+"""So late a call may still be admitted whose client has left."""
 State = Hashable | None
 
 
@@ -213,7 +215,7 @@ class Throttle:
 
     def end(self, call: Passing, now_s: float, *, passed: bool | None) -> tuple[int, int]:
         """Its answer has come, or will never come. At least and at most so many others were counted before it."""
-        call.ended_s, call.passed = now_s, passed
+        call.ended_s, call.passed = now_s + (LATE_S if passed is None else 0), passed
         others = [each for each in self._made if each is not call]
         surely = sum(
             each.passed is True and now_s - each.began_s < self.window_s and each.ended_s < call.began_s

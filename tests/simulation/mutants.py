@@ -20,7 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.simulation.mutations import MUTATIONS, Mutation
+from tests.simulation.mutation import Mutation
+from tests.simulation.mutations import MUTATIONS
 from tests.simulation.regressions import REGRESSIONS
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent.parent

@@ -5,17 +5,10 @@ Each breaks one promise as a small mistake would. The text occurs once in its fi
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
-
-class Mutation(NamedTuple):
-    """`what` is the mistake, `old` the text in `file` that becomes `new`."""
-
-    what: str
-    file: str
-    old: str
-    new: str
-
+from tests.simulation.connection_mutations import MISTAKES_ON_CONNECTIONS
+from tests.simulation.mutation import Mutation
 
 MUTATIONS: Final = (
     Mutation(
@@ -165,4 +158,5 @@ MUTATIONS: Final = (
         "            head.is_silent = True",
         "            head.is_silent = False",
     ),
+    *MISTAKES_ON_CONNECTIONS,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from tests.simulation.mutations import Mutation
+from tests.simulation.mutation import Mutation
 
 
 class Regression(NamedTuple):

@@ -31,6 +31,7 @@ from tests.simulation.determinism import VirtualTime
 from tests.simulation.disk import Disk, PowerCut
 from tests.simulation.life import Answer, Life, living
 from tests.simulation.model import Broken, Change
+from tests.simulation.network import Network
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 
@@ -50,6 +51,8 @@ QUOTAS: Final = (1_400_000, 1_700_000, 2_200_000)
 MEMORY: Final = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Where the files are: a sync of the disk below would only cost time."""
 _WAS_DONE: Final = "The call was done"
+OVER_WIRES: Final = 0.4
+"""The share of calls that are made as bytes on a connection, of those whose clients may leave."""
 _LEAVES_AFTER_S: Final = (0.0, 0.0005, 0.02, 0.4)
 
 _MANY: Final = {"calls": 1000, "window_s": 1.0}
@@ -189,9 +192,10 @@ class World:
         settings = Settings(
             data_dir=str(here), limits=LIMITS, token_ttl_s=10**9, store_size_max_bytes=self.quota
         )
+        network = Network(Random(f"{self.seed} network {number}"), self.reached)
         try:
             async with (
-                living(here, settings, self.virtual, disk, chance.randbytes) as self.life,
+                living(here, settings, self.virtual, disk, network, chance.randbytes) as self.life,
                 trio.open_nursery() as self.callers,
             ):
                 await self._begin(first=number == 0)
@@ -280,7 +284,9 @@ class World:
         self.life.disk.next_fault = None
         with trio.move_on_after(SETTLE_S) as waiting:
             # A moment of all of them, for which there is no event.
-            while self.open_calls or self.life.system.journal.pending_batches:  # noqa: ASYNC110
+            while (  # noqa: ASYNC110
+                self.open_calls or self.life.system.journal.pending_batches or not self.life.edge.is_quiet
+            ):
                 await trio.sleep(0.05)
         if waiting.cancelled_caught:
             raise Broken(f"{self.open_calls} calls have no answer after {SETTLE_S:.0f} seconds")
@@ -300,11 +306,11 @@ class World:
 
     @contextmanager
     def nobody_leaves(self) -> Iterator[None]:
-        self._patient = True
+        self._patient, self.life.network.may_stall = True, False
         try:
             yield
         finally:
-            self._patient = False
+            self._patient, self.life.network.may_stall = False, True
 
     _patient = False
 
@@ -325,12 +331,15 @@ class World:
         With `chance` the client may leave before the answer. A fault of the server must have a reason.
         """
         life, failed = self.life, self.failed_commits
-        answer = None
+        answer: Answer | None = None
+        make: Any = life.call
+        if chance is not None and not self._patient and chance.random() < OVER_WIRES:
+            make = partial(life.call_over_wire, chance=chance)
         with trio.CancelScope() as scope:
             if chance is not None and not self._patient and chance.random() < 0.08:
                 scope.deadline = trio.current_time() + chance.choice(_LEAVES_AFTER_S)
             bearer = self.token if token is None else token
-            answer = await life.call(method, path, body, token=bearer, headers=headers)
+            answer = await make(method, path, body, token=bearer, headers=headers)
         if life.over:
             return None
         if answer is None:

@@ -1,0 +1,70 @@
+"""Ways to break what is spoken on connections on purpose: HTTP/1.1, the device link, MQTT (`mutations.py`)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.simulation.mutation import Mutation
+
+MISTAKES_ON_CONNECTIONS: Final = (
+    Mutation(
+        "an answer of HTTP/1.1 is sent to the next request of its connection",
+        "http/wire/http1.py",
+        "        exchange = self._parser.requests.popleft()",
+        "        exchange = self._parser.requests.pop()",
+    ),
+    Mutation(
+        "a frame of a link is acknowledged before its commit",
+        "http/link/session.py",
+        "            self._turns.append((frame, turn))",
+        "            self._stored([frame], None)",
+    ),
+    Mutation(
+        "a frame of a link that is sent again is stored again",
+        "actors/fleet/devices/state/head.py",
+        "        return session == self.session and n <= (self.backlog_n if backlog else self.n)",
+        "        return session == self.session and n < (self.backlog_n if backlog else self.n)",
+    ),
+    Mutation(
+        "which frames of a link are stored is not stored with them",
+        "actors/fleet/devices/actor/actor.py",
+        "        if self._head_deferred:\n            self.writes().report_item",
+        "        if False:\n            self.writes().report_item",
+    ),
+    Mutation(
+        "a frame is acknowledged together with those before it that wait",
+        "http/link/session.py",
+        "        while waiting and waiting[0].done:",
+        "        while waiting and (waiting[0].done or frames[-1].done):",
+    ),
+    Mutation(
+        "a welcome says that the frame of another lane is stored",
+        "actors/fleet/devices/state/head.py",
+        "            return self.n, self.backlog_n",
+        "            return max(self.n, self.backlog_n), max(self.n, self.backlog_n)",
+    ),
+    Mutation(
+        "a link is given the commands that came while it was away from the second on",
+        "actors/fleet/devices/commands/waiting.py",
+        "if each > number)",
+        "if each > number + 1)",
+    ),
+    Mutation(
+        "that a command is acknowledged is known in memory only",
+        "actors/fleet/devices/actor/commands.py",
+        "        self._save_waiting()\n        self.after_commit(self._links.count_acknowledged)",
+        "        self.after_commit(self._links.count_acknowledged)",
+    ),
+    Mutation(
+        "a link stays open when its key is revoked",
+        "http/link/session.py",
+        "        principal.watchers[self._check_again] = None",
+        "        principal.watchers.pop(self._check_again, None)",
+    ),
+    Mutation(
+        "an older link stays open beside the newer",
+        "actors/fleet/devices/commands/links.py",
+        "                older.session.end(LinkEnd.SUPERSEDED)",
+        "                pass",
+    ),
+)

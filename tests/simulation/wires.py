@@ -1,0 +1,368 @@
+"""Connections in memory: what stands for TCP between a client of a run and the server.
+
+A wire has two pipes. Bytes go through a pipe in pieces, each after a seeded while, in order; a pipe holds so much that
+was not taken, and no more. A wire is cut on purpose at any byte of either pipe, in one of the ways of `CUTS`.
+
+Owns the bytes of connections and the sockets at the server's end of them. Does not own who waits for them
+(`network.py`), nor what the bytes mean.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections import Counter, deque
+from collections.abc import Callable
+from random import Random
+from typing import Any, Final, Protocol
+
+import trio
+
+CUTS: Final = ("reset", "ended", "silent")
+"""Both sides are told by an error; the client has ended; nobody is told, and nothing arrives any more."""
+HOLDS_BYTES: Final = (600, 4_000, 1 << 16, 1 << 20)
+"""What a pipe may hold."""
+_DELAYS_S: Final = (0.0, 0.0, 0.0, 0.0005, 0.004, 0.05)
+_STALLS_S: Final = (0.4, 3.0, 20.0)
+_STALLS: Final = 0.004
+"""The share of pieces that stall."""
+_ADDRESS: Final = ("127.0.0.1", 40_000)
+_END: Final = b""
+
+
+class Below(Protocol):
+    """What a wire asks of the network that it belongs to."""
+
+    reached: Counter[str]
+    may_stall: bool
+
+    def later(self, at_s: float, arrive: Callable[[], None]) -> None:
+        """Let a piece arrive at a time."""
+
+    def changed(self, number: int, events: int) -> None:
+        """Something has become of a socket."""
+
+    def wire(self) -> Wire:
+        """A new wire."""
+
+    def forget(self, wire: Wire) -> None:
+        """The server has closed its end."""
+
+
+class Lost(Exception):
+    """The connection is lost, for the client."""
+
+
+class Pipe:
+    """One direction of a wire. `arrived` is what the receiver may take."""
+
+    def __init__(self, wire: Wire, chance: Random) -> None:
+        self._wire = wire
+        self._chance = chance
+        self.holds_bytes = chance.choice(HOLDS_BYTES)
+        self.arrived = bytearray()
+        self.ended = False
+        self.is_dead = False
+        """Nothing arrives any more."""
+        self._under_way: deque[bytes] = deque()
+        self._under_way_bytes = 0
+        self._last_s = 0.0
+        self._passes: int | None = None
+        """So many bytes pass before the wire is cut."""
+        self._cut = ""
+
+    @property
+    def room(self) -> int:
+        return 1 << 30 if self.is_dead else self.holds_bytes - len(self.arrived) - self._under_way_bytes
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether something may still arrive or be taken."""
+        return bool(self._under_way or self.arrived)
+
+    def cut_after(self, count: int, how: str) -> None:
+        """Cut the wire when so many bytes more have arrived."""
+        self._passes, self._cut = count, how
+
+    def put(self, data: bytes | memoryview) -> int:
+        """Send as much as there is room for, and say how much that is."""
+        taken = bytes(data[: max(0, self.room)])
+        if not self.is_dead:
+            at = 0
+            while at < len(taken):
+                size = len(taken) if self._chance.random() < 0.7 else self._chance.randint(1, 300)
+                self._send(taken[at : at + size])
+                at += size
+        return len(taken)
+
+    def end(self) -> None:
+        """Nothing comes behind what was sent."""
+        if not self.is_dead:
+            self._send(_END)
+
+    def _send(self, piece: bytes) -> None:
+        network = self._wire.network
+        delay_s = self._chance.choice(_DELAYS_S)
+        if self._chance.random() < _STALLS and network.may_stall:
+            delay_s = self._chance.choice(_STALLS_S)
+            self._wire.has_stalled = True
+            network.reached["a connection stalled"] += 1
+        now_s = trio.current_time()
+        self._last_s = max(self._last_s, now_s + delay_s)
+        self._under_way.append(piece)
+        self._under_way_bytes += len(piece)
+        if self._last_s <= now_s and len(self._under_way) == 1:
+            self._arrive()
+        else:
+            network.later(self._last_s, self._arrive)
+
+    def _arrive(self) -> None:
+        if self.is_dead:
+            return
+        piece = self._under_way.popleft()
+        self._under_way_bytes -= len(piece)
+        cuts = False
+        if self._passes is not None:
+            cuts = len(piece) >= self._passes
+            piece = piece[: self._passes]
+            self._passes -= len(piece)
+        self.arrived += piece
+        self.ended |= not piece and not cuts
+        self._wire.has_arrived(self)
+        if cuts:
+            self._wire.cut(self._cut)
+
+    def take(self, count: int) -> bytes:
+        data = bytes(self.arrived[:count])
+        del self.arrived[:count]
+        if data:
+            self._wire.has_room(self)
+        return data
+
+    def die(self) -> None:
+        """Drop what is under way. What has arrived may be taken."""
+        self.is_dead = True
+        self._under_way.clear()
+        self._under_way_bytes = 0
+
+
+class Wire:
+    """A connection, for its client."""
+
+    def __init__(self, network: Below, number: int, chance: Random) -> None:
+        self.network = network
+        self.to_server, self.to_client = Pipe(self, chance), Pipe(self, chance)
+        self.socket = ServerSocket(self, number)
+        self.is_lost = False
+        """The client is told so."""
+        self.was_cut = ""
+        """How it was cut, if it was."""
+        self.is_closed = False
+        """The client has closed it, or given it up."""
+        self.has_stalled = False
+        self._changed = trio.Event()
+
+    # For the client.
+
+    async def send(self, data: bytes) -> None:
+        """Send all of it. Raises `Lost`."""
+        await trio.lowlevel.checkpoint()
+        while True:
+            if self.is_lost or self.is_closed:
+                raise Lost
+            data = data[self.to_server.put(data) :]
+            if not data:
+                return
+            await self._wait()
+
+    async def receive(self) -> bytes:
+        """What has come; b"" where the server has ended. Raises `Lost`."""
+        await trio.lowlevel.checkpoint()
+        while True:
+            if self.to_client.arrived and not self.is_closed:
+                return self.to_client.take(1 << 20)
+            if self.is_lost or self.is_closed:
+                raise Lost
+            if self.to_client.ended:
+                return b""
+            await self._wait()
+
+    def close(self) -> None:
+        """End it, behind what was sent. Nothing is received any more."""
+        if not self.is_closed:
+            self.is_closed = True
+            self.to_server.end()
+            self.to_client.die()
+            self._notify()
+            self.socket.changed(select.EPOLLOUT)
+
+    def abort(self) -> None:
+        """Give it up, without what is under way."""
+        if not self.is_closed:
+            self.is_closed = True
+            self.cut("reset")
+
+    def cut(self, how: str) -> None:
+        """Cut it now."""
+        if self.was_cut:
+            return
+        self.was_cut = how
+        if how == "ended":
+            self.to_server.ended = True
+            self.socket.changed(select.EPOLLIN | select.EPOLLRDHUP)
+        self.to_client.die()
+        self.to_server.die()
+        if how != "silent":
+            self.is_lost = True
+        if how == "reset":
+            self.socket.is_reset = True
+            self.socket.changed(select.EPOLLIN | select.EPOLLERR | select.EPOLLHUP | select.EPOLLOUT)
+        self._notify()
+
+    async def _wait(self) -> None:
+        await self._changed.wait()
+
+    def _notify(self) -> None:
+        self._changed.set()
+        self._changed = trio.Event()
+
+    # Between the ends.
+
+    def has_arrived(self, pipe: Pipe) -> None:
+        if pipe is self.to_client:
+            self._notify()
+        else:
+            self.socket.changed(select.EPOLLIN | (select.EPOLLRDHUP if pipe.ended else 0))
+
+    def has_room(self, pipe: Pipe) -> None:
+        if pipe is self.to_server:
+            self._notify()
+        else:
+            self.socket.changed(select.EPOLLOUT)
+
+
+class ServerSocket:
+    """The server's end of a wire, as a non-blocking socket."""
+
+    family = socket.AF_INET
+
+    def __init__(self, wire: Wire, number: int) -> None:
+        self._wire = wire
+        self._number = number
+        self.is_reset = False
+        self.is_closed = False
+        self._has_ended = False
+
+    def fileno(self) -> int:
+        return self._number
+
+    def getsockname(self) -> tuple[str, int]:
+        return ("127.0.0.1", 8080)
+
+    def setblocking(self, _flag: bool) -> None:
+        """It never blocks."""
+
+    def recv(self, count: int, flags: int = 0) -> bytes:
+        pipe = self._wire.to_server
+        if pipe.arrived:
+            return bytes(pipe.arrived[:count]) if flags & socket.MSG_PEEK else pipe.take(count)
+        if self.is_reset:
+            raise ConnectionResetError
+        if pipe.ended:
+            return b""
+        raise BlockingIOError
+
+    def send(self, data: bytes | memoryview) -> int:
+        if self.is_reset or self._has_ended:
+            raise BrokenPipeError
+        if self._wire.is_closed or self._wire.was_cut == "ended":
+            self.is_reset = True  # the first bytes are answered by a reset
+            self.changed(select.EPOLLERR | select.EPOLLHUP)
+            return len(data)
+        sent = self._wire.to_client.put(data)
+        if not sent and data:
+            raise BlockingIOError
+        return sent
+
+    def shutdown(self, _how: int) -> None:
+        if self.is_reset:
+            raise OSError("not connected")
+        if not self._has_ended:
+            self._has_ended = True
+            self._wire.to_client.end()
+
+    def close(self) -> None:
+        """Closing with bytes that were not read resets the connection."""
+        if self.is_closed:
+            return
+        unread = bool(self._wire.to_server.arrived) and not self._wire.to_server.ended
+        self.is_closed = True
+        self._wire.network.forget(self._wire)
+        if not self._has_ended:
+            self._has_ended = True
+            self._wire.to_client.end()
+        self._wire.to_server.die()
+        if unread:
+            self._wire.cut("reset")
+
+    def events(self) -> int:
+        """What of the events of `epoll` is so now."""
+        wire, is_ended = self._wire, self._wire.to_server.ended
+        found = select.EPOLLIN if wire.to_server.arrived or is_ended or self.is_reset else 0
+        found |= select.EPOLLOUT if wire.to_client.room > 0 or self.is_reset else 0
+        found |= select.EPOLLRDHUP if is_ended or self.is_reset else 0
+        return found | (select.EPOLLHUP | select.EPOLLERR if self.is_reset else 0)
+
+    def changed(self, events: int) -> None:
+        """These events have come."""
+        self._wire.network.changed(self._number, events)
+
+
+class ListeningSocket:
+    """A socket on which the server accepts wires."""
+
+    family = socket.AF_INET
+
+    def __init__(self, network: Below, number: int) -> None:
+        self._network = network
+        self._number = number
+        self._waiting: deque[Wire] = deque()
+
+    def fileno(self) -> int:
+        return self._number
+
+    def getsockname(self) -> tuple[str, int]:
+        return ("127.0.0.1", 8080)
+
+    def setsockopt(self, *_option: Any) -> None:
+        """It has no options."""
+
+    def setblocking(self, _flag: bool) -> None:
+        """It never blocks."""
+
+    def listen(self, _backlog: int) -> None:
+        """It listens."""
+
+    def close(self) -> None:
+        """Nobody connects after the end of a life."""
+
+    def __enter__(self) -> ListeningSocket:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def connect(self) -> Wire:
+        """Connect to the server."""
+        wire = self._network.wire()
+        self._waiting.append(wire)
+        self._network.changed(self._number, select.EPOLLIN)
+        return wire
+
+    def accept(self) -> tuple[ServerSocket, tuple[str, int]]:
+        if not self._waiting:
+            raise BlockingIOError
+        return self._waiting.popleft().socket, _ADDRESS
+
+    def events(self) -> int:
+        return select.EPOLLIN if self._waiting else 0
