@@ -1,9 +1,10 @@
 """Lets every system call of a server fail: `python -m tests.faults --sweep work --way EIO`.
 
 `--sweep` is `work` (calls to a running server, `--work` for one of them), `flush` (states that are flushed at once),
-`first` (the first start), `start` (a later one), `migration` (one that finds an older format) or `backup`; without it
-all of them. `--way` is a way to fail, without it all. `--every N` takes each N-th call
-only. Prints what came of it; the exit code is 1 if something was lost, stored though refused, or not told.
+`growth` (of the map), `first` (the first start), `start` (a later one), `migration` (one that finds an older format),
+`backup` or `restore` (the first start on a backup); without it all of them. `--way` is a way to fail, without it all.
+`--every N` takes each N-th call only. Prints what came of it; the exit code is 1 if something was lost, stored though
+refused, or not told.
 """
 # ruff: noqa: T201 - a command
 
@@ -21,6 +22,7 @@ import trio
 
 from tests.faults.ledger import Ledger
 from tests.faults.plan import COMPILER
+from tests.faults.rare_sweeps import sweep_growths, sweep_restores
 from tests.faults.sweep import (
     WAYS,
     Disk,
@@ -32,7 +34,7 @@ from tests.faults.sweep import (
     sweep_work,
 )
 
-SWEEPS = ("work", "flush", "first", "start", "migration", "backup")
+SWEEPS = ("work", "flush", "growth", "first", "start", "migration", "backup", "restore")
 FLUSH_S = 0.02
 
 
@@ -72,6 +74,10 @@ async def _sweep(sweep: str, work: str, way: Way, every: int) -> int:
                 await sweep_migrations(disk, way, numbers)
             elif sweep == "first":
                 disk.outcomes = await sweep_first_starts(Path(folder) / "starts", way, numbers)
+            elif sweep == "growth":
+                disk.outcomes = await sweep_growths(Path(folder) / "growths", way, numbers)
+            elif sweep == "restore":
+                disk.outcomes = await sweep_restores(Path(folder) / "restores", way, numbers)
             elif sweep == "start":
                 await sweep_starts(disk, way, numbers)
             else:

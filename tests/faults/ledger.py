@@ -1,8 +1,8 @@
 """What a server was asked while its file system failed, what it said, and whether that is what it keeps.
 
 Owns the calls (states one by one and many at a time, commands, records that are made, changed and deleted, files with
-their contents) and the comparison. A success means stored, an error means that nothing is stored, and a connection that
-is cut without an answer means either. Does not own the faults.
+their contents, downloads, exports by jobs) and the comparison. A success means stored, an error means that nothing is
+stored, and a connection that is cut without an answer means either. Does not own the faults.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ MANY: Final = 40
 ONE_BY_ONE: Final = 12
 LABEL_CHARS: Final = 4000
 FILE_BYTES: Final = 60_000
+LARGE_FILE_BYTES: Final = 1_600_000
+"""Written and read in several pieces."""
+EXPORT_LOOKS: Final = 200
+EXPORT_LOOK_S: Final = 0.01
 TOLD: Final = {500: "Internal", 503: "Overloaded", 507: "StorageFull"}
 """The errors that may tell of a file system that fails."""
 
@@ -42,6 +46,7 @@ class Ledger:
             "commands": set(),
             "devices": set(),
             "files": set(),
+            "exports": set(),
         }
         self.unknown: dict[str, set[Any]] = {name: set() for name in self.kept}
         self.vague = {"is not known", "is stopping"}
@@ -50,12 +55,17 @@ class Ledger:
         self._is_full = False
         self._number = 0
         self._made: list[tuple[str, str]] = []
+        self._link = self._export = ""
 
     async def prepare(self, server: Server) -> None:
         """Make the application and the device that the calls are about, while nothing fails."""
         self.application = await server.application()
         self.device = await server.device(self.application)
         self.kept["devices"].add("pump")
+        assert await self.upload_large(server)
+        (file,) = await self._items(server, "privateFiles")
+        link = (await server.call("GET", f"{self.application}/privateFiles/{file['id']}"))["url"]
+        self._link = link[link.index("/", len("http://")) :]
 
     @property
     def works(self) -> dict[str, Callable[[Server], Awaitable[bool]]]:
@@ -69,6 +79,9 @@ class Ledger:
             "a renamed device": self.rename_device,
             "a deleted device": self.delete_device,
             "a file": self.upload,
+            "a large file": self.upload_large,
+            "a download": self.download,
+            "an export": self.export,
         }
 
     def _next(self) -> int:
@@ -176,10 +189,10 @@ class Ledger:
             self._made.append((name, path))
         return done is not None
 
-    async def upload(self, server: Server) -> bool:
+    async def upload(self, server: Server, size_bytes: int = FILE_BYTES) -> bool:
         """A file with its content: one that is complete has all of it, one whose content was refused is not."""
         number = self._next()
-        name, content = f"f{number}.bin", number.to_bytes(4, "big") * (FILE_BYTES // 4)
+        name, content = f"f{number}.bin", number.to_bytes(4, "big") * (size_bytes // 4)
         body = {"name": name, "type": "file", "fileSize": len(content), "parentDirectory": "/"}
         made = await self._call(server, "POST", f"{self.application}/privateFiles", body)
         if not made:
@@ -194,6 +207,67 @@ class Ledger:
         if sent is not None:
             self.kept["files"].add((name, number))
         return sent is not None
+
+    async def upload_large(self, server: Server) -> bool:
+        return await self.upload(server, LARGE_FILE_BYTES)
+
+    async def download(self, server: Server) -> bool:
+        """A large file again: either all of it is right, or it is refused, or it is cut off."""
+        try:
+            async with server.client("") as client:
+                response = await client.get(f"{server.url}{self._link}")
+        except httpx.RemoteProtocolError:
+            return False
+        except httpx.TransportError as cut:
+            raise Unanswered(str(cut)) from cut
+        if response.is_success:
+            assert content_number(response.content) is not None, "a download was wrong"
+        else:
+            assert TOLD.get(response.status_code) == response.json()["type"], response.text
+        return response.is_success
+
+    async def export(self, server: Server) -> bool:
+        """All states, by a job and its file. Returns whether that is complete soon."""
+        if not self._export:
+            queued = await self._call(server, "POST", f"{self.device}/export", {})
+            if not queued:
+                return False
+            self._export = queued["jobId"]
+            self.kept["exports"].add(self._export)
+        for _ in range(EXPORT_LOOKS):
+            found = await self._exported(server, self._export)
+            if found is not None:
+                self._export = ""
+                return found
+            await trio.sleep(EXPORT_LOOK_S)
+        return False
+
+    async def _exported(self, server: Server, job: str) -> bool | None:
+        """Whether an export is complete, with a file that is right; None while it runs."""
+        try:
+            async with server.client() as client:
+                log = (await client.get(f"{self.application}/jobLogs/{job}")).json()
+                if "runCompletedAt" not in log:
+                    return None
+                if log["status"] != "completed":
+                    return False
+                file = log["output"]["file"]
+                response = await client.get(f"{server.url}/downloads?{file['url'].partition('?')[2]}")
+        except httpx.TransportError as cut:
+            raise Unanswered(str(cut)) from cut
+        if response.is_success:
+            assert hashlib.sha256(response.content).hexdigest() == file["sha256"], (
+                "the file of an export is wrong"
+            )
+        return response.is_success
+
+    async def _exports(self, server: Server) -> set[str]:
+        """Those that were queued and have ended: all of them."""
+        with trio.fail_after(PATIENCE_S):
+            for job in self.kept["exports"]:
+                while await self._exported(server, job) is None:  # noqa: ASYNC110 - another process ends it
+                    await trio.sleep(EXPORT_LOOK_S)
+        return set(self.kept["exports"])
 
     async def until_it_works(self, server: Server, work: Callable[[Server], Awaitable[bool]]) -> None:
         """Make a call while nothing fails. Only room on the disk may take a moment to be found again."""
@@ -211,6 +285,7 @@ class Ledger:
             "commands": {each["name"] for each in await self._page(server, f"{self.device}/command")},
             "devices": {each["name"] for each in await self._items(server, "devices")},
             "files": await self._files(server),
+            "exports": await self._exports(server),
         }
         for book, kept in self.kept.items():
             unknown = self.unknown[book]
@@ -250,7 +325,14 @@ class Ledger:
                 if file["status"] == "completed":
                     one = await server.call("GET", f"{self.application}/privateFiles/{file['id']}")
                     content = (await client.get(one["url"])).content
-                    number = int.from_bytes(content[:4], "big")
-                    assert content == number.to_bytes(4, "big") * (FILE_BYTES // 4), file
+                    number = content_number(content)
+                    assert number is not None, file
                     found.add((file["name"], number))
         return found
+
+
+def content_number(content: bytes) -> int | None:
+    """The number that a file of ours repeats to its end; None if it is not whole or not ours."""
+    if len(content) not in (FILE_BYTES, LARGE_FILE_BYTES) or content != content[:4] * (len(content) // 4):
+        return None
+    return int.from_bytes(content[:4], "big")

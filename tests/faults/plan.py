@@ -44,7 +44,7 @@ _PATH: Final = 512
 
 class _Rule(ctypes.Structure):
     _fields_ = [
-        *((name, ctypes.c_int32) for name in ("calls", "error", "part", "done", "kills", "unused")),
+        *((name, ctypes.c_int32) for name in ("calls", "error", "part", "done", "kills", "awaits")),
         *((name, ctypes.c_int64) for name in ("after", "times", "delay_ms", "seen", "struck")),
         ("name", ctypes.c_char * 64),
     ]
@@ -68,7 +68,8 @@ class Fault(NamedTuple):
 
     They take `delay_ms` longer; then they fail with `error`, without having done anything or, `done`, although they
     have; or they move `part` bytes at most. With `kills` the process ends there, as by kill -9: before the call, or
-    after it if it is to be `done` or moves a `part`. `times` -1: for ever.
+    after it if it is to be `done` or moves a `part`. Calls count from the first one of the kinds `awaits` on, if there
+    are any. `times` -1: for ever.
     """
 
     calls: int
@@ -80,6 +81,7 @@ class Fault(NamedTuple):
     done: bool = False
     delay_ms: int = 0
     kills: bool = False
+    awaits: int = 0
 
 
 class Call(NamedTuple):

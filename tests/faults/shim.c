@@ -25,7 +25,7 @@ enum { RULES = 8, NOTES = 16384, PATH = 512, PARTS_MAX = 64 };
 
 struct rule {
   int32_t calls, error, part, done; /* `part`: the most bytes that a call moves; `done`: it fails after it is done */
-  int32_t kills, unused;            /* `kills`: instead of failing it ends the process as kill -9 does */
+  int32_t kills, awaits;            /* `kills`: it ends the process as kill -9 does; `awaits`: begin with such a call */
   int64_t after, times, delay_ms;
   int64_t seen, struck;
   char name[64]; /* a part of the path */
@@ -82,7 +82,11 @@ static struct verdict judged(int call, const char *path) {
   }
   for (int64_t n = 0; n < plan->rules && n < RULES; n++) {
     struct rule *rule = &plan->rule[n];
-    if (!(rule->calls & call) || strstr(path + length, rule->name) == NULL)
+    if (strstr(path + length, rule->name) == NULL)
+      continue;
+    if (rule->awaits & call)
+      rule->awaits = 0;
+    if (rule->awaits || !(rule->calls & call))
       continue;
     int64_t seen = __atomic_fetch_add(&rule->seen, 1, __ATOMIC_SEQ_CST);
     if (seen < rule->after || (rule->times >= 0 && seen >= rule->after + rule->times))

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 import lmdb
 import trio
 
+from tests.e2e.conftest import Server
 from tests.e2e.server_process import OWNER, ServerProcess, one_sentence, started, trunkline
 from tests.faults.ledger import Ledger, Unanswered
 from tests.faults.plan import (
@@ -44,6 +45,10 @@ GROWS: Final = WRITE | ALLOCATE | MKDIR | RENAME | SYNC
 CHANGES: Final = WRITE | TRUNCATE | RENAME | SYNC
 
 
+Work = Callable[[Server], Awaitable[bool]]
+"""Something that a server is asked to do; whether it was done."""
+
+
 class Way(NamedTuple):
     """A way in which calls of some kinds fail. With `stays` all later ones fail as well.
 
@@ -58,8 +63,8 @@ class Way(NamedTuple):
     stays: bool = False
     kills: bool = False
 
-    def at(self, number: int, name: str = "") -> Fault:
-        """The fault at the call after `number` others of these kinds."""
+    def at(self, number: int, name: str = "", awaits: int = 0) -> Fault:
+        """The fault at the call after `number` others of these kinds, from the first one of `awaits` on."""
         times = -1 if self.stays else 1
         return Fault(
             self.calls,
@@ -70,6 +75,7 @@ class Way(NamedTuple):
             part=self.part,
             done=self.done,
             kills=self.kills,
+            awaits=awaits,
         )
 
     async def ended(self, server: ServerProcess, size: int) -> None:
@@ -81,7 +87,6 @@ class Way(NamedTuple):
             assert await server.ended() == -signal.SIGKILL, server.log[size:]
         else:
             await ended_with_a_sentence(server, size)
-        assert "Traceback" not in server.log[size:], server.log[size:]
 
 
 WAYS: Final = {
@@ -155,18 +160,19 @@ class Disk:
                 assert await server.terminate() == 0, server.log
             else:
                 await way.ended(server, size)
+                assert "Traceback" not in server.log[size:], server.log[size:]
         refused = "the start was killed" if way.kills else "the start was refused"
         self.outcomes["the server started" if listens else refused] += 1
         return self.was_struck
 
-    async def fail_work(self, server: ServerProcess, work: str, number: int, way: Way) -> bool:
+    async def fail_work(self, server: ServerProcess, call: Work, fault: Fault, way: Way) -> bool:
         """A call during which a system call fails; False if it takes fewer.
 
         If the server lives, the same call works then.
         """
-        call, size = self.ledger.works[work], len(server.log)
+        size = len(server.log)
         self.plan.forget()
-        self.plan.set(way.at(number))
+        self.plan.set(fault)
         try:
             outcome = "the call succeeded" if await call(server) else "the call was refused"
         except Unanswered:
@@ -242,7 +248,7 @@ async def sweep_work(disk: Disk, work: str, way: Way, numbers: Iterable[int]) ->
 
             async def step(number: int, server: ServerProcess = server) -> bool:
                 nonlocal over
-                over = not await disk.fail_work(server, work, number, way)
+                over = not await disk.fail_work(server, disk.ledger.works[work], way.at(number), way)
                 return not over and server.process.poll() is None
 
             before = runs

@@ -29,7 +29,7 @@ def disk(tmp_path: Path) -> Disk:
 
 async def test_nothing_is_lost_by_a_kill_within_a_commit(disk: Disk) -> None:
     await sweep_work(disk, "a state", WAYS["kill-torn"], (1,))
-    await sweep_work(disk, "a file", WAYS["kill"], (25,))
+    await sweep_work(disk, "a file", WAYS["kill"], (15,))
     assert disk.outcomes == {"the server ended": 2}
 
 
