@@ -14,8 +14,7 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
-from itertools import count
+from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
@@ -106,21 +105,18 @@ def main() -> int:
     failed = 0
     for number in kept_formats():
         upgrades = (Upgrade.at_random(number, seed) for seed in range(given.seed, given.seed + given.rounds))
-        failed += _all(_each_step(number, given.seed) if given.every_step else upgrades)
+        if given.every_step:
+            steps = (Upgrade.at_random(number, given.seed)._replace(step=step) for step in range(STEPS))
+            failed += _all(number, steps, until_alive=True)
+        else:
+            failed += _all(number, upgrades)
     return int(failed > 0)
 
 
-def _each_step(number: int, seed: int) -> Iterator[Upgrade]:
-    for step in count():
-        yield Upgrade.at_random(number, seed + step)._replace(step=step)
-
-
-def _all(upgrades: Iterator[Upgrade]) -> int:
-    """Make these upgrades, until one had fewer steps than asked for if they go on for ever; how many have failed."""
+def _all(number: int, upgrades: Iterable[Upgrade], *, until_alive: bool = False) -> int:
+    """Make these upgrades of a format, or only up to the first whose start has not died; how many have failed."""
     failed = facts = done = died = 0
-    number = 0
     for chosen in upgrades:
-        number = chosen.format
         done += 1
         outcome = _one(chosen)
         if outcome is None:
@@ -128,7 +124,7 @@ def _all(upgrades: Iterator[Upgrade]) -> int:
             continue
         facts += outcome.facts
         died += outcome.has_died
-        if not outcome.has_died and chosen.step == done - 1:
+        if until_alive and not outcome.has_died:
             break
     print(
         f"format {number}: {done} upgrades, {died} of which died at the first start, {facts} facts were "
