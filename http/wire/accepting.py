@@ -41,12 +41,18 @@ class Listener:
         """The URL at which a listener for HTTP is reached."""
         return address_of(self.sock, tls=self.tls)
 
-    def listen(self, backlog: int) -> None:
+    def listen(self, backlog: int, acknowledged_s: float = 0) -> None:
+        """Listen. A connection ends when nothing of what was sent is acknowledged for so long, if that is not 0.
+
+        Otherwise the kernel would try for a quarter of an hour: a stream that sends little is not ended by a buffer
+        that is full.
+        """
         sock = self.sock
         if sock.family != socket.AF_UNIX:
-            # Both are inherited by the connections.
+            # All are inherited by the connections.
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, WRITE_STEP_BYTES)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(acknowledged_s * 1000))
         sock.listen(backlog)
         sock.setblocking(False)
 

@@ -150,7 +150,7 @@ class Engine:
         served += self._listeners
         for listener in served:
             listening.enter_context(listener.sock)
-            listener.listen(self._config.backlog)
+            listener.listen(self._config.backlog, self._limits.write_timeout_s)
         async with trio.open_nursery() as connections:
             connections.start_soon(self._reap)
             connections.start_soon(self._readiness.run)

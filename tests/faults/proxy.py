@@ -1,0 +1,113 @@
+"""A network between client and server that stalls, resets, sends byte by byte, or is gone without a word.
+
+Owns the proxy and what it does to what passes. Does not own the clients and the server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import socket
+import struct
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Final
+
+import trio
+
+_ATTACH_FILTER: Final = 26
+"""SO_ATTACH_FILTER of Linux, which the module `socket` does not name."""
+_RECEIVE_BYTES: Final = 65_536
+_RESET: Final = struct.pack("ii", 1, 0)
+
+
+class Network:
+    """A TCP proxy. What it does holds for all connections from the next piece on."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self.url = ""
+        self.piece_bytes = _RECEIVE_BYTES
+        """The most that passes at once."""
+        self.resets: Iterator[int] | None = None
+        """After how many more bytes of both directions each next connection is reset; None: never."""
+        self.connections = 0
+        self._passing = {"up": trio.Event(), "down": trio.Event()}
+        self._target = host, port
+        for passes in self._passing.values():
+            passes.set()
+
+    def stall(self, direction: str) -> None:
+        """Let nothing pass to the server ("up") or to the clients ("down") until `go_on`."""
+        self._passing[direction] = trio.Event()
+
+    def go_on(self) -> None:
+        for passes in self._passing.values():
+            passes.set()
+
+    async def serve(self, client: trio.SocketStream) -> None:
+        """Pass on what comes on one connection."""
+        self.connections += 1
+        left = None if self.resets is None else next(self.resets, None)
+        server = await trio.open_tcp_stream(*self._target)
+        async with client, server, trio.open_nursery() as nursery:
+            budget = _Budget(left)
+            for source, target, direction in ((client, server, "up"), (server, client, "down")):
+                nursery.start_soon(self._pass, source, target, direction, budget, nursery.cancel_scope)
+
+    async def _pass(
+        self,
+        source: trio.SocketStream,
+        target: trio.SocketStream,
+        direction: str,
+        budget: _Budget,
+        scope: trio.CancelScope,
+    ) -> None:
+        with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            while data := bytes(await source.receive_some(_RECEIVE_BYTES)):
+                while data:
+                    await self._passing[direction].wait()
+                    piece, data = data[: self.piece_bytes], data[self.piece_bytes :]
+                    allowed = budget.take(len(piece))
+                    await target.send_all(piece[:allowed])
+                    if allowed < len(piece):
+                        for stream in (source, target):
+                            stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                        scope.cancel()
+                        return
+            await target.send_eof()
+
+
+class _Budget:
+    """The bytes that one connection may still pass."""
+
+    def __init__(self, left: int | None) -> None:
+        self._left = left
+
+    def take(self, wanted: int) -> int:
+        if self._left is None:
+            return wanted
+        given = min(wanted, self._left)
+        self._left -= given
+        return given
+
+
+@asynccontextmanager
+async def network(url: str) -> AsyncIterator[Network]:
+    """A network before the server at `url`."""
+    host, port = url.removeprefix("http://").split(":")
+    between = Network(host, int(port))
+    async with trio.open_nursery() as nursery:
+        (listener, *_) = await nursery.start(partial(trio.serve_tcp, between.serve, 0, host="127.0.0.1"))
+        between.url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}"
+        yield between
+        nursery.cancel_scope.cancel()
+
+
+def vanish(stream: trio.SocketStream) -> None:
+    """From now on nothing that comes to this end arrives or is acknowledged: as behind a cable that is cut."""
+    drop_all = ctypes.create_string_buffer(
+        struct.pack("HBBI", 0x06, 0, 0, 0)
+    )  # one instruction of BPF: return 0
+    program = struct.pack("HL", 1, ctypes.addressof(drop_all))
+    stream.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, program)
