@@ -228,19 +228,24 @@ class Ledger:
 
     async def export(self, server: Server) -> bool:
         """All states, by a job and its file. Returns whether that is complete soon."""
-        if not self._export:
-            queued = await self._call(server, "POST", f"{self.device}/export", {})
-            if not queued:
-                return False
-            self._export = queued["jobId"]
-            self.kept["exports"].add(self._export)
+        if self._export and await self._ended(server) is None:
+            return False
+        queued = await self._call(server, "POST", f"{self.device}/export", {})
+        if not queued:
+            return False
+        self._export = queued["jobId"]
+        self.kept["exports"].add(self._export)
+        return bool(await self._ended(server))
+
+    async def _ended(self, server: Server) -> bool | None:
+        """Whether the export that was queued last is complete; None if it runs still, after a while."""
         for _ in range(EXPORT_LOOKS):
             found = await self._exported(server, self._export)
             if found is not None:
                 self._export = ""
                 return found
             await trio.sleep(EXPORT_LOOK_S)
-        return False
+        return None
 
     async def _exported(self, server: Server, job: str) -> bool | None:
         """Whether an export is complete, with a file that is right; None while it runs."""
