@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from trunkline.actors.core.runtime.system import System
+from trunkline.actors.maintenance.retention import Retention
 from trunkline.store import keys
 from trunkline.store.flusher import Flusher
 
@@ -50,11 +51,13 @@ RARE: Final = (
     "a throttle",
     "a timer missed moments",
     "a welcome said that a frame is stored",
+    "old states were removed",
     "points were compacted",
     "points were flushed",
     "the clock was set",
     "the map grew",
     "the quota was full",
+    "what was too old is young again",
     *(f"power cut: {how}" for how in ("before", "torn", "after", "idle")),
     *(f"power cut while {what}" for what in AT_A_CUT),
 )
@@ -77,5 +80,6 @@ def of_life(system: System) -> list[str]:
         "points were flushed": flusher.flushed_rows,
         "points were compacted": flusher.compacted_rows,
         "the map grew": system.journal.statistics.growths,
+        "old states were removed": system.component(Retention).removed["state"],
     }
     return [what for what, count in happened.items() if count]

@@ -20,6 +20,8 @@ class Clock:
     def __init__(self) -> None:
         self.sets = 0
         self.backs = 0
+        self.ends: list[int] = []
+        """What it has shown before each time that it was set."""
 
 
 async def fail_commit(world: World, chance: Random) -> None:
@@ -40,6 +42,7 @@ async def set_clock(world: World, chance: Random) -> None:
     """Somebody sets the wall clock: it is never further from the true time than `CLOCK_MS`."""
     if chance.random() < 0.5:
         clock, before_ms = world.of(Clock), world.virtual.skew_ms
+        clock.ends.append(world.virtual.wall_ms())
         world.virtual.skew_ms = chance.randrange(-CLOCK_MS, CLOCK_MS)
         clock.sets += 1
         clock.backs += world.virtual.skew_ms < before_ms

@@ -159,4 +159,22 @@ MUTATIONS: Final = (
         "            head.is_silent = False",
     ),
     *MISTAKES_ON_CONNECTIONS,
+    Mutation(
+        "what is too old takes younger states of its block with it",
+        "actors/fleet/devices/state/retention.py",
+        "            if block.last_ms >= oldest_ms:",
+        "            if block.first_ms >= oldest_ms:",
+    ),
+    Mutation(
+        "retention removes the newest state",
+        "actors/fleet/devices/state/retention.py",
+        "            if any(block.first_ms <= time_ms <= block.last_ms for time_ms in needed):",
+        "            if any(block.first_ms <= time_ms <= block.last_ms for time_ms in needed - {max(needed)}):",
+    ),
+    Mutation(
+        "reads show a state for a minute too long",
+        "actors/fleet/devices/state/history.py",
+        "    return kept_since_ms(reading.limits.state_keep_days, now_ms)",
+        "    return kept_since_ms(reading.limits.state_keep_days, now_ms - 60_000)",
+    ),
 )

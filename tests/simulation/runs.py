@@ -16,6 +16,7 @@ from tests.simulation import (
     effects,
     faults,
     link,
+    old_data,
     presses,
     records,
     repetitions,
@@ -39,6 +40,7 @@ PARTS: Final = (
     timers.PART,
     presses.PART,
     silences.PART,
+    old_data.PART,
     faults.PART,
 )
 _FORKING: Final = get_context("fork")

@@ -55,6 +55,8 @@ OVER_WIRES: Final = 0.4
 """The share of calls that are made as bytes on a connection, of those whose clients may leave."""
 _LEAVES_AFTER_S: Final = (0.0, 0.0005, 0.02, 0.4)
 
+KEEP_DAYS: Final = 1
+"""After so long what a device has reported may be removed; a run is shorter."""
 _MANY: Final = {"calls": 1000, "window_s": 1.0}
 LIMITS: Final = Limits().override(
     {
@@ -70,6 +72,8 @@ LIMITS: Final = Limits().override(
         "run_attempts_max": 1000,
         "arrival_window_bytes": 1 << 16,
         "arrival_flush_s": 10,
+        "state_keep_days": KEEP_DAYS,
+        "retention_interval_s": 60,
     }
 )
 """As delivered, but with what is rare there made frequent."""
