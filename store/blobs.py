@@ -201,9 +201,8 @@ class FileDraft:
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
-            with contextlib.suppress(FileExistsError):
-                folder.mkdir(mode=0o700)
-                sync_directory(folder.parent)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            sync_directory(folder.parent)  # also if somebody else has just made it, and has not synced it yet
             self._draft.replace(path)
             sync_directory(folder)
         except OSError as error:

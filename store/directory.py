@@ -79,6 +79,17 @@ class DataDirectory:
             raise translate(error, f"locking of the data directory {path}") from error
         return cls(path, lock, made)
 
+    def sync(self) -> None:
+        """Make the names of the folders and files in it durable, and its own, and those above it that were made.
+
+        Otherwise a power cut after the first start may lose all of them, with what was written and synced in them.
+        """
+        try:
+            for folder in (self.path / STORE, self.path, *(made.parent for made in self._made)):
+                sync_directory(folder)
+        except OSError as error:
+            raise translate(error, f"syncing of the data directory {self.path}") from error
+
     @staticmethod
     def holder_pid(path: Path) -> int | None:
         """The id of the process that has locked the directory at `path`; None if there is none."""

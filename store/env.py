@@ -166,6 +166,7 @@ class Store:
                 results = Blobs.prepare(directory / RESULTS)
                 contents = _contents(directory, bucket, part_bytes, file_threads_max)
                 outbox = Outbox.prepare(directory / OUTBOX, outbox_length_max)
+                locked.sync()
                 crash.begin()
             except BaseException:
                 memory_map.close(CLOSE_WAIT_S)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trunkline.store.directory import write_private
+from trunkline.store.directory import sync_directory, write_private
 from trunkline.store.errors import translate
 
 
@@ -33,7 +33,9 @@ class Outbox:
         Blocks: not for the event loop. Raises StoreFull or StoreBroken.
         """
         try:
-            self._path.mkdir(mode=0o700, exist_ok=True)
+            if not self._path.is_dir():
+                self._path.mkdir(mode=0o700, exist_ok=True)
+                sync_directory(self._path.parent)
             write_private(self._path / f"{name}.eml", message)
             kept = sorted(self._path.glob("*.eml"), key=lambda path: path.stat().st_mtime_ns)
             for path in kept[: -self._length_max]:

@@ -6,10 +6,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 import trio
 
+from tests.simulation.loose_files import LooseFiles
 from trunkline.store import codec
 from trunkline.store.backup import verify
 from trunkline.store.batch import Batch
@@ -103,3 +105,23 @@ async def test_nothing_is_acknowledged_before_the_sync(
         for number in range(3):
             writers.start_soon(write, b"%d" % number)
     assert events == ["submitted"] * 3 + ["sync"] + ["told"] * 3
+
+
+def test_a_power_cut_after_the_first_start_leaves_the_files_and_their_folders(tmp_path: Path) -> None:
+    """The names of new folders are synced as well: those of the data directory, the store, contents and mails."""
+    beside = LooseFiles(tmp_path, Random(1), left_out=frozenset())
+    with beside.watched():
+        store = Store.open(tmp_path / "new" / "data")
+        try:
+            for name in ("application/content", "other"):
+                with store.contents.write(name) as draft:
+                    draft.write(b"whole")
+                    draft.finish()
+            store.outbox.put("mail", b"text")
+            trees = [beside.after_cut() for _ in range(40)]
+        finally:
+            store.close()
+    for tree in trees:
+        assert {"new/data/store/data.mdb", "new/data/secret"} <= set(tree)
+        assert tree["new/data/outbox/mail.eml"] == b"text"
+        assert tree["new/data/contents/application/content"] == tree["new/data/contents/other"] == b"whole"
