@@ -51,6 +51,7 @@ RARE: Final = (
     "a throttle",
     "a timer missed moments",
     "a welcome said that a frame is stored",
+    "deleted things were swept",
     "old states were removed",
     "points were compacted",
     "points were flushed",

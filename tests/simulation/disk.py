@@ -6,18 +6,17 @@ and writes and syncs the page that makes them valid. So a cut in the middle of a
 and of the pages that the commit has written any sectors at all. A store that was opened without these syncs may also
 lose what it has acknowledged, as on a real disk.
 
-Owns the images of the store's file. Does not own the files beside it (contents, results), which a cut leaves as they
-are.
+Owns the images of the store's file. Does not own the files beside it, contents and results (`loose_files.py`).
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any, Final, NamedTuple
 
+from tests.simulation.loose_files import LooseFiles, Tree, write_tree
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store
 from trunkline.store.errors import StoreBroken
@@ -58,6 +57,8 @@ class Disk:
         self._data = path / "store" / "data.mdb"
         self._store: Store
         self._image: bytes | None = None
+        self.files = LooseFiles(path, Random(chance.random()))
+        self._tree: Tree = {}
         self._over_already = False
         self._fault = Fault()
 
@@ -117,15 +118,14 @@ class Disk:
 
     def _over(self, how: str) -> None:
         self._over_already = True
+        self._tree = self.files.after_cut()
         self._on_cut(how)
         self._store.journal.submit = _nothing  # type: ignore[method-assign, assignment]
 
     def image_to(self, target: Path) -> None:
         """Write what is on the disk after the cut as another data directory."""
         assert self._image is not None
-        shutil.copytree(
-            self.path, target, ignore=shutil.ignore_patterns("store", "lock", "control.sock", "crash")
-        )
+        write_tree(self._tree, target)
         (target / "store").mkdir(mode=0o700)
         (target / "store" / "data.mdb").write_bytes(self._image)
 

@@ -177,4 +177,40 @@ MUTATIONS: Final = (
         "    return kept_since_ms(reading.limits.state_keep_days, now_ms)",
         "    return kept_since_ms(reading.limits.state_keep_days, now_ms - 60_000)",
     ),
+    Mutation(
+        "the sweep leaves the values by which rows of a deleted table are found",
+        "actors/maintenance/sweep.py",
+        "    for db in (keys.ROWS, keys.CELLS):",
+        "    for db in (keys.ROWS,):",
+    ),
+    Mutation(
+        "the sweep leaves the counts of a deleted application",
+        "actors/maintenance/sweep.py",
+        "        if snapshot.get(keys.COUNTS, counter) is not None:",
+        "        if snapshot.get(keys.COUNTS, counter) is None:",
+    ),
+    Mutation(
+        "the sweep leaves the deployments and the index entries of a device that cannot be restored any more",
+        "actors/maintenance/sweep.py",
+        "        yield from _steps_of(snapshot, EMBEDDED_DEPLOYMENT, application, device)\n        yield step",
+        "        yield step._replace(deletes=step.deletes[-1:])",
+    ),
+    Mutation(
+        "a content is not synced before it gets its name",
+        "store/blobs.py",
+        "            os.fsync(self._file.fileno())",
+        "            self._file.flush()",
+    ),
+    Mutation(
+        "the name of a content is not synced",
+        "store/blobs.py",
+        "            sync_directory(folder)\n        except",
+        "            pass\n        except",
+    ),
+    Mutation(
+        "the content of a deleted file is forgotten and stays",
+        "actors/core/contents/contents.py",
+        "        actor.put(keys.META, keys.content_key(application, content), encode(0))",
+        "        actor.delete(keys.META, keys.content_key(application, content))",
+    ),
 )

@@ -67,4 +67,17 @@ REGRESSIONS: Final = (
         "cef0437a",
         11,
     ),
+    Regression(
+        "after the first start a power cut could leave the data directory without its folders",
+        (
+            Mutation(
+                "their names are not synced",
+                "store/env.py",
+                "                locked.sync()\n",
+                "",
+            ),
+        ),
+        "SYNCED",
+        5,
+    ),
 )

@@ -15,10 +15,12 @@ from tests.simulation import (
     devices,
     effects,
     faults,
+    files,
     link,
     old_data,
     presses,
     records,
+    remains,
     repetitions,
     silences,
     site,
@@ -41,6 +43,8 @@ PARTS: Final = (
     presses.PART,
     silences.PART,
     old_data.PART,
+    remains.PART,
+    files.PART,
     faults.PART,
 )
 _FORKING: Final = get_context("fork")

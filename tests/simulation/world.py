@@ -18,6 +18,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -131,6 +132,8 @@ class World:
         self.reached: Counter[str] = Counter()
         self.knowledge: dict[type, Any] = {}
         self.unanswered: list[Change] = []
+        self.restore_days = Random(f"{seed} restore").choice((0, 93))
+        """For how long a deleted device can be restored: not at all, or longer than a run."""
         self.quota = Random(f"{seed} quota").choice(QUOTAS) if seed % 4 == 0 else None
         self.failed_commits = 0
         self.open_calls = 0
@@ -193,8 +196,9 @@ class World:
         chance = Random(f"{self.seed} life {number}")
         disk = Disk(here, chance, self.virtual.sleep, self._cut)
         disk.on_failure = self._commit_failed
+        limits = replace(LIMITS, device_restore_days=self.restore_days)
         settings = Settings(
-            data_dir=str(here), limits=LIMITS, token_ttl_s=10**9, store_size_max_bytes=self.quota
+            data_dir=str(here), limits=limits, token_ttl_s=10**9, store_size_max_bytes=self.quota
         )
         network = Network(Random(f"{self.seed} network {number}"), self.reached)
         try:
