@@ -45,10 +45,12 @@ _OWNER_ONLY = 0o600
 class Blobs:
     """Implements `ObjectStore` in one folder. Everything but `open` and `remove` blocks: not for the event loop."""
 
-    __slots__ = ("_path",)
+    __slots__ = ("_path", "_thinned")
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._thinned: set[Path] = set()
+        """The folders from which something was removed, and that are not synced yet."""
 
     @classmethod
     def prepare(cls, path: Path) -> Blobs:
@@ -82,8 +84,10 @@ class Blobs:
 
     def remove(self, name: str) -> None:
         """Remove a file; no error if there is none."""
+        path = self._path / checked_name(name)
         try:
-            (self._path / checked_name(name)).unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+            self._thinned.add(path.parent)
         except OSError as error:
             raise translate(error, f"removal of {name}") from error
 
@@ -91,6 +95,7 @@ class Blobs:
         """Remove all files whose names begin with `name` and a slash."""
         try:
             shutil.rmtree(self._path / checked_name(name))
+            self._thinned.add(self._path)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -98,9 +103,23 @@ class Blobs:
 
     @contextlib.contextmanager
     def removing(self) -> Iterator[bool]:
-        """Whether files may be removed now: not while another process holds `kept`. Hold it while removing."""
+        """Whether files may be removed now: not while another process holds `kept`. Hold it while removing.
+
+        After it what was removed does not come back by a power cut.
+        """
         with self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB) as locked:
             yield locked
+            self._sync_removals()
+
+    def _sync_removals(self) -> None:
+        thinned, self._thinned = self._thinned, set()
+        try:
+            for folder in thinned:
+                if folder.is_dir():
+                    sync_directory(folder)
+        except OSError as error:
+            self._thinned |= thinned
+            raise translate(error, f"removal of files in {self._path}") from error
 
     @contextlib.contextmanager
     def kept(self) -> Iterator[None]:

@@ -23,7 +23,6 @@ from tests.simulation.network import Network
 from trunkline.actors import boot
 from trunkline.actors.catalogue import ACTORS
 from trunkline.actors.core.runtime.system import System
-from trunkline.http.calls.body_stream import BodyStream
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.request import Request
 from trunkline.http.serve import make_dispatcher
@@ -36,8 +35,6 @@ MAP_BYTES: Final = 1 << 19
 """So small that the map grows in each run."""
 PACKED_CHUNKS, GROUP_RUNS = 9, 3
 """So many commits with reports become a segment, and so many runs one: with the usual numbers, hardly ever."""
-_PIECE_S: Final = 0.003
-"""Between two pieces of a body."""
 
 
 @dataclass
@@ -75,14 +72,13 @@ class Life:
         token: str = "",
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Make a call of the API, as a client on 127.0.0.1 does. `body` is JSON, or the bytes of a form."""
+        """Make a call of the API, as a client on 127.0.0.1 does."""
         path, _, query = path.partition("?")
-        is_form = isinstance(body, bytes)
-        raw = b"" if body is None or is_form else msgspec.json.encode(body)
+        raw = b"" if body is None else msgspec.json.encode(body)
         sent = {name.lower().encode(): value.encode() for name, value in (headers or {}).items()}
         if token:
             sent[b"authorization"] = f"Bearer {token}".encode()
-        if body is not None and not is_form:
+        if body is not None:
             sent[b"content-type"] = b"application/json"
         request = Request(method, path, query.encode(), sent, raw, "127.0.0.1")
         response = await self.dispatcher.handle(request)
@@ -105,25 +101,6 @@ class Life:
 
 
 def _answer(status: int, headers: dict[str, str], raw: bytes, stream: Any = None) -> Answer:
-    stream = _in_pieces(body) if is_form else None
-    request = Request(method, path, query.encode(), sent, raw, "127.0.0.1", stream=stream)
-    return _answer(await self.dispatcher.handle(request))
-
-
-def _in_pieces(body: bytes) -> BodyStream:
-    """A body that comes in three pieces, one after the other."""
-    size = len(body) // 3 + 1
-    pieces = [body[at : at + size] for at in range(0, len(body), size)]
-
-    async def receive() -> dict[str, Any]:
-        await trio.sleep(_PIECE_S)
-        return {"type": "http.request", "body": pieces.pop(0), "more_body": bool(pieces)}
-
-    return BodyStream(receive, b"%d" % len(body), 30.0)
-
-
-def _answer(response: Response) -> Answer:
-    headers = {name.decode().lower(): value.decode() for name, value in response.headers}
     body = None
     if raw and headers.get("content-type", "").startswith("application/json"):
         body = msgspec.json.decode(raw)
@@ -168,29 +145,3 @@ async def living(
                 nursery.cancel_scope.cancel()
     finally:
         store.close()
-    with disk.files.watched():
-        store = Store.open(
-            path,
-            map_size_bytes=MAP_BYTES,
-            store_size_max_bytes=settings.store_size_max_bytes,
-            journal_bytes_max=limits.journal_bytes_max,
-            journal_batches_max=limits.journal_batches_max,
-            arrival_window_bytes=limits.arrival_window_bytes,
-            arrivals_bytes_max=limits.arrivals_bytes_max,
-            read_threads_max=limits.read_threads_max,
-            read_queue_length_max=limits.read_queue_length_max,
-            start_check_s=limits.start_check_s,
-            monotonic_s=virtual.monotonic_s,
-        )
-        try:
-            virtual.threads_may_run = lambda: not store.memory_map._reads_held
-            disk.watch(store)
-            system = System(store, limits, virtual, ACTORS, random_bytes=random_bytes)
-            boot.add_parts(system, settings)
-            async with boot.running(system), trio.open_nursery() as nursery:
-                dispatcher = make_dispatcher(system, settings)
-                nursery.start_soon(dispatcher.call_turns.run)
-                yield Life(system, dispatcher, disk)
-                nursery.cancel_scope.cancel()
-        finally:
-            store.close()

@@ -8,9 +8,11 @@ import os
 import resource
 import stat
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from tests.simulation.loose_files import LooseFiles
 from trunkline.store.blobs import DRAFTS, Blobs
 from trunkline.store.errors import StoreBroken, StoreFull
 from trunkline.store.object_store import Stored
@@ -134,3 +136,26 @@ def test_what_a_crash_left_in_the_outbox_is_removed_at_the_next_start(tmp_path: 
     (tmp_path / "outbox" / ".2.eml.0123abcd").write_bytes(b"half")
     Outbox.prepare(tmp_path / "outbox", 3)
     assert [path.name for path in (tmp_path / "outbox").iterdir()] == ["1.eml"]
+
+
+def test_what_was_removed_does_not_come_back_by_a_power_cut(tmp_path: Path) -> None:
+    """Nobody would remove it again: its marker in the store is gone."""
+    beside = LooseFiles(tmp_path, Random(1))
+    with beside.watched():
+        blobs = Blobs.prepare(tmp_path / "contents")
+        for name in ("kept", "alone", "folder/one", "folder/two", "other/one", "other/two"):
+            with blobs.write(name) as draft:
+                draft.write(b"x")
+                draft.finish()
+        with blobs.removing() as allowed:
+            assert allowed
+            for name in ("alone", "other/one"):
+                blobs.remove(name)
+            blobs.remove_folder("folder")
+        trees = [beside.after_cut() for _ in range(40)]
+    for tree in trees:
+        assert {name for name, content in tree.items() if content is not None} == {
+            "contents/kept",
+            "contents/other/two",
+            "contents/lock",
+        }
