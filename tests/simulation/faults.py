@@ -15,11 +15,12 @@ CLOCK_MS: Final = 6 * 3_600_000
 
 
 class Clock:
-    """How often the wall clock was set: `sets` in all, `backs` of them back."""
+    """How often the wall clock was set: `sets` in all, `backs` of them back. `stalls` are commits that took seconds."""
 
     def __init__(self) -> None:
         self.sets = 0
         self.backs = 0
+        self.stalls = 0
         self.ends: list[int] = []
         """What it has shown before each time that it was set."""
 
@@ -30,7 +31,9 @@ async def fail_commit(world: World, chance: Random) -> None:
 
 
 async def slow_commit(world: World, chance: Random) -> None:
-    world.life.disk.next_fault = Fault(delay_s=chance.choice((0.01, 0.3, 4, 40)))
+    delay_s = chance.choice((0.01, 0.3, 4, 40))
+    world.life.disk.next_fault = Fault(delay_s=delay_s)
+    world.of(Clock).stalls += delay_s > 1
 
 
 async def cut_power(world: World, chance: Random) -> None:

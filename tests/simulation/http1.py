@@ -161,8 +161,9 @@ def _request(
         lines.append("connection: close")
     sent = b""
     if body is not None:
-        lines.append("content-type: application/json")
-        sent = msgspec.json.encode(body)
+        is_form = isinstance(body, bytes)
+        lines += [] if is_form else ["content-type: application/json"]
+        sent = body if is_form else msgspec.json.encode(body)
         if chance.random() < 0.2:
             lines.append("transfer-encoding: chunked")
             at = chance.randint(1, len(sent))

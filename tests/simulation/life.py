@@ -23,6 +23,7 @@ from tests.simulation.network import Network
 from trunkline.actors import boot
 from trunkline.actors.catalogue import ACTORS
 from trunkline.actors.core.runtime.system import System
+from trunkline.http.calls.body_stream import BodyStream
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.request import Request
 from trunkline.http.serve import make_dispatcher
@@ -35,6 +36,8 @@ MAP_BYTES: Final = 1 << 19
 """So small that the map grows in each run."""
 PACKED_CHUNKS, GROUP_RUNS = 9, 3
 """So many commits with reports become a segment, and so many runs one: with the usual numbers, hardly ever."""
+_PIECE_S: Final = 0.003
+"""Between two pieces of a body."""
 
 
 @dataclass
@@ -72,15 +75,16 @@ class Life:
         token: str = "",
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Make a call of the API, as a client on 127.0.0.1 does."""
+        """Make a call of the API, as a client on 127.0.0.1 does. `body` is JSON, or the bytes of a form."""
         path, _, query = path.partition("?")
-        raw = b"" if body is None else msgspec.json.encode(body)
+        stream = _in_pieces(body) if isinstance(body, bytes) else None
+        raw = b"" if body is None or stream is not None else msgspec.json.encode(body)
         sent = {name.lower().encode(): value.encode() for name, value in (headers or {}).items()}
         if token:
             sent[b"authorization"] = f"Bearer {token}".encode()
-        if body is not None:
+        if body is not None and stream is None:
             sent[b"content-type"] = b"application/json"
-        request = Request(method, path, query.encode(), sent, raw, "127.0.0.1")
+        request = Request(method, path, query.encode(), sent, raw, "127.0.0.1", stream=stream)
         response = await self.dispatcher.handle(request)
         found = {name.decode().lower(): value.decode() for name, value in response.headers}
         return _answer(response.status, found, response.body, response.stream)
@@ -100,6 +104,18 @@ class Life:
         return None if raw is None else _answer(raw.status, raw.headers, raw.body)
 
 
+def _in_pieces(body: bytes) -> BodyStream:
+    """A body that comes in three pieces, one after the other."""
+    size = len(body) // 3 + 1
+    pieces = [body[at : at + size] for at in range(0, len(body), size)]
+
+    async def receive() -> dict[str, Any]:
+        await trio.sleep(_PIECE_S)
+        return {"type": "http.request", "body": pieces.pop(0), "more_body": bool(pieces)}
+
+    return BodyStream(receive, b"%d" % len(body), 30.0)
+
+
 def _answer(status: int, headers: dict[str, str], raw: bytes, stream: Any = None) -> Answer:
     body = None
     if raw and headers.get("content-type", "").startswith("application/json"):
@@ -112,6 +128,15 @@ async def living(
     path: Path, settings: Settings, virtual: VirtualTime, disk: Disk, network: Network, random_bytes: Any
 ) -> AsyncIterator[Life]:
     """A server on a data directory, with its background tasks."""
+    with disk.files.watched():
+        async with _living(path, settings, virtual, disk, network, random_bytes) as life:
+            yield life
+
+
+@asynccontextmanager
+async def _living(
+    path: Path, settings: Settings, virtual: VirtualTime, disk: Disk, network: Network, random_bytes: Any
+) -> AsyncIterator[Life]:
     arrivals.PACKED_CHUNKS = PACKED_CHUNKS  # type: ignore[misc]
     compaction.GROUP_RUNS = GROUP_RUNS  # type: ignore[misc]
     limits: Limits = settings.limits

@@ -77,7 +77,20 @@ REGRESSIONS: Final = (
                 "",
             ),
         ),
-        "SYNCED",
+        "896895fe",
         5,
+    ),
+    Regression(
+        "contents of deleted files came back by a power cut, and stayed",
+        (
+            Mutation(
+                "their removal is not synced",
+                "store/blobs.py",
+                "            self._sync_removals()\n",
+                "",
+            ),
+        ),
+        "3af1eb0f",
+        4,
     ),
 )

@@ -75,7 +75,8 @@ class Timers:
         self.cron = Chain("cron", CRON_MS, CRON_MS // 1000 + _BACK_S + 60)
         self.backs = 0
         self.lost = 0
-        """So many second rows may be missing, because a commit has failed."""
+        """So many second rows may be missing: a commit has failed, or took so long that the time of the run was over."""
+        self.stalls = 0
 
     @property
     def chains(self) -> tuple[Chain, Chain]:
@@ -93,7 +94,7 @@ async def prepare(world: World) -> None:
     ]
     nodes = [
         written.node("i", "interval", *told, to="wait"),
-        {"id": "wait", "type": "DelayNode", "config": {"delay": 40}, "outputIds": [["late"]]},
+        {"id": "wait", "type": "DelayNode", "config": {"delay": 15}, "outputIds": [["late"]]},
         written.node("late", "late", *told),
         written.node("c", "cron", *told),
     ]
@@ -110,7 +111,8 @@ async def look(world: World) -> None:
         more = clock.backs - timers.backs
         failures = timers.written.failures(world)
         timers.backs += more
-        timers.lost += failures
+        timers.lost += failures + clock.stalls - timers.stalls
+        timers.stalls = clock.stalls
         rows = await timers.written.rows(world)
         for chain in timers.chains:
             chain.allowed += more + failures
