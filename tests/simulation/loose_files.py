@@ -61,7 +61,7 @@ class LooseFiles:
         try:
             yield
         finally:
-            os.fsync, os.fdatasync = syncs  # type: ignore[assignment]
+            os.fsync, os.fdatasync = syncs
             for descriptor in self._held.values():
                 os.close(descriptor)
 

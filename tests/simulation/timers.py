@@ -75,7 +75,7 @@ class Timers:
         self.cron = Chain("cron", CRON_MS, CRON_MS // 1000 + _BACK_S + 60)
         self.backs = 0
         self.lost = 0
-        """So many second rows may be missing: a commit has failed, or took so long that the time of the run was over."""
+        """So many second rows may be missing: a commit failed, or took so long that the time of the run was over."""
         self.stalls = 0
 
     @property
