@@ -34,6 +34,9 @@ class Archive:
         self.path = ""
         self.states = Book("old states")
         self.sent: dict[int, int] = {}
+        self.earlier: set[int] = set()
+        """Those that were sent in earlier lives: a search that finds nothing too old is repeated when what it has found
+        becomes too old, or after a day."""
         self.life: Life | None = None
         self.since_s = 0.0
         """Since when this life has lasted, the clock was not set, and nothing was sent."""
@@ -113,6 +116,8 @@ def _look_at_disk(world: World, archive: Archive) -> None:
     """What is too old for some minutes already is removed, but for a block with the newest state."""
     changes = (world.of(Clock).sets, len(archive.sent))
     if archive.life is not world.life or archive.changes != changes:
+        if archive.life is not world.life:
+            archive.earlier = set(archive.sent)
         archive.life, archive.changes, archive.since_s = world.life, changes, world.virtual.now_s
     if world.virtual.now_s - archive.since_s < REMOVED_S:
         return
@@ -124,7 +129,9 @@ def _look_at_disk(world: World, archive: Archive) -> None:
             block.last_ms
             for run in runs_of(snapshot)
             for block in blocks_of(snapshot, run.number, device, 0, keys.TIME_MS_MAX)
-            if block.last_ms < oldest_ms and not block.first_ms <= newest_ms <= block.last_ms
+            if block.last_ms < oldest_ms
+            and block.last_ms in archive.earlier
+            and not block.first_ms <= newest_ms <= block.last_ms
         ]
     if old:
         raise Broken(f"{len(old)} blocks of states are too old for {REMOVED_S:.0f} s already: {old}")

@@ -18,6 +18,7 @@ from tests.simulation import (
     files,
     link,
     old_data,
+    people,
     presses,
     records,
     remains,
@@ -45,6 +46,7 @@ PARTS: Final = (
     old_data.PART,
     remains.PART,
     files.PART,
+    people.PART,
     faults.PART,
 )
 _FORKING: Final = get_context("fork")
