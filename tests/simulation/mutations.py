@@ -213,4 +213,52 @@ MUTATIONS: Final = (
         "        actor.put(keys.META, keys.content_key(application, content), encode(0))",
         "        actor.delete(keys.META, keys.content_key(application, content))",
     ),
+    Mutation(
+        "another role of a member does not end what the member has opened",
+        "actors/people/organizations/membership.py",
+        'ends_access=frozenset({"role", "applicationRoles", "dashboardRoles"})',
+        'ends_access=frozenset({"applicationRoles", "dashboardRoles"})',
+    ),
+    Mutation(
+        "an API token that is switched off opens what it has opened",
+        "actors/people/accounts/tokens.py",
+        'ends_access=frozenset({"status", "name"})',
+        'ends_access=frozenset({"name"})',
+    ),
+    Mutation(
+        "what is deleted keeps the access that it gave",
+        "actors/core/records/records.py",
+        "    if kind.ends_access:",
+        "    if False:",
+    ),
+    Mutation(
+        "members make access keys who may only change what is there",
+        "actors/people/organizations/roles.py",
+        '    "applicationKeys.*": Level.MANAGE,',
+        '    "applicationKeys.*": Level.WRITE,',
+    ),
+    Mutation(
+        "a new record has no index entries that its kind shares with others",
+        "actors/core/records/records.py",
+        "    for key in after:\n        if key not in before:",
+        "    for key in sorted(after)[1:]:\n        if key not in before:",
+    ),
+    Mutation(
+        "the count of rows misses those that are deleted",
+        "actors/data/tables/actor.py",
+        "            self._free(key)\n        self.counts.rows -= 1",
+        "            self._free(key)",
+    ),
+    Mutation(
+        "the trigger of a run stays when the run has ended",
+        "actors/engine/ends.py",
+        "        batch.delete_all(keys.TRIGGERS, self._removed)",
+        "        batch.delete_all(keys.TRIGGERS, self._removed[1:])",
+    ),
+    Mutation(
+        "an alarm that has closed is still open after a restart",
+        "actors/fleet/devices/actor/due.py",
+        "            self.delete(keys.TIMELINE, key)\n        if alarms.has_turned:",
+        "            pass\n        if alarms.has_turned:",
+    ),
 )
