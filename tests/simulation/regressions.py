@@ -77,7 +77,7 @@ REGRESSIONS: Final = (
                 "",
             ),
         ),
-        "896895fe",
+        "9d72e548",
         5,
     ),
     Regression(
@@ -90,7 +90,7 @@ REGRESSIONS: Final = (
                 "",
             ),
         ),
-        "3af1eb0f",
+        "c4c90cf6",
         4,
     ),
 )
