@@ -204,8 +204,8 @@ MUTATIONS: Final = (
     Mutation(
         "the name of a content is not synced",
         "store/blobs.py",
-        "            sync_directory(folder)\n        except",
-        "            pass\n        except",
+        "            self._draft.replace(path)\n            sync_directory(folder)",
+        "            self._draft.replace(path)",
     ),
     Mutation(
         "the content of a deleted file is forgotten and stays",
