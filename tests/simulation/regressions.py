@@ -77,7 +77,7 @@ REGRESSIONS: Final = (
                 "",
             ),
         ),
-        "9d72e548",
+        "253c5a12",
         5,
     ),
     Regression(
@@ -90,7 +90,7 @@ REGRESSIONS: Final = (
                 "",
             ),
         ),
-        "c4c90cf6",
+        "c13ff955",
         4,
     ),
 )
