@@ -116,4 +116,3 @@ async def test_calls_go_on_without_descriptors_and_who_comes_is_answered_later(d
         await disk.ledger.audit(server)
         tried = await server.call("POST", f"{flows}/{flow['id']}/test", {"data": {}})
         assert "error" not in tried
-    await disk.audit()
