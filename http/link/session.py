@@ -38,7 +38,7 @@ from trunkline.actors.fleet.devices.commands.command_messages import Acknowledge
 from trunkline.actors.fleet.devices.commands.links import Link, LinkEnd, Links
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.state.backlog import BacklogLane
-from trunkline.actors.fleet.devices.state.head import Head
+from trunkline.actors.fleet.devices.state.head import Head, Source
 from trunkline.actors.fleet.devices.state.link_messages import ReportFrame
 from trunkline.actors.fleet.devices.state.traffic import Traffic
 from trunkline.http.calls.access import check_resource_access
@@ -315,12 +315,37 @@ class LinkSession:
                     "The device is busy with a long call. Send the states again in a second.", reason=FULL
                 )
         except DomainError as refusal:
-            self._stored([frame], refusal)
+            self._turned_away(frame, states, refusal)
         except Exception as bug:  # noqa: BLE001 - the other frames never notice
             _log.error("frame failed", exc_info=bug)
             self._stored([frame], Crashed(_CRASHED))
         else:
             self._turns.append((frame, turn))
+
+    def _turned_away(self, frame: _Frame, states: States, refusal: DomainError) -> None:
+        """A live frame could take no turn: refuse it, unless an earlier connection has brought it."""
+        if not self._has_come(states, refusal):
+            self._stored([frame], refusal)
+        elif self._is_on_disk(states):
+            self._stored([frame], None)
+        else:
+            self._close(DRAINING, "a frame that was sent again is not stored yet; connect again later")
+
+    def _has_come(self, states: States, refusal: DomainError) -> bool:
+        """Whether a frame that is refused for want of room was stored before, or is about to be."""
+        return isinstance(refusal, TooManyRequests | Overloaded) and self._is_marked(
+            states, self._call.service.system.journal
+        )
+
+    def _is_on_disk(self, states: States) -> bool:
+        with self._call.service.system.store.snapshot() as snapshot:
+            return self._is_marked(states, snapshot)
+
+    def _is_marked(self, states: States, source: Source) -> bool:
+        """Whether a frame is one of those that are stored, by the mark of its device."""
+        assert self._session is not None
+        mark = Head.read(source, states.device or self.device.id).link
+        return mark.has(self._session, states.n, backlog=states.backlog) and states.n not in mark.refused
 
     def _message(self, states: States) -> ReportFrame:
         assert self._session is not None
@@ -427,7 +452,8 @@ class LinkSession:
                 async with lane.turn(ref, frame.states.count, frame.size_bytes):
                     await system.ask(ref, self._message(frame.states))
             except DomainError as refused:
-                refusal = refused
+                if not (self._has_come(frame.states, refused) and self._is_on_disk(frame.states)):
+                    refusal = refused
             except Exception as bug:  # noqa: BLE001 - the link goes on
                 _log.error("backlog failed", exc_info=bug)
                 refusal = Crashed(_CRASHED)

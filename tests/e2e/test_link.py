@@ -130,6 +130,22 @@ async def test_a_refusal_that_is_lost_with_the_connection_comes_again(house: Hou
     assert await house.values() == [1, 3, 4, 5, *range(6, 80)]
 
 
+async def test_a_stored_frame_that_comes_again_is_not_refused_for_want_of_room(tmp_path: Path) -> None:
+    """A refusal would say that nothing of it is stored, and its states would come once more in another frame."""
+    async with house_in(tmp_path / "data", send_state={"calls": 2, "window_s": 50}) as house:
+        async with linked(house.server, house.device, house.token) as (peer, _):
+            await peer.send(1, 1, BASE_MS, {"temp": 1})
+            await peer.send(1, 2, BASE_MS + 1, {"temp": 2})
+            await peer.until_stored(2)
+        async with linked(house.server, house.device, house.token) as (peer, _):
+            for n in (1, 2):
+                await peer.send(1, n, BASE_MS, {"temp": n})
+                assert await peer.next() == [1, n]
+            await peer.send(1, 3, BASE_MS + 2, {"temp": 3})
+            assert (await peer.next())[:3] == [2, 3, "TooManyRequests"]
+        assert await house.values() == [1, 2]
+
+
 async def test_a_throttled_frame_names_the_bucket_and_the_time(tmp_path: Path) -> None:
     async with house_in(tmp_path / "data", send_state={"calls": 2, "window_s": 15}) as house:
         async with linked(house.server, house.device, house.token) as (peer, _):

@@ -52,6 +52,12 @@ class LinkDevices:
         found = self._connections.get(id)
         return found if found is not None and found.life is world.life and not found.is_over else None
 
+    def drop(self, world: World, id: str) -> None:
+        """A device is started again: its connection is gone."""
+        connection = self.connection(world, id)
+        if connection is not None:
+            connection.drop()
+
     def connect(self, device: LinkDevice, connection: LinkConnection) -> None:
         """From now on a device has this connection. The server may hear of the two in another order."""
         older = self._connections.get(device.meter.id)
@@ -75,6 +81,7 @@ async def connect(world: World, chance: Random) -> None:
     if devices.connection(world, meter.id) is not None and chance.random() < 0.8:
         return
     if chance.random() < 0.1:
+        devices.drop(world, meter.id)
         device.begin_again(chance)
     logins: list[Login] = [each for each in world.of(Keys).logins if each.device == meter.id]
     login = chance.choice(logins[-3:]) if logins and chance.random() < 0.6 else None

@@ -102,6 +102,9 @@ class LinkConnection:
         if in_hello:
             hello["token"] = token
         await self._send_plain([0, hello])
+        if self._chance.random() < 0.4:
+            async with self._sends:
+                await self._send_again()
         while True:
             message: bytes | None = None
             slept_s, pings = world.virtual.slept_s, socket.pings
@@ -161,8 +164,13 @@ class LinkConnection:
                     world.reached["a welcome said that a frame is stored"] += 1
             self.is_welcome = True
             world.note(f"{self.title}: welcome {facts['n']} {facts['backlogN']}")
-            for frame in list(device.frames):
-                world.reached["a frame was sent again"] += 1
+            await self._send_again()
+
+    async def _send_again(self) -> None:
+        """Send what was not answered and is not under way on this connection, also before the welcome has come."""
+        for frame in list(self.device.frames):
+            if frame.n not in self._under_way:
+                self.world.reached["a frame was sent again"] += 1
                 if frame.change.became is not True:
                     frame.change.again()
                 await self._send_frame(frame)
@@ -279,10 +287,15 @@ class LinkConnection:
 
     # The end.
 
+    def drop(self) -> None:
+        """Leave without a word."""
+        self._has_left = True
+        self.socket.wire.abort()
+
     async def leave(self, chance: Random) -> None:
         self._has_left = True
         if chance.random() < 0.5:
-            self.socket.wire.abort()
+            self.drop()
             return
         with suppress(Lost):
             await self.socket.close()
@@ -312,6 +325,7 @@ class LinkConnection:
         code, wire = self.socket.code, self.socket.wire
         self.world.note(f"{self.title}: ended {code} {self.socket.reason}")
         failed = self.world.failed_commits > self._failed or self.world.quota is not None
+        slept = self.world.virtual.slept_s > self._slept_s
         reasons = {
             401: may_be_closed or may_be_gone,
             404: may_be_gone,
@@ -319,7 +333,7 @@ class LinkConnection:
             1011: failed,
             4401: may_be_closed or may_be_gone,
             4404: may_be_gone,
-            4408: wire.has_stalled,
+            4408: wire.has_stalled or ("hello" in self.socket.reason and slept),
             4410: self.is_superseded,
             4503: failed,
         }
