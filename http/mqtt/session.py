@@ -518,7 +518,9 @@ class MqttSession:
     # For the broker.
 
     def deliver(self, publication: Publication, qos: int, ids: tuple[int, ...], *, retain: bool) -> None:
-        self.send_message(Outgoing(publication, qos, ids, retain, None))
+        """A client that goes on with its session is subscribed before its CONNACK, and misses what is not kept."""
+        if self._is_connected:
+            self.send_message(Outgoing(publication, qos, ids, retain, None))
 
     def send_message(self, message: Outgoing) -> None:
         """Send a message, or let it wait; too many that wait end the connection."""

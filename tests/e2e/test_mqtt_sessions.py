@@ -363,3 +363,24 @@ async def test_a_message_on_its_way_to_the_disk_is_known_to_the_next_connection(
         assert (await watcher.message()).payload == b"x"
         await watcher.send(writer.PINGREQ)
         assert type(await watcher.next()) is packets.PingResp
+
+
+async def test_nothing_is_sent_before_the_connack(tmp_path: Path) -> None:
+    """A session has its subscriptions before it is on disk that its client has come back. The time between is short, so
+    there are several attempts."""
+    limits = {"mqtt_topic": "off", "mqtt_client": "off"}
+    async with house_in(tmp_path / "data", limits=limits) as house, house.client("other") as other:
+        async with client_of(house) as client:
+            await opened(client, house, "sleeper", **kept())
+            await client.subscribe("a")
+
+        async def pour() -> None:
+            while True:
+                await other.publish("a", b"x")
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(pour)
+            for _ in range(20):
+                async with client_of(house) as client:
+                    assert await opened(client, house, "sleeper", **kept())
+            nursery.cancel_scope.cancel()
