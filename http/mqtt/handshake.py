@@ -148,6 +148,7 @@ class Handshake:
             session.disconnect(packets.TOPIC_NAME_INVALID, problem.message)
             return
         session.let_in(client)
+        session.service.tell_before(client.application, client.key)
         self._to_store = 1
         self._open_session(client)
         session.has_will = will is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
@@ -106,33 +107,41 @@ class MqttService:
         self._paces = False
 
     def tell(self, ref: Ref, message: Message) -> None:
-        """Tell an actor that a connection has ended. What it refuses now it is told again, until the client is back."""
+        """Tell an actor that a connection has ended. What is refused now, or cannot be stored, it is told again."""
         try:
-            self.system.begin(ref, message)
+            turn = self.system.begin(ref, message)
         except (NotFound, Gone):
             return  # the application was deleted
         except DomainError as refusal:
-            _log.warning("the end of an MQTT connection is stored later", reason=refusal.message)
-            self._untold.append((ref, message))
-            if not self._tells_again:
-                self._tells_again = True
-                self.system.component(LinkTasks).start_soon(self._tell_again)
+            self._told(ref, message, refusal)
+            return
+        if turn is not None and turn.group is not None:
+            self.system.when_stored(turn, partial(self._told, ref, message))
+
+    def tell_before(self, application: bytes, client: bytes) -> None:
+        """A client has come back: tell first what its earlier connections have left."""
+        left = [each for each in self._untold if (each[0].parent, each[0].id) == (application, client)]
+        for each in left:
+            self._untold.remove(each)
+            self.tell(*each)
+
+    def _told(self, ref: Ref, message: Message, failure: DomainError | None) -> None:
+        if failure is None:
+            return
+        _log.warning("the end of an MQTT connection is stored later", reason=failure.message)
+        self._untold.append((ref, message))
+        if not self._tells_again:
+            self._tells_again = True
+            self.system.component(LinkTasks).start_soon(self._tell_again)
 
     async def _tell_again(self) -> None:
         broker = self.system.component(Broker)
         while self._untold:
             await trio.sleep(_AGAIN_S)
             untold, self._untold = self._untold, []
-            for at, (ref, message) in enumerate(untold):
-                if ref.id in broker.clients_of(ref.parent):
-                    continue  # its new connection has taken over what the old one has left
-                try:
-                    self.system.begin(ref, message)
-                except (NotFound, Gone):
-                    continue
-                except DomainError:
-                    self._untold = untold[at:]
-                    break
+            for ref, message in untold:
+                if ref.id not in broker.clients_of(ref.parent):  # its new connection was told before it came
+                    self.tell(ref, message)
         self._tells_again = False
 
     async def _let_go_on(self) -> None:

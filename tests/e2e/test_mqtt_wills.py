@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
+
+import pytest
 
 from tests.e2e.conftest import running_server
 from tests.e2e.mqtt_house import House, house, house_in
@@ -51,6 +54,45 @@ async def test_a_will_that_cannot_be_stored_at_once_is_published_later(tmp_path:
         async with house.client("mortal", will=Will("gone", b"bye", 1)) as client:
             await client.send(writer.publish(V5, Publish("a", b"x", 1, packet_id=1)))
         assert (await watcher.message()).payload == b"bye"
+
+
+async def test_a_will_whose_commit_fails_is_published_later(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults = [OSError(errno.EIO, "told to fail")]
+
+    def sync() -> float:
+        if faults:
+            raise faults.pop()
+        return 0.0
+
+    async with house.client("watcher") as watcher:
+        await watcher.subscribe("gone")
+        async with house.client("mortal", will=Will("gone", b"bye", 1)):
+            monkeypatch.setattr(house.server.system.store.journal, "_sync_delay_s", sync)
+        assert (await watcher.message()).payload == b"bye"
+        assert not faults
+
+
+async def test_a_will_whose_commit_fails_is_published_also_where_its_client_goes_on_with_its_session(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults = [OSError(errno.EIO, "told to fail")]
+
+    def sync() -> float:
+        if faults:
+            raise faults.pop()
+        return 0.0
+
+    async with house.client("watcher") as watcher:
+        await watcher.subscribe("gone")
+        async with client_of(house) as client:
+            await opened(client, house, "mortal", will=Will("gone", b"bye", 1), **kept())
+            monkeypatch.setattr(house.server.system.store.journal, "_sync_delay_s", sync)
+        await until(lambda: not faults)
+        async with client_of(house) as client:
+            assert await opened(client, house, "mortal", **kept())
+            assert (await watcher.message()).payload == b"bye"
 
 
 async def test_a_will_that_waits_survives_a_restart(tmp_path: Path) -> None:

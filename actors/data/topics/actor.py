@@ -73,11 +73,12 @@ class Publisher(Actor):
 
     def on_connect_client(self, message: ConnectClient) -> None:
         """Keep the will of a client that has connected. A will that still waits for its time is dropped if the client
-        goes on with its session, and published if that has ended."""
+        goes on with its session, and published if that has ended; one without a delay was to be published before."""
         key = keys.will_key(self.ref.parent, self.ref.id)
         raw = self.system.journal.get(keys.MESSAGES, key)
-        if raw is not None and not message.is_resumed:
-            self._publish_will(decode_will(raw, self.ref.id))
+        will = None if raw is None else decode_will(raw, self.ref.id)
+        if will is not None and not (message.is_resumed and will.delay_s):
+            self._publish_will(will)
         if message.will is not None:
             check_topic(message.will.topic, "will topic")
             will = Will(message.will, message.retain_will, message.origin, message.login, message.delay_s)
