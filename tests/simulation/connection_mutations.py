@@ -67,4 +67,67 @@ MISTAKES_ON_CONNECTIONS: Final = (
         "                older.session.end(LinkEnd.SUPERSEDED)",
         "                pass",
     ),
+    Mutation(
+        "a message of MQTT is acknowledged before its commit",
+        "http/mqtt/publishing.py",
+        "            session.acknowledgements.after(turn, partial(self._answer, topic, packet, turn))",
+        "            session.acknowledgements.at_once(self._answer(topic, packet, turn, None))",
+    ),
+    Mutation(
+        "that a message with QoS 2 was received is forgotten with its connection",
+        "http/mqtt/publishing.py",
+        "        if packet.qos == 2 and self._session.session is not None:",
+        "        if False:",
+    ),
+    Mutation(
+        "a message with QoS 2 is released before it is stored that the client has it",
+        "http/mqtt/outgoing.py",
+        "        found.received()\n        return False",
+        "        return True",
+    ),
+    Mutation(
+        "the oldest message that waits for a session is dropped",
+        "http/mqtt/session_queue.py",
+        "            for number, entry, publication in page:",
+        "            for number, entry, publication in page[len(page) > 1 :]:",
+    ),
+    Mutation(
+        "an acknowledgement removes all messages that wait for the session before it",
+        "actors/data/topics/session_actor.py",
+        "        if self._of(message.session) is not None:\n"
+        "            stage_removal(self, message.session, message.numbers)",
+        "        if self._of(message.session) is not None:\n"
+        "            last = max(message.numbers)\n"
+        "            stage_removal(self, message.session, range(max(1, last - 1), last + 1))",
+    ),
+    Mutation(
+        "a session goes on after a clean start",
+        "actors/data/topics/session_actor.py",
+        "            if message.clean or (",
+        "            if (",
+    ),
+    Mutation(
+        "a subscription lasts as long as its connection",
+        "http/mqtt/subscribing.py",
+        "        if session.session is None or not (added or removed):",
+        "        if True:",
+    ),
+    Mutation(
+        "a connection that was taken over stays open",
+        "actors/data/topics/broker.py",
+        "            older.end(ClientEnd.TAKEN_OVER)",
+        "            pass",
+    ),
+    Mutation(
+        "a will is dropped where the connection ends without a goodbye",
+        "actors/data/topics/actor.py",
+        "        if message.publish_will:\n            self._publish_will(will)",
+        "        if message.publish_will and will.delay_s:\n            self._publish_will(will)",
+    ),
+    Mutation(
+        "wills of the time before the server stopped are not published",
+        "actors/data/topics/wills.py",
+        "            left = list(_publishers(snapshot))",
+        "            left = list(_publishers(snapshot))[:0]",
+    ),
 )

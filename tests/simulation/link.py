@@ -34,6 +34,7 @@ class LinkDevices:
     def __init__(self) -> None:
         self.all: dict[str, LinkDevice] = {}
         self._connections: dict[str, LinkConnection] = {}
+        self._left_behind: list[LinkConnection] = []
 
     def of(self, meter: Meter, chance: Random) -> LinkDevice:
         if meter.id not in self.all:
@@ -52,6 +53,18 @@ class LinkDevices:
         found = self._connections.get(id)
         return found if found is not None and found.life is world.life and not found.is_over else None
 
+    def left_behind(self, world: World) -> list[LinkConnection]:
+        """Older ones of devices that are connected again, of which the server must know it."""
+        self._left_behind = [
+            each for each in self._left_behind if each.life is world.life and not each.is_over
+        ]
+        connected = {device.meter.id for device, _ in self.connected(world)}
+        return [
+            each
+            for each in self._left_behind
+            if each.device.meter.id in connected and not each.socket.wire.was_cut
+        ]
+
     def drop(self, world: World, id: str) -> None:
         """A device is started again: its connection is gone."""
         connection = self.connection(world, id)
@@ -62,7 +75,9 @@ class LinkDevices:
         """From now on a device has this connection. The server may hear of the two in another order."""
         older = self._connections.get(device.meter.id)
         if older is not None and older.life is connection.life:
-            older.is_superseded = connection.is_superseded = True
+            older.leave_behind()
+            connection.is_superseded = True
+            self._left_behind.append(older)
         self._connections[device.meter.id] = connection
 
 
@@ -112,6 +127,8 @@ async def leave(world: World, chance: Random) -> None:
 async def look(world: World) -> None:
     """Whoever is connected has all its commands, in their order, and may be connected."""
     fleet, keys, devices = world.of(Fleet), world.of(Keys), world.of(LinkDevices)
+    for older in devices.left_behind(world):
+        await _ends(older, f"{older.title} is open beside a newer one")
     for device, connection in list(devices.connected(world)):
         meter, login = device.meter, connection.login
         if connection.socket.wire.was_cut:

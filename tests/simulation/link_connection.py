@@ -43,6 +43,8 @@ class LinkConnection:
         self.is_welcome = False
         self.is_over = False
         self.is_superseded = False
+        self.is_left_behind = False
+        """The device uses a newer one. It only waits for the end of this."""
         self._chance = chance
         self._text = chance.random() < 0.3
         self._last_command = -1
@@ -121,11 +123,14 @@ class LinkConnection:
                 return
             if message is None:
                 return
+            if self.is_left_behind:
+                continue
             await self._take(msgspec.json.decode(message) if self._text else cbor2.loads(message))
 
     def _give_up(self) -> None:
         wire = self.socket.wire
-        if not wire.was_cut and not wire.has_stalled and self.world.virtual.slept_s == self._slept_s:
+        excused = wire.was_cut or wire.has_stalled or self.is_left_behind
+        if not excused and self.world.virtual.slept_s == self._slept_s:
             raise Broken(f"{self.title}: nothing came for too long, not even a ping")
         self._has_left = True
         wire.abort()
@@ -307,6 +312,17 @@ class LinkConnection:
     def _end(self) -> None:
         """What was not answered may be stored or not."""
         self.is_over = True
+        self._forget_answers()
+        self.socket.wire.close()
+
+    def leave_behind(self) -> None:
+        """The device uses a newer connection from now on: nothing of it arrives on this any more."""
+        self.is_superseded = self.is_left_behind = True
+        self.socket.wire.to_server.die()
+        self._forget_answers()
+
+    def _forget_answers(self) -> None:
+        """Nobody waits for answers any more."""
         self.is_welcome = False
         world = self.world
         for frame in self._under_way.values():
@@ -318,7 +334,6 @@ class LinkConnection:
             if self.life is world.life:
                 world.open_calls -= 1
         self._under_way.clear()
-        self.socket.wire.close()
 
     def _check_end(self, *, may_be_gone: bool, may_be_closed: bool) -> None:
         """The server has ended the connection: there must be a reason."""
@@ -333,7 +348,7 @@ class LinkConnection:
             1011: failed,
             4401: may_be_closed or may_be_gone,
             4404: may_be_gone,
-            4408: wire.has_stalled or ("hello" in self.socket.reason and slept),
+            4408: wire.has_stalled or self.is_left_behind or ("hello" in self.socket.reason and slept),
             4410: self.is_superseded,
             4503: failed,
         }

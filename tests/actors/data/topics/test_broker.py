@@ -282,7 +282,9 @@ async def test_wills_of_connected_clients_are_published_at_the_next_start(tmp_pa
         for number in range(3):
             ref = Ref("publisher", application, b"client%d....." % number)
             will = Publication(f"gone/{number}", b"w")
-            await house.system.ask(ref, ConnectClient(will=will, retain_will=True, origin=None))
+            delay_s = 60 if number == 2 else 0
+            connect = ConnectClient(will=will, retain_will=True, origin=None, delay_s=delay_s)
+            await house.system.ask(ref, connect)
         back = ConnectClient(will=None, retain_will=False, origin=None, is_resumed=True)
         await house.system.ask(ref, back)
     async with running_house(tmp_path / "data") as house:
