@@ -22,7 +22,7 @@ import trio
 from tests.e2e.conftest import EMAIL, PASSWORD
 from tests.e2e.server_process import OWNER, ServerProcess, serving
 from tests.patience import PATIENCE_S
-from tests.soak.kept_store import Ledger, fill, pack, record
+from tests.soak.kept_store import Ledger, fill, pack, record, write_keys
 from trunkline.store import migrations
 
 OLDER_MAIN: Final = """
@@ -60,6 +60,8 @@ async def keep(folder: Path, checkout: Path | None) -> Path:
         options["program"] = ("-c", OLDER_MAIN)
     ledger = Ledger(number, EMAIL, PASSWORD)
     data = folder / "data"
+    data.mkdir(mode=0o700)
+    write_keys(data)
     async with serving(data, env=env, cold=True, **options) as server:
         if checkout is not None:
             server.__class__ = OlderServer

@@ -5,11 +5,16 @@ that wrote it. Does not own the servers.
 
 `stores/format-N.tar.xz` has the data directory and `ledger.json`: the answers to all reads of one application that has
 a bit of everything, the contents of its files, and the tokens that must still open it.
+
+An archive holds nothing secret: its server had keys that follow from a sentence (`write_keys`), which are written again
+when it is unpacked, and its tokens are kept without their signatures.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import hmac
 import io
 import json
 import re
@@ -65,6 +70,7 @@ BELOW: Final = {
 }
 """What is read below each record of a list."""
 FILES: Final = ("files", "privateFiles")
+KEY_FILES: Final = ("secret", "encryption-keys")
 VOLATILE: Final = frozenset({"_etag", "_links", "url", "jupyterFileUrl"})
 """Fields that are made anew for each answer."""
 
@@ -84,7 +90,7 @@ class Ledger(msgspec.Struct):
     contents: dict[str, str] = {}
     """The SHA-256 of the content of each file, by its path."""
     bearers: dict[str, str] = {}
-    """Tokens that do not expire, by the path that each may read."""
+    """Tokens that do not expire, without their signatures, by the path that each may read."""
 
 
 async def fill(server: Server, *, all_of_it: bool) -> tuple[str, dict[str, str], list[str]]:
@@ -114,7 +120,8 @@ async def fill(server: Server, *, all_of_it: bool) -> tuple[str, dict[str, str],
     await server.call("POST", f"{device}/setConnectionStatus", status)
     token, _ = await server.device_token(device)
     made = await server.call("POST", f"{path}/tokens", {"name": "t", "scope": ["all.Application.read"]})
-    return path, {f"{device}/compositeState": token, f"{path}/devices": made["token"]}, unknown
+    bearers = {f"{device}/compositeState": token, f"{path}/devices": made["token"]}
+    return path, {where: bearer.rpartition(".")[0] for where, bearer in bearers.items()}, unknown
 
 
 async def record(server: Server, path: str, ledger: Ledger) -> None:
@@ -128,8 +135,8 @@ async def record(server: Server, path: str, ledger: Ledger) -> None:
             await _read(server, one, ledger)
             for below in BELOW.get(many, ()):
                 await _read(server, f"{one}/{below}", ledger)
-            if many in FILES and "url" in ledger.reads.get(one, {}):
-                ledger.contents[one] = await _digest(server, one)
+            if many in FILES and (digest := await _digest(server, one)) is not None:
+                ledger.contents[one] = digest
 
 
 async def compare(server: Server, ledger: Ledger) -> int:
@@ -147,7 +154,7 @@ async def compare(server: Server, ledger: Ledger) -> int:
             wrong.append(f"{path}: another content")
         facts += 1
     for path, bearer in ledger.bearers.items():
-        async with server.client(bearer) as client:
+        async with server.client(_signed(bearer)) as client:
             response = await client.get(path)
         if not response.is_success:
             wrong.append(f"{path}: its token gets {response.status_code} {response.text}")
@@ -160,8 +167,6 @@ def differences(found: Json, expected: Json, where: str) -> Iterator[str]:
     """Where `found` has not what is expected. It may have more fields: those of later versions."""
     if isinstance(expected, dict) and isinstance(found, dict):
         for name, value in expected.items():
-            if name in VOLATILE:
-                continue
             if name not in found:
                 yield f"{where}.{name}: is missing"
             else:
@@ -180,7 +185,7 @@ def pack(data_dir: Path, ledger: Ledger) -> Path:
     target.parent.mkdir(exist_ok=True)
     with tarfile.open(target, "w:xz", preset=9) as archive:
         for path in sorted(data_dir.rglob("*")):
-            if path not in (data_dir / "lock", data_dir / "store" / "lock.mdb"):
+            if str(path.relative_to(data_dir)) not in (*KEY_FILES, "lock", "store/lock.mdb"):
                 archive.add(path, str(Path("data") / path.relative_to(data_dir)), recursive=False)
         content = json.dumps(msgspec.to_builtins(ledger), sort_keys=True).encode()
         entry = tarfile.TarInfo(LEDGER)
@@ -196,9 +201,26 @@ def unpack(number: int, data_dir: Path) -> Ledger:
             folder, _, name = entry.name.partition("/")
             if folder == "data":
                 archive.extract(entry.replace(name=name), data_dir, filter="data")
+        write_keys(data_dir)
         content = archive.extractfile(LEDGER)
         assert content is not None
         return msgspec.json.decode(content.read(), type=Ledger)
+
+
+def write_keys(data_dir: Path) -> None:
+    """Give a data directory keys that everybody may know."""
+    for name, text in zip(KEY_FILES, (_key("secret").hex(), f"6b657074 {_key('seal').hex()}\n"), strict=True):
+        (data_dir / name).write_text(text)
+        (data_dir / name).chmod(0o600)
+
+
+def _key(what: str) -> bytes:
+    return hashlib.sha256(f"A kept store holds nothing secret: {what}".encode()).digest()
+
+
+def _signed(unsigned: str) -> str:
+    signature = hmac.digest(_key("secret"), unsigned.encode(), "sha256")
+    return f"{unsigned}.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"
 
 
 def kept_formats() -> list[int]:
@@ -211,12 +233,22 @@ async def _read(server: Server, path: str, ledger: Ledger) -> None:
     async with server.client() as client:
         response = await client.get(path)
     if response.is_success:
-        ledger.reads[path] = response.json()
+        ledger.reads[path] = lasting(response.json())
 
 
-async def _digest(server: Server, path: str) -> str:
+def lasting(answer: Json) -> Json:
+    """An answer without what is made anew for each, such as signed links."""
+    if isinstance(answer, dict):
+        return {name: lasting(value) for name, value in answer.items() if name not in VOLATILE}
+    return [lasting(each) for each in answer] if isinstance(answer, list) else answer
+
+
+async def _digest(server: Server, path: str) -> str | None:
+    """The SHA-256 of the content of a file. None if it has none, as a folder."""
     async with server.client() as client:
-        url = (await client.get(path)).json()["url"]
+        url = (await client.get(path)).json().get("url")
+    if url is None:
+        return None
     async with httpx.AsyncClient(trust_env=False) as client:
         response = await client.get(url)
     assert response.is_success, (path, response.status_code, response.text)
