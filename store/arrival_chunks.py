@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import zstandard
 
 from trunkline.store import keys
+from trunkline.store.compression import compress
 
 PADDED_FROM: Final = 256
 OWN_PAGE_FROM: Final = 2048
@@ -86,9 +87,9 @@ def collect(value: bytes, bodies: dict[bytes, list[bytes]], heads: dict[bytes, i
 
 
 def packed(chunks: Iterable[Chunk]) -> bytes:
-    """The segment of these chunks. May run in any thread."""
+    """The segment of these chunks. May run in any thread. Raises MemoryError."""
     parts = [part for seq, value in chunks for part in (_NUMBERED.pack(seq, len(value)), value)]
-    return zstandard.ZstdCompressor(level=_LEVEL).compress(b"".join(parts))
+    return compress(zstandard.ZstdCompressor(level=_LEVEL), b"".join(parts))
 
 
 def unpacked(segment: bytes) -> Iterator[Chunk]:

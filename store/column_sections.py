@@ -24,6 +24,7 @@ import zstandard
 
 from trunkline.store import codec
 from trunkline.store.columns import Mask
+from trunkline.store.compression import compress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,7 +61,7 @@ class Sections:
 def squeeze(raw: bytes) -> bytes:
     """Return the compressed bytes where they are shorter."""
     if _COMPRESSED_BYTES_MIN <= len(raw) <= _COMPRESSED_BYTES_MAX:
-        squeezed = _zstandard.compress(raw)
+        squeezed = compress(_zstandard.compressor, raw)
         if len(squeezed) < len(raw):
             return squeezed
     return raw
@@ -176,7 +177,7 @@ class _Zstandard(threading.local):
     """A compressor and a decompressor for each thread: they are expensive to make and cannot be shared."""
 
     def __init__(self) -> None:
-        self.compress = zstandard.ZstdCompressor(level=3).compress
+        self.compressor = zstandard.ZstdCompressor(level=3)
         self.decompress = zstandard.ZstdDecompressor().decompress
 
 

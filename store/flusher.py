@@ -168,9 +168,7 @@ class Flusher:
             except JournalFull:
                 await trio.sleep(BUSY_S)
             except StoreError as error:
-                if not self._failing:
-                    self._failing = True
-                    _log.error("arrivals cannot be flushed", error=str(error))
+                self._tell_failure(str(error))
                 await trio.sleep(RETRY_S)
             else:
                 self._failing = False
@@ -187,12 +185,32 @@ class Flusher:
         if chunks:
             batch = flushing_batch()
             batch.moves_counts = True
-            segment = await _segment(chunks, is_long=arrivals.unpacked_bytes > INLINE_BYTES)
+            segment = await self._segment(chunks, is_long=arrivals.unpacked_bytes > INLINE_BYTES)
             batch.put(keys.SEGMENTS, keys.arrival_key(chunks[-1].seq), segment)
             for chunk in chunks:
                 batch.delete(keys.ARRIVALS, keys.arrival_key(chunk.seq))
             await self._commit(batch)
             arrivals.packed(len(chunks))
+
+    async def _segment(self, chunks: Sequence[Chunk], *, is_long: bool) -> bytes:
+        """The chunks as one segment, however often the memory for it is missing.
+
+        What takes long is packed in a thread, unless none can be started.
+        """
+        while True:
+            try:
+                if is_long:
+                    with suppress(RuntimeError):
+                        return await trio.to_thread.run_sync(packed, chunks)
+                return packed(chunks)
+            except MemoryError:
+                self._tell_failure("no memory is left to pack them")
+                await trio.sleep(RETRY_S)
+
+    def _tell_failure(self, why: str) -> None:
+        if not self._failing:
+            self._failing = True
+            _log.error("arrivals cannot be flushed", error=why)
 
     # Flushing.
 
@@ -309,11 +327,3 @@ def flushing_batch() -> Batch:
     batch = Batch()
     batch.completes = "stored"
     return batch
-
-
-async def _segment(chunks: Sequence[Chunk], *, is_long: bool) -> bytes:
-    """The chunks as one segment. What takes long is packed in a thread, unless none can be started."""
-    if is_long:
-        with suppress(RuntimeError):
-            return await trio.to_thread.run_sync(packed, chunks)
-    return packed(chunks)
