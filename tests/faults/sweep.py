@@ -145,9 +145,10 @@ class Disk:
 
     async def fail_start(self, number: int, way: Way) -> bool:
         """A start in which a call fails; False if it has fewer calls."""
+        log = self.data.with_name(f"{self.data.name}.log")
+        size = len(log.read_text()) if log.exists() else 0  # before the start, which may fail at once
         self.plan.set(way.at(number))
         async with started(self.data, *self.arguments, env=self.env, preload=library()) as server:
-            size = len(server.log)
             listens = await server.listens()
             self.was_struck = self.plan.struck() > 0
             self.plan.lift()
