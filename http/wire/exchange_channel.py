@@ -88,6 +88,9 @@ class ExchangeChannel:
         parser, transport = self.parser, self._transport
         if parser.failure is not None:
             return False
+        if self.backlog:  # of a body that began behind the request before
+            self.parse_backlog()
+            return exchange.complete or parser.failure is None
         if self._body_left_bytes <= 0:
             self._body_left_bytes = BODY_STEP_BYTES
             self._body_left_s = self._body_timeout_s
