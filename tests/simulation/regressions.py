@@ -93,4 +93,17 @@ REGRESSIONS: Final = (
         "c13ff955",
         4,
     ),
+    Regression(
+        "a pipelined request had the beginning of the next one in its body",
+        (
+            Mutation(
+                "what has come behind the request before is not looked at",
+                "http/wire/exchange_channel.py",
+                "        if self.backlog:  # of a body",
+                "        if False:  # of a body",
+            ),
+        ),
+        "813b709c",
+        10039,
+    ),
 )
