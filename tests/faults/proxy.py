@@ -29,47 +29,39 @@ class Network:
         self.url = ""
         self.piece_bytes = _RECEIVE_BYTES
         """The most that passes at once."""
-        self.resets: Iterator[int] | None = None
-        """After how many more bytes of both directions each next connection is reset; None: never."""
+        self.cuts: Iterator[int] | None = None
+        """After how many bytes each next connection is cut, of both directions or, if it stalls, to the server."""
+        self.stalls = False
+        """Whether a cut connection is not reset, but nothing more passes to the server."""
         self.connections = 0
-        self._passing = {"up": trio.Event(), "down": trio.Event()}
         self._target = host, port
-        for passes in self._passing.values():
-            passes.set()
-
-    def stall(self, direction: str) -> None:
-        """Let nothing pass to the server ("up") or to the clients ("down") until `go_on`."""
-        self._passing[direction] = trio.Event()
-
-    def go_on(self) -> None:
-        for passes in self._passing.values():
-            passes.set()
 
     async def serve(self, client: trio.SocketStream) -> None:
         """Pass on what comes on one connection."""
         self.connections += 1
-        left = None if self.resets is None else next(self.resets, None)
+        left = None if self.cuts is None else next(self.cuts, None)
         server = await trio.open_tcp_stream(*self._target)
         async with client, server, trio.open_nursery() as nursery:
             budget = _Budget(left)
-            for source, target, direction in ((client, server, "up"), (server, client, "down")):
-                nursery.start_soon(self._pass, source, target, direction, budget, nursery.cancel_scope)
+            nursery.start_soon(self._pass, client, server, budget, nursery.cancel_scope)
+            back = _Budget(None) if self.stalls else budget
+            nursery.start_soon(self._pass, server, client, back, nursery.cancel_scope)
 
     async def _pass(
         self,
         source: trio.SocketStream,
         target: trio.SocketStream,
-        direction: str,
         budget: _Budget,
         scope: trio.CancelScope,
     ) -> None:
         with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             while data := bytes(await source.receive_some(_RECEIVE_BYTES)):
                 while data:
-                    await self._passing[direction].wait()
                     piece, data = data[: self.piece_bytes], data[self.piece_bytes :]
                     allowed = budget.take(len(piece))
                     await target.send_all(piece[:allowed])
+                    if allowed < len(piece) and self.stalls:
+                        await trio.sleep_forever()
                     if allowed < len(piece):
                         for stream in (source, target):
                             stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
@@ -79,7 +71,7 @@ class Network:
 
 
 class _Budget:
-    """The bytes that one connection may still pass."""
+    """The bytes that may still pass; None: any."""
 
     def __init__(self, left: int | None) -> None:
         self._left = left

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.patience import PATIENCE_S
 
 COMMANDS: Final = 30
 STATES: Final = 30
+STALLED_BYTES: Final = 30_000
 FIRST_MS: Final = 1_700_000_000_000
 CUT_AFTER_BYTES: Final = (700, 900, 1100, 1300, 1501, 1702, 1903, 2104, 2305, 2506)
 """In the head of an answer, between events and within them."""
@@ -75,7 +77,7 @@ async def test_a_stream_that_is_reset_at_any_byte_has_no_gap_and_nothing_twice(t
     async with reached(tmp_path) as (server, far, between, device):
         for number in range(COMMANDS):
             await command(server, device, number)
-        between.resets = iter(CUT_AFTER_BYTES)
+        between.cuts = iter(CUT_AFTER_BYTES)
         last_id = "0"
         with trio.fail_after(PATIENCE_S):
             while len(seen) < COMMANDS:
@@ -102,21 +104,22 @@ async def test_a_request_that_stalls_is_ended_in_time_while_others_are_served(tm
                 except httpx.TransportError:
                     outcomes.append(0)
 
-        between.piece_bytes = 20_000
+        between.cuts, between.stalls = itertools.repeat(STALLED_BYTES), True
         async with trio.open_nursery() as nursery:
             for _ in range(3):
                 nursery.start_soon(send)
             await until(lambda: between.connections == 3)
-            between.stall("up")
             await server.call("POST", f"{device}/state", {"data": {"temp": 2}})
-            await until(lambda: len(outcomes) == 3)
+        assert outcomes == [408] * 3
         assert (await server.call("GET", f"{device}/compositeState"))["temp"]["value"] == 2
+        async with server.client() as client:
+            assert "\ntrunkline_connections_open 1.0\n" in (await client.get("/metrics")).text
 
 
 async def test_a_link_that_is_reset_at_any_byte_stores_each_state_once(tmp_path: Path) -> None:
     async with reached(tmp_path) as (server, far, between, device):
         token, _ = await server.device_token(device)
-        between.resets = iter(range(900, 1500, 40))  # after the handshake
+        between.cuts = iter(range(900, 1500, 40))  # after the handshake
         stored = 0
         with trio.fail_after(PATIENCE_S):
             while stored < STATES:
