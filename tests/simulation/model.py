@@ -136,7 +136,11 @@ class Change:
 
     def check_whole(self) -> None:
         """Of its things that are sure now, either all are stored or none. Others are of a device that is gone."""
-        sure = [(book.thing(name).states, after) for book, name, after in self.targets]
+        sure = [
+            (book.thing(name).states, after)
+            for (book, name, after), before in zip(self.targets, self._before, strict=True)
+            if after not in before  # otherwise it says nothing
+        ]
         done = {states == {after} for states, after in sure if len(states) == 1}
         if len(done) > 1:
             book, name, after = self.targets[0]
