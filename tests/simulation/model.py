@@ -157,6 +157,13 @@ class Book:
         self.title = title
         self.things: dict[Any, Thing] = {}
         self._windows: list[Window] = []
+        self.emptying: Change | None = None
+        """A change that removes everything, also what is made before it is done."""
+
+    @property
+    def takes_new(self) -> bool:
+        """Whether it is known what becomes of a thing that is made now."""
+        return self.emptying is None or self.emptying.answered
 
     def thing(self, name: Hashable) -> Thing:
         return self.things.setdefault(name, Thing())

@@ -65,7 +65,7 @@ ALL: Final = (Rows, Events)
 async def create(world: World, chance: Random) -> None:
     """One record, or several in an array: all of them or none; some with a key, to be repeated."""
     all = world.of(chance.choice(ALL))
-    if len(all.book.sure()) >= RECORDS_MAX:
+    if len(all.book.sure()) >= RECORDS_MAX or not all.book.takes_new:
         return
     count = chance.choice((1, 1, 2, 3)) if all.takes_arrays else 1
     made = [(f"{all.title} {world.unique()}", chance.choice(all.values)) for _ in range(count)]
@@ -119,6 +119,7 @@ async def truncate(world: World, chance: Random) -> None:
     if chance.random() < 0.2 and not any(thing.coming for thing in rows.book.things.values()):
         change = Change([(rows.book, mark, None) for mark in rows.book.sure()])
         if change.targets:
+            rows.book.emptying = change
             await world.change(change, "POST", f"{rows.path}/truncate", {}, chance=chance)
 
 

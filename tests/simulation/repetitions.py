@@ -47,6 +47,8 @@ async def repeat(world: World, chance: Random) -> None:
     if not known:
         return
     call = chance.choice(known)
+    if not all(book.takes_new for book, _, _ in call.change.targets):
+        return
     if call.answer is None and not call.change.became:
         await _for_the_first_time(world, call, chance)
         return
