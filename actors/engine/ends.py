@@ -71,6 +71,7 @@ class Ends:
         self._counts: dict[tuple[bytes, bytes, bytes, int], dict[str, int]] = {}
         self._ended: list[_Ended] = []
         self._kept: OrderedDict[tuple[bytes, bytes], _KeptRuns] = OrderedDict()
+        system.forgotten.append(self._forget)
 
     def remove(self, key: bytes) -> None:
         """Remove a trigger or a marker."""
@@ -163,6 +164,11 @@ class Ends:
         batch.extend(self._batch)
         self._batch = batch
         self._ended = ended + self._ended
+
+    def _forget(self, application: bytes) -> None:
+        """An application is deleted, and the sweep removes the records of its runs."""
+        for place in [place for place in self._kept if place[0] == application]:
+            del self._kept[place]
 
     def _drop(self, kept: _KeptRuns, of_kind: deque[_Kept]) -> None:
         oldest = of_kind.popleft()

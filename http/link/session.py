@@ -173,6 +173,7 @@ class LinkSession:
         self._backlog.clear()
         if self._link is not None:
             self._links.close(self._link, f"{code} {reason}".strip())
+            self._link = None  # it refers to this session: the two would wait for the garbage collector
 
     def flushed(self) -> None:
         if self._link is not None:

@@ -72,6 +72,10 @@ class Acknowledgements:
         """The connection is over: nobody is answered any more."""
         self._entries.clear()
 
+    def let_go(self, gone: Recipient) -> None:
+        """The session is over; this is in its place."""
+        self._session = gone
+
     def _settled(self, entries: list[_Entry], failure: DomainError | None) -> None:
         for entry in entries:
             entry.packet = entry.answer(failure)

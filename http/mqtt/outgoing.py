@@ -107,6 +107,10 @@ class OutgoingMessages:
         self._is_paced = False
         """Whether the last message that was to be sent was above a rate."""
 
+    def let_go(self, gone: Recipient) -> None:
+        """The session is over; this is in its place."""
+        self._session = gone
+
     @property
     def has_room(self) -> bool:
         """Whether one more message with QoS 1 would be sent at once."""

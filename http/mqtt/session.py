@@ -36,6 +36,7 @@ from trunkline.actors.fleet.devices.commands.command_messages import LinkCommand
 from trunkline.actors.fleet.devices.commands.links import Link, LinkEnd, Links
 from trunkline.http.mqtt import packets
 from trunkline.http.mqtt.acknowledgements import Acknowledgements
+from trunkline.http.mqtt.gone import GoneClient
 from trunkline.http.mqtt.handshake import Handshake
 from trunkline.http.mqtt.login import Client, still_allowed
 from trunkline.http.mqtt.outgoing import Outgoing, OutgoingMessages
@@ -225,8 +226,20 @@ class MqttSession:
         self.acknowledgements.drop()
         self._held.clear()
         client, self._connection = self.client, None
-        if client is None:
-            return
+        if client is not None:
+            self._leave(client, reason)
+        # Its parts may be at work: they have ended the connection.
+        trio.lowlevel.current_trio_token().run_sync_soon(self._let_go)
+
+    def _let_go(self) -> None:
+        """Let its parts and it not refer to each other, or all would wait for the garbage collector."""
+        gone = GoneClient(self.service, self.limits, self.version)
+        self.acknowledgements.let_go(gone)
+        self.outgoing.let_go(gone)
+        self._link = self._publishing = self._subscribing = self.queue = None
+
+    def _leave(self, client: Client, reason: str) -> None:
+        """Tell all who know the client."""
         system = self.service.system
         self._unwatch(client)
         if self._subscribing is not None:

@@ -386,7 +386,10 @@ class Http1Connection:
         assert exchange.offer is not None
         accepted = exchange.offer.accepted
         assert accepted is not None
-        await accepted.announce(self._transport, exchange.switching_protocols())
+        response = exchange.switching_protocols()
+        # The session may know the request: the two would wait for the garbage collector.
+        exchange.offer.accepted = None
+        await accepted.announce(self._transport, response)
         if self._log_access is not None:
             self._log_access(exchange, self._client, time.perf_counter() - self._began_s)
         self._enter(UPGRADED)

@@ -15,6 +15,7 @@ import tracemalloc
 from collections import Counter
 from itertools import count
 from pathlib import Path
+from types import FunctionType
 from typing import Final
 
 FRAMES: Final = 4
@@ -41,9 +42,17 @@ def free_cycles() -> dict[str, int]:
     gc.set_debug(gc.DEBUG_SAVEALL)
     gc.collect()
     gc.set_debug(0)
-    types = Counter(f"{type(each).__module__}.{type(each).__qualname__}" for each in gc.garbage)
+    names = Counter(_name(each) for each in gc.garbage)
     gc.garbage.clear()
-    return dict(types.most_common())
+    gc.collect()
+    return dict(names.most_common())
+
+
+def _name(thing: object) -> str:
+    """The name of a function or a class, the type of anything else."""
+    if isinstance(thing, FunctionType | type):
+        return f"{type(thing).__name__} {thing.__module__}.{thing.__qualname__}"
+    return f"{type(thing).__module__}.{type(thing).__qualname__}"
 
 
 if __name__ == "__main__":

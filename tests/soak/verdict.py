@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Final, NamedTuple
 
 from tests.soak.meter import Reading
@@ -37,8 +37,9 @@ GROWTH: Final = {
 P50: Final = Bound(0.5, 0.002)
 P99: Final = Bound(1.0, 0.05)
 """Of the duration of the calls of a kind in a minute, in seconds: other programs run on the machine too."""
-CALLS_MIN: Final = 5
-"""In a minute: the duration of a kind with fewer is not judged."""
+CALLS_MIN: Final = 30
+"""In a minute: the durations of a kind with fewer are only judged together with all others."""
+ALL: Final = "all calls"
 READINGS_MIN: Final = 5
 
 
@@ -80,12 +81,13 @@ def growths(minutes: Sequence[Minute], from_minute: float) -> list[Growth]:
     for name, bound in GROWTH.items():
         points = [(each.at, _figure(each.reading, name)) for each in judged]
         found.append(_growth(name, points, bound))
-    for kind in sorted({kind for each in judged for kind in each.latencies}):
+    durations = [(each.at, {ALL: list(chain(*each.latencies.values())), **each.latencies}) for each in judged]
+    for kind in sorted({kind for _, kinds in durations for kind in kinds}):
         for name, part, bound in (("p50", 0.5, P50), ("p99", 0.99, P99)):
             points = [
-                (each.at, percentile(each.latencies[kind], part))
-                for each in judged
-                if len(each.latencies.get(kind, ())) >= CALLS_MIN
+                (at, percentile(kinds[kind], part))
+                for at, kinds in durations
+                if len(kinds.get(kind, ())) >= CALLS_MIN
             ]
             if len(points) >= READINGS_MIN:
                 found.append(_growth(f"{kind}, {name}", points, bound))

@@ -11,7 +11,6 @@ import smtplib
 import ssl
 from datetime import UTC, datetime
 from email.message import EmailMessage
-from email.policy import SMTP
 from email.utils import format_datetime, formataddr, parseaddr
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +19,7 @@ import trio
 
 from trunkline.actors.core.outgoing.http_calls import Undelivered
 from trunkline.actors.core.outgoing.mail_head import head, is_address
+from trunkline.actors.core.outgoing.mail_policy import MAIL_POLICY
 from trunkline.actors.core.runtime.threads import MAILS, in_thread
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
@@ -79,7 +79,7 @@ class Mail:
         """The message as it is sent."""
         content = mail.whole
         if content is None:
-            message = EmailMessage(policy=SMTP)
+            message = EmailMessage(policy=MAIL_POLICY)
             message.set_content(mail.text)
             content = head([("Subject", mail.subject)]) + message.as_bytes()
         lines = [

@@ -12,13 +12,13 @@ nothing, and a mail server gets the same Message-ID twice.
 from __future__ import annotations
 
 from email.message import EmailMessage
-from email.policy import SMTP
 from html.parser import HTMLParser
 from typing import Any, Final
 
 from trunkline.actors.core.outgoing.http_calls import Undelivered
 from trunkline.actors.core.outgoing.mail import Mail, MailMessage
 from trunkline.actors.core.outgoing.mail_head import head
+from trunkline.actors.core.outgoing.mail_policy import MAIL_POLICY
 from trunkline.actors.core.runtime.computing import in_thread
 from trunkline.actors.core.values.errors import Invalid, Overloaded
 from trunkline.actors.engine.bodies import with_error
@@ -95,7 +95,7 @@ async def _made(subject: str, html: str, answers_to: str) -> bytes:
 
 def _message(subject: str, html: str, answers_to: str) -> bytes:
     """The mail without its addressees."""
-    message = EmailMessage(policy=SMTP)
+    message = EmailMessage(policy=MAIL_POLICY)
     plain = _Text()
     plain.feed(html)
     plain.close()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from email.message import EmailMessage
-from email.policy import SMTP
 from html import escape
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -18,6 +17,7 @@ from babel.dates import format_datetime
 from babel.numbers import format_decimal, format_percent
 
 from trunkline.actors.core.outgoing.mail_head import head
+from trunkline.actors.core.outgoing.mail_policy import MAIL_POLICY
 from trunkline.actors.presentation.dashboards.report import (
     Address,
     Cell,
@@ -55,7 +55,7 @@ _COLORS: Final = {
 def report_mail(report: Report, subject: str, pictures: list[bytes | None]) -> bytes:
     """The mail without its addressees. `pictures` are those of `report.charts`; None and missing ones are left out."""
     writer = _Writer(report, pictures)
-    message = EmailMessage(policy=SMTP)
+    message = EmailMessage(policy=MAIL_POLICY)
     message.set_content(writer.text())
     message.add_alternative(writer.html(), subtype="html")
     html = message.get_payload()[1]  # type: ignore[index]

@@ -20,10 +20,12 @@ from tests.actors.engine.run_house import (
 from tests.actors.house import running_house
 from tests.patience import PATIENCE_S
 from trunkline.actors.core.records.kinds import APPLICATION
+from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.origin import HOPS_MAX, Origin
 from trunkline.actors.engine.runner import FlowRunner
 from trunkline.actors.engine.visit import PATH_MAX
+from trunkline.actors.platform.applications.messages import DeleteApplication
 from trunkline.actors.workflows.triggers.intake import Cause, TriggerRecord
 from trunkline.actors.workflows.triggers.queue import Queued, TriggerQueue
 from trunkline.limits.table import Limits
@@ -56,6 +58,17 @@ async def test_a_press_is_run_and_leaves_no_trigger(tmp_path: Path) -> None:
         assert run.debug == [[1, "info", "b is 3", {"a": 2, "b": 3}]]
         assert [each[1] for each in run.nodes] == ["MathNode", "DebugNode"]
         assert waiting_triggers(house) == []
+
+
+async def test_a_deleted_application_leaves_no_runs_in_memory(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "d") as house:
+        flow = await create_flow(house, [button(["d"])], [node("d", "DebugNode")])
+        await press(house, flow)
+        await runs_end(house)
+        ends = house.system.component(FlowRunner)._ends
+        assert ends._kept.keys() == {(house.application, flow.id)}
+        await house.system.ask(Ref(APPLICATION.name, ROOT, house.application), DeleteApplication())
+        assert not ends._kept
 
 
 async def test_nothing_works_when_there_is_nothing_to_run(tmp_path: Path) -> None:
