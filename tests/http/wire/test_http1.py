@@ -1,4 +1,7 @@
-"""HTTP/1.1 on the wire: what a request is, what an answer looks like, and where each of them ends."""
+"""HTTP/1.1 on the wire: what a request is, what an answer looks like, and where each of them ends.
+
+The module is long because the protocol has many cases, and each is a short test.
+"""
 
 from __future__ import annotations
 
