@@ -137,6 +137,8 @@ class World:
         self.unanswered: list[Change] = []
         self.restore_days = Random(f"{seed} restore").choice((0, 93))
         """For how long a deleted device can be restored: not at all, or longer than a run."""
+        self._is_recent = Random(f"{seed} recent").random() < 0.5
+        """Whether states, which are named by such numbers, are of the time at which they are sent."""
         self.quota = Random(f"{seed} quota").choice(QUOTAS) if seed % 4 == 0 else None
         self.failed_commits = 0
         self.open_calls = 0
@@ -179,8 +181,8 @@ class World:
         self.trace.append(f"{self.virtual.now_s:.6f} {line}")
 
     def unique(self) -> int:
-        """A number that nobody else has."""
-        self.number += 1
+        """A number that nobody else has, larger than all before. In some runs it is about the time of the run in ms."""
+        self.number = max(self.number + 1, int(self.virtual.now_s * 1000) if self._is_recent else 0)
         return self.number
 
     # Lives.
