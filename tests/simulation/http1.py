@@ -116,13 +116,15 @@ class Clients:
             self._network.reached["a request was pipelined"] += 1
         if chance.random() < 0.06:
             self._cut(kept.wire, len(request), chance)
-        waiting = _Waiting()
+        waiting, is_sent = _Waiting(), False
         try:
             with trio.move_on_after(PATIENCE_S):
                 await kept.ask(request, waiting)
+                is_sent = True
                 await waiting.answered.wait()
         finally:
-            if not waiting.answered.is_set():  # whoever leaves takes the connection with it
+            # Whoever leaves takes the connection with it, also after an answer that came before all was sent.
+            if not (is_sent and waiting.answered.is_set()):
                 kept.wire.abort()
                 kept.end()
         raw = waiting.raw

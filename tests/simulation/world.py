@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple
 import trio
 
 from tests.password_hashes import hash_cheaply
-from tests.simulation import coverage, determinism
+from tests.simulation import coverage, damage, determinism
 from tests.simulation.determinism import VirtualTime
 from tests.simulation.disk import Disk, PowerCut
 from tests.simulation.life import Answer, Life, living
@@ -137,6 +137,8 @@ class World:
         self.unanswered: list[Change] = []
         self.restore_days = Random(f"{seed} restore").choice((0, 93))
         """For how long a deleted device can be restored: not at all, or longer than a run."""
+        self._ends_damaged = Random(f"{seed} damage").random() < 2
+        self._said: damage.Said = {}
         self._is_recent = Random(f"{seed} recent").random() < 0.5
         """Whether states, which are named by such numbers, are of the time at which they are sent."""
         self.quota = Random(f"{seed} quota").choice(QUOTAS) if seed % 4 == 0 else None
@@ -196,15 +198,15 @@ class World:
             await self._live(
                 number, self._path / str(index), self._path / str(index + 1), last=number == lives[-1]
             )
+        if self._ends_damaged:
+            virtual.begin_again(f"{self.seed} damaged", virtual.now_s + OFF_S)
+            await damage.live(self, self._said, self._path / str(index), self._path / "damaged")
 
     async def _live(self, number: int, here: Path, there: Path, *, last: bool) -> None:
         chance = Random(f"{self.seed} life {number}")
         disk = Disk(here, chance, self.virtual.sleep, self._cut)
         disk.on_failure = self._commit_failed
-        limits = replace(LIMITS, device_restore_days=self.restore_days)
-        settings = Settings(
-            data_dir=str(here), limits=limits, token_ttl_s=10**9, store_size_max_bytes=self.quota
-        )
+        settings = self.settings(here)
         network = Network(Random(f"{self.seed} network {number}"), self.reached)
         try:
             async with (
@@ -218,6 +220,8 @@ class World:
                         await self._step(Random(f"{self.seed} {step.life} {step.number}"))
                 if last:
                     await self.settle()
+                    if self._ends_damaged:
+                        self._said = await damage.said(self, self.life, damage.steady(self))
                     self.callers.cancel_scope.cancel()
                 else:
                     await self._lose_power(chance)
@@ -226,6 +230,11 @@ class World:
         self.reached.update(coverage.of_life(self.life.system))
         if self.life.over:
             disk.image_to(there)
+
+    def settings(self, here: Path) -> Settings:
+        """Of a server on this data directory."""
+        limits = replace(LIMITS, device_restore_days=self.restore_days)
+        return Settings(data_dir=str(here), limits=limits, token_ttl_s=10**9, store_size_max_bytes=self.quota)
 
     async def _begin(self, *, first: bool) -> None:
         """In a later life: what was under way is whole or not there, and all else is as it was."""

@@ -1,0 +1,104 @@
+"""What the disk has changed at rest: after the last life of some runs, a server starts on a copy with damaged bytes.
+
+It may refuse to start, or refuse a call, and says so. What it answers must be what the last life has answered.
+
+Owns the damage, and the comparison. Does not own what is right: the last life, which all looks have seen.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from tests.simulation.disk import PAGE, SECTOR, Disk
+from tests.simulation.life import Life, living
+from tests.simulation.model import Broken
+from tests.simulation.network import Network
+from trunkline.store.errors import StoreBroken, StoreDamaged
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+Said = Mapping[str, tuple[int, bytes]]
+"""Answers by path."""
+_METAS: Final = 2
+"""The pages at the beginning: of their bits one is not found when it is flipped (docs/guides/operating.md)."""
+_READ: Final = re.compile(r" GET (\S+): 200")
+_STEADY: Final = re.compile(
+    r"/(keys\?perPage=\d+|(devices/\w+/(state|command)|data-tables/\w+/rows)\?limit=1000(&sortDirection=asc)?)$"
+)
+
+
+async def live(world: World, before: Said, here: Path, there: Path) -> None:
+    """A life on what another one has left, of which the disk has changed something. `before` is what that has said."""
+    chance = Random(f"{world.seed} damage")
+    how = damaged(here, there, chance)
+    disk = Disk(there, chance, world.virtual.sleep, lambda _: None)
+    network = Network(Random(f"{world.seed} network damaged"), world.reached)
+    found = "refused at the start"
+    try:
+        async with living(
+            there, world.settings(there), world.virtual, disk, network, chance.randbytes
+        ) as life:
+            found = compared(before, await said(world, life, before), how)
+    except* (StoreDamaged, StoreBroken):
+        pass
+    world.reached[f"damage was {found}"] += 1
+    world.note(f"damage ({how}) was {found}")
+
+
+def steady(world: World) -> list[str]:
+    """What has been read that no background task and no clock changes."""
+    return sorted({path for path in _READ.findall("\n".join(world.trace)) if _STEADY.search(path)})
+
+
+async def said(world: World, life: Life, asked: Iterable[str]) -> Said:
+    """What the server answers."""
+    answers = {path: await life.call("GET", path, token=world.token) for path in asked}
+    return {path: (answer.status, answer.raw) for path, answer in answers.items()}
+
+
+def damaged(here: Path, there: Path, chance: Random) -> str:
+    """Copy a data directory, and change some of its bytes as a bad disk does. Returns how."""
+    shutil.copytree(here, there, ignore=shutil.ignore_patterns("lock", "control.sock", "crash"))
+    file = there / "store" / "data.mdb"
+    content = bytearray(file.read_bytes())
+    pages = range(_METAS, len(content) // PAGE)
+    at = chance.choice(pages) * PAGE
+    how = chance.choice(
+        ("a bit", "five bits", "a sector of zeros", "a sector", "a page of zeros", "another page")
+    )
+    match how:
+        case "a bit" | "five bits":
+            for _ in range(1 if how == "a bit" else 5):
+                content[chance.choice(pages) * PAGE + chance.randrange(PAGE)] ^= 1 << chance.randrange(8)
+        case "a sector of zeros" | "a sector":
+            at += chance.randrange(PAGE // SECTOR) * SECTOR
+            content[at : at + SECTOR] = (
+                bytes(SECTOR) if how == "a sector of zeros" else chance.randbytes(SECTOR)
+            )
+        case "a page of zeros":
+            content[at : at + PAGE] = bytes(PAGE)
+        case _:
+            other = chance.choice(pages) * PAGE
+            content[at : at + PAGE] = content[other : other + PAGE]
+    file.write_bytes(content)
+    return how
+
+
+def compared(before: Said, after: Said, how: str) -> str:
+    """Raise `Broken` if an answer is another one than before. Returns whether the damage was found."""
+    refused = False
+    for path, (status, raw) in after.items():
+        if status >= 500:
+            refused = True
+        elif (status, raw) != before[path]:
+            raise Broken(
+                f"damage ({how}): {path} is {status} {raw[:300]!r}; before, it was {before[path][0]} "
+                f"{before[path][1][:300]!r}"
+            )
+    return "refused by a read" if refused else "harmless"
