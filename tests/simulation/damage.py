@@ -12,16 +12,13 @@ import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 from tests.simulation.disk import PAGE, SECTOR, Disk
 from tests.simulation.life import Life, living
 from tests.simulation.model import Broken
 from tests.simulation.network import Network
 from trunkline.store.errors import StoreBroken, StoreDamaged
-
-if TYPE_CHECKING:
-    from tests.simulation.world import World
 
 Said = Mapping[str, tuple[int, bytes]]
 """Answers by path."""
@@ -33,7 +30,7 @@ _STEADY: Final = re.compile(
 )
 
 
-async def live(world: World, before: Said, here: Path, there: Path) -> None:
+async def live(world: Any, before: Said, here: Path, there: Path) -> None:
     """A life on what another one has left, of which the disk has changed something. `before` is what that has said."""
     chance = Random(f"{world.seed} damage")
     how = damaged(here, there, chance)
@@ -44,21 +41,21 @@ async def live(world: World, before: Said, here: Path, there: Path) -> None:
         async with living(
             there, world.settings(there), world.virtual, disk, network, chance.randbytes
         ) as life:
-            found = compared(before, await said(world, life, before), how)
+            found = compared(before, await said(life, world.token, before), how)
     except* (StoreDamaged, StoreBroken):
         pass
     world.reached[f"damage was {found}"] += 1
     world.note(f"damage ({how}) was {found}")
 
 
-def steady(world: World) -> list[str]:
+def steady(trace: Iterable[str]) -> list[str]:
     """What has been read that no background task and no clock changes."""
-    return sorted({path for path in _READ.findall("\n".join(world.trace)) if _STEADY.search(path)})
+    return sorted({path for path in _READ.findall("\n".join(trace)) if _STEADY.search(path)})
 
 
-async def said(world: World, life: Life, asked: Iterable[str]) -> Said:
+async def said(life: Life, token: str, asked: Iterable[str]) -> Said:
     """What the server answers."""
-    answers = {path: await life.call("GET", path, token=world.token) for path in asked}
+    answers = {path: await life.call("GET", path, token=token) for path in asked}
     return {path: (answer.status, answer.raw) for path, answer in answers.items()}
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from tests.simulation.disk import Fault
 from tests.simulation.site import nothing
 from tests.simulation.world import Part, World
+from trunkline.actors.core.runtime.actor import Actor
 
 CLOCK_MS: Final = 6 * 3_600_000
 """So far is the wall clock set forward or back at most."""
@@ -36,6 +37,24 @@ async def slow_commit(world: World, chance: Random) -> None:
     world.of(Clock).stalls += delay_s > 1
 
 
+async def no_memory(world: World, chance: Random) -> None:
+    """The next entry that a turn of any actor puts into its batch finds no memory."""
+    actors: Any = Actor
+    put = actors.put
+    if put.__module__ == __name__:
+        return  # the one before has not come yet
+
+    def fail(_actor: Actor, _db: str, _key: bytes, _value: bytes) -> None:
+        actors.put = put
+        world.failed_commits += 1  # its call is refused as if its commit had failed
+        world.number_at_failure = world.number
+        world.reached["a turn found no memory"] += 1
+        world.note("a turn found no memory")
+        raise MemoryError
+
+    actors.put = fail
+
+
 async def cut_power(world: World, chance: Random) -> None:
     if chance.random() < 0.3:
         world.life.disk.cut_soon(chance.choice((1, 1, 4, 15)))
@@ -53,5 +72,8 @@ async def set_clock(world: World, chance: Random) -> None:
 
 
 PART: Final = Part(
-    nothing, {fail_commit: 2, slow_commit: 2, cut_power: 1, set_clock: 0.5}, nothing, always=True
+    nothing,
+    {fail_commit: 2, slow_commit: 2, no_memory: 1, cut_power: 1, set_clock: 0.5},
+    nothing,
+    always=True,
 )

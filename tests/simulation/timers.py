@@ -39,6 +39,8 @@ class Chain:
         self.ends: Counter[int] = Counter()
         self.allowed = 1
         """So many runs may have no predecessor: the first one, one for each clock that was set back, and so on."""
+        self.backs = 0
+        """How often the clock was set back: only then a moment may come twice."""
         self.seen_s = 0.0
         self.failed_s = -inf
         """When a commit has failed."""
@@ -50,6 +52,10 @@ class Chain:
             self.seen_s = now_s
         self.count = len(moments)
         found = Counter(due for due, _ in moments)
+        if found.total() - len(found) > self.backs:
+            raise Broken(
+                f"timer {self.what}: it ran twice for one of {found}; the clock was set back {self.backs} times"
+            )
         after = Counter(due + (missed + 1) * self.step_ms for due, missed in moments)
         begun = found - after
         if begun.total() > self.allowed:
@@ -109,13 +115,14 @@ async def look(world: World) -> None:
 
     async def missing() -> str:
         more = clock.backs - timers.backs
-        failures = timers.written.failures(world)
+        failures = timers.written.failures(world) + clock.stalls - timers.stalls
         timers.backs += more
-        timers.lost += failures + clock.stalls - timers.stalls
+        timers.lost += failures
         timers.stalls = clock.stalls
         rows = await timers.written.rows(world)
         for chain in timers.chains:
             chain.allowed += more + failures
+            chain.backs += more
             if failures:
                 chain.failed_s = world.virtual.now_s
             chain.take(rows, world.virtual.now_s)

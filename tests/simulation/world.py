@@ -137,7 +137,7 @@ class World:
         self.unanswered: list[Change] = []
         self.restore_days = Random(f"{seed} restore").choice((0, 93))
         """For how long a deleted device can be restored: not at all, or longer than a run."""
-        self._ends_damaged = Random(f"{seed} damage").random() < 2
+        self._ends_damaged = Random(f"{seed} damage").random() < 0.2
         self._said: damage.Said = {}
         self._is_recent = Random(f"{seed} recent").random() < 0.5
         """Whether states, which are named by such numbers, are of the time at which they are sent."""
@@ -221,7 +221,7 @@ class World:
                 if last:
                     await self.settle()
                     if self._ends_damaged:
-                        self._said = await damage.said(self, self.life, damage.steady(self))
+                        self._said = await damage.said(self.life, self.token, damage.steady(self.trace))
                     self.callers.cancel_scope.cancel()
                 else:
                     await self._lose_power(chance)
