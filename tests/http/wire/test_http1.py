@@ -155,36 +155,6 @@ async def test_what_is_sent_behind_a_waiting_call_stays_within_a_bound() -> None
         nursery.cancel_scope.cancel()
 
 
-async def test_a_body_whose_rest_comes_behind_a_waiting_call_is_whole() -> None:
-    """The head and half of the body came with the call before; the rest comes while that call waits."""
-    gate = trio.Event()
-
-    async def http(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] == "/wait":
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(until_disconnect, receive)
-                await gate.wait()
-                nursery.cancel_scope.cancel()
-            await reply(send, b"")
-        else:
-            await echo(scope, receive, send)
-
-    async with serving(application(http)) as wired:
-        peer = await wired.connect()
-        sent = post(b"hello, all of you")
-        await peer.send(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n" + sent[:-6])
-        await trio.testing.wait_all_tasks_blocked()
-        await peer.send(sent[-6:-3])
-        await trio.testing.wait_all_tasks_blocked()
-        gate.set()
-        assert await peer.answer() is not None
-        await peer.send(sent[-3:] + post(b"next"))
-        for body in ("hello, all of you", "next"):
-            answer = await peer.answer()
-            assert answer is not None
-            assert answer.json()["body"] == body
-
-
 # Where a body ends.
 
 

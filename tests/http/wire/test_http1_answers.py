@@ -18,10 +18,12 @@ from tests.http.raw_wire import (
     Scope,
     Send,
     application,
+    echo,
     part,
     reply,
     serving,
     start,
+    until_disconnect,
     whole_body,
 )
 from trunkline.http.serve import configure_logging
@@ -340,3 +342,34 @@ async def test_a_line_that_is_logged_during_a_request_has_its_id(
     assert id is not None
     assert lines["in the request"]["request_id"] == id.decode()
     assert "request_id" not in lines["after it"]
+
+
+async def test_a_body_whose_rest_comes_behind_a_waiting_call_is_whole() -> None:
+    """The head and half of the body came with the call before; the rest comes while that call waits."""
+    gate = trio.Event()
+    head = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b"
+
+    async def http(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/wait":
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(until_disconnect, receive)
+                await gate.wait()
+                nursery.cancel_scope.cancel()
+            await reply(send, b"")
+        else:
+            await echo(scope, receive, send)
+
+    async with serving(application(http)) as wired:
+        peer = await wired.connect()
+        sent = head % (17, b"hello, all of you")
+        await peer.send(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n" + sent[:-6])
+        await trio.testing.wait_all_tasks_blocked()
+        await peer.send(sent[-6:-3])
+        await trio.testing.wait_all_tasks_blocked()
+        gate.set()
+        assert await peer.answer() is not None
+        await peer.send(sent[-3:] + head % (4, b"next"))
+        for body in ("hello, all of you", "next"):
+            answer = await peer.answer()
+            assert answer is not None
+            assert answer.json()["body"] == body
