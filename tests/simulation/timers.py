@@ -14,6 +14,7 @@ from math import inf
 from typing import Final
 
 from tests.simulation.faults import Clock
+from tests.simulation.life import Life
 from tests.simulation.model import Broken
 from tests.simulation.world import Part, World
 from tests.simulation.written import Row, Written, create_flow, until
@@ -34,7 +35,7 @@ class Chain:
         self.what = what
         self.step_ms = step_ms
         self.silence_s = silence_s
-        """So long after a run there must be another one, whatever the clock says."""
+        """So long after a run in the same life there must be another one, whatever the clock says."""
         self.count = 0
         self.ends: Counter[int] = Counter()
         self.allowed = 1
@@ -81,6 +82,7 @@ class Timers:
         self.lost = 0
         """So many second rows may be missing: a commit failed, or took so long that the time of the run was over."""
         self.stalls = 0
+        self.life: Life | None = None
 
     @property
     def chains(self) -> tuple[Chain, Chain]:
@@ -110,6 +112,10 @@ async def look(world: World) -> None:
     if world.quota is not None:
         return  # there may be no room for a row
     timers, clock = world.of(Timers), world.of(Clock)
+    if timers.life is not world.life:
+        timers.life = world.life
+        for chain in timers.chains:
+            chain.seen_s = world.virtual.now_s  # a clock that was set back is noticed by a server that runs
 
     async def missing() -> str:
         more = clock.backs - timers.backs
