@@ -102,6 +102,7 @@ async def serve(
     with ExitStack() as held:
         stopping = trio.Event()
         if shutdown is None:
+            prepare_threads()
             signals = held.enter_context(
                 trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
             )
@@ -124,7 +125,6 @@ async def serve(
                 nursery.start_soon(_watch_signals, signals, stopping, nursery, config.reload, _in_terminal())
                 _allow_connections(settings.limits.connections_max)
                 nursery.start_soon(held.enter_context(garbage_collection.collecting()).watch_size)
-                prepare_threads()
             nursery.start_soon(config.follow, settings.limits.certificate_interval_s)
             first_user = await server_users.ensure_first_user(system, settings)
             dispatcher = make_dispatcher(system, settings)

@@ -23,7 +23,7 @@ _start = threading.Thread.start
 
 
 class ThreadNotStarted(RuntimeError):
-    """A thread has ended before it began: there is no memory for it."""
+    """A thread could not begin: there is no memory for it, or the system lets the process have no more."""
 
 
 class _Beginning(threading.Event):
@@ -41,12 +41,12 @@ class _Beginning(threading.Event):
         del method
         while not super().wait(POLL_S):
             if running() is None and not self.is_set():
-                raise ThreadNotStarted("No memory is left: a new thread could not begin.")
+                raise ThreadNotStarted("No memory is left for a new thread.")
         return True
 
 
 def start(thread: threading.Thread) -> None:
-    """What `Thread.start` does, which also raises ThreadNotStarted."""
+    """What `Thread.start` does. Raises ThreadNotStarted."""
     given: Any = thread
     if thread.ident is not None:
         _start(thread)  # which says that threads are started once
@@ -55,6 +55,12 @@ def start(thread: threading.Thread) -> None:
     given._bootstrap = given._bootstrap  # noqa: SLF001 - of this object, so that `_Beginning` can let it go
     try:
         _start(thread)
+    except ThreadNotStarted:
+        raise
+    except RuntimeError as error:
+        raise ThreadNotStarted(
+            f"The system gives no new thread ({error}): memory or the number of processes is limited."
+        ) from error
     finally:
         vars(thread).pop("_bootstrap", None)
 

@@ -25,6 +25,15 @@ def test_a_thread_that_cannot_begin_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         start(WithoutMemory())
 
 
+def test_a_thread_that_the_system_refuses_is_told() -> None:
+    before = threading.stack_size(1 << 47)  # more than there are addresses
+    try:
+        with pytest.raises(ThreadNotStarted, match="The system gives no new thread"):
+            start(threading.Thread(target=int))
+    finally:
+        threading.stack_size(before)
+
+
 def test_a_thread_that_begins_does_its_work_once() -> None:
     done: list[str] = []
     thread = threading.Thread(target=done.append, args=("work",))
