@@ -7,6 +7,7 @@ from random import Random
 from typing import Any, Final
 
 from tests.simulation.disk import Fault
+from tests.simulation.model import Throttle
 from tests.simulation.site import nothing
 from tests.simulation.world import Part, World
 from trunkline.actors.core.runtime.actor import Actor
@@ -46,6 +47,7 @@ async def no_memory(world: World, chance: Random) -> None:
 
     def fail(_actor: Actor, _db: str, _key: bytes, _value: bytes) -> None:
         actors.put = put
+        Throttle.crashes += 1
         world.failed_commits += 1  # its call is refused as if its commit had failed
         world.number_at_failure = world.number
         world.reached["a turn found no memory"] += 1

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 LATE_S: Final = 60.0
 """So late a call may still be admitted whose client has left."""
@@ -199,11 +199,15 @@ class Book:
 
 
 class Passing:
-    """A call to a throttle: when it was admitted, at the earliest and at the latest, if it was (None: perhaps)."""
+    """A call to a throttle: when it was admitted, at the earliest and at the latest, if it was (None: perhaps).
 
-    __slots__ = ("began_s", "ended_s", "passed")
+    `crashes` is how many actors had crashed before it: one that restarts has forgotten what its throttle has counted.
+    """
+
+    __slots__ = ("began_s", "crashes", "ended_s", "passed")
 
     def __init__(self, began_s: float) -> None:
+        self.crashes = Throttle.crashes
         self.began_s = began_s
         self.ended_s = float("inf")
         self.passed: bool | None = None
@@ -211,6 +215,8 @@ class Passing:
 
 class Throttle:
     """The calls that a throttle has let pass, as far as their answers tell: `calls` in any `window_s`."""
+
+    crashes: ClassVar[int] = 0
 
     def __init__(self, calls: int, window_s: float) -> None:
         self.calls = calls
@@ -229,7 +235,10 @@ class Throttle:
         call.ended_s, call.passed = now_s + (LATE_S if passed is None else 0), passed
         others = [each for each in self._made if each is not call]
         surely = sum(
-            each.passed is True and now_s - each.began_s < self.window_s and each.ended_s < call.began_s
+            each.passed is True
+            and now_s - each.began_s < self.window_s
+            and each.ended_s < call.began_s
+            and each.crashes == Throttle.crashes
             for each in others
         )
         perhaps = sum(
