@@ -32,10 +32,10 @@ MISTAKES_ON_CONNECTIONS: Final = (
         "        if False:\n            self.writes().report_item",
     ),
     Mutation(
-        "a frame is acknowledged together with those before it that wait",
+        "a frame that was refused is forgotten with its connection",
         "http/link/session.py",
-        "        while waiting and waiting[0].done:",
-        "        while waiting and (waiting[0].done or frames[-1].done):",
+        "            refused=self._refused_of(states.device or self.device.id) if self._refused else (),",
+        "            refused=(),",
     ),
     Mutation(
         "a welcome says that the frame of another lane is stored",
@@ -44,10 +44,10 @@ MISTAKES_ON_CONNECTIONS: Final = (
         "            return max(self.n, self.backlog_n), max(self.n, self.backlog_n)",
     ),
     Mutation(
-        "a link is given the commands that came while it was away from the second on",
-        "actors/fleet/devices/commands/waiting.py",
-        "if each > number)",
-        "if each > number + 1)",
+        "a link is not given the commands that came while it was away",
+        "actors/fleet/devices/commands/links.py",
+        "        self.behind: dict[bytes, None] = {device: None}",
+        "        self.behind: dict[bytes, None] = {}",
     ),
     Mutation(
         "that a command is acknowledged is known in memory only",

@@ -111,7 +111,7 @@ async def send(world: World, chance: Random) -> None:
     if not found:
         return
     device, connection = chance.choice(found)
-    for _ in range(chance.choice((1, 1, 2, 8))):
+    for _ in range(chance.choice((1, 2, 4, 8))):
         if len(device.frames) < _UNACKNOWLEDGED_MAX:
             await connection.report(chance)
 
@@ -169,4 +169,4 @@ async def _look_at_commands(world: World, device: LinkDevice, connection: LinkCo
     connection.finish()
 
 
-PART: Final = Part(nothing, {connect: 6, send: 14, leave: 1}, look)
+PART: Final = Part(nothing, {connect: 8, send: 18, leave: 1}, look)

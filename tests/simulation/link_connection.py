@@ -344,7 +344,8 @@ class LinkConnection:
         reasons = {
             401: may_be_closed or may_be_gone,
             404: may_be_gone,
-            NO_CLOSE: wire.has_stalled,
+            NO_CLOSE: wire.has_stalled or self.is_left_behind,
+            408: wire.has_stalled or self.is_left_behind,
             1011: failed,
             4401: may_be_closed or may_be_gone,
             4404: may_be_gone,

@@ -62,7 +62,7 @@ class LinkDevice:
         """A frame with one state or several, in one of its forms."""
         self.n += chance.choice((1, 1, 1, 5))
         numbers = [world.unique() for _ in range(chance.choice((1, 1, 2, 4)))]
-        backlog = chance.random() < 0.2
+        backlog = chance.random() < 0.35
         options: list[Any] = [{"backlog": True}] if backlog else []
         self.meter.past.update(numbers if backlog else ())
         times = [START_MS + number for number in numbers]

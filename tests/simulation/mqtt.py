@@ -94,7 +94,7 @@ async def look(world: World) -> None:
     mqtt, connections = world.of(Mqtt), world.of(Connections)
     for client in mqtt.clients.values():
         open = connections.open(world, client)
-        if not open or any(each.wire.was_cut for each in open):
+        if not open or any(each.wire.was_cut or each.owes for each in open):
             connections.connect(
                 world, client, Random(f"{world.seed} {world.number} {client.id}"), healthy=True
             )

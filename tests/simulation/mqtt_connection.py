@@ -42,10 +42,10 @@ class MqttConnection:
         self.is_welcome = False
         self.is_over = False
         self.was_welcome = False
-        self.is_superseded = False
-        """Another connection of the client has come, or was there when it came."""
-        self.is_left_behind = False
-        """The client uses a newer one. It only waits for the end of this."""
+        self.owes = False
+        """It acknowledges nothing any more, until the client comes back."""
+        self.is_superseded = False  # another connection of the client has come, or was there
+        self.is_left_behind = False  # the client uses a newer one, and waits for the end of this
         self.before: list[MqttConnection] = []
         """Older ones without an answer: the client waits until the server is done with them."""
         self.will: Message | None = None
@@ -67,7 +67,6 @@ class MqttConnection:
 
     @property
     def waits_for(self) -> list[Any]:
-        """What was not answered."""
         return list(self._under_way.values())
 
     async def live(self) -> None:
@@ -293,7 +292,8 @@ class MqttConnection:
             self.mqtt.came(client, name, packet.topic, packet.qos)
         if packet.qos == 2:
             client.received.add(packet.packet_id)
-        if packet.qos and (self._healthy or self._chance.random() < 0.95):
+        self.owes |= packet.qos > 0 and not self._healthy and self._chance.random() < 0.05
+        if packet.qos and not self.owes:
             kind = p.PUBACK if packet.qos == 1 else p.PUBREC
             await self.wire.send(writer.ack(client.version, kind, packet.packet_id))
 
@@ -385,11 +385,11 @@ class MqttConnection:
     def _check_end(self) -> None:
         """The server has ended the connection: there must be a reason."""
         failed = self.world.failed_commits > self._failed or self.world.quota is not None
-        slept = self.world.virtual.slept_s > self._slept_s
         self.world.note(f"{self.title}: ended {self._code}")
+        stalled = self.wire.has_stalled or self.world.virtual.slept_s > self._slept_s
         reasons: dict[int | None, bool] = {
-            None: failed or self.wire.has_stalled or self.is_superseded or slept,
-            p.KEEP_ALIVE_TIMEOUT: self.wire.has_stalled or slept,
+            None: failed or stalled or self.is_superseded,
+            p.KEEP_ALIVE_TIMEOUT: stalled,
             p.SESSION_TAKEN_OVER: self.is_superseded,
             p.SERVER_UNAVAILABLE: failed,
             3: failed,
