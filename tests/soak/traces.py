@@ -52,6 +52,8 @@ class Traces:
             tracemalloc.Snapshot.load(str(self._folder / f"{number}.trace"))
             for number in (0, self._count - 1)
         )
+        sizes = [sum(trace.size for trace in each.traces) for each in (first, last)]
+        yield f"Python held {sizes[0]:,} bytes at the first snapshot and {sizes[1]:,} at the last"
         for each in last.compare_to(first, "traceback")[:PLACES_MAX]:
             yield f"{each.size_diff:+,} bytes in {each.count_diff:+,} blocks, of {each.size:,}"
             yield from each.traceback.format()
