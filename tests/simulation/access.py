@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Final, NamedTuple
 
-from tests.simulation.devices import Fleet
+from tests.simulation.devices import Fleet, Meter
 from tests.simulation.model import Book, Broken, Change, State
 from tests.simulation.site import Site
 from tests.simulation.world import Part, World
@@ -46,11 +46,15 @@ async def set_status(world: World, chance: Random) -> None:
     keys = world.of(Keys)
     sure = list(keys.book.sure())
     if sure:
-        id = chance.choice(sure)
-        after = "inactive" if keys.book.thing(id).state == "active" else "active"
-        change = Change([(keys.book, id, after)])
-        path = f"{world.of(Site).path}/keys/{id}"
-        await world.change(change, "PATCH", path, {"status": after}, chance=chance)
+        await toggle(world, chance.choice(sure), chance)
+
+
+async def toggle(world: World, id: str, chance: Random) -> None:
+    """Give a key the other status."""
+    book = world.of(Keys).book
+    after = "inactive" if book.thing(id).state == "active" else "active"
+    path = f"{world.of(Site).path}/keys/{id}"
+    await world.change(Change([(book, id, after)]), "PATCH", path, {"status": after}, chance=chance)
 
 
 async def delete_key(world: World, chance: Random) -> None:
@@ -63,9 +67,15 @@ async def delete_key(world: World, chance: Random) -> None:
 
 
 async def log_in(world: World, chance: Random) -> None:
+    meter = world.of(Fleet).one(chance)
+    if meter is not None:
+        await log_in_as(world, meter, chance)
+
+
+async def log_in_as(world: World, meter: Meter, chance: Random) -> None:
+    """Log in as a device, with any key."""
     keys, fleet = world.of(Keys), world.of(Fleet)
-    meter = fleet.one(chance)
-    if meter is None or not keys.known:
+    if not keys.known:
         return
     id = chance.choice(list(keys.known))
     key, secret = keys.known[id]

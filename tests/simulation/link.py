@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import trio
 
-from tests.simulation.access import Keys, Login
+from tests.simulation.access import Keys, Login, log_in_as, toggle
 from tests.simulation.devices import Fleet, Meter, commands_of
 from tests.simulation.link_connection import LinkConnection
 from tests.simulation.link_device import LinkDevice
@@ -98,8 +98,10 @@ async def connect(world: World, chance: Random) -> None:
     if chance.random() < 0.1:
         devices.drop(world, meter.id)
         device.begin_again(chance)
+    if chance.random() < 0.5:
+        await log_in_as(world, meter, chance)
     logins: list[Login] = [each for each in world.of(Keys).logins if each.device == meter.id]
-    login = chance.choice(logins[-3:]) if logins and chance.random() < 0.6 else None
+    login = chance.choice(logins[-3:]) if logins and chance.random() < 0.7 else None
     connection = LinkConnection(world, device, login, Random(chance.getrandbits(64)))
     devices.connect(device, connection)
     world.callers.start_soon(connection.live)
@@ -114,6 +116,18 @@ async def send(world: World, chance: Random) -> None:
     for _ in range(chance.choice((1, 2, 4, 8))):
         if len(device.frames) < _UNACKNOWLEDGED_MAX:
             await connection.report(chance)
+
+
+async def revoke(world: World, chance: Random) -> None:
+    """The key of a connected device is switched off."""
+    book = world.of(Keys).book
+    ids = {
+        connection.login.key
+        for _, connection in world.of(LinkDevices).connected(world)
+        if connection.login is not None and book.sure().get(connection.login.key) == "active"
+    }
+    if ids:
+        await toggle(world, chance.choice(sorted(ids)), chance)
 
 
 async def leave(world: World, chance: Random) -> None:
@@ -169,4 +183,4 @@ async def _look_at_commands(world: World, device: LinkDevice, connection: LinkCo
     connection.finish()
 
 
-PART: Final = Part(nothing, {connect: 8, send: 18, leave: 1}, look)
+PART: Final = Part(nothing, {connect: 8, send: 18, leave: 1, revoke: 1}, look)
