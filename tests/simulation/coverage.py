@@ -62,6 +62,7 @@ RARE: Final = (
     "a will was to be published",
     "an MQTT connection was cut",
     "an MQTT connection was taken over",
+    "an export was read",
     "damage was refused at the start",
     "damage was refused by a read",
     "deleted things were swept",

@@ -191,11 +191,18 @@ class Book:
     def watched(self) -> Iterator[Window]:
         """What is possible while the body runs."""
         window = Window(self)
-        self._windows.append(window)
+        self.watch(window)
         try:
             yield window
         finally:
-            self._windows.remove(window)
+            self.forget(window)
+
+    def watch(self, window: Window) -> None:
+        """Let a window know what becomes of the things, until it is forgotten."""
+        self._windows.append(window)
+
+    def forget(self, window: Window) -> None:
+        self._windows.remove(window)
 
 
 class Passing:

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any, Final
 
 from tests.simulation.devices import Fleet
+from tests.simulation.faults import Clock
 from tests.simulation.life import Answer, Life
 from tests.simulation.model import Broken
 from tests.simulation.site import Site, nothing
@@ -46,6 +47,8 @@ class Houses:
         self.all: list[House] = []
         self.gone: set[str] = set()
         self.devices: dict[str, tuple[Life, float]] = {}
+        self.backs = 0
+        self.excused: set[str] = set()
 
 
 async def build(world: World, chance: Random) -> None:
@@ -164,6 +167,11 @@ async def look(world: World) -> None:
             raise Broken(f"{house.path} is {answer.status}; it was deleted")
         else:
             await _look_inside(world, house)
+    if (
+        houses.backs != world.of(Clock).backs
+    ):  # what was deleted by a clock that was ahead stays until it is there
+        houses.backs = world.of(Clock).backs
+        houses.excused |= set(fleet.records.things)
     for id, thing in fleet.records.things.items():
         if thing.states == {None} and houses.devices.get(id, (None,))[0] is not world.life:
             houses.devices[id] = world.life, world.virtual.now_s
@@ -181,7 +189,9 @@ async def _look_inside(world: World, house: House) -> None:
 def _look_at_disk(world: World) -> None:
     """No key has an id of what was deleted some time ago. What was once found to be gone stays gone."""
     houses, due_s = world.of(Houses), world.virtual.now_s - SWEPT_S
-    dead: dict[str, tuple[Life, float]] = dict(houses.devices) if world.restore_days == 0 else {}
+    dead: dict[str, tuple[Life, float]] = {}
+    if world.restore_days == 0:
+        dead |= {id: when for id, when in houses.devices.items() if id not in houses.excused}
     dead |= {id: house.deleted for house in houses.all if house.deleted is not None for id in house.ids}
     due = {
         id for id, (life, at_s) in dead.items() if id in houses.gone or (life is world.life and at_s < due_s)

@@ -14,6 +14,7 @@ from tests.simulation import (
     alarms,
     devices,
     effects,
+    exports,
     faults,
     files,
     link,
@@ -48,6 +49,7 @@ PARTS: Final = (
     old_data.PART,
     remains.PART,
     files.PART,
+    exports.PART,
     people.PART,
     faults.PART,
 )
