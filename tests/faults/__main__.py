@@ -2,9 +2,9 @@
 
 `--sweep` is `work` (calls to a running server, `--work` for one of them), `flush` (states that are flushed at once),
 `growth` (of the map), `first` (the first start), `start` (a later one), `migration` (one that finds an older format),
-`backup` or `restore` (the first start on a backup); without it all of them. `--way` is a way to fail, without it all.
-`--every N` takes each N-th call only. Prints what came of it; the exit code is 1 if something was lost, stored though
-refused, or not told.
+`backup`, `restore` (the first start on a backup) or `memory` (rounds in which the server gets no more of it); without
+it all of them. `--way` is a way to fail, without it all. `--every N` takes each N-th call only. Prints what came of it;
+the exit code is 1 if something was lost, stored though refused, or not told.
 """
 # ruff: noqa: T201 - a command
 
@@ -21,6 +21,7 @@ from pathlib import Path
 import trio
 
 from tests.faults.ledger import Ledger
+from tests.faults.memory_sweep import sweep_memory
 from tests.faults.plan import COMPILER
 from tests.faults.rare_sweeps import sweep_growths, sweep_restores
 from tests.faults.sweep import (
@@ -34,8 +35,9 @@ from tests.faults.sweep import (
     sweep_work,
 )
 
-SWEEPS = ("work", "flush", "growth", "first", "start", "migration", "backup", "restore")
+SWEEPS = ("work", "flush", "growth", "first", "start", "migration", "backup", "restore", "memory")
 FLUSH_S = 0.02
+MEMORY_ROUNDS = 160
 
 
 def main() -> int:
@@ -54,7 +56,10 @@ def main() -> int:
     for sweep in [given.sweep] if given.sweep else SWEEPS:
         for work in ([given.work] if given.work else works) if sweep == "work" else [""]:
             for way in [given.way] if given.way else WAYS:
-                failed += trio.run(_sweep, sweep, work, WAYS[way], given.every)
+                if sweep != "memory":
+                    failed += trio.run(_sweep, sweep, work, WAYS[way], given.every)
+        if sweep == "memory":
+            failed += trio.run(_sweep, sweep, "", Way("rounds"), given.every)
     return int(failed > 0)
 
 
@@ -74,6 +79,8 @@ async def _sweep(sweep: str, work: str, way: Way, every: int) -> int:
                 await sweep_migrations(disk, way, numbers)
             elif sweep == "first":
                 disk.outcomes = await sweep_first_starts(Path(folder) / "starts", way, numbers)
+            elif sweep == "memory":
+                await sweep_memory(disk, range(0, MEMORY_ROUNDS, every))
             elif sweep == "growth":
                 disk.outcomes = await sweep_growths(Path(folder) / "growths", way, numbers)
             elif sweep == "restore":
