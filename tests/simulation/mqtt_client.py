@@ -57,6 +57,8 @@ class MqttClient:
         """How often each message has come."""
         self.received: set[int] = set()
         """Packet ids of messages with QoS 2 to the client, until they are released."""
+        self.has_forgotten = False
+        """Whether it has thrown its session away, which the server may still have: then it must begin anew."""
         self.unanswered: list[Message] = []
         """Those that the client has published, in their order, until they are over."""
         self.packet_id = 0

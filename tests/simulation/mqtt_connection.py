@@ -51,7 +51,7 @@ class MqttConnection:
         self.will: Message | None = None
         self._chance = chance
         self._healthy = healthy
-        self._clean = chance.random() < 0.1 and not healthy
+        self._clean = (chance.random() < 0.1 and not healthy) or client.has_forgotten
         self._has_left = False
         self._said_goodbye = False
         self._under_way: dict[Any, Any] = {}
@@ -140,6 +140,7 @@ class MqttConnection:
         self._before = set(client.session)
         client.session = self._before | ({True, False} if self._clean else {True})
         if self._clean:
+            client.has_forgotten = True
             client.session_lost(self.world)
             client.unsure.update(FILTERS)
         will = None
@@ -179,6 +180,7 @@ class MqttConnection:
                 raise Broken(
                     f"{self.title}: session present is {packet.session_present}, it can only be {self._before}"
                 )
+            client.has_forgotten = False
             if not packet.session_present:
                 client.session_lost(world)
             client.session = {not self._clean or client.version == V5}
