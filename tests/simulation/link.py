@@ -25,6 +25,8 @@ from tests.simulation.world import Part, World
 
 HEARD_S: Final = 100
 """So long after everything else has come to rest a connected device has all its commands."""
+_SUPERSEDED_S: Final = 45
+"""An older link ends sooner than a client that is silent."""
 _UNACKNOWLEDGED_MAX: Final = 12
 
 
@@ -142,7 +144,7 @@ async def look(world: World) -> None:
     """Whoever is connected has all its commands, in their order, and may be connected."""
     fleet, keys, devices = world.of(Fleet), world.of(Keys), world.of(LinkDevices)
     for older in devices.left_behind(world):
-        await _ends(older, f"{older.title} is open beside a newer one")
+        await _ends(older, f"{older.title} is open beside a newer one", _SUPERSEDED_S)
     for device, connection in list(devices.connected(world)):
         meter, login = device.meter, connection.login
         if connection.socket.wire.was_cut:
@@ -155,8 +157,8 @@ async def look(world: World) -> None:
             await _look_at_commands(world, device, connection)
 
 
-async def _ends(connection: LinkConnection, problem: str) -> None:
-    for _ in range(HEARD_S):
+async def _ends(connection: LinkConnection, problem: str, within_s: int = HEARD_S) -> None:
+    for _ in range(within_s):
         if connection.is_over or connection.socket.wire.was_cut:
             return
         await trio.sleep(1)

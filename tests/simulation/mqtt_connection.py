@@ -144,7 +144,7 @@ class MqttConnection:
             client.session_lost(self.world)
             client.unsure.update(FILTERS)
         will = None
-        if chance.random() < 0.4:
+        if chance.random() < 0.7:
             self.will = self.mqtt.new(self.world, client, chance)
             self.will.qos = max(1, self.will.qos)
             self.mqtt.open[self.will.name] = self.will
