@@ -82,5 +82,5 @@ def _limited(server: ServerProcess, room_bytes: int) -> Iterator[None]:
     try:
         yield
     finally:
-        if server.process.poll() is None:
+        with suppress(ProcessLookupError):  # it may have ended
             resource.prlimit(pid, resource.RLIMIT_AS, (unlimited, unlimited))
