@@ -214,12 +214,6 @@ MUTATIONS: Final = (
         "        actor.delete(keys.META, keys.content_key(application, content))",
     ),
     Mutation(
-        "another role of a member does not end what the member has opened",
-        "actors/people/organizations/membership.py",
-        'ends_access=frozenset({"role", "applicationRoles", "dashboardRoles"})',
-        'ends_access=frozenset({"applicationRoles", "dashboardRoles"})',
-    ),
-    Mutation(
         "an API token that is switched off opens what it has opened",
         "actors/people/accounts/tokens.py",
         'ends_access=frozenset({"status", "name"})',
