@@ -32,6 +32,8 @@ RARE: Final = (
     "a content was uploaded",
     "a device was silent",
     "a directory was deleted",
+    "a member was refused",
+    "a member was served",
     "a press was cancelled",
     "a command waited for its link",
     "a connection stalled",
