@@ -205,6 +205,8 @@ class LinkSession:
                 if hello.token is None:
                     raise Unauthorized("The hello has no token, and the request had no Authorization header.")
                 self._authenticate(b"Bearer " + hello.token.encode())
+            else:  # it may have been revoked since the handshake, when nobody watched it
+                self._authenticate(call.request.headers[b"authorization"])
             self._watch()
             mark = Head.read(system.journal, self.device.id).link
             then = partial(self._link_opened, *mark.told(hello.session))

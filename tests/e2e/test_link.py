@@ -329,6 +329,13 @@ async def test_the_token_may_come_in_the_first_frame(house: House) -> None:
         assert (await peer.close_code())[0] == 4403
 
 
+async def test_a_token_that_is_revoked_before_the_hello_opens_nothing(house: House) -> None:
+    async with connected(house.server, house.device, house.token) as peer:
+        await house.server.call("PATCH", house.key, {"status": "inactive"})
+        await peer.send(0, {"session": 1})
+        assert (await peer.close_code())[0] == 4401
+
+
 async def test_a_refusal_before_the_link_is_a_response(house: House) -> None:
     other = await house.server.device(house.application)
     for device, token, status in (
