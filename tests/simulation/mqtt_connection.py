@@ -42,12 +42,10 @@ class MqttConnection:
         self.is_welcome = False
         self.is_over = False
         self.was_welcome = False
-        self.owes = False
-        """It acknowledges nothing any more, until the client comes back."""
+        self.owes = False  # it acknowledges nothing any more, until the client comes back
         self.is_superseded = False  # another connection of the client has come, or was there
         self.is_left_behind = False  # the client uses a newer one, and waits for the end of this
-        self.before: list[MqttConnection] = []
-        """Older ones without an answer: the client waits until the server is done with them."""
+        self.before: list[MqttConnection] = []  # older ones: the client waits until they are done
         self.will: Message | None = None
         self._chance = chance
         self._healthy = healthy
