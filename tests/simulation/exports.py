@@ -74,7 +74,7 @@ async def look(world: World) -> None:
         new = [id for id in sorted(jobs) if id not in known and id not in exports.ended]
         for each in list(exports.open):
             if each.job is None and new:
-                each.job = new.pop()
+                each.job = new.pop(0)
             if each.job is None:
                 _end(world, each)  # it was never queued
             elif each.job not in jobs:
