@@ -311,7 +311,7 @@ def _migrate(memory_map: MemoryMap, directory: Path, keys_file: Path, *, lost_ke
         migrations.stamp(memory_map, keyring)
     elif number < migrations.FORMAT:
         copies = directory / "backups"
-        for draft in copies.glob(".*"):  # of a start that was killed while it copied
+        for draft in copies.glob(".format-*"):  # of a start that was killed while it copied
             shutil.rmtree(draft, ignore_errors=True)
         target = _unused_path(copies, f"format-{number}")
         copy_store(memory_map, directory, target)
