@@ -242,6 +242,8 @@ class Http1Connection:
                     return True  # one receive ahead is enough; `_end_response` asks for another
             elif phase is not READING or parser.requests or parser.failure is not None:
                 return False
+            elif self._channel.backlog:
+                return False  # it has come before what the socket holds, and the task parses it
         data = self._transport.receive_nowait()
         if data is None:
             return True
