@@ -43,8 +43,8 @@ def silence_of(
         name = (watcher.flow, f"{watcher.meta.get('uiId') or watcher.key} {watcher.config['seconds']}")
         due_ms = began_ms + round(watcher.config["seconds"] * 1000)
         fired_ms = fired.get(name)
-        if fired_ms is not None and (fired_ms == began_ms or fired_ms > now_ms):
-            after[name] = fired_ms  # in the time to come, if the clock was set back
+        if fired_ms is not None and (fired_ms >= began_ms or fired_ms > now_ms):
+            after[name] = fired_ms  # later than its begin, if the clock was set back
         elif due_ms <= now_ms:
             after[name] = began_ms
             due.append(watcher)

@@ -156,6 +156,27 @@ async def test_a_clock_that_is_set_back_neither_stops_a_trigger_nor_doubles_a_si
         assert len(told(house, flow)) == 3
 
 
+async def test_a_silence_is_told_of_once_where_the_clock_is_set_back_and_forward_again(
+    tmp_path: Path,
+) -> None:
+    """The workflow is saved later than the device is made, and counts from then on."""
+    async with running_house(tmp_path / "d") as house:
+        pump = await house.device()
+        await moved_to(house, 10_000)
+        flow = await watching(house, of_device(pump, 30))
+        await moved_to(house, 40_000)
+        once = [("pump", 30, None, at(40_000))]
+        assert told(house, flow) == once
+        await moved_to(house, -3_600_000)
+        await moved_to(house, 3_600_000)
+        house.system.component(Inactivity).changed(house.application, pump)
+        await moved_to(house, 3_700_000)
+        assert told(house, flow) == once
+        await house.report(pump, {"data": {"a": 1}})
+        await moved_to(house, 3_730_000)
+        assert told(house, flow) == [*once, ("pump", 30, at(3_700_000), at(3_730_000))]
+
+
 async def test_devices_with_a_tag_are_watched_also_those_that_get_it_later(tmp_path: Path) -> None:
     async with running_house(tmp_path / "d") as house:
         tag = [{"key": "floor", "value": "1"}]
