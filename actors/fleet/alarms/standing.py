@@ -143,22 +143,24 @@ class DeviceAlarms:
         for id in self.standings.keys() - (self._rules.keys() - self._blind):
             self.has_turned |= self.standings.pop(id).openings > 0
             self.is_changed = True
-        next_ms: int | None = None
+        looks: list[int] = []
         for rule in self._rules.values():
-            due_ms = self._due_ms(rule, active_ms, cut_ms)
             standing = self.standings.get(rule.id)
+            if standing is not None and standing.held_ms > now_ms:
+                standing.held_ms, self.is_changed = now_ms, True  # the clock was set back
+            due_ms = self._due_ms(rule, active_ms, cut_ms)
             if due_ms is None:
                 if standing is not None and standing.is_open and rule.type == "disconnected":
                     self._close(standing)
             elif standing is not None and standing.is_open:
                 if rule.type == "silence" and due_ms > now_ms:
                     self._close(standing)
-                    next_ms = due_ms if next_ms is None else min(next_ms, due_ms)
+                    looks.append(_look_ms(rule, due_ms, now_ms))
             elif due_ms <= now_ms:
                 self._open(rule, standing, now_ms)
             else:
-                next_ms = due_ms if next_ms is None else min(next_ms, due_ms)
-        return next_ms
+                looks.append(_look_ms(rule, due_ms, now_ms))
+        return min(looks, default=None)
 
     def next_ms(self, active_ms: int, cut_ms: int | None, now_ms: int) -> int | None:
         """When to look next; `now_ms` if something is due. Changes nothing."""
@@ -224,6 +226,11 @@ def stored_alarms(
     raw = system.journal.get(keys.TIMELINE, keys.alarms_key(device))
     rules = system.component(AlarmIndex).of(application, device, doc)
     return DeviceAlarms(rules, attributes, decode_standings(raw)) or None
+
+
+def _look_ms(rule: Rule, due_ms: int, now_ms: int) -> int:
+    """When to look at a rule that is not due yet. If the clock was set back, a report may let it be due sooner."""
+    return min(due_ms, now_ms + rule.seconds_ms) if rule.type == "silence" else due_ms
 
 
 def _newest(head: Head, number: int) -> Any:

@@ -41,7 +41,8 @@ def silence_of(
             continue  # its change is not on disk yet; then somebody looks again
         began_ms = max(began_ms, active_ms)
         name = (watcher.flow, f"{watcher.meta.get('uiId') or watcher.key} {watcher.config['seconds']}")
-        due_ms = began_ms + round(watcher.config["seconds"] * 1000)
+        length_ms = round(watcher.config["seconds"] * 1000)
+        due_ms = began_ms + length_ms
         fired_ms = fired.get(name)
         if fired_ms is not None and (fired_ms >= began_ms or fired_ms > now_ms):
             after[name] = fired_ms  # later than its begin, if the clock was set back
@@ -49,7 +50,9 @@ def silence_of(
             after[name] = began_ms
             due.append(watcher)
         else:
-            next_ms = due_ms if next_ms is None else min(next_ms, due_ms)
+            # It was active in the time to come if the clock was set back, and may report again from now on.
+            look_ms = min(due_ms, now_ms + length_ms)
+            next_ms = look_ms if next_ms is None else min(next_ms, look_ms)
     return Silence(due, after, next_ms)
 
 

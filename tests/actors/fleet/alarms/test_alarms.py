@@ -141,6 +141,25 @@ async def test_silence_opens_an_alarm_also_after_a_restart_and_a_report_ends_it(
         assert [state for state, _ in await alarms.told()] == ["resolved", "new"]
 
 
+async def test_durations_and_silence_count_by_a_clock_that_was_set_back(tmp_path: Path) -> None:
+    """The device has reported by a clock that is a year ahead."""
+    year_ms = 365 * 86_400_000
+    async with running_house(tmp_path / "d") as house:
+        alarms = Alarms(house)
+        await alarms.rule({"type": "silence", "seconds": 60})
+        await alarms.rule(ABOVE_30, durationSeconds=120)
+        pump = await house.device(NUMBER)
+        await alarms.report(pump, 31)
+        await alarms.settled(-year_ms)
+        await house.report(pump, {"data": {"t": 31}})
+        await alarms.settled(-year_ms + 59_999)
+        assert await alarms.open() == []
+        await alarms.settled(-year_ms + 60_000)
+        assert [each["message"] for each in await alarms.open()] == ["No sign of life for 60 seconds."]
+        await alarms.settled(-year_ms + 120_000)
+        assert len(await alarms.open()) == 2
+
+
 async def test_a_lost_connection_opens_an_alarm_after_its_duration(tmp_path: Path) -> None:
     async with running_house(tmp_path / "d") as house:
         alarms = Alarms(house)

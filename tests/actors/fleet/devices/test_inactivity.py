@@ -156,6 +156,23 @@ async def test_a_clock_that_is_set_back_neither_stops_a_trigger_nor_doubles_a_si
         assert len(told(house, flow)) == 3
 
 
+async def test_a_device_that_reports_after_the_clock_was_set_back_is_watched(tmp_path: Path) -> None:
+    """Its report before, or its creation, is in the time to come."""
+    year_ms = 365 * 86_400_000
+    async with running_house(tmp_path / "d") as house:
+        pump, quiet = await house.device(), await house.device(name="quiet")
+        flow = await watching(house, of_device(pump, 30), of_device(quiet, 30))
+        await house.report(pump, {"data": {"a": 1}})
+        await moved_to(house, -year_ms)
+        for device in (pump, quiet):
+            await house.report(device, {"data": {"a": 2}})
+        await moved_to(house, -year_ms + 29_999)
+        assert told(house, flow) == []
+        await moved_to(house, -year_ms + 30_000)
+        both = {(name, 30, at(-year_ms), at(-year_ms + 30_000)) for name in ("pump", "quiet")}
+        assert set(told(house, flow)) == both
+
+
 async def test_a_silence_is_told_of_once_where_the_clock_is_set_back_and_forward_again(
     tmp_path: Path,
 ) -> None:
