@@ -106,4 +106,30 @@ REGRESSIONS: Final = (
         "813b709c",
         10039,
     ),
+    Regression(
+        "a silence was told of twice where the clock was set back and then forward again",
+        (
+            Mutation(
+                "another begin than that which has fired is another silence",
+                "actors/fleet/devices/state/silence.py",
+                "fired_ms >= began_ms",
+                "fired_ms == began_ms",
+            ),
+        ),
+        "073b69d5",
+        20009,
+    ),
+    Regression(
+        "a device that reported after the clock was set back was not watched until the clock was there again",
+        (
+            Mutation(
+                "it is looked at when its last report before would be due",
+                "actors/fleet/devices/state/silence.py",
+                "look_ms = min(due_ms, now_ms + length_ms)",
+                "look_ms = due_ms",
+            ),
+        ),
+        "dedb114e",
+        13302,
+    ),
 )
