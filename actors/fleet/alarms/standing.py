@@ -247,9 +247,12 @@ def disconnected_ms(doc: Doc) -> int | None:
     return since_ms
 
 
-def active_ms(head: Head, doc: Doc) -> int:
-    """When a device gave its last sign of life: it reported, connected, disconnected, or was created."""
+def active_ms(head: Head, doc: Doc, now_ms: int) -> int:
+    """When a device gave its last sign of life: it reported, connected, disconnected, or was created.
+
+    A sign in the time to come, because the clock was set back, does not hide one by the clock of now.
+    """
     created_ms: int = doc["creationDate"]
     changed_ms: int = (doc.get("connection") or {}).get("time", -1)
-    last_ms = max(head.arrived_ms, changed_ms)
-    return last_ms if last_ms >= 0 else created_ms
+    signs = [each for each in (head.arrived_ms, changed_ms) if each >= 0] or [created_ms]
+    return max([each for each in signs if each <= now_ms] or signs)

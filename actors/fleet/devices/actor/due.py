@@ -98,7 +98,7 @@ class DeviceDue(DeviceRemoval):
         if alarms is None:
             return None
         doc = self.doc
-        next_ms = alarms.look(active_ms(self.head, doc), disconnected_ms(doc), now_ms)
+        next_ms = alarms.look(active_ms(self.head, doc, now_ms), disconnected_ms(doc), now_ms)
         if alarms.is_changed:
             self._keep_alarms(alarms)
         return next_ms

@@ -201,4 +201,8 @@ class Inactivity:
     def _alarm_ms(self, application: bytes, device: bytes, doc: Doc, head: Head, now_ms: int) -> int | None:
         attributes = Attributes(doc["attributes"], doc["attributeNext"])
         alarms = stored_alarms(self._system, application, device, doc, attributes)
-        return None if alarms is None else alarms.next_ms(active_ms(head, doc), disconnected_ms(doc), now_ms)
+        return (
+            None
+            if alarms is None
+            else alarms.next_ms(active_ms(head, doc, now_ms), disconnected_ms(doc), now_ms)
+        )

@@ -142,13 +142,14 @@ async def test_silence_opens_an_alarm_also_after_a_restart_and_a_report_ends_it(
 
 
 async def test_durations_and_silence_count_by_a_clock_that_was_set_back(tmp_path: Path) -> None:
-    """The device has reported by a clock that is a year ahead."""
+    """The device has connected and reported by a clock that is a year ahead."""
     year_ms = 365 * 86_400_000
     async with running_house(tmp_path / "d") as house:
         alarms = Alarms(house)
         await alarms.rule({"type": "silence", "seconds": 60})
         await alarms.rule(ABOVE_30, durationSeconds=120)
         pump = await house.device(NUMBER)
+        await house.ask(pump, SetConnectionStatus(body=Connected()))
         await alarms.report(pump, 31)
         await alarms.settled(-year_ms)
         await house.report(pump, {"data": {"t": 31}})
