@@ -307,9 +307,14 @@ class Journal:
             self._arrivals.undo()
             self._map.recover(number, FLUSH_WAIT_S)
             raise
-        if chunk is not None:
-            self._arrivals.committed(chunk)
-            self._group.then(partial(self.follower, chunk))
+        try:
+            if chunk is not None:
+                self._arrivals.committed(chunk)
+                self._group.then(partial(self.follower, chunk))
+        except MemoryError as error:
+            raise StoreLost(
+                "A commit is on the disk, and no memory is left to go on after it. Whoever waited has no answer."
+            ) from error
         return written
 
     def _finish(self, error: StoreError | None) -> None:

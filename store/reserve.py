@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from trunkline.store import pages
@@ -119,7 +120,14 @@ class Reserve:
         return not self.tight or self._room_bytes - self._spent_bytes - size_bytes >= kept_bytes
 
     def look(self) -> None:
-        """Find out how much room there is, and lengthen the file if the disk has room. Never raises."""
+        """Find out how much room there is, and lengthen the file if the disk has room. Never raises.
+
+        Who looks after a commit must not fail: it is on the disk. Without memory for it, what was known before stands.
+        """
+        with suppress(MemoryError):
+            self._look()
+
+    def _look(self) -> None:
         used_bytes = self._map.used_bytes
         quota_bytes = self._map.size_max_bytes
         # A small store needs less: no commit that deletes changes more pages than there are.

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,8 @@ def started(arguments: list[str], cwd: Path) -> tuple[int, bytes, bytes]:
         capture_output=True,
         check=False,
         timeout=PATIENCE_S,
+        # As in a terminal: what a shell runs in its background would inherit that interrupts are ignored.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -127,6 +130,7 @@ async def test_a_command_is_forked_with_the_server_imported() -> None:
 
 VERIFY = """
 import subprocess, sys
+from functools import partial
 from pathlib import Path
 command = [sys.executable, *sys.argv[1:]]
 with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:

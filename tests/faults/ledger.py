@@ -57,7 +57,7 @@ class Ledger:
         self._is_full = False
         self._number = 0
         self._made: list[tuple[str, str]] = []
-        self._link = self._export = ""
+        self._large_file = self._link = self._export = ""
 
     async def prepare(self, server: Server) -> None:
         """Make the application and the device that the calls are about, while nothing fails."""
@@ -66,7 +66,12 @@ class Ledger:
         self.kept["devices"].add("pump")
         assert await self.upload_large(server)
         (file,) = await self._items(server, "privateFiles")
-        link = (await server.call("GET", f"{self.application}/privateFiles/{file['id']}"))["url"]
+        self._large_file = f"{self.application}/privateFiles/{file['id']}"
+        await self.renew_link(server)
+
+    async def renew_link(self, server: Server) -> None:
+        """Read the link again at which the large file is downloaded: it expires after a while."""
+        link = (await server.call("GET", self._large_file))["url"]
         self._link = link[link.index("/", len("http://")) :]
 
     @property

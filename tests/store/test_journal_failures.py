@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable
 
 import pytest
@@ -94,6 +95,25 @@ async def test_a_failed_commit_fails_all_and_leaves_nothing(
     assert stored(store, b"k") == b"after"
     assert store.journal.epoch == 1
     assert store.journal.statistics.failures == 1
+
+
+async def test_a_commit_is_acknowledged_also_where_no_memory_is_left_to_lengthen_the_file(
+    open_store: Callable[..., Store], nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def without_memory(file: int, start: int, length: int) -> None:
+        asked.append(length)
+        raise MemoryError
+
+    store = open_store()
+    nursery.start_soon(store.journal.run)
+    monkeypatch.setattr(os, "posix_fallocate", without_memory)
+    keys = [b"%d" % number for number in range(20)]
+    for key in keys:
+        await store.journal.submit(put(key, bytes(200_000))).wait()
+        assert stored(store, key) == bytes(200_000)
+    assert asked
 
 
 async def test_a_disk_that_stays_full_is_logged_when_it_begins_and_when_it_ends(
