@@ -64,7 +64,7 @@ class LinkDevices:
         return [
             each
             for each in self._left_behind
-            if each.device.meter.id in connected and not each.socket.wire.was_cut
+            if each.device.meter.id in connected and not each.socket.wire.to_client.is_dead
         ]
 
     def drop(self, world: World, id: str) -> None:
@@ -95,7 +95,7 @@ async def connect(world: World, chance: Random) -> None:
         return
     devices = world.of(LinkDevices)
     device = devices.of(meter, chance)
-    if devices.connection(world, meter.id) is not None and chance.random() < 0.8:
+    if devices.connection(world, meter.id) is not None and chance.random() < 0.5:
         return
     if chance.random() < 0.1:
         devices.drop(world, meter.id)
@@ -118,6 +118,8 @@ async def send(world: World, chance: Random) -> None:
     for _ in range(chance.choice((1, 2, 4, 8))):
         if len(device.frames) < _UNACKNOWLEDGED_MAX:
             await connection.report(chance)
+    if chance.random() < 0.15:
+        connection.lose_answers(chance)
 
 
 async def revoke(world: World, chance: Random) -> None:
@@ -147,7 +149,7 @@ async def look(world: World) -> None:
         await _ends(older, f"{older.title} is open beside a newer one", _SUPERSEDED_S)
     for device, connection in list(devices.connected(world)):
         meter, login = device.meter, connection.login
-        if connection.socket.wire.was_cut:
+        if connection.socket.wire.to_client.is_dead:
             continue  # it does not know
         if fleet.records.thing(meter.id).states == {None}:
             await _ends(connection, f"the link of {meter.id[-4:]} is open, but the device was deleted")
@@ -159,7 +161,7 @@ async def look(world: World) -> None:
 
 async def _ends(connection: LinkConnection, problem: str, within_s: int = HEARD_S) -> None:
     for _ in range(within_s):
-        if connection.is_over or connection.socket.wire.was_cut:
+        if connection.is_over or connection.socket.wire.to_client.is_dead:
             return
         await trio.sleep(1)
     raise Broken(problem)
@@ -171,7 +173,7 @@ async def _look_at_commands(world: World, device: LinkDevice, connection: LinkCo
     missing: set[Any] = set()
     for _ in range(HEARD_S):
         missing = set(meter.commands.sure()) - device.before - device.heard
-        if not missing or connection.is_over or connection.socket.wire.was_cut:
+        if not missing or connection.is_over or connection.socket.wire.to_client.is_dead:
             break
         await trio.sleep(1)
     else:
@@ -185,4 +187,4 @@ async def _look_at_commands(world: World, device: LinkDevice, connection: LinkCo
     connection.finish()
 
 
-PART: Final = Part(nothing, {connect: 8, send: 18, leave: 1, revoke: 1}, look)
+PART: Final = Part(nothing, {connect: 12, send: 18, leave: 1, revoke: 1}, look)

@@ -292,6 +292,17 @@ class LinkConnection:
 
     # The end.
 
+    def lose_answers(self, chance: Random) -> None:
+        """Let answers to what is under way not arrive. The server may take more before it notices, or not."""
+        wire = self.socket.wire
+        if not self._under_way:
+            return
+        if chance.random() < 0.5:
+            wire.to_client.cut_after(chance.randrange(1, 12), chance.choice(CUTS))
+        else:
+            wire.has_stalled = True
+            wire.to_client.die()
+
     def drop(self) -> None:
         """Leave without a word."""
         self._has_left = True

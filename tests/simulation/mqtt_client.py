@@ -137,6 +137,10 @@ class Mqtt:
         for name in self.open:
             client.once.discard(name)
 
+    def is_excused(self, message: Message) -> bool:
+        """Whether somebody may get it or not."""
+        return any(message.name in each.excused for each in self.clients.values())
+
     def over(self, message: Message) -> None:
         """Its fate is known."""
         self.open.pop(message.name, None)

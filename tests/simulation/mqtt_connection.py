@@ -42,7 +42,7 @@ class MqttConnection:
         self.is_welcome = False
         self.is_over = False
         self.was_welcome = False
-        self.owes = False  # it acknowledges nothing any more, until the client comes back
+        self.owes: set[int] = set()  # it loses messages with these QoS until the client comes back
         self.is_superseded = False  # another connection of the client has come, or was there
         self.is_left_behind = False  # the client uses a newer one, and waits for the end of this
         self.before: list[MqttConnection] = []  # older ones: the client waits until they are done
@@ -78,9 +78,9 @@ class MqttConnection:
                 await self._exchange()
         finally:
             self._end()
+            self._resolve_will()
         if self.life.over:
             return
-        self._resolve_will()
         if wire.was_cut:
             self.world.reached["an MQTT connection was cut"] += 1
         elif not self._has_left:
@@ -147,17 +147,14 @@ class MqttConnection:
             self.will.qos = max(1, self.will.qos)
             self.mqtt.open[self.will.name] = self.will
             will = p.Will(self.will.topic, self.will.name.encode(), self.will.qos)
-        properties: dict[str, Any] = {}
-        if v5:
-            properties = {**_EXPIRY, "receive_maximum": chance.choice((1, 3, 100))}
-        site = self.world.of(Site)
+        properties = {**_EXPIRY, "receive_maximum": chance.choice((1, 3, 100))} if v5 else {}
         connect = p.Connect(
             client.version,
             client.id,
             self._clean,
             KEEP_ALIVE_S,
             will,
-            f"token/{site.id}",
+            f"token/{self.world.of(Site).id}",
             self.world.token.encode(),
             properties,
         )
@@ -288,20 +285,27 @@ class MqttConnection:
         client, name = self.client, packet.payload.decode()
         self.world.note(f"{self.title}: {name} with QoS {packet.qos}{' again' if packet.dup else ''}")
         self.world.reached["a message came again"] += packet.dup
+        if packet.qos and self._loses(packet.qos):
+            return
         if packet.qos < 2 or packet.packet_id not in client.received:
             self.mqtt.came(client, name, packet.topic, packet.qos)
         if packet.qos == 2:
             client.received.add(packet.packet_id)
-        self.owes |= packet.qos > 0 and not self._healthy and self._chance.random() < 0.05
-        if packet.qos and not self.owes:
+        if packet.qos:
             kind = p.PUBACK if packet.qos == 1 else p.PUBREC
             await self.wire.send(writer.ack(client.version, kind, packet.packet_id))
+
+    def _loses(self, qos: int) -> bool:
+        if not self._healthy and self._chance.random() < 0.05:
+            self.owes.add(qos)
+        return qos in self.owes
 
     async def _acknowledged(self, packet: p.Ack) -> None:
         client, id = self.client, packet.packet_id
         if packet.type == p.PUBREL:
             client.received.discard(id)
-            await self.wire.send(writer.ack(client.version, p.PUBCOMP, id))
+            if not self._loses(2):
+                await self.wire.send(writer.ack(client.version, p.PUBCOMP, id))
             return
         message = self._under_way.get(id)
         if not isinstance(message, Message):
@@ -320,7 +324,7 @@ class MqttConnection:
             if (
                 packet.code == p.NO_MATCHING_SUBSCRIBERS
                 and message.listeners
-                and not self._is_excused(message)
+                and not self.mqtt.is_excused(message)
             ):
                 raise Broken(f"{self.title}: {message.name} is said to have no subscribers")
             message.change.stored()
@@ -328,9 +332,6 @@ class MqttConnection:
         if packet.type == p.PUBREC and not failed:
             message.is_released = True
             await self.wire.send(writer.ack(client.version, p.PUBREL, id))
-
-    def _is_excused(self, message: Message) -> bool:
-        return any(message.name in each.excused for each in self.mqtt.clients.values())
 
     def _refused(self, message: Message, code: int) -> None:
         failed = self.world.failed_commits > self._failed or self.world.quota is not None
@@ -380,7 +381,8 @@ class MqttConnection:
             return  # it may be published or not
         self.world.reached["a will was to be published"] += 1
         self.will.change.stored()  # later, where it could not be stored at once
-        self.mqtt.wills.append(self.will)
+        known = self.mqtt.over if self.life.over else self.mqtt.wills.append  # a start is before its clients
+        known(self.will)
 
     def _check_end(self) -> None:
         """The server has ended the connection: there must be a reason."""
@@ -391,9 +393,7 @@ class MqttConnection:
             None: failed or stalled or self.is_superseded,
             p.KEEP_ALIVE_TIMEOUT: stalled,
             p.SESSION_TAKEN_OVER: self.is_superseded,
-            p.SERVER_UNAVAILABLE: failed,
-            3: failed,
-            **dict.fromkeys(_FAILED, failed),
+            **dict.fromkeys((*_FAILED, p.SERVER_UNAVAILABLE, 3), failed),
         }
         if not reasons.get(self._code):
             raise Broken(f"{self.title}: the server has ended it with {self._code}")

@@ -250,9 +250,10 @@ MUTATIONS: Final = (
         "        batch.delete_all(keys.TRIGGERS, self._removed[1:])",
     ),
     Mutation(
-        "an alarm that has closed is still open after a restart",
+        "that an alarm has closed is not stored",
         "actors/fleet/devices/actor/due.py",
-        "            self.delete(keys.TIMELINE, key)\n        if alarms.has_turned:",
-        "            pass\n        if alarms.has_turned:",
+        "        if alarms.standings:\n",
+        "        if not any(each.is_open for each in alarms.standings.values()):\n            pass\n"
+        "        elif alarms.standings:\n",
     ),
 )
