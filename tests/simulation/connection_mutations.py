@@ -38,12 +38,6 @@ MISTAKES_ON_CONNECTIONS: Final = (
         "            refused=(),",
     ),
     Mutation(
-        "a welcome says that the frame of another lane is stored",
-        "actors/fleet/devices/state/head.py",
-        "            return self.n, self.backlog_n",
-        "            return max(self.n, self.backlog_n), max(self.n, self.backlog_n)",
-    ),
-    Mutation(
         "a link is not given the commands that came while it was away",
         "actors/fleet/devices/commands/links.py",
         "        self.behind: dict[bytes, None] = {device: None}",
@@ -123,11 +117,5 @@ MISTAKES_ON_CONNECTIONS: Final = (
         "actors/data/topics/actor.py",
         "        if message.publish_will:\n            self._publish_will(will)",
         "        if message.publish_will and will.delay_s:\n            self._publish_will(will)",
-    ),
-    Mutation(
-        "wills of the time before the server stopped are not published",
-        "actors/data/topics/wills.py",
-        "            left = list(_publishers(snapshot))",
-        "            left = list(_publishers(snapshot))[:0]",
     ),
 )
