@@ -244,10 +244,12 @@ class LinkConnection:
         if not frame.backlog:
             device.meter.is_active(self.world, frame.sent_ms if stored else None)
         if frame.passing is not None:
-            passed = True if stored else False if throttled else None
+            # One that was stored before is acknowledged again, whether the throttle lets it pass or not.
+            is_known = frame.change.became is True
+            passed = None if is_known else True if stored else False if throttled else None
             least, most = self._throttle.end(frame.passing, self.world.virtual.monotonic_s(), passed=passed)
             frame.passing = None
-            if stored and least >= CALLS:
+            if passed and least >= CALLS:
                 raise Broken(
                     f"{self.title}: frame {frame.n} passed after {least} calls, of which {CALLS} may pass"
                 )
