@@ -32,12 +32,6 @@ MISTAKES_ON_CONNECTIONS: Final = (
         "        if False:\n            self.writes().report_item",
     ),
     Mutation(
-        "a frame that was refused is forgotten with its connection",
-        "http/link/session.py",
-        "            refused=self._refused_of(states.device or self.device.id) if self._refused else (),",
-        "            refused=(),",
-    ),
-    Mutation(
         "a link is not given the commands that came while it was away",
         "actors/fleet/devices/commands/links.py",
         "        self.behind: dict[bytes, None] = {device: None}",
