@@ -56,9 +56,8 @@ async def test_a_will_that_cannot_be_stored_at_once_is_published_later(tmp_path:
         assert (await watcher.message()).payload == b"bye"
 
 
-async def test_a_will_whose_commit_fails_is_published_later(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def fail_next_sync(house: House, monkeypatch: pytest.MonkeyPatch) -> list[OSError]:
+    """Let the next commit fail; the list is empty once it has."""
     faults = [OSError(errno.EIO, "told to fail")]
 
     def sync() -> float:
@@ -66,10 +65,17 @@ async def test_a_will_whose_commit_fails_is_published_later(
             raise faults.pop()
         return 0.0
 
+    monkeypatch.setattr(house.server.system.store.journal, "_sync_delay_s", sync)
+    return faults
+
+
+async def test_a_will_whose_commit_fails_is_published_later(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with house.client("watcher") as watcher:
         await watcher.subscribe("gone")
         async with house.client("mortal", will=Will("gone", b"bye", 1)):
-            monkeypatch.setattr(house.server.system.store.journal, "_sync_delay_s", sync)
+            faults = fail_next_sync(house, monkeypatch)
         assert (await watcher.message()).payload == b"bye"
         assert not faults
 
@@ -77,18 +83,11 @@ async def test_a_will_whose_commit_fails_is_published_later(
 async def test_a_will_whose_commit_fails_is_published_also_where_its_client_goes_on_with_its_session(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    faults = [OSError(errno.EIO, "told to fail")]
-
-    def sync() -> float:
-        if faults:
-            raise faults.pop()
-        return 0.0
-
     async with house.client("watcher") as watcher:
         await watcher.subscribe("gone")
         async with client_of(house) as client:
             await opened(client, house, "mortal", will=Will("gone", b"bye", 1), **kept())
-            monkeypatch.setattr(house.server.system.store.journal, "_sync_delay_s", sync)
+            faults = fail_next_sync(house, monkeypatch)
         await until(lambda: not faults)
         async with client_of(house) as client:
             assert await opened(client, house, "mortal", **kept())
