@@ -128,9 +128,9 @@ class MqttService:
     def _told(self, ref: Ref, message: Message, failure: DomainError | None) -> None:
         if failure is None:
             return
-        _log.warning("the end of an MQTT connection is stored later", reason=failure.message)
         self._untold.append((ref, message))
-        if not self._tells_again:
+        if not self._tells_again:  # otherwise each would be logged with each time that it is told again
+            _log.warning("the end of an MQTT connection is stored later", reason=failure.message)
             self._tells_again = True
             self.system.component(LinkTasks).start_soon(self._tell_again)
 
