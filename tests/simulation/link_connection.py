@@ -245,8 +245,7 @@ class LinkConnection:
             device.meter.is_active(self.world, frame.sent_ms if stored else None)
         if frame.passing is not None:
             # One that was stored before is acknowledged again, whether the throttle lets it pass or not.
-            is_known = frame.change.became is True
-            passed = None if is_known else True if stored else False if throttled else None
+            passed = False if throttled else True if stored and not frame.is_repeated else None
             least, most = self._throttle.end(frame.passing, self.world.virtual.monotonic_s(), passed=passed)
             frame.passing = None
             if passed and least >= CALLS:
@@ -339,6 +338,7 @@ class LinkConnection:
         self.is_welcome = False
         world = self.world
         for frame in self._under_way.values():
+            frame.is_repeated = True
             if frame.passing is not None:
                 self.device.meter.is_active(world, None)
                 self._throttle.end(frame.passing, world.virtual.monotonic_s(), passed=None)

@@ -22,7 +22,10 @@ _SESSIONS: Final = 1 << 53
 
 @dataclass
 class Frame:
-    """A frame that is neither acknowledged nor refused. `passing` is its last one through the throttle."""
+    """A frame that is neither acknowledged nor refused. `passing` is its last one through the throttle.
+
+    `is_repeated`: an earlier connection has sent it, so it may be stored already, and then no throttle counts it.
+    """
 
     n: int
     data: bytes
@@ -30,6 +33,7 @@ class Frame:
     text: bool
     change: Change
     passing: Passing | None = None
+    is_repeated: bool = False
     sent_ms: int = 0
     """By the clock: when it was sent last."""
 
