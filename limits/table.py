@@ -1173,7 +1173,10 @@ class Limits:
         256 * MIB, "bytes", "What is not flushed yet is in memory; above it 503 for what devices send."
     )
     arrival_flush_s: float = _bound(
-        3600.0, "seconds", "What devices reported is flushed after this time also if it is little."
+        3600.0,
+        "seconds",
+        "What devices reported is flushed after this time also if it is little, and after a minute if 1,000 reports "
+        "were removed.",
     )
     read_threads_max: int = _bound(
         4, "threads", "Half of them for one owner. They share the GIL with the event loop; more slow it down."

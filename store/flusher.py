@@ -48,6 +48,10 @@ STEP_BEHIND_S: Final = 0.05
 """The longest of these."""
 FULL_FLUSH_S: Final = 2.0
 """So soon everything is flushed when the disk has no room: runs take less than segments, and deleted reports none."""
+REMOVALS_MAX: Final = 1000
+"""With so many removals everything is flushed as well: until then each costs a reader of its device about 10 us."""
+REMOVALS_FLUSH_S: Final = 60.0
+"""For removals a window is flushed so long after it was begun at the earliest."""
 RETRY_S: Final = 1.0
 BUSY_S: Final = 0.02
 WIPED_KEYS: Final = 1000
@@ -74,6 +78,9 @@ class Flusher:
         """The clock that bounds a step."""
         self._working = trio.Lock()
         self._waiting = trio.CancelScope()
+        self._began_s, self._deadline_s = 0.0, 0.0
+        """When the open window was begun, and when it is flushed at the latest."""
+        self._removals = 0
         self._compaction: Compaction | None = None
         """The one that is going on."""
         self._step_s = STEP_S
@@ -86,20 +93,32 @@ class Flusher:
     async def run(self) -> None:
         """Pack, flush and compact until cancelled."""
         self._store.journal.on_full = self._flush_soon
-        window, deadline_s = None, 0.0
+        self._store.journal.on_removals = self._count_removals
+        window = None
         while True:
             async with self._working:
                 await self._flush_closed()
             if window is not self._arrivals.windows[-1]:
-                window, deadline_s = self._arrivals.windows[-1], trio.current_time() + self._flush_s
-            with trio.move_on_at(deadline_s) as self._waiting:
+                window, self._removals = self._arrivals.windows[-1], 0
+                self._began_s = trio.current_time()
+                self._deadline_s = self._began_s + self._flush_s
+            with trio.move_on_at(self._deadline_s) as self._waiting:
                 await self._arrivals.wait_due()
             if self._waiting.cancelled_caught:
                 await self.flush_all()
                 window = None  # an empty one stays
 
     def _flush_soon(self) -> None:
-        self._waiting.deadline = min(self._waiting.deadline, trio.current_time() + FULL_FLUSH_S)
+        self._flush_by(trio.current_time() + FULL_FLUSH_S)
+
+    def _count_removals(self, count: int) -> None:
+        self._removals += count
+        if self._removals >= REMOVALS_MAX:
+            self._flush_by(max(trio.current_time() + FULL_FLUSH_S, self._began_s + REMOVALS_FLUSH_S))
+
+    def _flush_by(self, deadline_s: float) -> None:
+        self._deadline_s = min(self._deadline_s, deadline_s)
+        self._waiting.deadline = self._deadline_s
 
     async def flush_all(self) -> None:
         """Bring all that has arrived into sorted runs. If nothing has, delete what is kept of flushed windows."""

@@ -4,9 +4,8 @@ Owns the batches that wait for a commit (the overlay), the committer, and the pr
 is on disk. Does not own the LMDB environment (`memory_map.py`) nor the meaning of a batch.
 
 The batches of all actors are merged in one overlay: for each database a dict of key to value. Once per turn of
-the event loop the committer writes the overlay in one transaction, sorted, and syncs once. While it syncs,
-requests collect in the sockets and form the next group, so a slow disk makes groups larger, not the loss
-greater.
+the event loop the committer writes the overlay in one transaction, sorted, and syncs once. While it syncs, requests
+collect in the sockets and form the next group, so a slow disk makes groups larger, not the loss greater.
 
 The puts and the commit run inline in the event loop, as in Redis with `appendfsync always`. LMDB releases the
 GIL at every put; in a writer thread beside a busy loop each put would wait for the GIL again, which was
@@ -135,7 +134,9 @@ class Journal:
         self.follower: Callable[[Chunk], None] = lambda _chunk: None
         """Called with the reports of each commit, after the callbacks of `Group.then` and before all watchers."""
         self.on_full: Callable[[], None] = lambda: None
-        """Called when a batch is refused because the disk or the quota has no room for it."""
+        """Called when the disk or the quota has no room for a batch."""
+        self.on_removals: Callable[[int], None] = lambda _count: None
+        """Called with the number of reports that a batch removes or replaces, when it is submitted."""
         self._failing = False
         self._lost: StoreLost | None = None
         self._reads_ended = trio.lowlevel.ParkingLot()
@@ -165,6 +166,8 @@ class Journal:
             )
         self.record_changes += RECORDS in batch.writes
         overlay.merge(batch)
+        if batch.removals:
+            self.on_removals(batch.removals)
         if overlay.batches == 1:
             self._not_empty.set()
         return self._group

@@ -9,7 +9,7 @@ import trio
 import trio.testing
 import zstandard
 
-from trunkline.store import codec, flusher
+from trunkline.store import codec, flusher, report_items
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store
 
@@ -75,3 +75,35 @@ async def test_what_arrived_is_flushed_when_there_is_memory_again(
             nursery.cancel_scope.cancel()
     assert not failures
     assert flushing.flushed_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("removals", "flushed_s"),
+    [
+        (flusher.REMOVALS_MAX - 1, 3600.0),
+        (flusher.REMOVALS_MAX, flusher.REMOVALS_FLUSH_S),
+        (3 * flusher.REMOVALS_MAX, flusher.REMOVALS_FLUSH_S),
+    ],
+)
+async def test_what_was_removed_is_not_read_for_an_hour(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock, removals: int, flushed_s: float
+) -> None:
+    """Each removal in a window costs every reader of the device."""
+    with Store.open(tmp_path, map_size_bytes=2**26) as store:
+        flushing = flusher.Flusher(store, lambda ahead: ahead.head or b"\x80", 3600.0)
+        async with trio.open_nursery() as nursery:
+            await nursery.start(store.journal.run)
+            nursery.start_soon(flushing.run)
+            await trio.testing.wait_all_tasks_blocked()
+            for at in range(0, removals, 100):
+                batch = Batch()
+                for number in range(at, min(at + 100, removals)):
+                    batch.report(DEVICE, number, codec.encode({0: number}))
+                    batch.report_removal(DEVICE, report_items.removed(number))
+                await store.journal.submit(batch).wait()
+            await trio.sleep(flushed_s - 1.0)
+            assert flushing.flushed_rows == 0
+            assert store.arrivals.windows[-1].buffers
+            await trio.sleep(2.0)
+            assert not store.arrivals.windows[-1].buffers
+            nursery.cancel_scope.cancel()
