@@ -7,7 +7,9 @@ trigger or its sums. After the commit the records that are kept go to the stream
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from array import array
+from collections import OrderedDict
+from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -29,12 +31,36 @@ if TYPE_CHECKING:
 _FLOWS_MAX: Final = 2_000
 """Workflows whose run records are known in memory."""
 
+_PLACE: Final = Struct(">QQ")
+"""The end of the key of a run record: its position in the order of ends, and its number."""
+
 _log = structlog.get_logger("trunkline.flows")
 
 
-class _Kept(NamedTuple):
-    key: bytes
-    size: int
+class _Records:
+    """Run records that are kept, oldest first: 24 bytes for each, because of all workflows there may be millions."""
+
+    __slots__ = ("_fields", "_first")
+
+    def __init__(self) -> None:
+        self._fields = array("Q")
+        """Of each record the two numbers at the end of its key, and its size."""
+        self._first = 0
+
+    def __len__(self) -> int:
+        return len(self._fields) // 3 - self._first
+
+    def append(self, key: bytes, size: int) -> None:
+        self._fields.extend((*_PLACE.unpack_from(key, len(key) - _PLACE.size), size))
+
+    def pop_oldest(self) -> tuple[bytes, int]:
+        """The end of its key, and its size."""
+        *place, size = self._fields[3 * self._first : 3 * self._first + 3]
+        self._first += 1
+        if self._first > len(self):
+            del self._fields[: 3 * self._first]
+            self._first = 0
+        return _PLACE.pack(*place), size
 
 
 class _Ended(NamedTuple):
@@ -49,11 +75,12 @@ class _Ended(NamedTuple):
 class _KeptRuns:
     """The run records of one workflow, oldest first, and how many were kept in the current second."""
 
-    __slots__ = ("failed", "failed_now", "good", "good_now", "second", "size")
+    __slots__ = ("failed", "failed_now", "good", "good_now", "prefix", "second", "size")
 
-    def __init__(self) -> None:
-        self.good: deque[_Kept] = deque()
-        self.failed: deque[_Kept] = deque()
+    def __init__(self, prefix: bytes) -> None:
+        self.prefix = prefix
+        self.good = _Records()
+        self.failed = _Records()
         self.size = 0
         self.second = 0
         self.good_now = 0
@@ -114,7 +141,7 @@ class Ends:
         raw = record.encoded()
         self._batch.put(keys.FLOWS, key, raw)
         of_kind = kept.good if record.outcome == "completed" else kept.failed
-        of_kind.append(_Kept(key, len(raw)))
+        of_kind.append(key, len(raw))
         kept.size += len(raw)
         while len(kept.good) > limits.good_run_records_max:
             self._drop(kept, kept.good)
@@ -170,10 +197,10 @@ class Ends:
         for place in [place for place in self._kept if place[0] == application]:
             del self._kept[place]
 
-    def _drop(self, kept: _KeptRuns, of_kind: deque[_Kept]) -> None:
-        oldest = of_kind.popleft()
-        kept.size -= oldest.size
-        self._batch.delete(keys.FLOWS, oldest.key)
+    def _drop(self, kept: _KeptRuns, records: _Records) -> None:
+        place, size = records.pop_oldest()
+        kept.size -= size
+        self._batch.delete(keys.FLOWS, kept.prefix + place)
 
     def _kept_runs(self, application: bytes, flow: bytes) -> _KeptRuns:
         place = (application, flow)
@@ -181,13 +208,13 @@ class Ends:
         if kept is not None:
             self._kept.move_to_end(place)
             return kept
-        kept = _KeptRuns()
         prefix = keys.flow_runs_prefix(application, flow)
+        kept = _KeptRuns(prefix)
         end = keys.prefix_end(prefix)
         assert end is not None
         for key, raw in self._system.journal.range(keys.FLOWS, prefix, end):
             of_kind = kept.good if decode(raw)["outcome"] == "completed" else kept.failed
-            of_kind.append(_Kept(key, len(raw)))
+            of_kind.append(key, len(raw))
             kept.size += len(raw)
         self._kept[place] = kept
         if len(self._kept) > _FLOWS_MAX:

@@ -178,10 +178,12 @@ async def running_house(
 
 
 @asynccontextmanager
-async def running_again(data_dir: Path, house: House, offset_ms: int) -> AsyncIterator[House]:
+async def running_again(
+    data_dir: Path, house: House, offset_ms: int, *, limits: Limits | None = None
+) -> AsyncIterator[House]:
     """The data directory of a house that was closed, in a new system, so many milliseconds after the clock's start."""
     clock = ManualClock(START_MS + offset_ms)
-    with boot.opened(Settings(data_dir=str(data_dir), limits=Limits.off()), clock) as system:
+    with boot.opened(Settings(data_dir=str(data_dir), limits=limits or Limits.off()), clock) as system:
         hold_placement(system, forms=True)
         async with boot.running(system):
             yield House(system, clock, house.application)

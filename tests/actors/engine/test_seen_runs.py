@@ -11,7 +11,7 @@ import pytest
 
 from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import BY, Json, button, create_flow, kept_runs, press, runs_end
-from tests.actors.house import START_MS, House, at, running_house
+from tests.actors.house import START_MS, House, at, running_again, running_house
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Message
@@ -184,3 +184,21 @@ async def test_all_runs_are_kept_while_somebody_listens(tmp_path: Path) -> None:
         house.system.streams.close(subscription)
         assert len(kept_runs(house, flow)) == 1 + len(events) == 4
         assert sorted(events) == events
+
+
+async def test_the_newest_runs_are_kept_also_after_a_restart(tmp_path: Path) -> None:
+    """The oldest go first, of the good and of the failed ones, whether they are known in memory or found on disk."""
+    limits = Limits.off().override({"good_run_records_max": 3, "failed_run_records_max": 2})
+
+    async def run(house: House, numbers: range) -> list[int]:
+        for number in numbers:
+            house.clock.pass_s(1)
+            await pressed(house, flow, {"ok": number % 2 == 0, "a": number})
+        runs = kept_runs(house, flow)
+        return [int(each.error[2][3:]) if each.error else each.debug[-1][3]["data"]["a"] for each in runs]
+
+    async with running_house(tmp_path / "data", limits=limits) as house:
+        flow = await create_flow(house, [button(["c"])], THROWS)
+        assert await run(house, range(12)) == [6, 8, 9, 10, 11]
+    async with running_again(tmp_path / "data", house, 13_000, limits=limits) as again:
+        assert await run(again, range(12, 15)) == [10, 11, 12, 13, 14]
