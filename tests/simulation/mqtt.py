@@ -123,7 +123,7 @@ async def look(world: World) -> None:
 def _problem(world: World, client: MqttClient) -> str:
     """What a client still waits for."""
     open = world.of(Connections).open(world, client)
-    if not open:
+    if not open or open[0].owes:  # what it has lost comes again with its next connection only
         world.of(Connections).connect(world, client, Random(f"{world.seed} again {client.id}"), healthy=True)
         return f"{client.id} cannot connect"
     if not open[0].is_welcome or open[0].waits_for:
