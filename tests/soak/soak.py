@@ -147,6 +147,8 @@ class Soak:
 
     def _read_log(self, log: str) -> None:
         for line in log.splitlines():
+            if self._pace > 1 and line.startswith("THE THROTTLES ARE OFF"):
+                continue  # as this soak has asked for
             try:
                 entry = json.loads(line)
             except ValueError:  # Python writes it, or a library

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -60,3 +62,34 @@ def test_a_thread_that_is_slow_to_begin_is_waited_for() -> None:
     go_on.set()
     starting.join(PATIENCE_S)
     assert done.wait(PATIENCE_S)
+
+
+def test_threads_take_memory_from_one_part() -> None:
+    """Each part keeps what its threads once needed."""
+    program = """
+import ctypes, sys, threading
+from trunkline.actors.core.runtime.thread_start import share_memory
+libc = ctypes.CDLL(None)
+if not hasattr(libc, "malloc_info"):
+    print("<heap ")
+    sys.exit()
+if sys.argv[1:]:
+    share_memory()
+libc.malloc.restype = ctypes.c_void_p
+there = threading.Barrier(4)
+def work():
+    libc.malloc(50_000)
+    there.wait()
+threads = [threading.Thread(target=work) for _ in range(4)]
+for each in threads: each.start()
+for each in threads: each.join()
+libc.fdopen.restype = ctypes.c_void_p
+libc.malloc_info(0, ctypes.c_void_p(libc.fdopen(1, b"w")))
+libc.fflush(None)
+"""
+
+    def parts(*arguments: str) -> int:
+        command = [sys.executable, "-c", program, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.count("<heap ")
+
+    assert parts("shared") == 1 <= parts()
