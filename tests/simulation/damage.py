@@ -1,6 +1,7 @@
 """What the disk has changed at rest: after the last life of some runs, a server starts on a copy with damaged bytes.
 
-It may refuse to start, or refuse a call, and says so. What it answers must be what the last life has answered.
+It may refuse to start, or refuse a call, and says so. What it answers must be what the last life has answered. Only a
+disk that has not written what it said was synced may take it back: then it may be as it was before, or not be there.
 
 Owns the damage, and the comparison. Does not own what is right: the last life, which all looks have seen.
 """
@@ -14,6 +15,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+import msgspec
+
 from tests.simulation.disk import PAGE, SECTOR, Disk
 from tests.simulation.life import Life, living
 from tests.simulation.model import Broken
@@ -22,6 +25,8 @@ from trunkline.store.errors import StoreBroken, StoreDamaged
 
 Said = Mapping[str, tuple[int, bytes]]
 """Answers by path."""
+LOST: Final = "lost writes"
+"""The disk has written the pages that make commits valid, and of the others not all that it said were synced."""
 _METAS: Final = 2
 """The pages at the beginning: of their bits one is not found when it is flipped (docs/guides/operating.md)."""
 _READ: Final = re.compile(r" GET (\S+): 200")
@@ -30,10 +35,13 @@ _STEADY: Final = re.compile(
 )
 
 
-async def live(world: Any, before: Said, here: Path, there: Path) -> None:
-    """A life on what another one has left, of which the disk has changed something. `before` is what that has said."""
+async def live(world: Any, before: Said, here: Path, there: Path, older: bytes) -> None:
+    """A life on what another one has left, of which the disk has changed something. `before` is what that has said.
+
+    `older` is the file of the store as it was earlier, empty if that is not known.
+    """
     chance = Random(f"{world.seed} damage")
-    how = damaged(here, there, chance)
+    how = damaged(here, there, chance, older)
     disk = Disk(there, chance, world.virtual.sleep, lambda _: None)
     network = Network(Random(f"{world.seed} network damaged"), world.reached)
     found = "refused at the start"
@@ -41,7 +49,8 @@ async def live(world: Any, before: Said, here: Path, there: Path) -> None:
         async with living(
             there, world.settings(there), world.virtual, disk, network, chance.randbytes
         ) as life:
-            found = compared(before, await said(life, world.token, before), how)
+            after = await said(life, world.token, before)
+            found = compared(before, after, how) if how != LOST else known(world, before, after)
     except* (StoreDamaged, StoreBroken):
         pass
     world.reached[f"damage was {found}"] += 1
@@ -59,7 +68,7 @@ async def said(life: Life, token: str, asked: Iterable[str]) -> Said:
     return {path: (answer.status, answer.raw) for path, answer in answers.items()}
 
 
-def damaged(here: Path, there: Path, chance: Random) -> str:
+def damaged(here: Path, there: Path, chance: Random, older: bytes = b"") -> str:
     """Copy a data directory, and change some of its bytes as a bad disk does. Returns how."""
     shutil.copytree(here, there, ignore=shutil.ignore_patterns("lock", "control.sock", "crash"))
     file = there / "store" / "data.mdb"
@@ -67,8 +76,10 @@ def damaged(here: Path, there: Path, chance: Random) -> str:
     pages = range(_METAS, len(content) // PAGE)
     at = chance.choice(pages) * PAGE
     how = chance.choice(
-        ("a bit", "five bits", "a sector of zeros", "a sector", "a page of zeros", "another page")
+        ("a bit", "five bits", "a sector of zeros", "a sector", "a page of zeros", "another page", LOST, LOST)
     )
+    if how == LOST and not older:
+        how = "a bit"
     match how:
         case "a bit" | "five bits":
             for _ in range(1 if how == "a bit" else 5):
@@ -80,11 +91,29 @@ def damaged(here: Path, there: Path, chance: Random) -> str:
             )
         case "a page of zeros":
             content[at : at + PAGE] = bytes(PAGE)
-        case _:
+        case "another page":
             other = chance.choice(pages) * PAGE
             content[at : at + PAGE] = content[other : other + PAGE]
+        case _:
+            share = chance.choice((0.02, 0.2, 1.0))
+            for at in (page * PAGE for page in pages):
+                if content[at : at + PAGE] != older[at : at + PAGE] and chance.random() < share:
+                    content[at : at + PAGE] = older[at : at + PAGE].ljust(PAGE, b"\0")
     file.write_bytes(content)
     return how
+
+
+def known(world: Any, before: Said, after: Said) -> str:
+    """Raise `Broken` if an answer shows what nobody has sent. Returns what became of the loss."""
+    refused = changed = False
+    for path, (status, raw) in after.items():
+        refused |= status >= 500
+        changed |= status < 500 and (status, raw) != before[path]
+        if status == 200:
+            strays = world.strays(path, msgspec.json.decode(raw))
+            if strays:
+                raise Broken(f"damage ({LOST}): {path} has {strays}, which nobody has sent")
+    return "refused by a read" if refused else "not noticed: writes were lost" if changed else "harmless"
 
 
 def compared(before: Said, after: Said, how: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -301,6 +302,21 @@ async def look(world: World) -> None:
         await _look_at_sums(world, meter)
 
 
+def _strays(world: World, path: str, body: Any) -> list[Any]:
+    """The states and commands in an answer that nobody has sent to this device."""
+    meter = world.of(Fleet).meters.get(path.partition("/devices/")[2][:24])
+    if meter is None:
+        return []
+    if path.partition("?")[0].endswith("/command"):
+        return [each for each in body if each["name"] not in meter.commands.things]
+    times = meter.states.things
+    return [
+        each
+        for each in body
+        if START_MS + each["data"]["n"] != parse_iso(each["time"]) or parse_iso(each["time"]) not in times
+    ]
+
+
 async def _look_at_records(world: World, fleet: Fleet, site: Site) -> None:
     with fleet.records.watched() as window:
         answer = await world.call("GET", f"{site.path}/devices?perPage=1000")
@@ -365,6 +381,7 @@ def _bounds(book: Book, window: Window) -> _Bounds:
 
 
 async def prepare(world: World) -> None:
+    world.strays = partial(_strays, world)
     for _ in range(3):
         await create_device(world, Random(0))
 

@@ -41,7 +41,10 @@ class Fault(NamedTuple):
 
 
 class Disk:
-    """The disk of one life. `next_fault` is what happens at the next commit."""
+    """The disk of one life. `next_fault` is what happens at the next commit.
+
+    `older` is the file of the store as it was after the commit with the number `older_at`, if that is not 0.
+    """
 
     def __init__(
         self, path: Path, chance: Random, sleep: Callable[[float], None], on_cut: Callable[[str], None]
@@ -49,6 +52,8 @@ class Disk:
         self.path = path
         self.next_fault: Fault | None = None
         self.commits = 0
+        self.older_at = 0
+        self.older = b""
         self._cut_at = 0
         self.on_failure: Callable[[], None] = lambda: None
         self._chance = chance
@@ -78,6 +83,8 @@ class Disk:
             before = self._data.read_bytes() if fault.cut or not self._syncs_all else b""
             self._fault = fault
             written = write()
+            if self.commits == self.older_at:
+                self.older = self._data.read_bytes()
             if not self._syncs_all:
                 self._image = before
             if fault.cut:

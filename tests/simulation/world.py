@@ -139,6 +139,9 @@ class World:
         """For how long a deleted device can be restored: not at all, or longer than a run."""
         self._ends_damaged = Random(f"{seed} damage").random() < 0.2
         self._said: damage.Said = {}
+        self._older = b""
+        self.strays: Callable[[str, Any], list[Any]] = lambda _path, _body: []
+        """Given a path and an answer, what it shows that nobody has ever sent."""
         self._is_recent = Random(f"{seed} recent").random() < 0.5
         """Whether states, which are named by such numbers, are of the time at which they are sent."""
         self.quota = Random(f"{seed} quota").choice(QUOTAS) if seed % 4 == 0 else None
@@ -200,12 +203,13 @@ class World:
             )
         if self._ends_damaged:
             virtual.begin_again(f"{self.seed} damaged", virtual.now_s + OFF_S)
-            await damage.live(self, self._said, self._path / str(index), self._path / "damaged")
+            await damage.live(self, self._said, self._path / str(index), self._path / "damaged", self._older)
 
     async def _live(self, number: int, here: Path, there: Path, *, last: bool) -> None:
         chance = Random(f"{self.seed} life {number}")
         disk = Disk(here, chance, self.virtual.sleep, self._cut)
         disk.on_failure = self._commit_failed
+        disk.older_at = Random(f"{self.seed} older").choice((3, 20, 60, 150))
         settings = self.settings(here)
         network = Network(Random(f"{self.seed} network {number}"), self.reached)
         try:
@@ -222,6 +226,7 @@ class World:
                     await self.settle()
                     if self._ends_damaged:
                         self._said = await damage.said(self.life, self.token, damage.steady(self.trace))
+                        self._older = disk.older
                     self.callers.cancel_scope.cancel()
                 else:
                     await self._lose_power(chance)
