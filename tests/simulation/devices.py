@@ -309,12 +309,8 @@ def _strays(world: World, path: str, body: Any) -> list[Any]:
         return []
     if path.partition("?")[0].endswith("/command"):
         return [each for each in body if each["name"] not in meter.commands.things]
-    times = meter.states.things
-    return [
-        each
-        for each in body
-        if START_MS + each["data"]["n"] != parse_iso(each["time"]) or parse_iso(each["time"]) not in times
-    ]
+    times, found = meter.states.things, [(parse_iso(each["time"]), each["data"]["n"]) for each in body]
+    return [(time, n) for time, n in found if time not in times or time != START_MS + n]
 
 
 async def _look_at_records(world: World, fleet: Fleet, site: Site) -> None:

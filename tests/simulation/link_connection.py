@@ -110,14 +110,13 @@ class LinkConnection:
         while True:
             message: bytes | None = None
             slept_s, pings = world.virtual.slept_s, socket.pings
-            with trio.move_on_after(
-                _ANSWERS_S if self._under_way or not self.is_welcome else _SILENCE_S
-            ) as waits:
+            is_answered = self.is_welcome and not self._under_way
+            with trio.move_on_after(_SILENCE_S if is_answered else _ANSWERS_S) as waits:
                 message = await socket.receive()
             if self.life.over or self._has_left:
                 return
             if waits.cancelled_caught:
-                if world.virtual.slept_s > slept_s or (socket.pings > pings and not self._under_way):
+                if world.virtual.slept_s > slept_s or (socket.pings > pings and is_answered):
                     continue  # the server could not answer, or had nothing to say
                 self._give_up()
                 return
