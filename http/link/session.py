@@ -87,6 +87,7 @@ class LinkSession:
     device of a call."""
 
     __slots__ = (
+        "_answered",
         "_backlog",
         "_call",
         "_frames",
@@ -127,6 +128,8 @@ class LinkSession:
         self._refused: deque[tuple[int, bytes, int]] = deque(maxlen=window)
         """Frames that were refused: how many frames had come by then, the device of the frame, and its number."""
         self._frames = 0
+        self._answered = (0, 0)
+        """The numbers of two frames: the first came a window of frames ago or earlier, the other a window later."""
         self._watched: Principal | None = None
         self._from_client = 0
         self._to_client = 0
@@ -297,10 +300,11 @@ class LinkSession:
         self._newest = n
         self._frames += 1
         system = self._call.service.system
-        if len(self._waiting) + len(self._backlog) >= system.limits.link_unacked_frames_max:
-            self._close(
-                WINDOW_EXCEEDED, f"more than {system.limits.link_unacked_frames_max} frames are under way"
-            )
+        window = system.limits.link_unacked_frames_max
+        if not self._frames % window:
+            self._answered = self._answered[1], n
+        if len(self._waiting) + len(self._backlog) >= window:
+            self._close(WINDOW_EXCEEDED, f"more than {window} frames are under way")
             return
         if states.backlog:
             self._backlog.append(_Frame(states, size_bytes))
@@ -358,6 +362,9 @@ class LinkSession:
             body=states.body,
             backlog=states.backlog,
             refused=self._refused_of(states.device or self.device.id) if self._refused else (),
+            answered=min(
+                [self._answered[0], *(each[0].n - 1 for each in (self._waiting, self._backlog) if each)]
+            ),
             origin=self._call.principal.origin,
         )
 

@@ -122,12 +122,12 @@ async def test_a_refusal_that_is_lost_with_the_connection_comes_again(house: Hou
         assert await peer.until_stored(5) == []
     async with linked(house.server, house.device, house.token) as (peer, facts):
         assert facts["n"] == 1, "the refusal may have been lost again"
-        for n in range(6, 80):
+        for n in range(6, 140):  # two windows
             await peer.send(1, n, BASE_MS + n, {"temp": n})
             await peer.until_stored(n)
     async with linked(house.server, house.device, house.token) as (_, facts):
-        assert facts["n"] == 79
-    assert await house.values() == [1, 3, 4, 5, *range(6, 80)]
+        assert facts["n"] == 139
+    assert await house.values() == [1, 3, 4, 5, *range(6, 140)]
 
 
 async def test_a_stored_frame_that_comes_again_is_not_refused_for_want_of_room(tmp_path: Path) -> None:

@@ -33,7 +33,13 @@ from trunkline.actors.fleet.devices.record.messages import (
 from trunkline.actors.fleet.devices.state.array_columns import COLUMNS_FROM, columns_of
 from trunkline.actors.fleet.devices.state.column_coercion import coerced
 from trunkline.actors.fleet.devices.state.head import STATE_COUNT
-from trunkline.actors.fleet.devices.state.link_messages import Columns, ReportFrame, SendColumns, report_time
+from trunkline.actors.fleet.devices.state.link_messages import (
+    REFUSED_MAX,
+    Columns,
+    ReportFrame,
+    SendColumns,
+    report_time,
+)
 from trunkline.actors.fleet.devices.state.state_triggers import (
     Told,
     stage_refused_states,
@@ -100,11 +106,18 @@ class Device(DeviceConnection):
                     retry_after_s=0,
                 )
             return False
+        link = mark.after(session, n, message.refused, backlog=backlog, answered=message.answered)
+        if len(link.refused) > REFUSED_MAX:
+            raise Overloaded(
+                f"{len(link.refused)} frames of this session were refused, and their answers may be lost. Send the "
+                "states again under a new number.",
+                retry_after_s=1,
+            )
         if isinstance(message.body, Columns):
             self._store_columns(message.body, message.origin, is_backlog=backlog)
         else:
             self.on_send_state(SendState(body=message.body, origin=message.origin), is_backlog=backlog)
-        link = self.head.link = mark.after(session, n, message.refused, backlog=backlog)
+        self.head.link = link
         if self._head_deferred:
             self.writes().report_item(self.ref.id, link_item(link.plain))
         return True

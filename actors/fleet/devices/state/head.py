@@ -74,9 +74,20 @@ class LinkMark(NamedTuple):
         """Whether this frame or a later one of its session was stored."""
         return session == self.session and n <= (self.backlog_n if backlog else self.n)
 
-    def after(self, session: int, n: int, refused: tuple[int, ...] = (), *, backlog: bool) -> LinkMark:
-        """The mark when this frame is stored as well, and these frames are known to be refused."""
-        n_before, backlog_before = (self.n, self.backlog_n) if session == self.session else (0, 0)
+    def after(
+        self, session: int, n: int, refused: tuple[int, ...] = (), *, backlog: bool, answered: int = 0
+    ) -> LinkMark:
+        """The mark when this frame is stored as well, and these frames are known to be refused.
+
+        Those that were refused before are remembered if the client may not have the answers to them: it has them up to
+        the frame `answered`.
+        """
+        n_before, backlog_before = 0, 0
+        if session == self.session:
+            n_before, backlog_before = self.n, self.backlog_n
+            if self.refused:
+                earlier = [each for each in self.refused if each > answered and each != n]
+                refused = tuple(dict.fromkeys([*earlier, *refused]))
         if backlog:
             return LinkMark(session, n_before, n, refused)
         return LinkMark(session, n, backlog_before, refused)

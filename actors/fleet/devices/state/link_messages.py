@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Values = state_columns.Values
 
+REFUSED_MAX: Final = 512
+"""The refused frames that are remembered of a device: several windows, for connections that last for a few frames."""
+
 _PLAIN: Final = frozenset({int, float, bool, str, type(None)})
 
 
@@ -56,7 +59,9 @@ class ReportFrame(Message, frozen=True):
     The answer is whether they were stored: not if a frame with this number or a higher one of the same session was
     stored before. With `backlog` they are stored as by `SendBacklog`, and its numbers are counted apart. `refused` are
     the frames for this device that were refused on this connection, of the last ones: they are remembered with this
-    one. Raises `Overloaded` for a frame that was refused and came again after later ones were stored.
+    one, as are those of earlier connections above `answered`, the number up to which the client has all answers. Raises
+    `Overloaded` for a frame that was refused and came again after later ones were stored, and if more than
+    `REFUSED_MAX` would have to be remembered.
     """
 
     session: int
@@ -64,6 +69,7 @@ class ReportFrame(Message, frozen=True):
     body: StateReport | Columns
     backlog: bool = False
     refused: tuple[int, ...] = ()
+    answered: int = 0
     origin: Origin | None = None
 
     @property

@@ -21,10 +21,16 @@ from tests.actors.engine.run_house import create_flow, kept_runs, runs_end, trig
 from tests.actors.fleet.devices.everything import everything
 from tests.actors.house import START_MS, House, at, running_again, running_house
 from tests.patience import PATIENCE_S
-from trunkline.actors.core.values.errors import DomainError, Invalid, PayloadTooLarge, TooManyRequests
+from trunkline.actors.core.values.errors import (
+    DomainError,
+    Invalid,
+    Overloaded,
+    PayloadTooLarge,
+    TooManyRequests,
+)
 from trunkline.actors.fleet.devices.actor.state_feed import STATE_TOPIC
 from trunkline.actors.fleet.devices.record.messages import StateReport
-from trunkline.actors.fleet.devices.state.link_messages import Columns, ReportFrame
+from trunkline.actors.fleet.devices.state.link_messages import REFUSED_MAX, Columns, ReportFrame
 from trunkline.http.link.frames import States, decode_frame
 from trunkline.limits.table import Limits
 from trunkline.store.backup import verify
@@ -119,6 +125,33 @@ async def test_a_refused_frame_is_not_stored_and_its_number_neither(house: House
     assert await house.states(device) == []
     assert await house.payloads(device) == {}
     assert await send(house, device, 1, columns([0], a=[1]))
+
+
+async def test_a_refused_frame_is_remembered_over_frames_of_a_later_connection(house: House) -> None:
+    """Of both lanes: its refusal may be lost, and a frame that comes again below a stored one is taken for stored."""
+    device = await house.device()
+    body = StateReport(data={"a": 1}, time=START_MS - 9)
+    assert await send(house, device, 3, body, backlog=True, refused=(1, 2))
+    assert await send(house, device, 1, body), "one of the other lane, which the next connection brings again"
+    for _ in range(2):
+        with pytest.raises(Overloaded, match="Frame 2 was refused before"):
+            await send(house, device, 2, body, backlog=True)
+        assert not await send(house, device, 3, body, backlog=True)
+        house.forget()
+    assert await send(house, device, 4, body, refused=(2,), answered=1)
+    assert await send(house, device, 5, body, answered=4)
+    assert not await send(house, device, 2, body, backlog=True), "no client sends what it has the answer to"
+
+
+async def test_refused_frames_are_remembered_up_to_a_bound(house: House) -> None:
+    device = await house.device()
+    body = StateReport(data={"a": 1}, time=START_MS - 9)
+    for n in range(64, REFUSED_MAX + 1, 64):
+        assert await send(house, device, 2 * n, body, refused=tuple(range(n, n + 64)))
+    n = 2 * REFUSED_MAX + 1
+    with pytest.raises(Overloaded, match=f"{REFUSED_MAX + 1} frames of this session were refused"):
+        await send(house, device, n, body, refused=(n - 1,))
+    assert await send(house, device, n, body, refused=(n - 1,), answered=REFUSED_MAX)
 
 
 async def test_frames_are_told_to_streams_but_not_those_of_a_backlog(house: House) -> None:
