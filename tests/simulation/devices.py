@@ -49,13 +49,14 @@ class Meter:
         """The states that came as of the past: nothing that watches the present hears of them."""
         self.forget_throttles()
 
-    def is_active(self, world: World, stored_ms: int | None) -> None:
-        """It was created, or may have reported; `stored_ms` says when the report was sent, if it was acknowledged."""
-        self.active_s = world.virtual.now_s
-        if stored_ms is not None or self.sets is None:
-            self.sets = world.of(Clock).sets
-        if stored_ms is not None:
-            self.stored_ms = stored_ms
+    def is_active(self, world: World, sent: tuple[int, int] | None) -> None:
+        """It was created, or may have reported; `sent` is the clock when an acknowledged report was sent."""
+        self.active_s, sets = world.virtual.now_s, world.of(Clock).sets
+        if sent is not None:
+            self.sets = sets if sets == sent[0] else -1  # nobody knows by which clock it has arrived
+            self.stored_ms = sent[1]
+        elif self.sets is None:
+            self.sets = sets
 
     def forget_throttles(self) -> None:
         self.throttles = {"state": Throttle(CALLS, WINDOW_S), "command": Throttle(CALLS, WINDOW_S)}
@@ -190,7 +191,7 @@ async def _throttled(
     """A call to a device that counts against a throttle; one in four has a key, to be repeated."""
     key = {"idempotency-key": f'"{what} {world.unique()}"'} if chance.random() < 0.25 else None
     throttle, path = meter.throttles[what], f"{meter.path}/{what}"
-    passing, sent_ms = throttle.begin(world.virtual.monotonic_s()), world.virtual.wall_ms()
+    passing, sent = throttle.begin(world.virtual.monotonic_s()), world.of(Clock).read(world)
     with world.of(Fleet).records.watched() as records:
         answer = await world.change(change, "POST", path, body, headers=key, chance=chance)
     # What is refused because the device is being deleted may have passed the throttle before.
@@ -210,7 +211,7 @@ async def _throttled(
             )
         )
     if what == "state":
-        meter.is_active(world, sent_ms if answer is not None and answer.status == 200 else None)
+        meter.is_active(world, sent if answer is not None and answer.status == 200 else None)
     if answer is None:
         return
     check_found(meter.path, answer, records.allowed(meter.id))

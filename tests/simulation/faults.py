@@ -26,6 +26,10 @@ class Clock:
         self.ends: list[int] = []
         """What it has shown before each time that it was set."""
 
+    def read(self, world: World) -> tuple[int, int]:
+        """How often it was set, and what it shows, in ms."""
+        return self.sets, world.virtual.wall_ms()
+
 
 async def fail_commit(world: World, chance: Random) -> None:
     number = chance.choice((errno.EIO, errno.ENOSPC))

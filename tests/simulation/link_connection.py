@@ -15,6 +15,7 @@ import trio
 
 from tests.simulation.access import Keys, Login
 from tests.simulation.devices import Fleet
+from tests.simulation.faults import Clock
 from tests.simulation.link_device import Frame, LinkDevice
 from tests.simulation.model import Broken
 from tests.simulation.websocket import NO_CLOSE, WebSocket
@@ -194,7 +195,7 @@ class LinkConnection:
             self._under_way[frame.n] = frame
             self.world.open_calls += 1
         if not frame.backlog:
-            frame.sent_ms = self.world.virtual.wall_ms()
+            frame.sent = self.world.of(Clock).read(self.world)
             self.device.meter.is_active(self.world, None)
             frame.passing = self._throttle.begin(self.world.virtual.monotonic_s())
         if frame.text is not self._text:
@@ -241,7 +242,7 @@ class LinkConnection:
         if self._under_way.pop(frame.n, None) is not None:
             self.world.open_calls -= 1
         if not frame.backlog:
-            device.meter.is_active(self.world, frame.sent_ms if stored else None)
+            device.meter.is_active(self.world, frame.sent if stored else None)
         if frame.passing is not None:
             # One that was stored before is acknowledged again, whether the throttle lets it pass or not.
             passed = False if throttled else True if stored and not frame.is_repeated else None

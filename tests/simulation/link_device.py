@@ -34,8 +34,8 @@ class Frame:
     change: Change
     passing: Passing | None = None
     is_repeated: bool = False
-    sent_ms: int = 0
-    """By the clock: when it was sent last."""
+    sent: tuple[int, int] = (0, 0)
+    """The clock when it was sent last."""
 
 
 class LinkDevice:

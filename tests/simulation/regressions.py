@@ -132,4 +132,17 @@ REGRESSIONS: Final = (
         "dedb114e",
         13302,
     ),
+    Regression(
+        "a refused frame of a link was acknowledged when it came again after a frame of the next connection",
+        (
+            Mutation(
+                "what earlier connections have refused is forgotten",
+                "actors/fleet/devices/state/head.py",
+                " if each > answered and each != n]",
+                " if False]",
+            ),
+        ),
+        "bb0d19a2",
+        50696,
+    ),
 )

@@ -130,6 +130,7 @@ async def look(world: World) -> None:
             if failures:
                 chain.failed_s = world.virtual.now_s
             chain.take(rows, world.virtual.now_s)
+        for chain in timers.chains:
             if chain.is_late(world.virtual.wall_ms(), world.virtual.now_s):
                 return f"the run of the timer {chain.what} that follows {sorted(chain.ends)}"
         return _second_rows(rows, timers.lost)
