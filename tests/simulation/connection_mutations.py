@@ -112,4 +112,16 @@ MISTAKES_ON_CONNECTIONS: Final = (
         "        if message.publish_will:\n            self._publish_will(will)",
         "        if message.publish_will and will.delay_s:\n            self._publish_will(will)",
     ),
+    Mutation(
+        "a connection that has ended keeps its place",
+        "http/wire/engine.py",
+        "            self.places.leave(place)\n",
+        "            pass\n",
+    ),
+    Mutation(
+        "the bytes of a backlog count as waiting when its turn has come",
+        "actors/fleet/devices/state/backlog.py",
+        "        self.waiting_bytes -= call.size_bytes\n",
+        "",
+    ),
 )

@@ -90,3 +90,9 @@ class Edge:
             if isinstance(each, Http1Connection)
         )
         return self._network.is_quiet and not any(busy)
+
+    @property
+    def places_too_many(self) -> int:
+        """How many more connections the engine counts, or has places taken for, than have an open socket."""
+        open = len(self._network)
+        return max(0, self._engine.connections - open, len(self._engine.places) - open)

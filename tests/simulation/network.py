@@ -53,6 +53,10 @@ class Network:
         """Whether nothing is under way to the server."""
         return not any(wire.to_server.is_moving for wire in self._wires)
 
+    def __len__(self) -> int:
+        """The wires of which the server has not closed its end."""
+        return len(self._wires)
+
     def wire(self) -> Wire:
         """A new wire."""
         wire = Wire(self, self._next, Random(self.chance.getrandbits(64)))

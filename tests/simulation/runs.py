@@ -17,6 +17,7 @@ from tests.simulation import (
     exports,
     faults,
     files,
+    leftovers,
     link,
     mqtt,
     old_data,
@@ -51,6 +52,7 @@ PARTS: Final = (
     files.PART,
     exports.PART,
     people.PART,
+    leftovers.PART,
     faults.PART,
 )
 _FORKING: Final = get_context("fork")
