@@ -368,6 +368,14 @@ class LinkSession:
             origin=self._call.principal.origin,
         )
 
+    def _answered_up_to(self) -> int:
+        """The number up to which the client has the answers to all frames, as it keeps to its window."""
+        n = self._answered[0]
+        for waiting in (self._waiting, self._backlog):
+            if waiting and waiting[0].n <= n:
+                n = waiting[0].n - 1
+        return n
+
     def _refused_of(self, device: bytes) -> tuple[int, ...]:
         """The frames for a device whose refusal the client may not have: no older ones, as it keeps to its window."""
         refused, window = self._refused, self._call.service.system.limits.link_unacked_frames_max
