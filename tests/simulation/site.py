@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from functools import partial
 from typing import Final
 
-from tests.simulation.life import Answer
+from tests.simulation.life import Answer, Life
 from tests.simulation.model import Book, Broken, State
 from tests.simulation.world import Part, World
 from trunkline.actors import server_users
@@ -16,6 +16,8 @@ from trunkline.store.backup import verify
 
 EMAIL: Final = "owner@example.com"
 PASSWORD: Final = "Correct-horse-7"
+CHECKED: Final = 3
+"""The store is checked with each look of this number."""
 
 
 class Site:
@@ -24,6 +26,9 @@ class Site:
     def __init__(self) -> None:
         self.id = ""
         self.strays = 0
+        self.life: Life | None = None
+        self.looks = 0
+        """How many looks this life has had."""
 
     @property
     def path(self) -> str:
@@ -62,10 +67,19 @@ async def nothing(_world: World) -> None:
 
 
 async def look(world: World) -> None:
-    """The check of the whole store finds nothing, and the application is there."""
-    problems = verify(world.life.system.store, partial(records.index_keys, KINDS)).problems
-    if problems:
-        raise Broken(f"the check of the store finds {len(problems)} problems, the first is: {problems[0]}")
+    """The check of the whole store finds nothing, and the application is there.
+
+    The check takes as long as all else of a look, so it is made first in a life, with each third look, and at the end.
+    """
+    site = world.of(Site)
+    site.looks = 0 if site.life is not world.life else site.looks + 1
+    site.life = world.life
+    if world.is_ending or site.looks % CHECKED == 0:
+        problems = verify(world.life.system.store, partial(records.index_keys, KINDS)).problems
+        if problems:
+            raise Broken(
+                f"the check of the store finds {len(problems)} problems, the first is: {problems[0]}"
+            )
     answer = await world.call("GET", world.of(Site).path)
     assert answer is not None
     if answer.status != 200:

@@ -7,8 +7,7 @@ Each seed has its own selection of clients and of what they do often, and its ow
 everybody does everything is frequent in some seeds (swarm testing: Groce and others, ISSTA 2012).
 
 Owns the order of things: lives, steps, calls, and the looks at everything when nothing is under way. Does not own what
-clients do (`devices.py`, `tables.py`, `events.py`, `access.py`, `streams.py`, `faults.py`), nor what is right
-(`model.py`).
+clients do (`devices.py` and the other parts), nor what is right (`model.py`).
 """
 
 from __future__ import annotations
@@ -145,9 +144,8 @@ class World:
         self._is_recent = Random(f"{seed} recent").random() < 0.5
         """Whether states, which are named by such numbers, are of the time at which they are sent."""
         self.quota = Random(f"{seed} quota").choice(QUOTAS) if seed % 4 == 0 else None
-        self.failed_commits = 0
-        self.open_calls = 0
-        self.number = 0
+        self.is_ending = False
+        self.failed_commits = self.open_calls = self.number = 0
         self.number_at_failure = 0
         """The latest number of `unique` when a commit failed."""
         self.token = ""
@@ -223,6 +221,7 @@ class World:
                         self.note(f"step {step.life}.{step.number}")
                         await self._step(Random(f"{self.seed} {step.life} {step.number}"))
                 if last:
+                    self.is_ending = True
                     await self.settle()
                     if self._ends_damaged:
                         self._said = await damage.said(self.life, self.token, damage.steady(self.trace))
