@@ -331,22 +331,22 @@ class LinkSession:
 
     def _turned_away(self, frame: _Frame, states: States, refusal: DomainError) -> None:
         """A live frame could take no turn: refuse it, unless an earlier connection has brought it."""
-        if not self._has_come(states, refusal):
-            self._stored([frame], refusal)
-        elif self._is_on_disk(states):
-            self._stored([frame], None)
-        else:
-            self._close(DRAINING, "a frame that was sent again is not stored yet; connect again later")
+        was_stored = self._was_stored(states, refusal)
+        if was_stored is not None:
+            self._stored([frame], None if was_stored else refusal)
 
-    def _has_come(self, states: States, refusal: DomainError) -> bool:
-        """Whether a frame that is refused for want of room was stored before, or is about to be."""
-        return isinstance(refusal, TooManyRequests | Overloaded) and self._is_marked(
-            states, self._call.service.system.journal
-        )
-
-    def _is_on_disk(self, states: States) -> bool:
-        with self._call.service.system.store.snapshot() as snapshot:
-            return self._is_marked(states, snapshot)
+    def _was_stored(self, states: States, refusal: DomainError) -> bool | None:
+        """Whether a frame that is refused for want of room was stored before. None ends the link: it is about to be."""
+        if not isinstance(refusal, TooManyRequests | Overloaded):
+            return False
+        system = self._call.service.system
+        if not self._is_marked(states, system.journal):
+            return False
+        with system.store.snapshot() as snapshot:
+            if self._is_marked(states, snapshot):
+                return True
+        self._close(DRAINING, "a frame that was sent again is not stored yet; connect again later")
+        return None
 
     def _is_marked(self, states: States, source: Source) -> bool:
         """Whether a frame is one of those that are stored, by the mark of its device."""
@@ -470,8 +470,10 @@ class LinkSession:
                 async with lane.turn(ref, frame.states.count, frame.size_bytes):
                     await system.ask(ref, self._message(frame.states))
             except DomainError as refused:
-                if not (self._has_come(frame.states, refused) and self._is_on_disk(frame.states)):
-                    refusal = refused
+                was_stored = self._was_stored(frame.states, refused)
+                if was_stored is None:
+                    return
+                refusal = None if was_stored else refused
             except Exception as bug:  # noqa: BLE001 - the link goes on
                 _log.error("backlog failed", exc_info=bug)
                 refusal = Crashed(_CRASHED)

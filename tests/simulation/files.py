@@ -76,6 +76,8 @@ async def upload(world: World, chance: Random) -> None:
         answer = await world.call("PATCH", path, {"fileSize": len(content)}, chance=chance)
         if answer is None or answer.status >= 300 or not files.book.thing(name).is_sure:
             return  # or somebody else changes it meanwhile
+        if answer.body["status"] == "deleting":
+            return  # with its directory
         form = answer.body["upload"]
         url, fields, part = urlsplit(form["url"]).path, form["fields"], "file"
     body, headers = _form(fields, part, content)
