@@ -2,10 +2,14 @@
 
 Owns the bounds on what is kept of a form in memory: everything but the contents of files. Does not own parsing
 (Werkzeug's decoder, which does no I/O) nor the bound on the whole body (`body_stream.py`).
+
+The decoder is given the end of a delimiter as a whole: with a part of it, it takes half of the line break before the
+delimiter for the end of the file (https://github.com/pallets/werkzeug/issues/3285).
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -21,6 +25,10 @@ from trunkline.http.calls.invalid_input import invalid
 T = TypeVar("T")
 
 _BOUNDARY_CHARS_MAX: Final = 70
+_LINE_BYTES_MAX: Final = 256
+"""More than a delimiter with the line break before it and what is held of its end."""
+_OPEN_END: Final = rb"(?:\r\n|\r|\n)--%b(-|[ \t]{1,64}\r?|\r)\Z"
+"""A delimiter whose line has begun and not ended. With more spaces behind it, it is none."""
 
 
 class FilePart:
@@ -69,6 +77,9 @@ class FormData:
         if not 0 < len(boundary) <= _BOUNDARY_CHARS_MAX or not boundary.isascii():
             raise Invalid("Content-Type: needs a boundary of 1 to 70 ASCII characters.")
         self._decoder = MultipartDecoder(boundary.encode())
+        self._open_end = re.compile(_OPEN_END % re.escape(boundary.encode()))
+        self._held = b""
+        """The end of what has come, if that is the beginning of the end of a delimiter."""
         self.fields: dict[str, str] = {}
         """The fields that have come so far."""
 
@@ -163,4 +174,16 @@ class FormData:
                 raise PayloadTooLarge(
                     f"The fields of the form have more than {self._kept_bytes_max} bytes; only a file may have more."
                 )
-            self._decoder.receive_data(await anext(self._stream, None))
+            self._receive(await anext(self._stream, None))
+
+    def _receive(self, piece: bytes | None) -> None:
+        """Give the decoder a piece of the body, None at the end, but for the beginning of the end of a delimiter."""
+        data, self._held = self._held + (piece or b""), b""
+        if piece is not None:
+            last = bytes(self._decoder.buffer[-_LINE_BYTES_MAX:]) + data[-_LINE_BYTES_MAX:]
+            if found := self._open_end.search(last):
+                self._held = found[1]
+                data = data[: len(data) - len(self._held)]
+        self._decoder.receive_data(data)
+        if piece is None:
+            self._decoder.receive_data(None)
