@@ -145,4 +145,17 @@ REGRESSIONS: Final = (
         "bb0d19a2",
         50696,
     ),
+    Regression(
+        "a file got another byte where the end of its form came in two pieces",
+        (
+            Mutation(
+                "the decoder is given what has come",
+                "http/calls/form_data.py",
+                "            if found := self._open_end.search(last):",
+                "            if (found := self._open_end.search(last)) and not found:",
+            ),
+        ),
+        "f75cc293",
+        52179,
+    ),
 )
