@@ -26,6 +26,15 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 """None where there is none."""
 
 _QUIET = ("quic", "gpu", "background-networking", "component-update", "sync", "extensions", "default-apps")
+_LEFT_OUT: Final = (
+    # Nobody sees the frame of a window. For its address bar alone it would load two pages in each profile.
+    "PreloadTopChromeWebUI",
+    "WebUIOmniboxPopup",
+    "WebUIOmniboxAimPopup",
+    "WebUIOmniboxFullPopup",
+    # A process for the next page, started ahead after each one.
+    "SpareRendererForSitePerProcess",
+)
 _MESSAGE_BYTES_MAX = 1 << 26
 _ANYWHERE: Final = ("data:", "blob:", "about:")
 """Requests of these kinds leave no page."""
@@ -207,8 +216,7 @@ class Browser:
     def __init__(self, profile: Path) -> None:
         assert CHROMIUM is not None
         options = ["--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in _QUIET)]
-        # Nobody sees the frame of a window, for which it would prepare pages of its own.
-        options.append("--disable-features=PreloadTopChromeWebUI")
+        options.append(f"--disable-features={','.join(_LEFT_OUT)}")
         options += [f"--user-data-dir={profile}", "--remote-debugging-port=0", "about:blank"]
         self._process = subprocess.Popen(
             [CHROMIUM, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
