@@ -89,6 +89,7 @@ class Programs:
         self._epoch = -1
         self._found: OrderedDict[tuple[bytes, bytes, str], CompiledFlow] = OrderedDict()
         system.component(FlowChanges).listen(self._changed)
+        system.forgotten.append(self._forget)
 
     def get(self, application: bytes, flow: bytes, version: str | None) -> CompiledFlow | None:
         """The version of this name, or the default version; None if there is none.
@@ -175,6 +176,11 @@ class Programs:
                 budget.keep()
             if made.stored == stored:
                 return made  # else it was saved anew, while a thread was at the one before
+
+    def _forget(self, application: bytes) -> None:
+        """An application is deleted."""
+        for place in [place for place in self._found if place[0] == application]:
+            del self._found[place]
 
     def _changed(self, application: bytes, flow: bytes) -> None:
         for place in [place for place in self._found if place[:2] == (application, flow)]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from weakref import ref
 
 import pytest
 import trio
@@ -23,6 +24,7 @@ from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.origin import HOPS_MAX, Origin
+from trunkline.actors.engine.programs import Programs
 from trunkline.actors.engine.runner import FlowRunner
 from trunkline.actors.engine.visit import PATH_MAX
 from trunkline.actors.platform.applications.messages import DeleteApplication
@@ -209,3 +211,17 @@ async def test_a_run_that_cannot_begin_ends_no_other(tmp_path: Path) -> None:
         await runs_end(house)
         assert [run.outcome for run in kept_runs(house, flow)] == ["completed"]
         assert waiting_triggers(house) == []
+
+
+async def test_what_is_compiled_goes_with_its_application(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "d") as house:
+        flow = await create_flow(house, [button(["end"])], [node("end", "DebugNode", {})])
+        await press(house, flow, {})
+        await runs_end(house)
+        compiled = house.system.component(Programs).get(house.application, flow.id, None)
+        assert compiled is not None
+        part = ref(compiled.find_program)
+        del compiled
+        assert part() is not None
+        await house.system.ask(Ref("application", ROOT, house.application), DeleteApplication())
+        assert part() is None
