@@ -5,10 +5,11 @@ Connections and commands that come meanwhile are answered when there are descrip
 
 from __future__ import annotations
 
+import itertools
 import resource
 import subprocess
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,9 @@ from tests.patience import PATIENCE_S
 BUTTON = {"type": "virtualButton", "key": "go", "meta": {"id": "go"}, "outputIds": [["n"]]}
 SCRIPT = {"id": "n", "type": "RawFunctionNode", "config": {"script": "payload.data.a = 1"}}
 CLIENTS = 3
-OPENS_A_FILE = {"a file", "a download"}
-LATER = {"a large file", "an export"}
-"""The refusal of one ends the connection, and the other is tried again by itself."""
+OPENS_A_FILE = {"a download"}
+LATER = {"a file", "a large file", "an export"}
+"""The refusal of a file ends the connection if it comes before the file, and an export is tried again by itself."""
 
 
 @pytest.fixture
@@ -58,18 +59,27 @@ class OneConnection(Server):
         yield self.http
 
 
-@contextmanager
-def without_descriptors(server: ServerProcess) -> Iterator[None]:
-    """Let the server open nothing more, for a while."""
+@asynccontextmanager
+async def without_descriptors(server: ServerProcess, kept: OneConnection) -> AsyncIterator[None]:
+    """Let the server open nothing more, for a while. Connections that have ended it may still have to close."""
     pid = server.process.pid
     soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-    used = {int(each.name) for each in Path(f"/proc/{pid}/fd").iterdir()}
-    free = next(number for number in range(hard) if number not in used)
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, hard))
+    before, free = hard, lowest_free(pid)
     try:
+        while free < before:
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, hard))
+            for _ in range(3):
+                await kept.call("GET", "/me")
+            before, free = free, lowest_free(pid)
         yield
     finally:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def lowest_free(pid: int) -> int:
+    """The number of the next descriptor of a process."""
+    used = {int(each.name) for each in Path(f"/proc/{pid}/fd").iterdir()}
+    return next(number for number in itertools.count() if number not in used)
 
 
 async def logged(server: ServerProcess, what: str, times: int) -> None:
@@ -96,7 +106,7 @@ async def test_calls_go_on_without_descriptors_and_who_comes_is_answered_later(d
             assert await disk.ledger.upload(kept)
             flows = f"{disk.ledger.application}/flows"
             flow = await kept.call("POST", flows, {"name": "f", "triggers": [BUTTON], "nodes": [SCRIPT]})
-            with without_descriptors(server):
+            async with without_descriptors(server, kept):
                 for _ in range(CLIENTS):
                     nursery.start_soon(ask, server)
                 nursery.start_soon(list_users)
