@@ -14,8 +14,7 @@ import trio
 
 from tests.simulation.life import Life
 from tests.simulation.model import Broken
-from tests.simulation.site import nothing
-from tests.simulation.world import Part, World
+from tests.simulation.world import World
 from trunkline.actors.core.contents.downloads import Downloads
 from trunkline.actors.core.contents.uploads import Uploads
 from trunkline.actors.engine.runner import FlowRunner
@@ -61,6 +60,3 @@ async def look(world: World) -> None:
             return
         await trio.sleep(ENDS_S / _LOOKS)
     raise Broken(f"nobody asks for anything, and after {ENDS_S:.0f} seconds there are {left}")
-
-
-PART: Final = Part(nothing, {}, look, always=True)

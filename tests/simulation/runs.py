@@ -52,8 +52,7 @@ PARTS: Final = (
     files.PART,
     exports.PART,
     people.PART,
-    leftovers.PART,
-    faults.PART,
+    faults.PART._replace(look=leftovers.look),
 )
 _FORKING: Final = get_context("fork")
 
