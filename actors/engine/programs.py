@@ -88,8 +88,8 @@ class Programs:
         self._system = system
         self._epoch = -1
         self._found: OrderedDict[tuple[bytes, bytes, str], CompiledFlow] = OrderedDict()
-        system.component(FlowChanges).listen(self._changed)
-        system.forgotten.append(self._forget)
+        system.component(FlowChanges).listen(self._drop)
+        system.forgotten.append(self._drop)
 
     def get(self, application: bytes, flow: bytes, version: str | None) -> CompiledFlow | None:
         """The version of this name, or the default version; None if there is none.
@@ -177,11 +177,7 @@ class Programs:
             if made.stored == stored:
                 return made  # else it was saved anew, while a thread was at the one before
 
-    def _forget(self, application: bytes) -> None:
-        """An application is deleted."""
-        for place in [place for place in self._found if place[0] == application]:
-            del self._found[place]
-
-    def _changed(self, application: bytes, flow: bytes) -> None:
-        for place in [place for place in self._found if place[:2] == (application, flow)]:
-            del self._found[place]
+    def _drop(self, *place: bytes) -> None:
+        """An application is deleted, or one of its workflows has changed."""
+        for found in [each for each in self._found if each[: len(place)] == place]:
+            del self._found[found]

@@ -362,9 +362,7 @@ class LinkSession:
             body=states.body,
             backlog=states.backlog,
             refused=self._refused_of(states.device or self.device.id) if self._refused else (),
-            answered=min(
-                [self._answered[0], *(each[0].n - 1 for each in (self._waiting, self._backlog) if each)]
-            ),
+            answered=self._answered_up_to(),
             origin=self._call.principal.origin,
         )
 

@@ -80,7 +80,7 @@ async def look(world: World) -> None:
             raise Broken(
                 f"the check of the store finds {len(problems)} problems, the first is: {problems[0]}"
             )
-    answer = await world.call("GET", world.of(Site).path)
+    answer = await world.call("GET", site.path)
     assert answer is not None
     if answer.status != 200:
         raise Broken(f"the application is {answer.status}")

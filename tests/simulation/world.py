@@ -207,7 +207,8 @@ class World:
         chance = Random(f"{self.seed} life {number}")
         disk = Disk(here, chance, self.virtual.sleep, self._cut)
         disk.on_failure = self._commit_failed
-        disk.older_at = Random(f"{self.seed} older").choice((3, 20, 60, 150))
+        if last and self._ends_damaged:
+            disk.older_at = Random(f"{self.seed} older").choice((3, 20, 60, 150))
         settings = self.settings(here)
         network = Network(Random(f"{self.seed} network {number}"), self.reached)
         try:
