@@ -285,7 +285,9 @@ class LinkConnection:
             await self._send_plain([4, number])
 
     def finish(self) -> None:
-        """Everything has come to rest on this connection: what was acknowledged is over."""
+        """What was acknowledged on this connection is over, if nothing of it is under way any more."""
+        if self.socket.wire.to_server.is_moving or self.world.life.system.journal.pending_batches:
+            return
         if self.world.quota is None and not self.is_over:
             done = (name for name, failed in self._acknowledged if failed == self.world.failed_commits)
             self.device.finished.update(done)

@@ -86,7 +86,7 @@ class Change:
     def __init__(self, targets: list[tuple[Book, Hashable, State]]) -> None:
         self.targets = targets
         self.became: bool | None = None
-        """Whether it was stored, once a look at everything has shown it."""
+        """Whether it was stored, once a look at everything has shown it. None if all its things are gone."""
         self._before = [book.thing(name).states.copy() for book, name, _ in targets]
         self._begin()
 
@@ -147,7 +147,7 @@ class Change:
             raise Broken(
                 f"{book.title}: a part of the change that makes {name} {_said(after)} is stored, a part is not"
             )
-        self.became = done == {True}
+        self.became = done.pop() if done else None
 
 
 class Book:

@@ -40,9 +40,11 @@ _LIBRARIES: Final = {"console": library("console.js"), "Buffer": library("buffer
 
 _STACK_BYTES: Final = 512 * 1024
 _CPU_RESERVE_S: Final = 2
+"""CPU beside that of a script until the system ends the process: reading, writing, preparing a context."""
 _NICE: Final = 10
 """Priority that the processes give away: a tenth of a core is left to them beside a server that needs all."""
-"""CPU beside that of a script until the system ends the process: reading, writing, preparing a context."""
+_INTERRUPTED: Final = "InternalError: interrupted"
+"""What the engine says when a script has used its time. No script can throw it past the prelude, which catches."""
 
 _BRACKETS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
 _ESCAPES: Final = re.compile(rb"\\(?:u[dD][89a-fA-F][0-9a-fA-F]{2}|.)", re.DOTALL)
@@ -66,12 +68,15 @@ class Sandbox:
         if time.process_time() - began_s >= self._bounds.cpu_s:
             # A promise makes a rejection of the interruption, so an outcome says nothing.
             stack = json.loads(outcome)["error"]["stack"] if outcome.startswith(b'{"error"') else ""
-            outcome = _failure(TIMEOUT, f"The script used {self._bounds.cpu_s:g} s of CPU time.", stack)
+            outcome = self._used_up(stack)
         try:
             logs: bytes = self._part("logs")().encode()
         except (_quickjs.JSException, MemoryError):
             logs = b"[]"
         return _ESCAPES.sub(_well_formed, outcome[:-1] + b',"logs":' + logs + b"}")
+
+    def _used_up(self, stack: str) -> bytes:
+        return _failure(TIMEOUT, f"The script used {self._bounds.cpu_s:g} s of CPU time.", stack)
 
     def _outcome(self, call: str) -> bytes:
         """The answer without the logs."""
@@ -83,6 +88,9 @@ class Sandbox:
         except _quickjs.JSException as error:
             # The prelude catches what a script throws. What comes here cannot be caught there, or memory is lacking.
             head, _, stack = str(error).partition("\n")
+            if head == _INTERRUPTED:
+                # Told by the engine, which has its own clock: ours may show a little less than the bound.
+                return self._used_up(stack)
             name, _, message = head.partition(": ")
             return _failure(name, message, stack)
         except MemoryError:

@@ -6,6 +6,7 @@ The processes are real. Where the end depends on how much else the machine does,
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -19,8 +20,10 @@ from trio.testing import wait_all_tasks_blocked
 
 from tests.actors.core.scripts.pools import APP, failure, running_pool, value
 from tests.patience import PATIENCE_S
+from trunkline.actors.core.scripts.child import Sandbox
 from trunkline.actors.core.scripts.errors import ScriptError
 from trunkline.actors.core.scripts.pool import ScriptPool
+from trunkline.actors.core.scripts.protocol import Bounds
 from trunkline.actors.core.values.errors import Overloaded
 from trunkline.limits.table import Limits
 
@@ -84,6 +87,14 @@ async def test_a_hostile_script_fails_alone(name: str) -> None:
         assert error.name in expected, error
         assert len(error.message) <= 4096
         assert await value(pool, "payload.b = 1", {"a": 1}) == {"a": 1, "b": 1}
+
+
+def test_an_interruption_is_a_timeout_whatever_the_clock_of_the_process_says() -> None:
+    """The engine has a clock of its own, which may be ahead."""
+    sandbox = Sandbox(Bounds(60, 2**26, 2**30, 2**20, 30, 2**16))
+    sandbox._context.set_time_limit(0.001)
+    answer = json.loads(sandbox.run(json.dumps({"script": "for (;;) {}", "payload": {}})))
+    assert answer["error"]["name"] == "ScriptTimeout"
 
 
 SPOILING = (
@@ -261,8 +272,10 @@ SERVER = """
 import functools
 import trio
 import trio.testing
+from trunkline.actors.core.scripts.child import Sandbox
 from trunkline.actors.core.scripts.errors import ScriptError
 from trunkline.actors.core.scripts.pool import ScriptPool
+from trunkline.actors.core.scripts.protocol import Bounds
 from trunkline.limits.table import Limits
 
 async def main():
