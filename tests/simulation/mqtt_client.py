@@ -145,8 +145,8 @@ class Mqtt:
         """Its fate is known."""
         self.open.pop(message.name, None)
 
-    def came(self, client: MqttClient, name: str, topic: str, qos: int) -> None:
-        """A client has got a message."""
+    def came(self, client: MqttClient, name: str, topic: str, qos: int, new: set[str] | None) -> None:
+        """A client has got a message. `new` are those of its connection that were not sent before, if this is one."""
         message = self.messages.get(name)
         if message is None or message.topic != topic:
             raise Broken(f"{client.id} got {name} of {topic}, which nobody has sent")
@@ -155,6 +155,10 @@ class Mqtt:
             raise Broken(f"{client.id} got {name} of {topic}, and is not subscribed to it")
         if qos > message.qos:
             raise Broken(f"{client.id} got {name} with QoS {qos}; it was sent with QoS {message.qos}")
+        if new is not None and message.qos == 2:
+            if name in new:
+                raise Broken(f"{client.id} got {name}, which was published once with QoS 2, as two messages")
+            new.add(name)
         client.got[name] = client.got.get(name, 0) + 1
         if client.got[name] > 1 and name in client.once:
             raise Broken(f"{client.id} got {name} twice, with QoS 2")

@@ -58,6 +58,7 @@ class MqttConnection:
         self._reader = PacketReader(1 << 20, client_version=client.version)
         self._sends = trio.Lock()
         self._code: int | None = None
+        self._new: set[str] = set()  # what came that was not sent before
 
     @property
     def title(self) -> str:
@@ -172,9 +173,8 @@ class MqttConnection:
             if self._clean and packet.session_present:
                 raise Broken(f"{self.title}: the session is there after a clean start")
             if not self._clean and packet.session_present not in self._before:
-                raise Broken(
-                    f"{self.title}: session present is {packet.session_present}, it can only be {self._before}"
-                )
+                found = packet.session_present
+                raise Broken(f"{self.title}: session present is {found}, it can only be {self._before}")
             client.has_forgotten = False
             if not packet.session_present:
                 client.session_lost(world)
@@ -185,7 +185,8 @@ class MqttConnection:
                 world.reached["a release was sent again"] += message.is_released
                 after_cut = message.is_released and message.life is not self.life
                 world.reached["a release was sent again after a power cut"] += after_cut
-                message.change.again()
+                if not message.is_released:
+                    message.change.again()
                 await self._send_message(message)
         if client.session == {False}:
             await self.leave(goodbye=True)
@@ -288,7 +289,7 @@ class MqttConnection:
         if packet.qos and self._loses(packet.qos):
             return
         if packet.qos < 2 or packet.packet_id not in client.received:
-            self.mqtt.came(client, name, packet.topic, packet.qos)
+            self.mqtt.came(client, name, packet.topic, packet.qos, None if packet.dup else self._new)
         if packet.qos == 2:
             client.received.add(packet.packet_id)
         if packet.qos:
@@ -321,11 +322,8 @@ class MqttConnection:
         if failed and packet.type != p.PUBCOMP:
             self._refused(message, packet.code)
         elif packet.type != p.PUBCOMP and not message.is_released:
-            if (
-                packet.code == p.NO_MATCHING_SUBSCRIBERS
-                and message.listeners
-                and not self.mqtt.is_excused(message)
-            ):
+            lacks = message.listeners and packet.code == p.NO_MATCHING_SUBSCRIBERS
+            if lacks and not self.mqtt.is_excused(message):
                 raise Broken(f"{self.title}: {message.name} is said to have no subscribers")
             message.change.stored()
             self.mqtt.over(message)
