@@ -25,8 +25,8 @@ class Told:
     """Makes the payloads of runs."""
 
     def __init__(self, system: Host) -> None:
-        self._applications = Made(system.journal, APPLICATION.name, _name_and_globals)
-        self._devices = Made(system.journal, DEVICE.name, _told_of)
+        self._applications = Made(system, APPLICATION.name, _name_and_globals)
+        self._devices = Made(system, DEVICE.name, _told_of)
 
     def payload(self, record: TriggerRecord, compiled: CompiledFlow, application: tuple[str, Doc]) -> Doc:
         """The payload that the first nodes get. Of globals the last ones count: those of the workflow.

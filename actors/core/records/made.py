@@ -7,12 +7,12 @@ otherwise. So what is made follows every change, also one whose commit fails.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.core.runtime.host import Host
 from trunkline.store import keys
 from trunkline.store.codec import decode
-from trunkline.store.journal import Journal
 
 _CACHED_MAX: Final = 10_000
 """Records of a kind whose outcome is kept."""
@@ -20,18 +20,30 @@ _CACHED_MAX: Final = 10_000
 T = TypeVar("T")
 
 
-class Made(Generic[T]):
-    """What was made of the records of a kind, by id: `make` gets the id and the record."""
+class _Known(NamedTuple, Generic[T]):
+    """The stored bytes of a record in a home, and what was made of them."""
 
-    def __init__(self, journal: Journal, kind: str, make: Callable[[bytes, Doc], T]) -> None:
-        self._journal = journal
+    home: bytes
+    raw: bytes
+    made: T
+
+
+class Made(Generic[T]):
+    """What was made of the records of a kind, by id: `make` gets the id and the record.
+
+    What was made of an application, or of a record in it, is forgotten with the application.
+    """
+
+    def __init__(self, system: Host, kind: str, make: Callable[[bytes, Doc], T]) -> None:
+        self._journal = system.journal
         self._kind = kind
         self._make = make
         self._changes = -1
         self._sure: dict[bytes, T] = {}
         """What holds, as no record has changed since."""
-        self._made: dict[bytes, tuple[bytes, T]] = {}
+        self._known: dict[bytes, _Known[T]] = {}
         """The same, and what holds if the record has not changed."""
+        system.forgotten.append(self._forget)
 
     def get(self, home: bytes, id: bytes) -> T | None:
         """What was made of a record; None if it is deleted."""
@@ -45,11 +57,17 @@ class Made(Generic[T]):
         raw = self._journal.get(keys.RECORDS, keys.record_key(self._kind, home, id))
         if raw is None:
             return None
-        known = self._made.get(id)
-        if known is None or known[0] != raw:
-            if len(self._made) >= _CACHED_MAX:
-                self._made.clear()
+        known = self._known.get(id)
+        if known is None or known.raw != raw:
+            if len(self._known) >= _CACHED_MAX:
+                self._known.clear()
                 self._sure.clear()
-            known = self._made[id] = (raw, self._make(id, decode(raw)))
-        self._sure[id] = known[1]
-        return known[1]
+            known = self._known[id] = _Known(home, raw, self._make(id, decode(raw)))
+        self._sure[id] = known.made
+        return known.made
+
+    def _forget(self, application: bytes) -> None:
+        gone = [id for id, known in self._known.items() if application in (id, known.home)]
+        for id in gone:
+            del self._known[id]
+            self._sure.pop(id, None)

@@ -33,8 +33,8 @@ class Owners:
     """The owners of all applications. A component. Only for the thread of the event loop."""
 
     def __init__(self, system: Host) -> None:
-        self._made = Made(system.journal, APPLICATION.name, _owner_of)
-        self._founders = Made(system.journal, ORGANIZATION_NAME, _founder_of)
+        self._made = Made(system, APPLICATION.name, _owner_of)
+        self._founders = Made(system, ORGANIZATION_NAME, _founder_of)
 
     def of_work(self) -> bytes:
         """Who is charged for what the task works on."""

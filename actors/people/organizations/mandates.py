@@ -70,6 +70,7 @@ class Authors:
         self._system = system
         self._judge = judge
         self._kept: dict[tuple[bytes, Mandate], Rights] = {}
+        system.forgotten.append(self._forget)
 
     def rights(self, place: bytes, mandate: Mandate) -> Rights:
         """What an author may do in an application or an organization now. Raises `DomainError` if that is nothing."""
@@ -116,6 +117,10 @@ class Authors:
                 self.check(application, mandates, operation, access)
 
         return judge
+
+    def _forget(self, application: bytes) -> None:
+        for key in [key for key in self._kept if key[0] == application]:
+            self._drop(key)
 
     def _drop(self, key: tuple[bytes, Mandate]) -> None:
         self._system.revocations.release(self._kept.pop(key))
