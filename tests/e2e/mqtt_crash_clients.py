@@ -1,4 +1,4 @@
-"""MQTT clients that keep what the specification has them keep over kills of the server. Owns no test.
+"""MQTT clients that keep what the specification has them keep over kills of the server and cuts. Owns no test.
 
 Both connect with sessions that outlive their connections. The publisher sends again what was not acknowledged: PUBLISH
 with DUP, and PUBREL. The subscriber remembers which packet ids with QoS 2 it has received and not released.
@@ -7,7 +7,7 @@ with DUP, and PUBREL. The subscriber remembers which packet ids with QoS 2 it ha
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
@@ -209,3 +209,17 @@ class Subscriber:
             self.wills.append(packet.payload.decode())
         else:
             self.got.setdefault(publisher, []).append(int(packet.payload.split()[0]))
+
+    def has_all(self, publishers: Sequence[Publisher]) -> bool:
+        """Whether the last message of each publisher has come."""
+        return all(max(self.got.get(each.client_id, [-1])) == len(each.sent) - 1 for each in publishers)
+
+    def check(self, publishers: Sequence[Publisher]) -> None:
+        """All has come in order, and what has QoS 2 once."""
+        for publisher in publishers:
+            got = self.got[publisher.client_id]
+            first = list(dict.fromkeys(got))
+            assert first == list(range(len(publisher.sent))), "not all, or not in order"
+            if self.qos == 2:
+                twice = [each for each in first if publisher.sent[each] == 2 and got.count(each) > 1]
+                assert not twice, (publisher.client_id, twice)
