@@ -58,7 +58,8 @@ class BodyStream:
             if self._step_bytes >= STEP_BYTES:
                 self._step_bytes, self._left_s = 0, self._timeout_s
             began_s = trio.current_time()
-            with trio.move_on_after(self._left_s) as timer:
+            # Below 0 if the last piece came when the time was over already.
+            with trio.move_on_after(max(0.0, self._left_s)) as timer:
                 message = await self._receive()
             if timer.cancelled_caught:
                 raise BodyTooSlow("The body came too slowly.")
