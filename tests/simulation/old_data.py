@@ -36,7 +36,7 @@ class Archive:
         self.sent: dict[int, int] = {}
         self.earlier: set[int] = set()
         """Those that were sent in earlier lives: a search that finds nothing too old is repeated when what it has found
-        becomes too old, or after a day."""
+        becomes too old, or after a day. It does not await that the newest state, which stays, is the newest no more."""
         self.life: Life | None = None
         self.since_s = 0.0
         """Since when this life has lasted, the clock was not set, and nothing was sent."""
@@ -114,15 +114,17 @@ async def look(world: World) -> None:
 
 def _look_at_disk(world: World, archive: Archive) -> None:
     """What is too old for some minutes already is removed, but for a block with the newest state."""
+    device = bytes.fromhex(archive.id)
     changes = (world.of(Clock).sets, len(archive.sent))
     if archive.life is not world.life or archive.changes != changes:
         if archive.life is not world.life:
-            archive.earlier = set(archive.sent)
+            with world.life.system.store.snapshot() as snapshot:
+                newest_ms = Head.read(snapshot, device).newest_ms
+            archive.earlier = {each for each in archive.sent if each != newest_ms}
         archive.life, archive.changes, archive.since_s = world.life, changes, world.virtual.now_s
     if world.virtual.now_s - archive.since_s < REMOVED_S:
         return
     oldest_ms = world.virtual.wall_ms() - KEEP_MS - int(REMOVED_S * 1000)
-    device = bytes.fromhex(archive.id)
     with world.life.system.store.snapshot() as snapshot:
         newest_ms = Head.read(snapshot, device).newest_ms
         old = [
