@@ -242,7 +242,10 @@ class LinkConnection:
         if self._under_way.pop(frame.n, None) is not None:
             self.world.open_calls -= 1
         if not frame.backlog:
-            device.meter.is_active(self.world, frame.sent if stored else None)
+            is_new = (
+                stored and not frame.is_repeated
+            )  # otherwise it may have arrived on an earlier connection
+            device.meter.is_active(self.world, frame.sent if is_new else None)
         if frame.passing is not None:
             # One that was stored before is acknowledged again, whether the throttle lets it pass or not.
             passed = False if throttled else True if stored and not frame.is_repeated else None
