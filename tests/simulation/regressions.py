@@ -39,7 +39,7 @@ REGRESSIONS: Final = (
             ),
         ),
         "73532b9d",
-        7,
+        3,
     ),
     Regression(
         "trunkline check called a store with an open alarm damaged",
@@ -52,7 +52,7 @@ REGRESSIONS: Final = (
             ),
         ),
         "101be0c6",
-        1,
+        2,
     ),
     Regression(
         "triggers of inactivity that were saved ahead of the time waited until the clock was there again",
@@ -65,7 +65,7 @@ REGRESSIONS: Final = (
             ),
         ),
         "cef0437a",
-        11,
+        62,
     ),
     Regression(
         "after the first start a power cut could leave the data directory without its folders",
@@ -78,7 +78,7 @@ REGRESSIONS: Final = (
             ),
         ),
         "253c5a12",
-        5,
+        13,
     ),
     Regression(
         "contents of deleted files came back by a power cut, and stayed",
@@ -91,7 +91,7 @@ REGRESSIONS: Final = (
             ),
         ),
         "c13ff955",
-        4,
+        128,
     ),
     Regression(
         "a pipelined request had the beginning of the next one in its body",
@@ -104,7 +104,7 @@ REGRESSIONS: Final = (
             ),
         ),
         "813b709c",
-        10039,
+        45,
     ),
     Regression(
         "a silence was told of twice where the clock was set back and then forward again",
@@ -157,5 +157,76 @@ REGRESSIONS: Final = (
         ),
         "f75cc293",
         52179,
+    ),
+    Regression(
+        "a link was told to stay away because of a full disk or a failed commit",
+        (
+            Mutation(
+                "a failed commit is a refusal",
+                "http/link/session.py",
+                "    return FAILED if isinstance(refusal, Crashed) else NOT_ALLOWED",
+                "    return NOT_ALLOWED",
+            ),
+            Mutation(
+                "a full disk is a refusal",
+                "http/link/session.py",
+                "Overloaded | TooManyRequests | StorageFull):",
+                "Overloaded | TooManyRequests):",
+            ),
+        ),
+        "8abf3b58",
+        23,
+    ),
+    Regression(
+        "links and MQTT connections were ended for answers that had come while the loop was held up",
+        (
+            Mutation(
+                "deadlines are looked at before what has come is read",
+                "http/wire/engine.py",
+                "            if not was_late:",
+                "            if True:",
+            ),
+        ),
+        "6513f2be",
+        79,
+    ),
+    Regression(
+        "a token that was revoked while a link was opened kept it open",
+        (
+            Mutation(
+                "the token is not looked at again",
+                "http/link/session.py",
+                "            else:  # it may have been revoked since the handshake",
+                "            elif False:  # it may have been revoked since the handshake",
+            ),
+        ),
+        "2adaf6fd",
+        23,
+    ),
+    Regression(
+        "an MQTT client was sent a message before its CONNACK",
+        (
+            Mutation(
+                "it is sent at once",
+                "http/mqtt/session.py",
+                "        if self._is_connected:\n            self.send_message(",
+                "        if True:\n            self.send_message(",
+            ),
+        ),
+        "26d10340",
+        35,
+    ),
+    Regression(
+        "a file was answered with 500 whose pieces came while the loop was held up for longer than their time-out",
+        (
+            Mutation(
+                "the wait may be for a negative time",
+                "http/calls/body_stream.py",
+                "max(0.0, self._left_s)",
+                "self._left_s",
+            ),
+        ),
+        "aa20800c",
+        64465,
     ),
 )

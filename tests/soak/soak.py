@@ -59,11 +59,11 @@ TRACED_FROM: Final = 3
 """The reading with the first snapshot of a traced server; the last one is taken when all clients have left."""
 PORT: Final = r"MQTT: \S+ port (\d+)"
 LIMITS: Final = {
-    "admission_cache_length_max": 500,
+    "admission_cache_length_max": 100,
     "arrival_flush_s": 120,
     "audit_entry_keep_s": 300,
     "device_restore_days": 1,
-    "head_cache_length_max": 500,
+    "head_cache_length_max": 100,
     "idempotency_keep_s": 300,
     "job_logs_max": 50,
     "job_result_keep_s": 120,
@@ -71,7 +71,7 @@ LIMITS: Final = {
     "outbox_length_max": 20,
     "purge_interval_s": 20,
     "retention_interval_s": 60,
-    "token_cache_length_max": 500,
+    "token_cache_length_max": 100,
 }
 """What is kept for hours or a year is kept for minutes, so that it has its size when the verdict begins: reports that
 are not flushed, answers, logs, results, mails. Caches are small, so that they are full by then."""
