@@ -41,9 +41,10 @@ class Clients:
 
     async def come_and_go(self, port: int, is_enough: Callable[[], bool]) -> None:
         """Connect again after each cut, until it is enough."""
+        runs: list[Callable[[int], Awaitable[None]]] = [each.run for each in self.subscribers]
         async with trio.open_nursery() as nursery:
-            for each in (self.publisher, self.device, *self.subscribers):
-                nursery.start_soon(_again_and_again, partial(each.run, port))
+            for run in (self.publisher.run, self.device.run, *runs):
+                nursery.start_soon(_again_and_again, partial(run, port))
             await until(is_enough)
             nursery.cancel_scope.cancel()
 
