@@ -183,7 +183,7 @@ REGRESSIONS: Final = (
             Mutation(
                 "deadlines are looked at before what has come is read",
                 "http/wire/engine.py",
-                "            if not was_late:",
+                "            if not late % 10:",
                 "            if True:",
             ),
         ),
