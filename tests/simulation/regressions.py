@@ -229,4 +229,17 @@ REGRESSIONS: Final = (
         "aa20800c",
         64465,
     ),
+    Regression(
+        "a client was ended for a deadline that passed while the loop was held up twice in a row",
+        (
+            Mutation(
+                "the second time counts",
+                "http/wire/engine.py",
+                "            if not late % 10:",
+                "            if not late % 2:",
+            ),
+        ),
+        "0dc3971b",
+        66320,
+    ),
 )
