@@ -297,6 +297,20 @@ async def test_messages_wait_for_a_shared_subscription_without_a_connected_membe
         assert await leftovers(house) == []
 
 
+async def test_the_sweep_does_not_go_on_at_once_where_a_session_cannot_be_swept(house: House) -> None:
+    """It would take the whole core until it can: here the application is deleted before its messages are removed."""
+    async with client_of(house) as client:
+        await opened(client, house, "sleeper", **kept())
+        await client.subscribe("a", qos=1)
+    async with house.client("sender") as sender:
+        await sender.publish("a", b"x", 1)
+    async with client_of(house) as client:
+        await opened(client, house, "sleeper", clean_start=True)
+    await house.server.call("DELETE", house.application)
+    assert await leftovers(house)
+    assert not await house.server.system.component(SessionSweep).sweep()
+
+
 async def test_what_waits_is_not_for_a_client_that_may_no_longer_have_it(house: House) -> None:
     made = await house.server.call("POST", f"{house.application}/keys", {})
     path = f"{house.application}/keys/{made['id']}"

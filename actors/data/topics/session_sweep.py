@@ -56,14 +56,15 @@ class SessionSweep:
                 await trio.lowlevel.checkpoint()
 
     async def sweep(self) -> bool:
-        """End sessions and remove messages of ended ones. True if there may be more to do."""
+        """End sessions and remove messages of ended ones. True if some is done, and there may be more to do at once."""
         now_ms = self._system.clock.wall_ms()
         with self._system.store.snapshot() as snapshot:
             due = list(islice(_due(snapshot, now_ms), _AT_ONCE))
             removals = list(islice(_removals(snapshot), 1))
-        self.ended += await self._ask([(ref, EndSession()) for ref in due])
-        await self._ask(removals)
-        return bool(removals) or len(due) == _AT_ONCE
+        ended = await self._ask([(ref, EndSession()) for ref in due])
+        self.ended += ended
+        removed = await self._ask(removals)
+        return removed > 0 or ended == _AT_ONCE
 
     async def _close_open(self) -> None:
         with self._system.store.snapshot() as snapshot:
