@@ -115,18 +115,17 @@ async def look(world: World) -> None:
 def _look_at_disk(world: World, archive: Archive) -> None:
     """What is too old for some minutes already is removed, but for a block with the newest state."""
     device = bytes.fromhex(archive.id)
+    with world.life.system.store.snapshot() as snapshot:
+        newest_ms = Head.read(snapshot, device).newest_ms
     changes = (world.of(Clock).sets, len(archive.sent))
     if archive.life is not world.life or archive.changes != changes:
         if archive.life is not world.life:
-            with world.life.system.store.snapshot() as snapshot:
-                newest_ms = Head.read(snapshot, device).newest_ms
             archive.earlier = {each for each in archive.sent if each != newest_ms}
         archive.life, archive.changes, archive.since_s = world.life, changes, world.virtual.now_s
     if world.virtual.now_s - archive.since_s < REMOVED_S:
         return
     oldest_ms = world.virtual.wall_ms() - KEEP_MS - int(REMOVED_S * 1000)
     with world.life.system.store.snapshot() as snapshot:
-        newest_ms = Head.read(snapshot, device).newest_ms
         old = [
             block.last_ms
             for run in runs_of(snapshot)

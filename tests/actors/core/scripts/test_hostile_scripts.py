@@ -272,10 +272,8 @@ SERVER = """
 import functools
 import trio
 import trio.testing
-from trunkline.actors.core.scripts.child import Sandbox
 from trunkline.actors.core.scripts.errors import ScriptError
 from trunkline.actors.core.scripts.pool import ScriptPool
-from trunkline.actors.core.scripts.protocol import Bounds
 from trunkline.limits.table import Limits
 
 async def main():
