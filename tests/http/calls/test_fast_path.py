@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trio.testing import MockClock, wait_all_tasks_blocked
+from trio.testing import MockClock
 
 from tests.http.both_paths import FAST_ROUTES, GOOD_BODIES, Twin, both_paths, request, without_own_fields
+from tests.http.wire.byte_sessions import passes
 from trunkline.http.calls.route import Route
 from trunkline.http.routes import TABLE
 
@@ -243,10 +244,7 @@ async def test_a_body_that_does_not_arrive_is_refused_in_the_same_way(
             for twin in paths:
                 peer = await twin.wired.connect()
                 await peer.send(request(twin, route, body)[:-1])
-                await wait_all_tasks_blocked()
-                for _ in range(2):
-                    mock_clock.jump(30)
-                    await wait_all_tasks_blocked()
+                await passes(mock_clock, 30)
                 answers.append(await peer.answer())
                 await peer.close()
             fast, quart = answers

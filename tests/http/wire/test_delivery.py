@@ -28,6 +28,7 @@ from tests.http.raw_wire import (
     until_disconnect,
     whole_body,
 )
+from tests.http.wire.byte_sessions import passes
 from tests.patience import PATIENCE_S
 from trunkline.http.wire.exchange import Exchange
 from trunkline.http.wire.fast_path import Respond
@@ -300,10 +301,7 @@ async def test_who_does_not_read_is_given_up(mock_clock: MockClock) -> None:
         await peer.send(GET % 1)
         _, done = await app.next()
         done(200, TEXT, LARGE)
-        await wait_all_tasks_blocked()
-        for _ in range(2):
-            mock_clock.jump(30)
-            await wait_all_tasks_blocked()
+        await passes(mock_clock, 30)
         await wired.deserted()
         assert wired.engine.timed_out == 1
 
@@ -313,15 +311,12 @@ async def test_an_answer_that_takes_long_is_no_idle_connection(mock_clock: MockC
         await peer.send(GET % 1)
         _, done = await app.next()
         for _ in range(4):
-            mock_clock.jump(10)
-            await wait_all_tasks_blocked()
+            await passes(mock_clock, 10)
         done(200, TEXT, b"slow")
         answer = await peer.answer()
         assert answer is not None
         assert answer.body == b"slow"
-        for _ in range(2):
-            mock_clock.jump(10)
-            await wait_all_tasks_blocked()
+        await passes(mock_clock, 10)
         await wired.deserted()
         assert await peer.answer() is None, "idle since its answer, and its time was over"
 
@@ -333,9 +328,7 @@ async def test_half_a_head_behind_an_answer_has_the_time_of_a_head(mock_clock: M
         await wait_all_tasks_blocked()
         done(200, TEXT, b"1")
         assert await peer.answer() is not None
-        for _ in range(2):
-            mock_clock.jump(5)
-            await wait_all_tasks_blocked()
+        await passes(mock_clock, 5)
         refused = await peer.answer()
         assert refused is not None
         assert refused.error() == (408, "RequestTimeout")
