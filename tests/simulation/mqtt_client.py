@@ -34,11 +34,25 @@ class Message:
     packet_id: int = 0
     is_released: bool = False
     was_sent: bool = False
+    may_be_late: bool = False
+    """It was sent again, and may have been refused the first time; then those that were sent after it come first."""
+    failed: int = 0
+    """So many commits had failed when it was sent last."""
     life: Life | None = None
     """In which it was sent last."""
     change: Change = field(default_factory=lambda: Change([]))
     listeners: bool = False
     """Somebody is subscribed for sure."""
+
+    def again(self, world: World) -> None:
+        """It is about to be sent again, or its release."""
+        world.reached["a message with QoS 2 was sent again"] += self.qos == 2
+        world.reached["a release was sent again"] += self.is_released
+        after_cut = self.is_released and self.life is not world.life
+        world.reached["a release was sent again after a power cut"] += after_cut
+        if not self.is_released:
+            self.change.again()
+            self.may_be_late |= world.failed_commits > self.failed or world.quota is not None
 
 
 class MqttClient:
@@ -167,7 +181,7 @@ class Mqtt:
 
     def _check_order(self, client: MqttClient, message: Message) -> None:
         """Messages of one publisher and topic come in the order in which they were sent first."""
-        if not message.qos or not message.was_sent:
+        if not message.qos or not message.was_sent or message.may_be_late:
             return
         for name in client.got:
             other = self.messages[name]

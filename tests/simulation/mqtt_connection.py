@@ -181,12 +181,7 @@ class MqttConnection:
             client.session = {not self._clean or client.version == V5}
             self.is_welcome = self.was_welcome = True
             for message in list(client.unanswered):
-                world.reached["a message with QoS 2 was sent again"] += message.qos == 2
-                world.reached["a release was sent again"] += message.is_released
-                after_cut = message.is_released and message.life is not self.life
-                world.reached["a release was sent again after a power cut"] += after_cut
-                if not message.is_released:
-                    message.change.again()
+                message.again(world)
                 await self._send_message(message)
         if client.session == {False}:
             await self.leave(goodbye=True)
@@ -206,7 +201,7 @@ class MqttConnection:
                     await self._send_message(message)
 
     async def _send_message(self, message: Message) -> None:
-        message.life = self.life
+        message.life, message.failed = self.life, self.world.failed_commits
         if message.qos:
             self._begin(message.packet_id, message)
         if message.is_released:
