@@ -49,10 +49,13 @@ def _stored_chunks(
     if db not in memory_map.handles:
         return
     with transaction.cursor(memory_map.handles[db]) as cursor:
-        if not cursor.set_range(keys.arrival_key(flushed_seq + 1)):
+        first = keys.arrival_key(flushed_seq + 1)
+        memory_map.verify_edge(db, cursor, first, below=True)
+        if not cursor.set_range(first):
             return
         for key, stored in cursor.iternext():
             if db == keys.ARRIVALS and key >= keys.LATEST_COUNTS:
+                memory_map.verify(db, cursor)
                 return
             value = opened(key, stored)
             if value is None:

@@ -19,13 +19,14 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import lmdb
 
-from trunkline.store.checksums import opened
+from trunkline.store.checksums import RESIDUE, opened
 from trunkline.store.directory import DATA_FILE
 from trunkline.store.errors import StoreBroken, StoreDamaged, StoreError, StoreFull, StoreLost, translate
-from trunkline.store.keys import ARRIVALS, DATABASES
+from trunkline.store.keys import ARRIVALS, ARRIVALS_END, DATABASES
 
 if TYPE_CHECKING:
     from lmdb import _Database as Handle
@@ -91,11 +92,45 @@ class MemoryMap:
         """Return the value at `key`, None if there is none. Raises StoreDamaged if it is not what was written."""
         stored = transaction.get(key, db=self.handles[db])
         if stored is None:
+            self._verify_absence(transaction, db, key)
             return None
         value = opened(key, stored)
         if value is None:
             raise self.damaged(db, key)
         return value
+
+    def _verify_absence(self, transaction: lmdb.Transaction[bytes], db: str, key: bytes) -> None:
+        """Raise StoreDamaged if an entry beside the place of `key` is damaged: its key may have been `key`.
+
+        Of an entry whose key has changed a start finds that its length has changed, or that it is out of order. So it
+        is as long as `key`, and stands where it stood.
+        """
+        with transaction.cursor(self.handles[db]) as cursor:
+            found = cursor.set_range(key)
+            if found and len(cursor.key()) == len(key):
+                self.verify(db, cursor)
+            if (cursor.prev() if found else cursor.last()) and len(cursor.key()) == len(key):
+                self.verify(db, cursor)
+
+    def verify_edge(self, db: str, cursor: lmdb.Cursor[bytes], edge: bytes, *, below: bool) -> None:
+        """Raise StoreDamaged if the last entry before `edge`, or the first from it on, is damaged.
+
+        Where a range begins or ends there, that entry may be one of the range whose key has changed.
+        """
+        found = cursor.set_range(edge)
+        if below:
+            found = cursor.prev() if found else cursor.last()
+        if found:
+            self.verify(db, cursor)
+
+    def verify(self, db: str, cursor: lmdb.Cursor[bytes]) -> None:
+        """Raise StoreDamaged if the entry at the cursor is not what was written.
+
+        What follows ARRIVALS is LMDB's own: the roots of the other databases, which a start verifies.
+        """
+        key, stored = cursor.item()
+        if crc32(stored, crc32(key)) != RESIDUE and not (db == ARRIVALS and key >= ARRIVALS_END):
+            raise self.damaged(db, key)
 
     def damaged(self, db: str, key: bytes) -> StoreDamaged:
         """The error for a value that is not what was written."""

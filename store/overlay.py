@@ -117,9 +117,11 @@ class Overlay:
             key for pending in (self.writes, self.increments) for key in pending.get(db, ()) if lo <= key < hi
         }
         with transaction.cursor(memory_map.handles[db]) as cursor:
+            memory_map.verify_edge(db, cursor, lo, below=True)
             if cursor.set_range(lo):
                 for key in cursor.iternext(values=False):
                     if key >= hi:
+                        memory_map.verify(db, cursor)
                         break
                     keys.add(key)
         values = ((key, self.get(db, key, transaction, memory_map)) for key in sorted(keys))
@@ -138,7 +140,7 @@ class Overlay:
             key = keys.arrival_key(chunk.seq)
             transaction.put(key, sealed(key, padded(chunk.value)), db=handles[keys.ARRIVALS])
             puts, size = 1, len(chunk.value)
-        for db in self.writes.keys() | self.increments.keys():
+        for db in self.writes | self.increments:  # in an order that is the same in each process
             handle = handles[db]
             writes = self.writes.get(db, {})
             increments = self.increments.get(db)

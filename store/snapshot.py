@@ -131,13 +131,12 @@ class Snapshot:
         hi = _end(db, hi)
         try:
             with self._open().cursor(self._map.handles[db]) as cursor:
-                if not _place(cursor, lo, hi, reverse=reverse) or not self._skip(
-                    cursor, skip, reverse=reverse
-                ):
+                if not self._begin(db, cursor, lo, hi, reverse=reverse, skip=skip):
                     return
                 left = STEP_ENTRIES
                 for key, value in cursor.iterprev() if reverse else cursor.iternext():
                     if key < lo if reverse else hi is not None and key >= hi:
+                        self._map.verify(db, cursor)
                         return
                     if crc32(value, crc32(key)) != RESIDUE:
                         raise self._map.damaged(db, key)
@@ -180,13 +179,12 @@ class Snapshot:
         hi = _end(db, hi)
         try:
             with self._open().cursor(self._map.handles[db]) as cursor:
-                if not _place(cursor, lo, hi, reverse=reverse) or not self._skip(
-                    cursor, skip, reverse=reverse
-                ):
+                if not self._begin(db, cursor, lo, hi, reverse=reverse, skip=skip):
                     return
                 left = STEP_ENTRIES
                 for key in cursor.iterprev(values=False) if reverse else cursor.iternext(values=False):
                     if key < lo if reverse else hi is not None and key >= hi:
+                        self._map.verify(db, cursor)
                         return
                     yield key
                     left -= 1
@@ -328,10 +326,21 @@ class Snapshot:
         if self._on_step is not None:
             self._on_step()
 
-    def _skip(self, cursor: lmdb.Cursor[bytes], entries: int, *, reverse: bool) -> bool:
-        """Advance the cursor by this many entries; False if the database ends first."""
+    def _begin(
+        self, db: str, cursor: lmdb.Cursor[bytes], lo: bytes, hi: bytes | None, *, reverse: bool, skip: int
+    ) -> bool:
+        """Put the cursor on the first entry that a scan yields; False if there is none.
+
+        Raises StoreDamaged if the entry before the first one is damaged: it may be one of the range.
+        """
+        if not reverse and lo:
+            self._map.verify_edge(db, cursor, lo, below=True)
+        elif reverse and hi is not None:
+            self._map.verify_edge(db, cursor, hi, below=False)
+        if not _place(cursor, lo, hi, reverse=reverse):
+            return False
         move = cursor.prev if reverse else cursor.next
-        for number in range(1, entries + 1):
+        for number in range(1, skip + 1):
             if not move():
                 return False
             if number % STEP_ENTRIES == 0:

@@ -22,6 +22,7 @@ from trunkline.store.batch import Batch
 from trunkline.store.directory import data_file
 from trunkline.store.env import Store
 from trunkline.store.errors import StoreBroken, StoreDamaged
+from trunkline.store.snapshot import Snapshot
 
 pytestmark = pytest.mark.disk
 
@@ -211,6 +212,33 @@ def test_a_flipped_bit_in_a_key_is_found(data: Path, db: str) -> None:
         assert "not in order" in str(refusal)  # noqa: PT017 - either is right
     else:
         assert any(problem.startswith(f"{db} ") for problem in verify(data).problems)
+
+
+@pytest.mark.parametrize("number", [0, 9, ENTRIES - 1])
+def test_an_entry_whose_key_has_changed_is_never_said_to_be_absent(data: Path, number: int) -> None:
+    """Whatever bit of the key has changed, so that the keys are still in order."""
+    db, name = keys.RECORDS, key(keys.RECORDS, number)
+    place, after = place_of(data, name), name + b"\0"
+    reads: tuple[Callable[[Store, Snapshot], Any], ...] = (
+        lambda _, snapshot: snapshot.get(db, name),
+        lambda _, snapshot: list(snapshot.range(db, name, after)),
+        lambda _, snapshot: list(snapshot.range(db, name, after, reverse=True)),
+        lambda _, snapshot: list(snapshot.keys(db, name, after)),
+        lambda _, snapshot: snapshot.count(db, name, after),
+        lambda store, _: store.journal.get(db, name),
+        lambda store, _: store.journal.range(db, name, after),
+    )
+    unnoticed = 0
+    for bit in range(8 * len(name)):
+        flip(data, place + bit // 8, bit % 8)
+        if not pages.inspect(data_file(data)).problems:
+            unnoticed += 1
+            with Store.open(data, map_size_bytes=16 * 2**20) as store, store.snapshot() as snapshot:
+                for read in reads:
+                    with pytest.raises(StoreDamaged, match="is not what was written"):
+                        read(store, snapshot)
+        flip(data, place + bit // 8, bit % 8)
+    assert unnoticed, "a start finds each of these"
 
 
 @pytest.mark.parametrize("db", PLAIN)

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import lmdb
 import numpy as np
 import pytest
 import trio
@@ -33,6 +34,7 @@ from trunkline.store import (
 from trunkline.store import flusher as flusher_module
 from trunkline.store.backup import verify
 from trunkline.store.batch import Batch
+from trunkline.store.directory import data_file
 from trunkline.store.env import Store
 from trunkline.store.errors import JournalFull, StoreDamaged
 from trunkline.store.flusher import Flusher
@@ -451,6 +453,27 @@ async def test_what_was_written_wrongly_is_found(
     if db != keys.RUNS:
         with pytest.raises(StoreDamaged):
             Store.open(tmp_path)
+
+
+@pytest.mark.parametrize("db", [keys.ARRIVALS, keys.SEGMENTS])
+async def test_reports_that_look_flushed_because_their_number_has_changed_are_found(
+    tmp_path: Path, db: str
+) -> None:
+    async with opened(tmp_path) as (store, flusher):
+        batch = Batch()
+        batch.report(DEVICES[0], 1, codec.encode({0: 1}))
+        await store.journal.submit(batch).wait()
+        if db == keys.SEGMENTS:
+            await flusher._pack()
+    with (
+        lmdb.open(str(data_file(tmp_path).parent), max_dbs=32) as env,
+        env.begin(db=None if db == keys.ARRIVALS else env.open_db(db.encode()), write=True) as transaction,
+    ):
+        value = transaction.pop(keys.arrival_key(1))
+        assert value is not None
+        transaction.put(keys.arrival_key(0), value)
+    with pytest.raises(StoreDamaged, match=f"{db} 0000000000000000 is not what was written"):
+        Store.open(tmp_path)
 
 
 async def test_the_newest_point_of_a_flushed_device_is_read_without_the_others(
