@@ -11,6 +11,7 @@ from typing import Any, Final
 import trio
 
 from trunkline.actors.core.values.errors import DomainError, Invalid, PayloadTooLarge
+from trunkline.http.wire.timeouts import until
 
 STEP_BYTES: Final = 1 << 20
 """Each MiB of a body has the body time-out to itself."""
@@ -58,11 +59,10 @@ class BodyStream:
             if self._step_bytes >= STEP_BYTES:
                 self._step_bytes, self._left_s = 0, self._timeout_s
             began_s = trio.current_time()
-            # Below 0 if the last piece came when the time was over already.
-            with trio.move_on_after(max(0.0, self._left_s)) as timer:
-                message = await self._receive()
-            if timer.cancelled_caught:
-                raise BodyTooSlow("The body came too slowly.")
+            try:
+                message = await until(began_s + self._left_s, self._receive)
+            except trio.TooSlowError:
+                raise BodyTooSlow("The body came too slowly.") from None
             self._left_s -= trio.current_time() - began_s
             if message["type"] == "http.disconnect":
                 raise Invalid("The body ended before it was complete.")

@@ -20,6 +20,7 @@ from trunkline.http.experiences.visits import WebRequest
 from trunkline.http.wire.asgi import Application, client_address
 from trunkline.http.wire.exchange import BODILESS
 from trunkline.http.wire.headers import Fields
+from trunkline.http.wire.timeouts import until
 
 _ON_PATH: Final = "/x/"
 
@@ -127,18 +128,20 @@ class ExperienceLayer:
         bytes_max = limits.experience_body_bytes_max
         pieces: list[bytes] = []
         size = 0
-        with trio.move_on_after(limits.body_timeout_s):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    return None
-                pieces.append(message.get("body", b""))
-                size += len(pieces[-1])
-                if size > bytes_max:
-                    return 413, f"The body is larger than {bytes_max} bytes, which an endpoint takes at most."
-                if not message.get("more_body"):
-                    return b"".join(pieces)
-        return 408, "The body came too slowly."
+        deadline_s = trio.current_time() + limits.body_timeout_s
+        while True:
+            try:
+                message = await until(deadline_s, receive)
+            except trio.TooSlowError:
+                return 408, "The body came too slowly."
+            if message["type"] == "http.disconnect":
+                return None
+            pieces.append(message.get("body", b""))
+            size += len(pieces[-1])
+            if size > bytes_max:
+                return 413, f"The body is larger than {bytes_max} bytes, which an endpoint takes at most."
+            if not message.get("more_body"):
+                return b"".join(pieces)
 
 
 def name_of(host: bytes) -> str:

@@ -40,6 +40,7 @@ from trunkline.http.wire.headers import Headers
 from trunkline.http.wire.http2_exchange import Http2Exchange, read_request
 from trunkline.http.wire.refusal import Refuse
 from trunkline.http.wire.request_parser import Bounds, Malformed
+from trunkline.http.wire.timeouts import until
 from trunkline.http.wire.transport import ClientGone, Transport
 
 WINDOW_BYTES = 65_535
@@ -392,14 +393,13 @@ class Http2Connection:
             await changed.wait()
             return 0.0
         began_s = trio.current_time()
-        # Below 0 if the last change came when the time was over already.
-        with trio.move_on_after(max(0.0, left_s)) as timer:
-            await changed.wait()
-        if timer.cancelled_caught:
+        try:
+            await until(began_s + left_s, changed.wait)
+        except trio.TooSlowError:
             self._reset(exchange.stream_id, h2.errors.ErrorCodes.CANCEL)
             exchange.leave()
             await self.flush()
-            raise self._left(exchange)
+            raise self._left(exchange) from None
         return trio.current_time() - began_s
 
     def _got_on(self, size: int) -> None:

@@ -18,6 +18,7 @@ from trunkline.http.wire.exchange_channel import BODY_STEP_BYTES
 from trunkline.http.wire.headers import Fields, Headers
 from trunkline.http.wire.request_context import REQUEST_ID, Work, given_id_line, id_of_line, new_id_lines
 from trunkline.http.wire.request_parser import HOST_CHARS, Bounds, Malformed, head_too_large
+from trunkline.http.wire.timeouts import until
 
 _TARGET = re.compile(rb"/[!-\"$-~]*|\*")
 _METHOD = re.compile(rb"[A-Z][A-Z-]*")
@@ -150,14 +151,13 @@ class Http2Exchange:
         if self._body_left_bytes <= 0:
             self._body_left_bytes, self._body_left_s = BODY_STEP_BYTES, self._body_timeout_s
         began_s = trio.current_time()
-        # Below 0 if the last piece came when the time was over already.
-        with trio.move_on_after(max(0.0, self._body_left_s)) as timer:
-            await self._changed.wait()
-        self._body_left_s -= trio.current_time() - began_s
-        if timer.cancelled_caught:
+        try:
+            await until(began_s + self._body_left_s, self._changed.wait)
+        except trio.TooSlowError:
             self.timed_out = True
             self.scope.cancel()
             await trio.lowlevel.checkpoint()
+        self._body_left_s -= trio.current_time() - began_s
 
     async def send(self, message: dict[str, Any]) -> None:
         """Send a part of the response.
