@@ -222,8 +222,8 @@ REGRESSIONS: Final = (
             Mutation(
                 "the wait may be for a negative time",
                 "http/calls/body_stream.py",
-                "max(0.0, self._left_s)",
-                "self._left_s",
+                "await until(began_s + self._left_s, self._receive)",
+                "trio.move_on_after(self._left_s) and await until(began_s + self._left_s, self._receive)",
             ),
         ),
         "aa20800c",
