@@ -50,12 +50,12 @@ def _stored_chunks(
         return
     with transaction.cursor(memory_map.handles[db]) as cursor:
         first = keys.arrival_key(flushed_seq + 1)
-        memory_map.verify_edge(db, cursor, first, below=True)
+        memory_map.verify_edge(db, cursor, first, keys.LATEST_COUNTS, below=True)
         if not cursor.set_range(first):
             return
         for key, stored in cursor.iternext():
             if db == keys.ARRIVALS and key >= keys.LATEST_COUNTS:
-                memory_map.verify(db, cursor)
+                memory_map.verify_outside(db, cursor, first, keys.LATEST_COUNTS)
                 return
             value = opened(key, stored)
             if value is None:

@@ -117,11 +117,11 @@ class Overlay:
             key for pending in (self.writes, self.increments) for key in pending.get(db, ()) if lo <= key < hi
         }
         with transaction.cursor(memory_map.handles[db]) as cursor:
-            memory_map.verify_edge(db, cursor, lo, below=True)
+            memory_map.verify_edge(db, cursor, lo, hi, below=True)
             if cursor.set_range(lo):
                 for key in cursor.iternext(values=False):
                     if key >= hi:
-                        memory_map.verify(db, cursor)
+                        memory_map.verify_outside(db, cursor, lo, hi)
                         break
                     keys.add(key)
         values = ((key, self.get(db, key, transaction, memory_map)) for key in sorted(keys))

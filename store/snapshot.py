@@ -136,7 +136,7 @@ class Snapshot:
                 left = STEP_ENTRIES
                 for key, value in cursor.iterprev() if reverse else cursor.iternext():
                     if key < lo if reverse else hi is not None and key >= hi:
-                        self._map.verify(db, cursor)
+                        self._map.verify_outside(db, cursor, lo, hi)
                         return
                     if crc32(value, crc32(key)) != RESIDUE:
                         raise self._map.damaged(db, key)
@@ -184,7 +184,7 @@ class Snapshot:
                 left = STEP_ENTRIES
                 for key in cursor.iterprev(values=False) if reverse else cursor.iternext(values=False):
                     if key < lo if reverse else hi is not None and key >= hi:
-                        self._map.verify(db, cursor)
+                        self._map.verify_outside(db, cursor, lo, hi)
                         return
                     yield key
                     left -= 1
@@ -331,12 +331,9 @@ class Snapshot:
     ) -> bool:
         """Put the cursor on the first entry that a scan yields; False if there is none.
 
-        Raises StoreDamaged if the entry before the first one is damaged: it may be one of the range.
+        Raises StoreDamaged if the entry before the first one is damaged, and may be one of the range.
         """
-        if not reverse and lo:
-            self._map.verify_edge(db, cursor, lo, below=True)
-        elif reverse and hi is not None:
-            self._map.verify_edge(db, cursor, hi, below=False)
+        self._map.verify_edge(db, cursor, lo, hi, below=not reverse)
         if not _place(cursor, lo, hi, reverse=reverse):
             return False
         move = cursor.prev if reverse else cursor.next
