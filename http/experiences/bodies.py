@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
 from werkzeug.http import parse_options_header
 from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData
 
+from trunkline.actors.core.formulas.byte_texts import shown
 from trunkline.actors.core.values.errors import Invalid, PayloadTooLarge
 from trunkline.http.wire.headers import Headers
 
 _FORM: Final = "application/x-www-form-urlencoded"
 _MULTIPART: Final = "multipart/form-data"
+_BINARY: Final = frozenset({"image", "audio", "video"})
+
+
+class Bytes(NamedTuple):
+    """How bytes are given to workflows.
+
+    With `cast` (`castBuffersAs` of webhooks), binary bodies and the contents of files of a form are as it says, and a
+    file is its content alone unless `annotates`. Without it, files are objects with base64, and other bodies texts.
+    """
+
+    cast: str | None = None
+    annotates: bool = False
+
+
+PLAIN: Final = Bytes()
 
 
 def headers_of(headers: Headers) -> dict[str, str]:
@@ -48,7 +63,7 @@ def values_of(query: str) -> dict[str, str | list[str]]:
         raise Invalid("The query or the form has more than 1000 fields.") from None
 
 
-def body_of(headers: Mapping[str, str], body: bytes, parts_max: int) -> Any:
+def body_of(headers: Mapping[str, str], body: bytes, parts_max: int, given: Bytes = PLAIN) -> Any:
     """The body: what JSON or a form says, otherwise its text; None if it is empty. Raises `Invalid`."""
     if not body:
         return None
@@ -62,8 +77,16 @@ def body_of(headers: Mapping[str, str], body: bytes, parts_max: int) -> Any:
     if kind == _FORM:
         return values_of(body.decode("utf-8", "replace"))
     if kind == _MULTIPART:
-        return _parts(options.get("boundary", ""), body, parts_max)
+        return _parts(options.get("boundary", ""), body, parts_max, given)
+    if given.cast is not None and _is_binary(kind):
+        return shown(body, given.cast)
     return body.decode("utf-8", "replace")
+
+
+def _is_binary(kind: str) -> bool:
+    return kind == "application/octet-stream" or (
+        kind.partition("/")[0] in _BINARY and not kind.endswith("+xml")
+    )
 
 
 def _gathered(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -78,8 +101,8 @@ def _gathered(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _parts(boundary: str, body: bytes, parts_max: int) -> dict[str, Any]:
-    """The parts of a form. A file is an object of `fileName`, `contentType` and `data`, which is base64."""
+def _parts(boundary: str, body: bytes, parts_max: int, given: Bytes) -> dict[str, Any]:
+    """The parts of a form by name."""
     if not 0 < len(boundary) <= 70 or not boundary.isascii():
         raise Invalid("Content-Type: needs a boundary of 1 to 70 ASCII characters.")
     decoder = MultipartDecoder(boundary.encode())
@@ -95,7 +118,7 @@ def _parts(boundary: str, body: bytes, parts_max: int) -> dict[str, Any]:
             elif isinstance(event, Data) and part is not None:
                 data += event.data
                 if not event.more_data:
-                    found.append((part.name or "", _value_of(part, bytes(data))))
+                    found.append((part.name or "", _value_of(part, bytes(data), given)))
                     if len(found) > parts_max:
                         raise PayloadTooLarge(f"The form has more than {parts_max} parts.")
     except ValueError:
@@ -103,11 +126,14 @@ def _parts(boundary: str, body: bytes, parts_max: int) -> dict[str, Any]:
     return _gathered(found)
 
 
-def _value_of(part: Field | File, data: bytes) -> Any:
+def _value_of(part: Field | File, data: bytes, given: Bytes) -> Any:
     if isinstance(part, Field):
         return data.decode("utf-8", "replace")
+    content = shown(data, given.cast or "base64")
+    if given.cast is not None and not given.annotates:
+        return content
     return {
         "fileName": part.filename,
         "contentType": part.headers.get("content-type"),
-        "data": base64.b64encode(data).decode(),
+        "data": content,
     }

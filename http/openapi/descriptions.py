@@ -602,11 +602,11 @@ FIELDS: Final[Mapping[str, str]] = {
     "verificationCode": "The code for that: the verify token, the auth token of Twilio, or the id of a skill",
     "waitForReply": "Whether the answer is the reply of a workflow; 504 if none replies in time",
     "isWebsocket": "Whether the address takes WebSocket connections instead of calls",
-    "annotateMultipart": "Whether parts of a multipart body are described",
+    "annotateMultipart": "With castBuffersAs: whether a file of a form comes with its name and type",
     "enabled": "Whether the webhook takes requests",
     "basicAuthUsername": "The user name that a sender has to give",
     "basicAuthPassword": "The password that a sender has to give; never shown",
-    "castBuffersAs": "How binary bodies are given to workflows",
+    "castBuffersAs": "How messages of bytes, binary bodies and files of forms are given to workflows",
     "includeWorkflows": "Whether to delete the workflows that it triggers as well",
     # Workflows.
     "flowId": "The id of the workflow",

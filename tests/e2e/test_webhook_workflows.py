@@ -138,6 +138,37 @@ async def test_a_body_is_told_as_its_type_says(server: Server, given: Any, body:
     assert payload["data"]["body"] == body
 
 
+@pytest.mark.parametrize(
+    ("cast", "shown"),
+    [
+        ("base64", "/wA="),
+        ("hex", "ff00"),
+        ("binary", "\xff\x00"),
+        ("array", [255, 0]),
+        ("utf8", "\ufffd\x00"),
+    ],
+)
+async def test_bytes_are_told_as_the_webhook_says(server: Server, cast: str, shown: Any) -> None:
+    hook = await webhook(server, castBuffersAs=cast)
+    flow = await watch(server, hook)
+    octets = b"\xff\x00"
+    for type in ("application/octet-stream", "image/png", "image/svg+xml"):
+        await send(server, hook["address"], content=octets, headers={"Content-Type": type})
+    form: dict[str, Any] = {"data": {"a": "1"}, "files": {"f": ("x.bin", octets, "image/png")}}
+    await send(server, hook["address"], **form)
+    path = f"/applications/{hook['applicationId']}/webhooks/{hook['id']}"
+    await server.call("PATCH", path, {"annotateMultipart": True})
+    await send(server, hook["address"], **form)
+    bodies = [each["data"]["body"] for each in await told(server, flow)]
+    assert bodies == [
+        shown,
+        shown,
+        "\ufffd\x00",
+        {"a": "1", "f": shown},
+        {"a": "1", "f": {"fileName": "x.bin", "contentType": "image/png", "data": shown}},
+    ]
+
+
 async def test_calls_do_not_wait_for_each_other(server: Server) -> None:
     hook = await webhook(server)
     flow = await watch(server, hook)

@@ -22,7 +22,7 @@ from trunkline.actors.connections.webhooks.messages import (
     TakeClientMessage,
 )
 from trunkline.actors.connections.webhooks.verification import check_password, check_sender
-from trunkline.actors.core.formulas.byte_texts import TO_TEXT
+from trunkline.actors.core.formulas.byte_texts import shown
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.errors import Forbidden, Invalid, NotFound, Unauthorized
@@ -189,6 +189,4 @@ class Webhook(Actor):
 
 def _shown(message: TakeClientMessage, cast: str | None) -> Any:
     """The content of a message: a text, or, if bytes are cast to an array, their numbers."""
-    if message.is_text or cast in (None, "utf8"):
-        return message.content.decode("utf-8", "replace")
-    return list(message.content) if cast == "array" else TO_TEXT[cast](message.content)
+    return shown(message.content, "utf8" if message.is_text or cast is None else cast)

@@ -81,3 +81,10 @@ TO_TEXT: Final[dict[str, Callable[[bytes], str]]] = {
     "binary": lambda content: content.decode("latin-1"),
 }
 """What makes a text of any bytes, by encoding."""
+
+
+def shown(content: bytes, cast: str) -> str | list[int]:
+    """Bytes as `castBuffersAs` says: a text in that encoding, or a number for each byte (`array`)."""
+    if cast == "array":
+        return list(content)
+    return decoded(content, "utf-8") if cast == "utf8" else TO_TEXT[cast](content)

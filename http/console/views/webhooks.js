@@ -12,7 +12,7 @@ const VERIFICATIONS = [
   ["none", "no verification"], ["alexa", "Alexa: signed by Amazon"], ["facebook", "Facebook: verifies the address"],
   ["fitbit", "Fitbit: verifies the address"], ["twilio", "Twilio: each call is signed"],
 ];
-const BUFFERS = [["", "read as UTF-8"], ["base64", "base64"], ["hex", "hex"], ["binary", "a character for each byte"], ["array", "an array of numbers"]];
+const BUFFERS = [["", "not set: read as UTF-8, files as base64"], ["base64", "base64"], ["hex", "hex"], ["binary", "a character for each byte"], ["array", "an array of numbers"]];
 const NAMES = [
   "name", "description", "enabled", "waitForReply", "responseCode", "verificationType", "verificationCode", "basicAuthUsername",
   "basicAuthPassword", "isWebsocket", "castBuffersAs", "annotateMultipart",
@@ -23,8 +23,10 @@ const MORE = {
   isWebsocket: { label: "Takes WebSocket connections instead of calls" },
   waitForReply: { label: "Answers with the reply of a workflow", show: (values) => !values.isWebsocket },
   responseCode: { show: (values) => !values.isWebsocket && !values.waitForReply },
-  castBuffersAs: { label: "Bytes of messages", options: BUFFERS, show: (values) => values.isWebsocket },
-  annotateMultipart: { show: (values) => !values.isWebsocket },
+  castBuffersAs: { label: "Bytes: messages, binary bodies and files of forms", options: BUFFERS },
+  annotateMultipart: {
+    label: "Files of forms with their name and type", show: (values) => !values.isWebsocket && values.castBuffersAs,
+  },
 };
 
 // In a change, the empty choice removes the field.

@@ -16,6 +16,7 @@ from trunkline.actors.connections.webhooks.messages import (
     WebhookReply,
 )
 from trunkline.actors.connections.webhooks.resource import WEBHOOKS, WebhookRemoval
+from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import Invalid, PayloadTooLarge, Unauthorized
 from trunkline.actors.platform.jobs.results import Results
@@ -27,7 +28,7 @@ from trunkline.http.calls.resource_routes import resource_routes
 from trunkline.http.calls.responses import SUCCESS
 from trunkline.http.calls.route import APP_PATH, Route
 from trunkline.http.experiences.answers import NO_REPLY, Surroundings, answer_of, sentence
-from trunkline.http.experiences.bodies import body_of, values_of
+from trunkline.http.experiences.bodies import Bytes, body_of, values_of
 from trunkline.http.resources.connections.webhook_connections import connect
 from trunkline.http.resources.workflows.triggered_flows import remove_with_flows
 
@@ -72,7 +73,7 @@ async def receive(call: Call) -> Response:
         headers=request.headers,
         body=request.body,
         client=request.address,
-        told=_told(request, system.limits.form_parts_max) if doc["enabled"] else {},
+        told=_told(request, doc, system.limits.form_parts_max) if doc["enabled"] else {},
         flow_version=request.header(b"x-flow-version"),
         reply_id=reply_id,
         waits=doc["waitForReply"],
@@ -128,11 +129,12 @@ def _query(request: Request) -> dict[str, Any]:
     return values_of(request.query.decode("latin1"))
 
 
-def _told(request: Request, parts_max: int) -> dict[str, Any]:
+def _told(request: Request, doc: Doc, parts_max: int) -> dict[str, Any]:
     """What workflows get of a call. A body that is not what it says it is, is told as text."""
     headers = _headers(request)
+    given = Bytes(doc.get("castBuffersAs"), doc["annotateMultipart"])
     try:
-        body = body_of(headers, request.body, parts_max)
+        body = body_of(headers, request.body, parts_max, given)
     except Invalid:
         body = request.body.decode("utf-8", "replace")
     return {
