@@ -66,6 +66,11 @@ class Life:
         """Those that call over connections."""
         self.over = False
 
+    @property
+    def is_quiet(self) -> bool:
+        """Nothing waits for a commit or is under way to the server, and it answers no request of a connection."""
+        return not self.system.journal.pending_batches and self.edge.is_quiet
+
     async def call(
         self,
         method: str,

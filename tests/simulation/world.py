@@ -310,14 +310,14 @@ class World:
         """Wait until everybody is answered and nothing is under way; then look at everything."""
         self.life.disk.next_fault = None
         with trio.move_on_after(SETTLE_S) as waiting:
-            # A moment of all of them, for which there is no event.
-            while (  # noqa: ASYNC110
-                self.open_calls or self.life.system.journal.pending_batches or not self.life.edge.is_quiet
-            ):
-                await trio.sleep(0.05)
+            comes_back = True  # a device may
+            while comes_back:
+                while self.open_calls or not self.life.is_quiet:  # noqa: ASYNC110 - a moment of all of them
+                    await trio.sleep(0.05)
+                await trio.sleep(0.1)
+                comes_back = self.open_calls > 0 or not self.life.is_quiet
         if waiting.cancelled_caught:
             raise Broken(f"{self.open_calls} calls have no answer after {SETTLE_S:.0f} seconds")
-        await trio.sleep(0.1)
         await self._look()
         self.note("settled")
 
