@@ -21,6 +21,7 @@ from functools import partial
 
 import trio
 
+RECEIVE_BYTES = 65_536
 _EVENTS_MIN = 64
 _ENDED = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
 
@@ -35,6 +36,12 @@ class Readiness:
     def __init__(self, lap: Callable[[], None] = lambda: None) -> None:
         """`lap` is called after each callback: it took a turn of its own."""
         self._lap = lap
+        self.room = memoryview(bytearray(RECEIVE_BYTES))
+        """Where whoever reads a socket may receive: one after the other, and each copies what has come.
+
+        A `recv` would take a block of this size each time and give the end of it back. What lives long comes to stand
+        between such blocks; in an hour of everything the heap grew by 8 MB of rooms of 4 to 64 kB.
+        """
         self._epoll = select.epoll()
         self._waiting: dict[int, tuple[Callable[[], None], OnReadable | None]] = {}
         """By socket: what ends the wait, and what is called when there may be something to read."""

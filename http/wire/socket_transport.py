@@ -16,10 +16,9 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from trunkline.http.wire.readiness import OnReadable, Readiness
+from trunkline.http.wire.readiness import RECEIVE_BYTES, OnReadable, Readiness
 from trunkline.http.wire.transport import ClientGone
 
-RECEIVE_BYTES = 65_536
 WRITE_STEP_BYTES = 65_536
 """A send that has to wait must get on by this much within the write time-out: a slow reader is served, one that
 takes a byte now and then is not. The system holds no more than this of what it has not sent yet, so that progress
@@ -70,17 +69,17 @@ class SocketTransport:
 
     def receive_nowait(self) -> bytes | None:
         try:
-            data = self._sock.recv(RECEIVE_BYTES)
+            size = self._sock.recv_into(self._readiness.room)
         except BlockingIOError:
             return None
         except OSError:
             self.gone = self.input_ended = True
             return b""
-        if not data:
+        if not size:
             self.input_ended = True
-        elif len(data) == RECEIVE_BYTES or self._descriptor in self._readiness.ended:
+        elif size == RECEIVE_BYTES or self._descriptor in self._readiness.ended:
             self._readiness.mark_readable(self._descriptor)  # there may be more, of which no event will tell
-        return data
+        return bytes(self._readiness.room[:size])
 
     async def receive(self) -> bytes:
         if self.input_ended:

@@ -272,6 +272,11 @@ class ServerSocket:
             return b""
         raise BlockingIOError
 
+    def recv_into(self, room: memoryview) -> int:
+        data = self.recv(len(room))
+        room[: len(data)] = data
+        return len(data)
+
     def send(self, data: bytes | memoryview) -> int:
         if self.is_reset or self._has_ended:
             raise BrokenPipeError

@@ -12,8 +12,8 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.patience import PATIENCE_S
-from trunkline.http.wire.readiness import Readiness
-from trunkline.http.wire.socket_transport import LINGER_S, RECEIVE_BYTES, WRITE_STEP_BYTES, SocketTransport
+from trunkline.http.wire.readiness import RECEIVE_BYTES, Readiness
+from trunkline.http.wire.socket_transport import LINGER_S, WRITE_STEP_BYTES, SocketTransport
 from trunkline.http.wire.transport import ClientGone, Transport
 
 LARGE = bytes(range(256)) * (1 << 14)
