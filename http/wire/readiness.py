@@ -1,7 +1,7 @@
 """Which sockets can be read: one registration at the kernel for the whole life of each.
 
-Owns the epoll object and who waits for which socket: a task, or a callback alone. Does not own the sockets, and never
-reads them.
+Owns the epoll object, who waits for which socket (a task, or a callback alone), and the room into which sockets are
+read. Does not own the sockets, and never reads them.
 
 Why not Trio's `wait_readable`: it changes the registration with each wait, because anybody may wait for anything.
 A connection only ever waits for the same thing, so it is registered once, edge-triggered, and Trio waits for the
