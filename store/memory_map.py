@@ -42,7 +42,7 @@ ROOM_BYTES_MAX = 4 * 1024 * 1024
 _SPARE_TRANSACTIONS = 8  # read transactions kept for reuse: 0.3 us instead of 1 us for a new one
 _FILE_MODE = 0o600
 _CHANGED_BITS_MAX = 8
-"""A key that differs from another by more bits is not taken for it: damage leaves no such key in order."""
+"""A key in which more bits have changed, and which is in order nevertheless, is not taken for the one that it was."""
 
 
 class MemoryMap:
