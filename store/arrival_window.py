@@ -174,16 +174,24 @@ class Window:
         self.size_bytes = 0
 
     def add(self, device: bytes, seq: int, entries: Sequence[Entry]) -> Mark:
-        """Append what a device reported in a commit; return what `cut` needs to take it back."""
+        """Append what a device reported in a commit; return what `cut` needs to take it back.
+
+        If it raises, as where no memory is left, nothing is appended.
+        """
         buffer, grown = self.buffers.get(device), 0
         if buffer is None:
             buffer, grown = Buffer(), BUFFER_BYTES
         length, commits, spans = len(buffer.data), len(buffer.commits), len(buffer.spans)
         last_span, head_at, late_ms = buffer.spans[-SPAN_FIELDS:], buffer.head_at, buffer.late_ms
-        grown += buffer.append(seq - self.base, entries)
-        self.buffers[device] = buffer
-        self.size_bytes += grown
-        return Mark(buffer, length, commits, spans, last_span, head_at, late_ms, grown)
+        mark = Mark(buffer, length, commits, spans, last_span, head_at, late_ms, grown)
+        try:
+            mark = mark._replace(size_bytes=grown + buffer.append(seq - self.base, entries))
+            self.buffers[device] = buffer
+        except BaseException:
+            _restore(mark)
+            raise
+        self.size_bytes += mark.size_bytes
+        return mark
 
     def load(
         self, base: int, seq: int, bodies: Mapping[bytes, Sequence[bytes]], heads: Mapping[bytes, int]
@@ -199,14 +207,19 @@ class Window:
 
     def cut(self, device: bytes, mark: Mark) -> None:
         """Take back the last `add` of a device."""
-        buffer = mark.buffer
         self.size_bytes -= mark.size_bytes
-        if not mark.length:
+        if mark.length:
+            _restore(mark)
+        else:
             del self.buffers[device]
-            return
-        del buffer.commits[mark.commits :]
-        del buffer.spans[mark.spans :]
-        buffer.spans[-SPAN_FIELDS:] = mark.last_span
-        del buffer.data[mark.length :]
-        buffer.head_at = mark.head_at
-        buffer.late_ms = mark.late_ms
+
+
+def _restore(mark: Mark) -> None:
+    """Make a buffer what it was."""
+    buffer = mark.buffer
+    del buffer.commits[mark.commits :]
+    del buffer.spans[mark.spans :]
+    buffer.spans[-SPAN_FIELDS:] = mark.last_span
+    del buffer.data[mark.length :]
+    buffer.head_at = mark.head_at
+    buffer.late_ms = mark.late_ms

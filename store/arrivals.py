@@ -38,6 +38,16 @@ _PIECE_ITEMS: Final = 16
 """Many reports of a device in one commit become entries of so many, so that the newest are read without the others."""
 
 
+class _Staged:
+    """What was appended of a device for a commit; no `mark` if nothing was."""
+
+    __slots__ = ("device", "mark")
+
+    def __init__(self, device: bytes) -> None:
+        self.device = device
+        self.mark: Mark | None = None
+
+
 class Arrivals:
     """All windows, oldest first. Changed only in the thread of the event loop; read by all threads."""
 
@@ -65,7 +75,7 @@ class Arrivals:
         self._closed_bytes = 0
         self._window_bytes = window_bytes
         self._waiting = trio.lowlevel.ParkingLot()
-        self._staged: list[tuple[bytes, Mark]] = []
+        self._staged: list[_Staged] = []
 
     def load(self, chunks: Sequence[Chunk]) -> None:
         """Fill the open window, which is empty, with chunks that are on disk. Raises StoreDamaged."""
@@ -111,15 +121,24 @@ class Arrivals:
     # A commit.
 
     def stage(self, reports: Mapping[bytes, Reports]) -> Chunk:
-        """Append what is about to be committed, and return the chunk. Then `committed` or `undo` must be called."""
+        """Append what is about to be committed, and return the chunk. Then `committed` or `undo` must be called.
+
+        If it raises, as where no memory is left, nothing is appended.
+        """
         seq, window = self.seq + 1, self.windows[-1]
         parts: list[bytes] = []
-        for device, report in reports.items():
-            pieces = _pieces(report)
-            for body, _, _, has_head in pieces:
-                parts.append(entry(device, body, has_head=has_head))
-            self._staged.append((device, window.add(device, seq, pieces)))
-        return Chunk(seq, b"".join(parts))
+        try:
+            for device, report in reports.items():
+                pieces = _pieces(report)
+                for body, _, _, has_head in pieces:
+                    parts.append(entry(device, body, has_head=has_head))
+                staged = _Staged(device)
+                self._staged.append(staged)
+                staged.mark = window.add(device, seq, pieces)
+            return Chunk(seq, b"".join(parts))
+        except BaseException:
+            self.undo()
+            raise
 
     def committed(self, chunk: Chunk) -> None:
         """The chunk of `stage` is on disk."""
@@ -130,8 +149,9 @@ class Arrivals:
     def undo(self) -> None:
         """The commit of `stage` has failed, or there was none."""
         window = self.windows[-1]
-        for device, mark in reversed(self._staged):
-            window.cut(device, mark)
+        for staged in reversed(self._staged):
+            if staged.mark is not None:
+                window.cut(staged.device, staged.mark)
         self._staged.clear()
 
     def keep(self, chunk: Chunk) -> None:
