@@ -25,12 +25,6 @@ POLL_S: Final = 0.01
 _ARENA_MAX: Final = -8
 """`M_ARENA_MAX` of the C library's `malloc.h`."""
 
-_MMAP_THRESHOLD: Final = -3
-"""`M_MMAP_THRESHOLD`: a block of so many bytes is not in the heap, and goes back to the system when it is freed."""
-
-_LARGE_BYTES: Final = 131_072
-"""Where glibc begins. It would go up to 32 MiB, with each such block that is freed."""
-
 _start = threading.Thread.start
 
 
@@ -81,8 +75,7 @@ def prepare_threads() -> None:
     """Have all threads of the process started by `start`, and let none keep the event loop waiting for long.
 
     They take memory from where the event loop takes it. By itself glibc has a part for each of several threads, and
-    each keeps what it once needed: after an hour of everything that was 6 MB of 118. Large blocks stay out of it: what
-    lives long would come to stand between them, and the room that they leave could not be given back.
+    each keeps what it once needed: after an hour of everything that was 6 MB of 118.
     """
     switch_often()
     share_memory()
@@ -90,8 +83,6 @@ def prepare_threads() -> None:
 
 
 def share_memory() -> None:
-    """Let all threads that begin from now on take memory from one part, without large blocks in it, of glibc."""
+    """Let all threads that begin from now on take memory from one part, where the C library is glibc."""
     with suppress(AttributeError):
-        mallopt = ctypes.CDLL(None).mallopt
-        mallopt(_ARENA_MAX, 1)
-        mallopt(_MMAP_THRESHOLD, _LARGE_BYTES)
+        ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)

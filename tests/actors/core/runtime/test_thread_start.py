@@ -64,14 +64,14 @@ def test_a_thread_that_is_slow_to_begin_is_waited_for() -> None:
     assert done.wait(PATIENCE_S)
 
 
-def test_threads_share_one_heap_and_large_blocks_stay_out_of_it() -> None:
-    """By itself glibc has a heap for each of several threads, and takes large blocks from it once one was freed."""
+def test_threads_take_memory_from_one_part() -> None:
+    """Each part keeps what its threads once needed."""
     program = """
 import ctypes, sys, threading
 from trunkline.actors.core.runtime.thread_start import share_memory
 libc = ctypes.CDLL(None)
 if not hasattr(libc, "malloc_info"):
-    print("<heap " + " beside"[:7 * len(sys.argv) - 7])
+    print("<heap ")
     sys.exit()
 if sys.argv[1:]:
     share_memory()
@@ -83,20 +83,13 @@ def work():
 threads = [threading.Thread(target=work) for _ in range(4)]
 for each in threads: each.start()
 for each in threads: each.join()
-libc.free(ctypes.c_void_p(libc.malloc(30_000_000)))
-large = libc.malloc(20_000_000)
-if ctypes.c_size_t.from_address(large - ctypes.sizeof(ctypes.c_size_t)).value & 2:  # IS_MMAPPED
-    print("beside", flush=True)
 libc.fdopen.restype = ctypes.c_void_p
 libc.malloc_info(0, ctypes.c_void_p(libc.fdopen(1, b"w")))
 libc.fflush(None)
 """
 
-    def told(*arguments: str) -> str:
+    def parts(*arguments: str) -> int:
         command = [sys.executable, "-c", program, *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.count("<heap ")
 
-    before, now = told(), told("shared")
-    assert now.count("<heap ") == 1 <= before.count("<heap ")
-    assert "beside" in now
-    assert "beside" not in before
+    assert parts("shared") == 1 <= parts()
