@@ -206,3 +206,44 @@ def test_a_commit_that_failed_leaves_nothing(more: list[bytes]) -> None:
     assert state_of(window.buffers[DEVICE]) == before
     assert list(window.buffers) == [DEVICE]
     assert arrivals.size_bytes == size_bytes
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_what_cannot_be_appended_as_a_whole_is_not_appended(
+    new: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where no memory is left for the last of it: it would be read, and stored with the next flush."""
+    arrivals, other = Arrivals(1 << 20, 0), bytes([2]) * 12
+
+    def of(time_ms: int) -> Reports:
+        reports = Reports()
+        reports.items.append(reported(time_ms, codec.encode({0: time_ms})))
+        return reports
+
+    if not new:
+        arrivals.committed(arrivals.stage({DEVICE: of(1), other: of(1)}))
+    window = arrivals.windows[-1]
+
+    def memory() -> tuple[Any, ...]:
+        held = {
+            device: (bytes(buffer.data), list(buffer.commits), list(buffer.spans), buffer.late_ms)
+            for device, buffer in window.buffers.items()
+        }
+        return held, window.size_bytes, arrivals.seq
+
+    before = memory()
+    append, calls = Buffer.append, iter(range(2))
+
+    def out_of_memory(self: Buffer, number: int, entries: Any) -> int:
+        grown = append(self, number, entries)
+        if next(calls):
+            raise MemoryError
+        return grown
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Buffer, "append", out_of_memory)
+        with pytest.raises(MemoryError):
+            arrivals.stage({DEVICE: of(2), other: of(2)})
+    assert memory() == before
+    arrivals.committed(arrivals.stage({DEVICE: of(3), other: of(3)}))
+    assert {len(buffer.commits) for buffer in window.buffers.values()} == {2 if new else 4}
