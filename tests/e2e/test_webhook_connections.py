@@ -18,7 +18,7 @@ from trio_websocket import ConnectionClosed, HandshakeError
 from tests.e2e.conftest import ENGINE, Server
 from tests.e2e.server_process import OWNER, ServerProcess, serving
 from tests.e2e.sse_client import until
-from tests.e2e.test_webhook_workflows import told, watch
+from tests.e2e.test_webhook_workflows import each_cast, told, watch
 from tests.e2e.test_webhooks import CODE, counted, send, webhook
 from tests.e2e.webhook_clients import closing, connected, data_of, echo, open_connections, refused, url_of
 from tests.http.tls_client import trusting, write_certificate
@@ -103,16 +103,7 @@ async def test_runs_of_one_connection_are_in_order(server: Server) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("cast", "shown"),
-    [
-        ("base64", "/wA="),
-        ("hex", "ff00"),
-        ("binary", "\xff\x00"),
-        ("array", [255, 0]),
-        ("utf8", "\ufffd\x00"),
-    ],
-)
+@each_cast
 async def test_bytes_are_told_as_the_webhook_says(server: Server, cast: str, shown: Any) -> None:
     hook = await webhook(server, isWebsocket=True, castBuffersAs=cast)
     flow = await watch(server, hook)

@@ -33,6 +33,19 @@ async def watch(server: Server, hook: Any, **fields: Any) -> Any:
     return await server.call("POST", f"/applications/{hook['applicationId']}/flows", body, status=201)
 
 
+each_cast = pytest.mark.parametrize(
+    ("cast", "shown"),
+    [
+        ("base64", "/wA="),
+        ("hex", "ff00"),
+        ("binary", "\xff\x00"),
+        ("array", [255, 0]),
+        ("utf8", "\ufffd\x00"),
+    ],
+)
+"""How the bytes ff 00 are told by each value of `castBuffersAs`."""
+
+
 async def told(server: Server, flow: Any) -> list[Any]:
     """The payloads of the runs of a workflow."""
     application = bytes.fromhex(flow["applicationId"])
@@ -138,16 +151,7 @@ async def test_a_body_is_told_as_its_type_says(server: Server, given: Any, body:
     assert payload["data"]["body"] == body
 
 
-@pytest.mark.parametrize(
-    ("cast", "shown"),
-    [
-        ("base64", "/wA="),
-        ("hex", "ff00"),
-        ("binary", "\xff\x00"),
-        ("array", [255, 0]),
-        ("utf8", "\ufffd\x00"),
-    ],
-)
+@each_cast
 async def test_bytes_are_told_as_the_webhook_says(server: Server, cast: str, shown: Any) -> None:
     hook = await webhook(server, castBuffersAs=cast)
     flow = await watch(server, hook)
