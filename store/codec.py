@@ -1,8 +1,11 @@
-"""Encoding of values as CBOR. The only module that uses CBOR.
+"""Encoding of values as CBOR. The only module of the server that uses the library.
 
 CBOR keeps bytes, integers of any size and the difference between 1 and 1.0, can still be decoded in ten years
 without a schema, and decodes in 0.3 us. Encodings are not canonical: never compare or hash them to find out
 whether two values are equal.
+
+The library is written in Rust. Where it finds no memory, it panics, with an exception that is no `Exception` and would
+end the process, or says that it cannot decode the value, which would be told as damage. Here both are a MemoryError.
 """
 
 from __future__ import annotations
@@ -10,12 +13,20 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 from io import BytesIO
-from typing import Any
+from typing import Any, Final
 
 import cbor2
 
 Tag = cbor2.CBORTag
 """A value with a tag that the decoder leaves as it is: `tag` and `value`."""
+
+DecodeError = cbor2.CBORDecodeError
+"""What `loads` raises for bytes that are not CBOR, or not as its options ask for."""
+
+_PANIC: Final = "PanicException"
+"""The name of the exception that a panic of a library in Rust is in Python; it cannot be imported."""
+_NO_OBJECT: Final = "PyObject pointer is null"
+"""What a panic says where Python could not make an object."""
 
 _SMALL = 24
 """Smaller numbers and lengths are encoded in one byte together with their type (RFC 8949, section 3)."""
@@ -31,7 +42,11 @@ _FLOAT = struct.Struct(">BBd").pack
 
 def encode(obj: Any) -> bytes:
     """Return the CBOR bytes of plain data: None, booleans, numbers, text, bytes, lists and maps."""
-    return cbor2.dumps(obj)
+    try:
+        return cbor2.dumps(obj)
+    except BaseException as error:
+        _tell_of_memory(error)
+        raise
 
 
 def encode_numbered(values: Mapping[int, Any]) -> bytes:
@@ -76,8 +91,34 @@ def decode(raw: bytes) -> Any:
     """Return the value that was encoded. Raises ValueError if `raw` is not valid CBOR."""
     try:
         return cbor2.loads(raw)
-    except cbor2.CBORDecodeError as error:
+    except DecodeError as error:
+        _tell_of_memory(error)
         raise ValueError(f"not valid CBOR: {error}") from error
+    except BaseException as error:
+        _tell_of_memory(error)
+        raise
+
+
+def loads(raw: bytes, **options: Any) -> Any:
+    """Return the value that was encoded, as `cbor2.loads` with these options. Raises DecodeError, MemoryError."""
+    try:
+        return cbor2.loads(raw, **options)
+    except BaseException as error:
+        _tell_of_memory(error)
+        raise
+
+
+def _tell_of_memory(error: BaseException) -> None:
+    """Raise MemoryError in place of an error of the library that a lack of memory is the cause of.
+
+    And RuntimeError in place of another panic.
+    """
+    for found in (error, error.__cause__):
+        is_panic = type(found).__name__ == _PANIC
+        if isinstance(found, MemoryError) or (is_panic and _NO_OBJECT in str(found)):
+            raise MemoryError(f"for CBOR: {error}") from error
+        if is_panic:
+            raise RuntimeError(f"the library of CBOR panicked: {found}") from error
 
 
 def decode_in_parts(raw: bytes, look: Callable[[], None]) -> Any:
@@ -88,8 +129,12 @@ def decode_in_parts(raw: bytes, look: Callable[[], None]) -> Any:
     file = BytesIO(raw)
     try:
         return _parts(file, cbor2.CBORDecoder(file), look, _LEVELS)
-    except (cbor2.CBORDecodeError, IndexError) as error:
+    except (DecodeError, IndexError) as error:
+        _tell_of_memory(error)
         raise ValueError(f"not valid CBOR: {error}") from error
+    except BaseException as error:
+        _tell_of_memory(error)
+        raise
 
 
 _LIST, _MAP = 4, 5

@@ -17,11 +17,11 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import cbor2
 import msgspec
 import numpy as np
 from msgspec import UNSET
 
+from trunkline.actors.core.values import cbor
 from trunkline.actors.core.values.nesting import NESTING_MAX
 from trunkline.actors.core.values.timestamps import TIMESTAMP_MS_MAX
 from trunkline.actors.fleet.devices.record.messages import StateReport
@@ -124,14 +124,14 @@ def _from_json(data: bytes) -> Any:
 
 def _from_cbor(data: bytes) -> Any:
     try:
-        pair = cbor2.loads(
+        pair = cbor.loads(
             b"".join((_PAIR, data, _END_ITEM)),
             max_depth=DEPTH_MAX,
             allow_duplicate_keys=False,
             strict_hashable_types=True,
             semantic_decoders=_NO_TAGS,
         )
-    except (cbor2.CBORDecodeError, ValueError, OverflowError) as error:
+    except (cbor.DecodeError, ValueError, OverflowError) as error:
         raise Malformed(f"the frame is not CBOR that a frame may have: {error}") from None
     if pair[1] != _END:
         raise _more_bytes()
@@ -385,7 +385,7 @@ def _plain_column(name: str, values: Sequence[Any]) -> Values:
 
 def _typed_array(value: Any, place: str) -> NDArray[Any] | None:
     """The numbers of a typed array, None if the value is none."""
-    if type(value) is not cbor2.CBORTag:
+    if type(value) is not cbor.Tag:
         return None
     of, raw = _ARRAYS.get(value.tag), value.value
     if of is None:

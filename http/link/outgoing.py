@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import cbor2
 import msgspec
 
+from trunkline.actors.core.values import cbor
 from trunkline.actors.fleet.devices.commands.command_messages import LinkCommand
 
 _WELCOME: Final = 0
@@ -29,7 +29,7 @@ class Outgoing:
 
     def __init__(self, *, text: bool) -> None:
         self.text = text
-        self._encode: Any = msgspec.json.encode if text else cbor2.dumps
+        self._encode: Any = msgspec.json.encode if text else cbor.encode
 
     def welcome(self, facts: dict[str, Any]) -> bytes:
         return self._written([_WELCOME, facts])
@@ -39,8 +39,8 @@ class Outgoing:
         if self.text:
             return b"[1,%d,true]" % n if backlog else b"[1,%d]" % n
         if backlog:
-            return _STORED_BACKLOG_HEAD + cbor2.dumps(n) + _TRUE
-        return _STORED_HEAD + cbor2.dumps(n)
+            return _STORED_BACKLOG_HEAD + cbor.encode(n) + _TRUE
+        return _STORED_HEAD + cbor.encode(n)
 
     def refusal(
         self, n: int, kind: str, message: str, bucket: str | None = None, retry_ms: int | None = None

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NamedTuple
 
-import cbor2
 import msgspec
 
+from trunkline.actors.core.values import cbor
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.data.topics.filters import OF_DEVICES
@@ -74,8 +74,8 @@ def states_of(payload: bytes, content_type: str) -> Any:
     if not content_type or content_type.partition(";")[0].strip().lower() != CBOR:
         return decode(_decoder, payload)
     try:
-        return msgspec.convert(cbor2.loads(payload), StateOrStates)
-    except (cbor2.CBORError, ValueError, OverflowError, RecursionError, EOFError, TypeError) as error:
+        return msgspec.convert(cbor.loads(payload), StateOrStates)
+    except (cbor.DecodeError, ValueError, OverflowError, RecursionError, EOFError, TypeError) as error:
         raise Invalid(f"The payload is not a state, or an array of states, in CBOR: {error}.") from None
     except msgspec.ValidationError as error:
         raise Invalid(f"The payload is not a state: {error}.") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -81,3 +82,42 @@ def test_parts_are_looked_at_while_they_are_decoded() -> None:
 def test_what_is_cut_off_is_no_cbor_in_parts_either(raw: bytes) -> None:
     with pytest.raises(ValueError, match="not valid CBOR"):
         codec.decode_in_parts(raw, lambda: None)
+
+
+NESTED = {
+    "list": [1, 2.5, "text", b"bytes" * 99, None, {"large": 10**30, "text": "y" * 300}],
+    "0": {"1": 1.5},
+}
+
+
+@pytest.mark.parametrize("work", [codec.encode, codec.decode, codec.loads, codec.decode_in_parts])
+def test_each_allocation_that_fails_is_a_memory_error(work: Callable[..., object]) -> None:
+    """Neither damage, nor the panic of a library, which would end the process."""
+    testcapi = pytest.importorskip("_testcapi", reason="this Python has no test modules")
+    given: tuple[object, ...] = (NESTED,) if work is codec.encode else (codec.encode(NESTED),)
+    if work is codec.decode_in_parts:
+        given = (*given, lambda: None)
+    told: list[BaseException | None] = []
+    for number in range(300):
+        failure = None
+        testcapi.set_nomemory(number, number + 1)
+        try:
+            work(*given)
+        except BaseException as error:  # noqa: BLE001 - a panic is no Exception
+            failure = error
+        finally:
+            testcapi.remove_mem_hooks()
+        told.append(failure)
+    assert told[-1] is None
+    assert {type(failure) for failure in told} == {MemoryError, type(None)}
+
+
+def test_another_panic_of_the_library_is_an_exception() -> None:
+    class PanicException(BaseException):
+        """As those are that the library raises: no Exception."""
+
+    def panic(*_args: object) -> None:
+        raise PanicException("index out of bounds")
+
+    with pytest.raises(RuntimeError, match="panicked: index out of bounds"):
+        codec.loads(codec.encode(codec.Tag(1, 1)), semantic_decoders={1: panic})
