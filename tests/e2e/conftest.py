@@ -28,6 +28,8 @@ DOMAINS = "*.example *.example.com"
 """The names that experiences may have as domains."""
 EMAIL = "owner@example.com"
 PASSWORD = "Correct-horse-7"
+TOKEN_TTL_S = 10 * 365 * 86_400
+"""How long tokens of these tests live: the clock of a virtual machine may be set by hours while they run."""
 ENGINE = os.environ.get("TRUNKLINE_ENGINE", "fast")
 """The engine of the servers of these tests: `TRUNKLINE_ENGINE=stock pytest tests/e2e` selects the other one."""
 
@@ -154,7 +156,13 @@ async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Serve
         port=0,
         admin_email=EMAIL,
         admin_password=PASSWORD,
-        **{"engine": ENGINE, "log_level": "error", "experience_domains": DOMAINS, **settings},
+        **{
+            "engine": ENGINE,
+            "log_level": "error",
+            "experience_domains": DOMAINS,
+            "token_ttl_s": TOKEN_TTL_S,
+            **settings,
+        },
     )
     chosen = dataclasses.replace(chosen, limits=chosen.limits.override({**PATIENT, **limits}))
     stopping = trio.Event()

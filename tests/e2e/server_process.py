@@ -18,7 +18,7 @@ from typing import Any
 
 import trio
 
-from tests.e2e.conftest import DOMAINS, EMAIL, ENGINE, PASSWORD, Server
+from tests.e2e.conftest import DOMAINS, EMAIL, ENGINE, PASSWORD, TOKEN_TTL_S, Server
 from tests.forked import ForkedProcess, open_forked, run_forked
 from tests.patience import PATIENCE_S
 
@@ -34,6 +34,7 @@ def environment(more: Mapping[str, str]) -> dict[str, str]:
         **inherited,
         "TRUNKLINE_ENGINE": ENGINE,
         "TRUNKLINE_EXPERIENCE_DOMAINS": DOMAINS,
+        "TRUNKLINE_TOKEN_TTL_S": str(TOKEN_TTL_S),
         **more,
     }
 
