@@ -16,7 +16,6 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Hashable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -77,25 +76,38 @@ async def in_thread(use: Use, work: Callable[..., T], *arguments: Any, abandons:
 
 _NICE: Final = 10
 """What low priority adds to the nice value: the event loop then weighs about ten times as much (`man 7 sched`)."""
-_LOW_MAX: Final = 64
-"""Threads of low priority of the process. Uses have lower bounds."""
 
 
 def at_low_priority(work: Callable[[], T]) -> T:
     """Do work that computes without the interpreter in a thread of low priority, as do threads that it begins.
 
-    To be called in a thread. Work that needs the interpreter would keep it from the event loop for longer.
+    To be called in a thread. Work that needs the interpreter would keep it from the event loop for longer. Raises what
+    the work raises, ThreadNotStarted, and MemoryError where none is left for the thread.
     """
-    return _low.submit(work).result()
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def do() -> None:
+        try:
+            _lower_priority()
+            results.append(work())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the work is waited for
+            errors.append(error)
+
+    thread = threading.Thread(target=do, name="low-priority", daemon=True)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors.pop()
+    if not results:
+        raise MemoryError("for a thread of low priority")
+    return results[0]
 
 
 def _lower_priority() -> None:
-    """Lower the priority of this thread, which it may not raise again: so it is none of those that Trio shares."""
+    """Lower the priority of this thread, which it may not raise again: so it is of no pool."""
     nice = os.getpriority(os.PRIO_PROCESS, 0)  # 0 is the thread that asks, on Linux
     os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), nice + _NICE)
-
-
-_low = ThreadPoolExecutor(_LOW_MAX, "low-priority", _lower_priority)
 
 
 def charge(payer: Callable[[], Hashable]) -> None:
