@@ -28,6 +28,7 @@ from hypercorn.trio import serve as hypercorn_serve
 from trunkline.actors import boot, server_users
 from trunkline.actors.core.contents.contents import Contents
 from trunkline.actors.core.runtime.loop_watch import LoopWatch
+from trunkline.actors.core.runtime.lost_work import end_for_lost_work
 from trunkline.actors.core.runtime.precedence import LOOP
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.runtime.thread_start import prepare_threads
@@ -103,6 +104,7 @@ async def serve(
         stopping = trio.Event()
         if shutdown is None:
             prepare_threads()
+            held.enter_context(end_for_lost_work())
             signals = held.enter_context(
                 trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
             )

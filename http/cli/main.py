@@ -111,6 +111,19 @@ def main() -> None:
         if expected is None or other is not None:
             raise
         _fail(expected)
+    except Exception as failure:
+        lack = _lack_of_memory(failure)
+        if lack is None:
+            raise
+        _fail(lack)
+
+
+def _lack_of_memory(failure: BaseException) -> BaseException | None:
+    """The MemoryError that has caused a failure, or a group with it: the event loop fails with an error of its own."""
+    cause = failure.__cause__
+    if isinstance(cause, BaseExceptionGroup):
+        return cause.subgroup(MemoryError)
+    return cause if isinstance(cause, MemoryError) else None
 
 
 def _expected_failures() -> tuple[type[Exception], ...]:

@@ -1,8 +1,8 @@
 """Work in Trio's threads whose result is lost: the process ends, as somebody would wait for it for ever.
 
-Where no memory is left, a thread may end before it begins its work, or fail to hand over the result. Python and Trio
-write that down, if they can. Who waits for the result is not told, also when there is memory again, and as Trio lets
-nobody leave a thread alone, the server could not end either.
+Where no memory is left, a thread may end before it begins its work, or fail to hand over the result, and the part of
+Trio that takes results may end. Python and Trio write that down, if they can. Who waits for the result is not told,
+also when there is memory again. As Trio lets nobody leave work in a thread alone, the server could not end either.
 
 Owns what notices that. Does not own threads that cannot be started (`thread_start.py`).
 
@@ -15,19 +15,22 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 from weakref import ref
 
+import trio
 from trio import _threads
 from trio.lowlevel import start_thread_soon
 
 CHECK_S: Final = 1.0
 CHECKS: Final = 10
-"""So often a result is missed before it is lost: between both steps a thread may wait for the processor."""
+"""So often something is missed before it is lost: between its steps a thread may wait for the processor."""
 
-_SENTENCE: Final = b"trunkline: No memory was left for a thread, whose result is lost.\n"
+_LOST: Final = b"trunkline: No memory was left for a thread, whose result is lost.\n"
+_ENDED: Final = b"trunkline: The event loop has ended, as it does without memory, and waits for a thread.\n"
 
 _under_way: Final[set[_Handover]] = set()
 
@@ -59,21 +62,48 @@ def start_work(work: Callable[[], Any], deliver: Callable[[Any], object], name: 
         raise
 
 
-def end_for_lost_work() -> None:
-    """Have the process end with a sentence, and exit code 1, once a result of a thread of Trio's is lost."""
+@contextmanager
+def end_for_lost_work() -> Iterator[None]:
+    """Have the process end with a sentence, and exit code 1, once a result of a thread of Trio's is lost.
+
+    In a run of Trio; until the end of the context, which a server does not reach that waits for such a result.
+    """
     of_trio: Any = _threads
+    run = _Run()
+    trio.lowlevel.spawn_system_task(run.notice_end)
+    threading.Thread(target=_watch, args=(run,), name="lost-work", daemon=True).start()
     of_trio.start_thread_soon = start_work
-    threading.Thread(target=_watch, name="lost-work", daemon=True).start()
+    try:
+        yield
+    finally:
+        of_trio.start_thread_soon = start_thread_soon
+        run.is_over = True
 
 
-def _watch() -> None:
-    while True:
+class _Run:
+    """A run of Trio: whether it may end (`is_over`), and whether Trio ends it."""
+
+    def __init__(self) -> None:
+        self.is_over = self.is_ending = False
+
+    async def notice_end(self) -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            self.is_ending = True
+
+
+def _watch(run: _Run) -> None:
+    ending = 0
+    while not run.is_over:
         try:  # all in one frame: there may be no memory for another
             time.sleep(CHECK_S)
+            most = ending = ending + 1 if run.is_ending else 0
             for handover in tuple(_under_way):
                 handover.missed = handover.missed + 1 if handover.work() is None else 0
-                if handover.missed > CHECKS:
-                    os.write(2, _SENTENCE)
-                    os._exit(1)
+                most = max(most, handover.missed)
+            if most > CHECKS and not run.is_over:
+                os.write(2, _ENDED if run.is_ending else _LOST)
+                os._exit(1)
         except MemoryError:
             pass

@@ -18,7 +18,6 @@ from typing import Any, Final
 from weakref import ref
 
 from trunkline.actors.core.runtime.computing import switch_often
-from trunkline.actors.core.runtime.lost_work import end_for_lost_work
 
 POLL_S: Final = 0.01
 """How often a start that takes long looks whether the thread has ended. Most threads begin in a tenth of that."""
@@ -81,7 +80,6 @@ def prepare_threads() -> None:
     switch_often()
     share_memory()
     threading.Thread.start = start  # type: ignore[method-assign, assignment]
-    end_for_lost_work()
 
 
 def share_memory() -> None:
