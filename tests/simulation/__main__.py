@@ -1,4 +1,4 @@
-"""Runs seeds of the simulation: `python -m tests.simulation --seed 17`, or `--seeds 1..1000 --jobs 2`.
+"""Runs seeds of the simulation: `python -m tests.simulation --seed 17`, or `--seeds 100001..101000 --jobs 2`.
 
 `--seed` prints the digest of the history; `--trace` also the history itself, one line for each answer. `--seeds` prints
 how often rare things happened, and each seed that found a fault. The exit code is 1 if one did. `--shrink` leaves out

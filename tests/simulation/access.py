@@ -7,8 +7,9 @@ from typing import Final, NamedTuple
 
 from tests.simulation.devices import Fleet, Meter
 from tests.simulation.model import Book, Broken, Change, State
+from tests.simulation.part import Part
 from tests.simulation.site import Site
-from tests.simulation.world import Part, World
+from tests.simulation.world import World
 
 KEYS_MAX: Final = 4
 

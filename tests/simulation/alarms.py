@@ -14,8 +14,9 @@ import trio
 from tests.simulation.determinism import START_MS
 from tests.simulation.devices import HOT, TAG, Fleet, Meter, heat_of
 from tests.simulation.model import Broken
+from tests.simulation.part import Part
 from tests.simulation.site import Site, surely
-from tests.simulation.world import Part, World
+from tests.simulation.world import World
 
 ALARMS_S: Final = 300.0
 """After so long the alarms must agree with the states; a failed commit puts one off by some seconds."""

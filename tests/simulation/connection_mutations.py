@@ -107,6 +107,18 @@ MISTAKES_ON_CONNECTIONS: Final = (
         "            pass",
     ),
     Mutation(
+        "an empty message leaves the retained one",
+        "actors/data/topics/retained.py",
+        "        actor.delete(keys.MESSAGES, key)",
+        "        pass",
+    ),
+    Mutation(
+        "a subscription is sent the retained messages of one topic only",
+        "actors/data/topics/retained.py",
+        "            yield bytes(key), publication",
+        "            yield bytes(key), publication\n            return",
+    ),
+    Mutation(
         "a will is dropped where the connection ends without a goodbye",
         "actors/data/topics/actor.py",
         "        if message.publish_will:\n            self._publish_will(will)",

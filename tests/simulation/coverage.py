@@ -1,7 +1,7 @@
 """How rare states are counted: a promise that was never near its edge was not tested.
 
-`RARE` are the states that the seeds of a long run must all have reached; `python -m tests.simulation --seeds 1..1000`
-prints how often each was, and names those that were not.
+`RARE` are the states that the seeds of a long run must all have reached: `python -m tests.simulation --seeds
+100001..101000` prints how often each was, and names those that were not.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ RARE: Final = (
     "a release was sent again after a power cut",
     "a repetition got the first answer",
     "a repetition was the first to be stored",
+    "a retained message was read",
+    "a retained message was removed",
     "a request was pipelined",
     "a revoked token was refused",
     "a stream came back",

@@ -13,9 +13,10 @@ from tests.simulation.determinism import START_MS
 from tests.simulation.faults import Clock
 from tests.simulation.life import Life
 from tests.simulation.model import Book, Broken, Change, Throttle, Window
+from tests.simulation.part import Part
 from tests.simulation.repetitions import Repeatable, Repetitions
 from tests.simulation.site import Site, check_found, surely
-from tests.simulation.world import CALLS, WINDOW_S, Part, World
+from tests.simulation.world import CALLS, WINDOW_S, World
 from trunkline.actors.core.values.timestamps import iso, parse_iso
 
 DAY_MS: Final = 24 * 3_600_000

@@ -10,8 +10,9 @@ import trio
 from tests.simulation.determinism import START_MS
 from tests.simulation.devices import TAG, Fleet
 from tests.simulation.model import Broken
+from tests.simulation.part import Part
 from tests.simulation.site import Site, surely
-from tests.simulation.world import Part, World
+from tests.simulation.world import World
 
 RUNS_S: Final = 600.0
 """After so long all runs must have ended; a failed commit puts one off by some seconds."""

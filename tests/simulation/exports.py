@@ -13,9 +13,10 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from tests.simulation.model import Broken, Window
+from tests.simulation.part import Part
 from tests.simulation.records import Rows
 from tests.simulation.site import Site, nothing
-from tests.simulation.world import Part, World
+from tests.simulation.world import World
 from tests.simulation.written import until
 
 OPEN_MAX: Final = 2

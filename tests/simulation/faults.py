@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from tests.simulation.disk import Fault
 from tests.simulation.model import Throttle
+from tests.simulation.part import Part
 from tests.simulation.site import nothing
-from tests.simulation.world import Part, World
+from tests.simulation.world import World
 from trunkline.actors.core.runtime.actor import Actor
 
 CLOCK_MS: Final = 6 * 3_600_000

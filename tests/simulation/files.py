@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 
 from tests.simulation.life import Life
 from tests.simulation.model import Book, Broken, Change
+from tests.simulation.part import Part
 from tests.simulation.site import Site
-from tests.simulation.world import Part, World
+from tests.simulation.world import World
 
 TREES: Final = ("privateFile", "file")
 FILES_MAX: Final = 8

@@ -20,8 +20,9 @@ from tests.simulation.devices import Fleet, Meter, commands_of
 from tests.simulation.link_connection import LinkConnection
 from tests.simulation.link_device import LinkDevice
 from tests.simulation.model import Broken
+from tests.simulation.part import Part
 from tests.simulation.site import nothing, surely
-from tests.simulation.world import Part, World
+from tests.simulation.world import World
 
 HEARD_S: Final = 100
 """So long after everything else has come to rest a connected device has all its commands."""

@@ -14,8 +14,9 @@ import trio
 from tests.simulation.model import Broken
 from tests.simulation.mqtt_client import Mqtt, MqttClient
 from tests.simulation.mqtt_connection import MqttConnection
+from tests.simulation.part import Part
 from tests.simulation.site import nothing
-from tests.simulation.world import Part, World
+from tests.simulation.world import World
 
 CLIENTS: Final = 4
 COMES_S: Final = 200

@@ -1,4 +1,4 @@
-"""Runs the simulation on servers that were broken on purpose: `python -m tests.simulation.mutants --seeds 1..100`.
+"""Runs the simulation on servers that were broken on purpose: `python -m tests.simulation.mutants --jobs 2`.
 
 Each mutant is a copy of the rooms in which a text was changed (`mutations.py`, `regressions.py`). The output says which
 seed found it, and by what; the exit code is 1 if one was not found. `--only TEXT` runs those whose description contains
@@ -31,7 +31,9 @@ ROOMS: Final = ("actors", "bench", "http", "limits", "store")
 def main() -> int:
     """Run all mutants, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.mutants", description=__doc__)
-    parser.add_argument("--seeds", default="1..100", help="run each mutant with these, until one finds it")
+    parser.add_argument(
+        "--seeds", default="100001..100100", help="run each mutant with these, until one finds it"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--only", default="", help="a part of the description of a mutant")
     given = parser.parse_args()

@@ -11,8 +11,9 @@ from random import Random
 from typing import Final, NamedTuple
 
 from tests.simulation.model import Book, Broken, Change, State
+from tests.simulation.part import Part
 from tests.simulation.site import PASSWORD
-from tests.simulation.world import Part, World
+from tests.simulation.world import World
 from trunkline.actors import server_users
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.ids import ROOT

@@ -13,8 +13,9 @@ from typing import Final
 from tests.simulation.faults import Clock
 from tests.simulation.life import Life
 from tests.simulation.model import Broken
+from tests.simulation.part import Part
 from tests.simulation.site import Site
-from tests.simulation.world import Part, World
+from tests.simulation.world import World
 from tests.simulation.written import Written, create_flow, until
 
 _SLACK_S: Final = 100.0

@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from tests.simulation.life import Answer
 from tests.simulation.model import Book, Broken, Change, State, Window
+from tests.simulation.part import Part
 from tests.simulation.repetitions import Repeatable, Repetitions
 from tests.simulation.site import Site
-from tests.simulation.world import Part, World
+from tests.simulation.world import World
 
 COLUMNS: Final = [
     {"name": "mark", "dataType": "string", "constraint": "required"},

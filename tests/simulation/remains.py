@@ -14,8 +14,9 @@ from tests.simulation.devices import Fleet
 from tests.simulation.faults import Clock
 from tests.simulation.life import Answer, Life
 from tests.simulation.model import Broken
+from tests.simulation.part import Part
 from tests.simulation.site import Site, nothing
-from tests.simulation.world import Part, World
+from tests.simulation.world import World
 from trunkline.store import keys
 
 SWEPT_S: Final = 200.0

@@ -8,8 +8,9 @@ from random import Random
 from typing import Any, Final
 
 from tests.simulation.model import Broken, Change, Throttle
+from tests.simulation.part import Part
 from tests.simulation.site import nothing
-from tests.simulation.world import Part, World
+from tests.simulation.world import World
 
 _LATEST: Final = 8
 

@@ -26,6 +26,7 @@ from tests.simulation import (
     records,
     remains,
     repetitions,
+    retained,
     silences,
     site,
     streams,
@@ -52,6 +53,7 @@ PARTS: Final = (
     files.PART,
     exports.PART,
     people.PART,
+    retained.PART,
     faults.PART._replace(look=leftovers.look),
 )
 _FORKING: Final = get_context("fork")

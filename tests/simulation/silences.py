@@ -13,8 +13,9 @@ from tests.simulation.devices import TAG, Fleet, Meter
 from tests.simulation.faults import Clock
 from tests.simulation.life import Life
 from tests.simulation.model import Broken
+from tests.simulation.part import Part
 from tests.simulation.site import surely
-from tests.simulation.world import Part, World
+from tests.simulation.world import World
 from tests.simulation.written import Row, Written, create_flow, until
 from trunkline.actors.core.values.timestamps import parse_iso
 

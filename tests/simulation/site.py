@@ -8,7 +8,8 @@ from typing import Final
 
 from tests.simulation.life import Answer, Life
 from tests.simulation.model import Book, Broken, State
-from tests.simulation.world import Part, World
+from tests.simulation.part import Part
+from tests.simulation.world import World
 from trunkline.actors import server_users
 from trunkline.actors.catalogue import KINDS
 from trunkline.actors.core.records import records

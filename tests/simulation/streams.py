@@ -14,8 +14,9 @@ import trio
 from tests.simulation.devices import Fleet, Meter, commands_of
 from tests.simulation.life import Life
 from tests.simulation.model import Book, Broken
+from tests.simulation.part import Part
 from tests.simulation.site import surely
-from tests.simulation.world import Part, World
+from tests.simulation.world import World
 
 LISTENERS_MAX: Final = 6
 _COMMANDS: Final = "commandStream"

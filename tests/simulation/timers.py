@@ -16,7 +16,8 @@ from typing import Final
 from tests.simulation.faults import Clock
 from tests.simulation.life import Life
 from tests.simulation.model import Broken
-from tests.simulation.world import Part, World
+from tests.simulation.part import Part
+from tests.simulation.world import World
 from tests.simulation.written import Row, Written, create_flow, until
 from trunkline.actors.core.values.timestamps import parse_iso
 

@@ -32,6 +32,7 @@ from tests.simulation.disk import Disk, PowerCut
 from tests.simulation.life import Answer, Life, living
 from tests.simulation.model import Broken, Change
 from tests.simulation.network import Network
+from tests.simulation.part import Part
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 
@@ -108,22 +109,6 @@ def plan(seed: int) -> list[Step]:
     return [Step(life, number) for life in range(lives) for number in range(steps)]
 
 
-Action = Callable[["World", Random], Awaitable[None]]
-Look = Callable[["World"], Awaitable[None]]
-
-
-class Part(NamedTuple):
-    """Clients of one sort: how they prepare in the first life, what they do, and how they look at everything.
-
-    `actions` have weights. A part that is not `always` there is in some runs only.
-    """
-
-    prepare: Callable[[World], Awaitable[None]]
-    actions: Mapping[Action, float]
-    look: Look
-    always: bool = False
-
-
 class World:
     """One run. `parts` are the clients, in the order of their preparation; what they know is in `knowledge`."""
 
@@ -155,7 +140,8 @@ class World:
         self.callers: trio.Nursery
         self._path: Path
         choice = Random(f"{seed} swarm")
-        self._parts = [part for part in parts if choice.random() < PART_CHANCE or part.always]
+        may_act = [part for part in parts if part.since <= seed]
+        self._parts = [part for part in may_act if choice.random() < PART_CHANCE or part.always]
         self._weights = {
             action: weight * choice.choice(FACTORS)
             for part in self._parts

@@ -1,0 +1,27 @@
+"""A part of the clients of a run: what one sort of them does."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+Action = Callable[["World", Random], Awaitable[None]]
+Look = Callable[["World"], Awaitable[None]]
+
+
+class Part(NamedTuple):
+    """Clients of one sort: how they prepare in the first life, what they do, and how they look at everything.
+
+    `actions` have weights. A part that is not `always` there is in some runs only, and in none of the seeds before
+    `since`: the histories of those stay as they were before the part was written.
+    """
+
+    prepare: Callable[[World], Awaitable[None]]
+    actions: Mapping[Action, float]
+    look: Look
+    always: bool = False
+    since: int = 0
