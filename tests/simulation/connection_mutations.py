@@ -119,6 +119,12 @@ MISTAKES_ON_CONNECTIONS: Final = (
         "            yield bytes(key), publication\n            return",
     ),
     Mutation(
+        "what waits for a shared subscription is not taken by who comes",
+        "http/mqtt/subscribing.py",
+        "                queue.take(group, options)",
+        "                pass",
+    ),
+    Mutation(
         "a will is dropped where the connection ends without a goodbye",
         "actors/data/topics/actor.py",
         "        if message.publish_will:\n            self._publish_will(will)",

@@ -55,6 +55,7 @@ RARE: Final = (
     "a repetition was the first to be stored",
     "a retained message was read",
     "a retained message was removed",
+    "a shared message came again",
     "a request was pipelined",
     "a revoked token was refused",
     "a stream came back",

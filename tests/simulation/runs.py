@@ -27,6 +27,7 @@ from tests.simulation import (
     remains,
     repetitions,
     retained,
+    shared,
     silences,
     site,
     streams,
@@ -54,6 +55,7 @@ PARTS: Final = (
     exports.PART,
     people.PART,
     retained.PART,
+    shared.PART,
     faults.PART._replace(look=leftovers.look),
 )
 _FORKING: Final = get_context("fork")
