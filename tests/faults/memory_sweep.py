@@ -20,6 +20,10 @@ from tests.faults.sweep import Disk, Work
 
 ROOM_BYTES: Final = (0, 4096, 50_000, 200_000, 1_000_000, 3_000_000, 9_000_000, 20_000_000)
 AT_ONCE: Final = 3
+NATIVE_ENDS: Final = {
+    int(signal.SIGABRT): "a native library ended it",
+    int(signal.SIGSEGV): "a native library crashed",
+}
 THREADS_END_S: Final = 11
 """A thread that nobody needs ends after ten seconds: then the next work starts one."""
 WORKS: Final = (
@@ -64,8 +68,8 @@ async def _round(disk: Disk, server: ServerProcess, number: int) -> None:
     except Unanswered:
         code = await server.ended()
         said = server.log.strip().splitlines()[-1]
-        assert code == -signal.SIGABRT or said.startswith("trunkline: "), (code, server.log)
-        disk.outcomes["a native library ended it" if code < 0 else "the server ended"] += 1
+        assert -code in NATIVE_ENDS or said.startswith("trunkline: "), (code, server.log)
+        disk.outcomes[NATIVE_ENDS.get(-code, "the server ended")] += 1
 
 
 async def _tried(server: ServerProcess, work: Work) -> None:
