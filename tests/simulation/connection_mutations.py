@@ -131,6 +131,18 @@ MISTAKES_ON_CONNECTIONS: Final = (
         "        if message.publish_will and will.delay_s:\n            self._publish_will(will)",
     ),
     Mutation(
+        "a response over HTTP/2 is not told that its window has opened",
+        "http/wire/http2.py",
+        "        elif isinstance(event, h2.events.WindowUpdated):\n            self._wake_senders()",
+        "        elif isinstance(event, h2.events.WindowUpdated):\n            pass",
+    ),
+    Mutation(
+        "a request over HTTP/2 counts as open when it is over",
+        "http/wire/http2.py",
+        "        del self._exchanges[exchange.stream_id]",
+        "        pass",
+    ),
+    Mutation(
         "a connection that has ended keeps its place",
         "http/wire/engine.py",
         "            self.places.leave(place)\n",

@@ -56,6 +56,7 @@ RARE: Final = (
     "a retained message was read",
     "a retained message was removed",
     "a shared message came again",
+    "a request of HTTP/2 was reset",
     "a request was pipelined",
     "a revoked token was refused",
     "a stream came back",

@@ -21,6 +21,7 @@ from trunkline.http.wire import engine
 from trunkline.http.wire.accepting import Listener
 from trunkline.http.wire.engine import Connection, Engine
 from trunkline.http.wire.http1 import Http1Connection
+from trunkline.http.wire.http2 import Http2Connection
 from trunkline.limits.settings import Settings
 
 _STOPS_S: Final = 1.0
@@ -70,6 +71,7 @@ class Edge:
             settings.limits,
             protocol_error,
             fast_path=fast_path,
+            http2_prior_knowledge=network.has_http2,
             listeners=[Listener(mqtt, tls=False, protocol=mqtt_protocol(dispatcher))],
         )
         self._engine._connections = _InOrder()  # type: ignore[assignment]
@@ -86,8 +88,9 @@ class Edge:
         """Whether nothing is under way to the server, and it answers no request."""
         busy = (
             each._exchange is not None or each._parser.requests
-            for each in self._engine._connections
             if isinstance(each, Http1Connection)
+            else isinstance(each, Http2Connection) and each._exchanges
+            for each in self._engine._connections
         )
         return self._network.is_quiet and not any(busy)
 

@@ -19,6 +19,7 @@ from tests.simulation.determinism import VirtualTime
 from tests.simulation.disk import Disk
 from tests.simulation.edge import Edge
 from tests.simulation.http1 import Clients
+from tests.simulation.http2 import Clients2
 from tests.simulation.network import Network
 from trunkline.actors import boot
 from trunkline.actors.catalogue import ACTORS
@@ -36,6 +37,8 @@ MAP_BYTES: Final = 1 << 19
 """So small that the map grows in each run."""
 PACKED_CHUNKS, GROUP_RUNS = 9, 3
 """So many commits with reports become a segment, and so many runs one: with the usual numbers, hardly ever."""
+HTTP2: Final = 0.4
+"""The share of calls over HTTP/2 among those on connections."""
 _PIECE_S: Final = 0.003
 """Between two pieces of a body."""
 
@@ -64,6 +67,8 @@ class Life:
         self.edge = edge
         self.clients: Clients
         """Those that call over connections."""
+        self.clients2: Clients2 | None = None
+        """Those among them that speak HTTP/2."""
         self.over = False
 
     @property
@@ -105,7 +110,10 @@ class Life:
         chance: Random,
     ) -> Answer | None:
         """Make a call as bytes on a connection. None if it was lost before the answer."""
-        raw = await self.clients.call(method, path, body, token, headers, chance)
+        clients: Clients | Clients2 = self.clients
+        if self.clients2 is not None and chance.random() < HTTP2:
+            clients = self.clients2
+        raw = await clients.call(method, path, body, token, headers, chance)
         return None if raw is None else _answer(raw.status, raw.headers, raw.body)
 
 
@@ -171,6 +179,7 @@ async def _living(
                 await nursery.start(edge.serve)
                 life = Life(system, dispatcher, disk, network, edge)
                 life.clients = Clients(network, nursery)
+                life.clients2 = Clients2(network, nursery, virtual) if network.has_http2 else None
                 yield life
                 nursery.cancel_scope.cancel()
     finally:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
 Action = Callable[["World", Random], Awaitable[None]]
 Look = Callable[["World"], Awaitable[None]]
+
+
+NEWER_FROM: Final = 100_000
+"""The first seed with the clients that were written after all others."""
 
 
 class Part(NamedTuple):

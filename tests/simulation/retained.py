@@ -16,7 +16,7 @@ import trio
 from tests.simulation.model import Book, Broken, Change
 from tests.simulation.mqtt_session import Session, connected
 from tests.simulation.mqtt_session import publish as send
-from tests.simulation.part import Part
+from tests.simulation.part import NEWER_FROM, Part
 from tests.simulation.site import nothing
 from tests.simulation.wires import Lost
 from tests.simulation.world import World
@@ -111,4 +111,4 @@ async def look(world: World) -> None:
     raise Broken("retained messages: nobody could read them")
 
 
-PART: Final = Part(nothing, {publish: 8, read: 4}, look, since=100_000)
+PART: Final = Part(nothing, {publish: 8, read: 4}, look, since=NEWER_FROM)

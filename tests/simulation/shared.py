@@ -15,7 +15,7 @@ import trio
 from tests.simulation.model import Book, Broken, Change
 from tests.simulation.mqtt_session import Session, connected
 from tests.simulation.mqtt_session import publish as send
-from tests.simulation.part import Part
+from tests.simulation.part import NEWER_FROM, Part
 from tests.simulation.wires import Lost
 from tests.simulation.world import World
 from trunkline.http.mqtt import packets as p
@@ -145,4 +145,4 @@ async def look(world: World) -> None:
         raise Broken(f"shared messages that were acknowledged came to nobody: {missing}")
 
 
-PART: Final = Part(prepare, {publish: 8, work: 8}, look, since=100_000)
+PART: Final = Part(prepare, {publish: 8, work: 8}, look, since=NEWER_FROM)

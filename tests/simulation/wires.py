@@ -167,13 +167,20 @@ class Wire:
     async def send(self, data: bytes) -> None:
         """Send all of it. Raises `Lost`."""
         await trio.lowlevel.checkpoint()
-        while True:
-            if self.is_lost or self.is_closed:
-                raise Lost
-            data = data[self.to_server.put(data) :]
-            if not data:
-                return
+        while data := data[self._put(data) :]:
             await self._wait()
+
+    async def send_some(self, data: bytes) -> int:
+        """Send as much as there is room for, at least a byte; who is cancelled has sent nothing. Raises `Lost`."""
+        await trio.lowlevel.checkpoint()
+        while not (size := self._put(data)):
+            await self._wait()
+        return size
+
+    def _put(self, data: bytes) -> int:
+        if self.is_lost or self.is_closed:
+            raise Lost
+        return self.to_server.put(data)
 
     async def receive(self) -> bytes:
         """What has come; b"" where the server has ended. Raises `Lost`."""

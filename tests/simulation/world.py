@@ -32,7 +32,7 @@ from tests.simulation.disk import Disk, PowerCut
 from tests.simulation.life import Answer, Life, living
 from tests.simulation.model import Broken, Change
 from tests.simulation.network import Network
-from tests.simulation.part import Part
+from tests.simulation.part import NEWER_FROM, Part
 from trunkline.limits.settings import Settings
 from trunkline.limits.table import Limits
 
@@ -197,6 +197,7 @@ class World:
             disk.older_at = Random(f"{self.seed} older").choice((3, 20, 60, 150))
         settings = self.settings(here)
         network = Network(Random(f"{self.seed} network {number}"), self.reached)
+        network.has_http2 = self.seed >= NEWER_FROM
         try:
             async with (
                 living(here, settings, self.virtual, disk, network, chance.randbytes) as self.life,
