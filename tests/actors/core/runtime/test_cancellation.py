@@ -50,12 +50,13 @@ async def test_the_mailbox_is_empty_after_everybody_left(tmp_path: Path) -> None
         assert (statistics.mailbox_depth, statistics.handled) == (0, 4)
 
 
-async def test_who_leaves_an_ask_of_many_loses_only_the_answer(tmp_path: Path) -> None:
+async def test_who_leaves_an_ask_of_many_before_its_commit_loses_only_the_answer(tmp_path: Path) -> None:
     async with workshop(tmp_path) as shop:
         refs = await shop.begin(1, 2)
         with trio.CancelScope() as scope:
-            scope.cancel()
+            shop.disk.watchers.append(scope.cancel)
             await shop.system.ask_all(refs, Add(by=5))
+        assert scope.cancelled_caught
         assert [await shop.ask(ref, Peek()) for ref in refs] == [5, 5]
         assert [shop.stored(ref) for ref in refs] == [(5, [5])] * 2
         assert [box.depth for box in shop.system.mailboxes()] == [0, 0]
