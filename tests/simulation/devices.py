@@ -23,9 +23,8 @@ DAY_MS: Final = 24 * 3_600_000
 DEVICES_MAX: Final = 5
 TAG: Final = {"key": "kind", "value": "meter"}
 ATTRIBUTES: Final = [
-    {"name": "n", "dataType": "number"},
-    {"name": "heat", "dataType": "number"},
-    {"name": "text", "dataType": "string"},
+    {"name": name, "dataType": kind}
+    for name, kind in (("n", "number"), ("heat", "number"), ("text", "string"))
 ]
 HOT, COLD = 40, 20
 
