@@ -26,7 +26,7 @@ from trio import _threads
 from trio.lowlevel import start_thread_soon
 
 CHECK_S: Final = 1.0
-CHECKS: Final = 10
+CHECKS: Final = 30
 """So often something is missed before it is lost: between its steps a thread may wait for the processor."""
 
 _LOST: Final = b"trunkline: No memory was left for a thread, whose result is lost.\n"
