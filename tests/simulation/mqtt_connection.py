@@ -382,9 +382,11 @@ class MqttConnection:
         failed = self.world.failed_commits > self._failed or self.world.quota is not None
         self.world.note(f"{self.title}: ended {self._code}")
         stalled = self.wire.has_stalled or self.world.virtual.slept_s > self._slept_s
+        # A client that waits for messages with QoS 0 answers none, and pings only where none comes.
+        was_silent = trio.current_time() - self.wire.sent_s >= 1.5 * KEEP_ALIVE_S
         reasons: dict[int | None, bool] = {
             None: failed or stalled or self.is_superseded,
-            p.KEEP_ALIVE_TIMEOUT: stalled,
+            p.KEEP_ALIVE_TIMEOUT: stalled or was_silent,
             p.SESSION_TAKEN_OVER: self.is_superseded,
             **dict.fromkeys((*_FAILED, p.SERVER_UNAVAILABLE, 3), failed),
         }

@@ -160,6 +160,8 @@ class Wire:
         self.is_closed = False
         """The client has closed it, or given it up."""
         self.has_stalled = False
+        self.sent_s = 0.0
+        """When the client has sent something for the last time."""
         self._changed = trio.Event()
 
     # For the client.
@@ -180,6 +182,7 @@ class Wire:
     def _put(self, data: bytes) -> int:
         if self.is_lost or self.is_closed:
             raise Lost
+        self.sent_s = trio.current_time()
         return self.to_server.put(data)
 
     async def receive(self) -> bytes:
