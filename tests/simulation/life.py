@@ -87,7 +87,7 @@ class Life:
     ) -> Answer:
         """Make a call of the API, as a client on 127.0.0.1 does. `body` is JSON, or the bytes of a form."""
         path, _, query = path.partition("?")
-        stream = _in_pieces(body) if isinstance(body, bytes) else None
+        stream = _in_pieces(body, short_end=self.network.has_newer) if isinstance(body, bytes) else None
         raw = b"" if body is None or stream is not None else msgspec.json.encode(body)
         sent = {name.lower().encode(): value.encode() for name, value in (headers or {}).items()}
         if token:
@@ -117,10 +117,11 @@ class Life:
         return None if raw is None else _answer(raw.status, raw.headers, raw.body)
 
 
-def _in_pieces(body: bytes) -> BodyStream:
-    """A body that comes in three pieces, one after the other."""
+def _in_pieces(body: bytes, *, short_end: bool) -> BodyStream:
+    """A body that comes in three pieces, one after the other; of the last one there may be some bytes only."""
     size = len(body) // 3 + 1
-    pieces = [body[at : at + size] for at in range(0, len(body), size)]
+    ends = [size, len(body) - 1 - len(body) % 5 if short_end else 2 * size, len(body)]
+    pieces = [body[at:end] for at, end in zip([0, *ends], ends, strict=False) if body[at:end]]
 
     async def receive() -> dict[str, Any]:
         await trio.sleep(_PIECE_S)
@@ -179,7 +180,7 @@ async def _living(
                 await nursery.start(edge.serve)
                 life = Life(system, dispatcher, disk, network, edge)
                 life.clients = Clients(network, nursery)
-                life.clients2 = Clients2(network, nursery, virtual) if network.has_http2 else None
+                life.clients2 = Clients2(network, nursery, virtual) if network.has_newer else None
                 yield life
                 nursery.cancel_scope.cancel()
     finally:

@@ -34,8 +34,8 @@ class Network:
         self.chance = chance
         self.reached = reached
         self.may_stall = True
-        self.has_http2 = False
-        """Whether clients of HTTP/2 may come."""
+        self.has_newer = False
+        """Whether clients of HTTP/2 come, and pieces of bodies that are short."""
         self.http = ListeningSocket(self, _FIRST)
         self.mqtt = ListeningSocket(self, _FIRST + 1)
         self._sockets: dict[int, ServerSocket | ListeningSocket] = {

@@ -156,7 +156,7 @@ REGRESSIONS: Final = (
             ),
         ),
         "f75cc293",
-        52179,
+        100002,
     ),
     Regression(
         "a link was told to stay away because of a full disk or a failed commit",

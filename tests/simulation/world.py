@@ -197,7 +197,7 @@ class World:
             disk.older_at = Random(f"{self.seed} older").choice((3, 20, 60, 150))
         settings = self.settings(here)
         network = Network(Random(f"{self.seed} network {number}"), self.reached)
-        network.has_http2 = self.seed >= NEWER_FROM
+        network.has_newer = self.seed >= NEWER_FROM
         try:
             async with (
                 living(here, settings, self.virtual, disk, network, chance.randbytes) as self.life,
