@@ -164,7 +164,7 @@ class LinkSession:
         """Wait for the commits of this read: once for all frames of a device, as its writes are one group."""
         turns, self._turns = self._turns, []
         if turns:
-            self._call.service.system.when_all_stored(turns, self._stored)
+            self._call.service.system.when_all_stored(turns, self._committed)
 
     def drain(self) -> None:
         self._close(DRAINING, "the server is stopping; connect again later")
@@ -336,23 +336,25 @@ class LinkSession:
             self._stored([frame], None if was_stored else refusal)
 
     def _was_stored(self, states: States, refusal: DomainError) -> bool | None:
-        """Whether a frame that is refused for want of room was stored before. None ends the link: it is about to be."""
-        if not isinstance(refusal, TooManyRequests | Overloaded):
-            return False
-        system = self._call.service.system
-        if not self._is_marked(states, system.journal):
+        """Whether a frame that is refused was stored before: it may have shared a commit that has failed, or there is
+        no room for it. None ends the link: it is about to be."""
+        system, frame = self._call.service.system, (states.n, states.device)
+        for_room = isinstance(refusal, TooManyRequests | Overloaded)
+        if for_room and not self._is_marked(*frame, system.journal, backlog=states.backlog):
             return False
         with system.store.snapshot() as snapshot:
-            if self._is_marked(states, snapshot):
+            if self._is_marked(*frame, snapshot, backlog=states.backlog):
                 return True
+        if not for_room:
+            return False
         self._close(DRAINING, "a frame that was sent again is not stored yet; connect again later")
         return None
 
-    def _is_marked(self, states: States, source: Source) -> bool:
+    def _is_marked(self, n: int, device: bytes | None, source: Source, *, backlog: bool) -> bool:
         """Whether a frame is one of those that are stored, by the mark of its device."""
         assert self._session is not None
-        mark = Head.read(source, states.device or self.device.id).link
-        return mark.has(self._session, states.n, backlog=states.backlog) and states.n not in mark.refused
+        mark = Head.read(source, device or self.device.id).link
+        return mark.has(self._session, n, backlog=backlog) and n not in mark.refused
 
     def _message(self, states: States) -> ReportFrame:
         assert self._session is not None
@@ -393,8 +395,21 @@ class LinkSession:
         with self._call.service.system.store.snapshot() as snapshot:
             check_peripheral(snapshot, self._call.application, self.device.id, device, "link")
 
+    def _committed(self, frames: list[_Frame], failure: DomainError | None) -> None:
+        """The commit of live frames has succeeded or failed. Those that an earlier connection has brought are stored
+        whatever becomes of a commit that they have only shared."""
+        if failure is not None and self._session is not None:
+            with self._call.service.system.store.snapshot() as snapshot:
+                known = [
+                    each for each in frames if self._is_marked(each.n, each.device, snapshot, backlog=False)
+                ]
+            if known:
+                self._stored(known, None)
+                frames = [each for each in frames if each not in known]
+        self._stored(frames, failure)
+
     def _stored(self, frames: list[_Frame], failure: DomainError | None) -> None:
-        """The commit of frames has succeeded or failed: acknowledge all that are stored without a gap."""
+        """These frames are stored, or refused: acknowledge all that are stored without a gap."""
         waiting, n = self._waiting, 0
         for frame in frames:
             frame.done = True

@@ -10,6 +10,7 @@ from typing import Any
 import cbor2
 import trio
 from trio_websocket import ConnectionClosed, WebSocketConnection, open_websocket_url
+from wsproto.events import BytesMessage
 
 from tests.e2e.conftest import Server
 from tests.http.link.link_document import check_frame
@@ -31,6 +32,11 @@ class LinkPeer:
         if checked:
             check_frame("client", data)
         await self.socket.send_message(json.dumps(frame) if self.text else data)
+
+    async def send_at_once(self, *frames: list[Any]) -> None:
+        """Send frames that the server receives together, so that they share a commit."""
+        written = [self.socket._wsproto.send(BytesMessage(data=cbor2.dumps(frame))) for frame in frames]
+        await self.socket._stream.send_all(b"".join(written))
 
     async def send_raw(self, message: bytes | str) -> None:
         await self.socket.send_message(message)

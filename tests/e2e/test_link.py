@@ -146,6 +146,30 @@ async def test_a_stored_frame_that_comes_again_is_not_refused_for_want_of_room(t
         assert await house.values() == [1, 2]
 
 
+async def test_a_stored_frame_that_comes_again_is_not_refused_with_a_commit_that_it_shares(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = [errno.ENOSPC]
+
+    def fail_once() -> float:
+        if failures:
+            raise OSError(failures.pop(), "told to fail")
+        return 0.0
+
+    async with linked(house.server, house.device, house.token) as (peer, _):
+        await peer.send(1, 1, BASE_MS, {"temp": 1})
+        await peer.until_stored(1)
+    async with linked(house.server, house.device, house.token) as (peer, _):
+        await house.server.call("POST", f"{house.device}/command", {"name": "open"})
+        command = (await peer.next())[1]
+        monkeypatch.setattr(house.server.system.store.journal, "_sync_delay_s", fail_once)
+        await peer.send_at_once([4, command], [1, 1, BASE_MS, {"temp": 1}], [1, 2, BASE_MS + 1, {"temp": 2}])
+        assert await peer.next() == [1, 1]
+        assert (await peer.next())[:3] == [2, 2, "StorageFull"]
+        assert not failures
+    assert await house.values() == [1]
+
+
 async def test_a_throttled_frame_names_the_bucket_and_the_time(tmp_path: Path) -> None:
     async with house_in(tmp_path / "data", send_state={"calls": 2, "window_s": 15}) as house:
         async with linked(house.server, house.device, house.token) as (peer, _):

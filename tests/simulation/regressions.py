@@ -230,6 +230,20 @@ REGRESSIONS: Final = (
         64465,
     ),
     Regression(
+        "a stored frame of a link that came again was refused, where it had shared a commit that failed",
+        (
+            Mutation(
+                "frames of backlogs are refused with the commit",
+                "http/link/session.py",
+                "        for_room = isinstance(refusal, TooManyRequests | Overloaded)\n",
+                "        for_room = isinstance(refusal, TooManyRequests | Overloaded)\n"
+                "        if not for_room:\n            return False\n",
+            ),
+        ),
+        "COMMIT",
+        86237,
+    ),
+    Regression(
         "a client was ended for a deadline that passed while the loop was held up twice in a row",
         (
             Mutation(
