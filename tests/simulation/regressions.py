@@ -240,7 +240,7 @@ REGRESSIONS: Final = (
                 "        if not for_room:\n            return False\n",
             ),
         ),
-        "COMMIT",
+        "15fee525",
         86237,
     ),
     Regression(
