@@ -129,7 +129,8 @@ class Kept:
                 self._opened.set()
             case h2.events.ResponseReceived():
                 stream = self._streams[event.stream_id]
-                stream.headers = dict(event.headers)
+                fields: Any = event.headers  # text, as the configuration says
+                stream.headers = dict(fields)
                 stream.status = int(stream.headers.pop(":status"))
             case h2.events.DataReceived():
                 self._streams[event.stream_id].body += event.data

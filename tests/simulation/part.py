@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from random import Random
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-if TYPE_CHECKING:
-    from tests.simulation.world import World
-
-Action = Callable[["World", Random], Awaitable[None]]
-Look = Callable[["World"], Awaitable[None]]
-
+Action = Callable[[Any, Random], Awaitable[None]]
+Look = Callable[[Any], Awaitable[None]]
+"""What clients do in a `World`, which imports this module."""
 
 NEWER_FROM: Final = 100_000
 """The first seed with the clients that were written after all others."""
@@ -24,7 +21,7 @@ class Part(NamedTuple):
     `since`: the histories of those stay as they were before the part was written.
     """
 
-    prepare: Callable[[World], Awaitable[None]]
+    prepare: Look
     actions: Mapping[Action, float]
     look: Look
     always: bool = False
