@@ -149,12 +149,8 @@ async def test_a_stored_frame_that_comes_again_is_not_refused_for_want_of_room(t
 async def test_a_stored_frame_that_comes_again_is_not_refused_with_a_commit_that_it_shares(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failures = [errno.ENOSPC]
-
-    def fail_once() -> float:
-        if failures:
-            raise OSError(failures.pop(), "told to fail")
-        return 0.0
+    def fail() -> float:
+        raise OSError(errno.ENOSPC, "told to fail")
 
     async with linked(house.server, house.device, house.token) as (peer, _):
         await peer.send(1, 1, BASE_MS, {"temp": 1})
@@ -162,11 +158,13 @@ async def test_a_stored_frame_that_comes_again_is_not_refused_with_a_commit_that
     async with linked(house.server, house.device, house.token) as (peer, _):
         await house.server.call("POST", f"{house.device}/command", {"name": "open"})
         command = (await peer.next())[1]
-        monkeypatch.setattr(house.server.system.store.journal, "_sync_delay_s", fail_once)
-        await peer.send_at_once([4, command], [1, 1, BASE_MS, {"temp": 1}], [1, 2, BASE_MS + 1, {"temp": 2}])
-        assert await peer.next() == [1, 1]
-        assert (await peer.next())[:3] == [2, 2, "StorageFull"]
-        assert not failures
+        with monkeypatch.context() as patch:
+            patch.setattr(house.server.system.store.journal, "_sync_delay_s", fail)
+            await peer.send_at_once(
+                [4, command], [1, 1, BASE_MS, {"temp": 1}], [1, 2, BASE_MS + 1, {"temp": 2}]
+            )
+            assert await peer.next() == [1, 1]
+            assert (await peer.next())[:3] == [2, 2, "StorageFull"]
     assert await house.values() == [1]
 
 

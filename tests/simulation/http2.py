@@ -34,7 +34,7 @@ _CLOSED: Final = (h2.exceptions.ProtocolError, KeyError)
 
 
 class _Stream:
-    """A request, and what has come of its response. `is_over`: nothing more comes."""
+    """A request, and what has come of its response, until it is `over`."""
 
     def __init__(self) -> None:
         self.status = 0
