@@ -68,8 +68,8 @@ class Kept:
         )
         self._h2.initiate_connection()
 
-    async def ask(self, head: list[tuple[str, str]], body: bytes, stream: _Stream) -> int:
-        """Send a request, as far as windows allow before its answer; returns its number. Raises Lost."""
+    async def ask(self, head: list[tuple[str, str]], body: bytes, stream: _Stream) -> None:
+        """Send a request, as far as windows allow before its answer. Raises Lost."""
         try:
             number = self._h2.get_next_available_stream_id()
             self._h2.send_headers(number, head, end_stream=not body)
@@ -89,7 +89,6 @@ class Kept:
                 else:
                     self._opened = trio.Event()
                     await self._opened.wait()
-        return number
 
     async def flush(self) -> None:
         """Send what is to be sent. Who leaves meanwhile leaves the rest to those who come. Raises Lost."""

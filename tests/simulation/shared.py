@@ -26,6 +26,7 @@ TOPICS: Final = ("s/1", "s/2")
 WORKERS: Final = 3
 STAYS_S: Final = (0.5, 5.0, 30.0)
 COMES_S: Final = 300.0
+ATTEMPTS_MAX: Final = 100
 
 
 class Worker:
@@ -63,13 +64,17 @@ class Shared:
 
 async def prepare(world: World) -> None:
     for worker in world.of(Shared).workers:
-        while not worker.has_session:
+        for _ in range(ATTEMPTS_MAX):
             with suppress(Lost):
                 async with connected(world, Random(0), worker.id, keeps=True, healthy=True) as session:
                     packet = p.Subscribe(1, [p.Filter(FILTER, 2)])
                     await session.wire.send(writer.subscribe(session.version, packet))
                     (code,) = (await session.next(p.SubAck)).codes
                     worker.has_session = code < p.UNSPECIFIED_ERROR
+            if worker.has_session:
+                break
+        else:
+            raise Broken(f"{worker.id} got no session in {ATTEMPTS_MAX} attempts")
 
 
 async def publish(world: World, chance: Random) -> None:
