@@ -87,8 +87,9 @@ class Kept:
                     body = body[size:]
                     await self.flush()
                 else:
-                    self._opened = trio.Event()
-                    await self._opened.wait()
+                    if self._opened.is_set():
+                        self._opened = trio.Event()
+                    await self._opened.wait()  # others may wait for it too
 
     async def flush(self) -> None:
         """Send what is to be sent. Who leaves meanwhile leaves the rest to those who come. Raises Lost."""
