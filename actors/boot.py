@@ -21,6 +21,7 @@ from trunkline.actors.core.records.feature import Start
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.owners import Owners
 from trunkline.actors.core.runtime import threads
+from trunkline.actors.core.runtime.background import Background
 from trunkline.actors.core.runtime.loop_watch import LoopWatch
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.clock import Clock, SystemClock
@@ -109,6 +110,7 @@ def add_parts(system: System, settings: Settings) -> None:
     owners = Owners(system)
     system.add_component(owners)
     system.payer = owners.of_work
+    system.add_component(Background())
     start = Start(system, settings, system.store.directory.secret(), partial(read, system))
     for feature in FEATURES:
         for part in feature.parts(start):
@@ -142,6 +144,7 @@ async def running(system: System) -> AsyncIterator[System]:
             await _begin(nursery, system.component(task).run)
         nursery.start_soon(run_sweep, system)
         nursery.start_soon(system.component(Retention).run)
+        system.component(Background).open(nursery)
         try:
             yield system
         finally:

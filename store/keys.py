@@ -858,6 +858,14 @@ def alarm_notice_key(app: bytes, event: bytes) -> bytes:
     return alarm_notices_prefix(app) + _checked(event)
 
 
+REPORT_TIMES_PREFIX: Final = b"reportTimes\x00"
+
+
+def report_times_key(holder: bytes, dashboard: bytes) -> bytes:
+    """The key in META of when the reports of a dashboard are due. `holder` is its parent."""
+    return REPORT_TIMES_PREFIX + _checked(holder) + _checked(dashboard)
+
+
 TIDY_PREFIX: Final = b"tidy\x00"
 
 

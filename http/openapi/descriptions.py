@@ -514,7 +514,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "blocks": "The blocks of the dashboard",
     "public": "Whether anyone may see the dashboard without a token, by its id under `/dashboards`",
     "isPasswordProtected": "Whether it has a password",
-    "reportConfigs": "Reports on a schedule; stored, not sent yet",
+    "reportConfigs": "Reports that are sent on schedules",
     "contextConfiguration": "The parameters that a viewer may set",
     "refreshRate": "Seconds between two refreshes",
     "defaultTheme": "The colours if the viewer chooses none",

@@ -234,7 +234,7 @@ def test_every_change_is_audited_but_for_those_that_are_listed() -> None:
 
 
 def test_what_is_shown_once_is_a_secret_by_its_name() -> None:
-    shown_once, no_secrets = {"secret", "token"}, {"authors", "filtersTopics"}
+    shown_once, no_secrets = {"secret", "token"}, {"authors", "filtersTopics", "reportsBy"}
     for resource in RESOURCES.values():
         for name in shown_once | resource.hidden - no_secrets:
             assert audit.SECRET.search(name), (resource.name, name)

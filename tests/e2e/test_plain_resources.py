@@ -26,13 +26,18 @@ StartServer = Callable[..., Any]
 
 PLANTED = "Planted-secret-7"
 
+_DASHBOARD = {
+    "name": "first",
+    "password": PLANTED,
+    "reportConfigs": [{"cron": "@daily", "toEmail": ["a@example.com"]}],
+}
 BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     **{each.resource.name: (each.post, each.patch) for each in row_examples()},
     "applicationKey": ({"name": "first"}, {"description": "changed"}),
     "applicationApiToken": ({"name": "first"}, {"description": "changed"}),
     "userApiToken": ({"name": "first"}, {"description": "changed"}),
-    "applicationDashboard": ({"name": "first", "password": PLANTED}, {"description": "changed"}),
-    "dashboard": ({"name": "first", "password": PLANTED}, {"description": "changed"}),
+    "applicationDashboard": (_DASHBOARD, {"description": "changed"}),
+    "dashboard": (_DASHBOARD, {"description": "changed"}),
     "webhook": ({"name": "first", "basicAuthPassword": PLANTED}, {"description": "changed"}),
     "applicationCertificate": ({}, {"description": "changed"}),
     "applicationCertificateAuthority": (

@@ -285,7 +285,8 @@ async def test_nothing_is_left_of_a_deleted_user(server: Server) -> None:
     """The jobs of a user are kept by an actor of their own; the sweeper removes them."""
     token = await other_user(server)
     user = bytes.fromhex(server_users.users(server.system)[1].id)
-    made = await server.call("POST", "/dashboards", {"name": "d"}, token=token)
+    daily = {"cron": "@daily", "toEmail": ["a@example.com"]}
+    made = await server.call("POST", "/dashboards", {"name": "d", "reportConfigs": [daily]}, token=token)
     await server.call("POST", f"/dashboards/{made['id']}", {"toEmail": ["a@example.com"]}, token=token)
     store = server.system.store
 

@@ -93,21 +93,27 @@ class RecordParent(Actor):
 
     def on_release_records(self, message: ReleaseRecords) -> list[tuple[bytes, Doc]]:
         """Remove those of the records that exist; the answer is what another parent has to adopt."""
-        kind = self._resource(message.resource).kind
+        resource = self._resource(message.resource)
+        kind = resource.kind
         released: list[tuple[bytes, Doc]] = []
         for id in message.ids:
-            raw = records.raw_of(self.system.journal.get, kind, self.ref.id, id)
-            if raw is not None:
-                released.append((id, decode(raw)))
-                records.erase(self, kind, self.ref.id, id, released[-1][1])
+            doc = records.doc_of(self.system.journal, kind, self.ref.id, id)
+            if doc is None:
+                continue
+            if resource.before_delete is not None:
+                resource.before_delete(self, id, doc)
+            released.append((id, doc))
+            records.erase(self, kind, self.ref.id, id, doc)
         return released
 
     def on_adopt_records(self, message: AdoptRecords) -> None:
         """Take records that another parent releases."""
-        kind, wall_ms = self._resource(message.resource).kind, self.system.clock.wall_ms()
+        resource, wall_ms = self._resource(message.resource), self.system.clock.wall_ms()
         for id, doc in message.records:
             new = doc | {"lastUpdated": records.next_update_ms(wall_ms, doc)}
-            records.write(self, kind, self.ref.id, id, None, new)
+            records.write(self, resource.kind, self.ref.id, id, None, new)
+            if resource.adopted is not None:
+                resource.adopted(self, id, new)
 
     def _resource(self, name: str) -> Resource:
         return self.system.component(Resources)[name]

@@ -122,6 +122,7 @@ _OF_APPLICATION: Final = (
     keys.UNTOLD_ALARMS_PREFIX,
     keys.CAUSED_ALARMS_PREFIX,
     keys.ALARM_NOTICES_PREFIX,
+    keys.REPORT_TIMES_PREFIX,
 )
 """The prefixes of keys in META after which the id of an application follows."""
 

@@ -79,7 +79,8 @@ class Resource:
     `<kind>Id`.
 
     `check` may refuse a change, or change what is stored. `before_delete` may refuse a deletion, or change what refers
-    to the record; it gets the owner, the id and the record. `prepare` runs before the owner is asked and may wait (to
+    to the record; it gets the owner, the id and the record, also where another parent takes the record. `adopted` gets
+    the same of the parent that has taken it. `prepare` runs before the owner is asked and may wait (to
     hash a password).
 
     What reads show: `derive` returns fields that are computed from the record, `join` those that come from elsewhere
@@ -108,6 +109,7 @@ class Resource:
     shows_once: bool = False
     check: Callable[[Change], None] | None = None
     before_delete: Callable[[Actor, bytes, Doc], None] | None = None
+    adopted: Callable[[Actor, bytes, Doc], None] | None = None
     prepare: Callable[[Any], Awaitable[Any]] | None = None
     derive: Callable[[Ids, Doc, Any], Doc] | None = None
     context: type[ReadContext] = ReadContext

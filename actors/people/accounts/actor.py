@@ -257,10 +257,12 @@ class User(RecordOwner):
         resources = self.system.component(Resources).values()
         for kind in {*(each.kind for each in resources if each.parent == "user"), *_OWN_RECORDS}:
             prefix = keys.record_prefix(kind.name, id)
-            end = keys.prefix_end(prefix)
-            assert end is not None
-            for key, raw in journal.range(keys.RECORDS, prefix, end):
-                records.erase(self, kind, id, key[-keys.ID_BYTES :], decode(raw))
+            for key, raw in journal.range(keys.RECORDS, prefix, _end(prefix)):
+                record = key[-keys.ID_BYTES :]
+                records.erase(self, kind, id, record, decode(raw))
+                for db, owned in kind.owned_keys(id, record):
+                    for each, _ in journal.range(db, owned, _end(owned)):
+                        self.delete(db, each)
             self.delete(keys.COUNTS, keys.total_key(kind.name, id))
         records.erase(self, USER, ROOT, id, self.doc)
         # The sweeper removes what other actors keep for the user: jobs.
@@ -366,3 +368,10 @@ def is_same_address(one: str, other: str) -> bool:
 def token_generation(doc: Doc) -> int:
     """The number of password changes of the user; tokens of an earlier generation are invalid."""
     return int(doc.get("tokenGeneration", 0))
+
+
+def _end(prefix: bytes) -> bytes:
+    """The end of the keys with this prefix, which begins with a name."""
+    end = keys.prefix_end(prefix)
+    assert end is not None
+    return end

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
-from trunkline.actors.core.records.feature import Feature
+from trunkline.actors.core.records.feature import Feature, Start
 from trunkline.actors.core.records.portable import WithSecrets, portable
 from trunkline.actors.presentation.dashboards import messages, reads
 from trunkline.actors.presentation.dashboards.actor import UserJobs
 from trunkline.actors.presentation.dashboards.block_data import read_blocks
 from trunkline.actors.presentation.dashboards.block_messages import ReadBlocks
 from trunkline.actors.presentation.dashboards.report_job import APPLICATION_REPORT, USER_REPORT
+from trunkline.actors.presentation.dashboards.report_schedule import ReportDue
 from trunkline.actors.presentation.dashboards.resource import DASHBOARDS, USER_DASHBOARDS
+from trunkline.actors.presentation.dashboards.scheduled_reports import ScheduledReports
+
+
+def _parts(start: Start) -> Iterator[object]:
+    yield ReportDue()
+    yield ScheduledReports(start.system)
+
 
 FEATURE: Final = Feature(
+    parts=_parts,
     resources=(DASHBOARDS, USER_DASHBOARDS),
     actors=(UserJobs,),
     jobs=(APPLICATION_REPORT, USER_REPORT),

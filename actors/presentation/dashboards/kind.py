@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from trunkline.actors.core.records.kind import Kind
+from trunkline.actors.core.records.kind import Kind, Prefixes
+from trunkline.store import keys
+
+
+def _report_times(parent: bytes, dashboard: bytes) -> Prefixes:
+    return ((keys.META, keys.report_times_key(parent, dashboard)),)
+
 
 DASHBOARD: Final = Kind(
-    name="dashboard", noun="dashboard", home="owner", counted_as="dashCount", audited_as="Dashboard"
+    name="dashboard",
+    noun="dashboard",
+    home="owner",
+    owned_keys=_report_times,
+    counted_as="dashCount",
+    audited_as="Dashboard",
 )
 
 AUTHORS: Final = "authors"

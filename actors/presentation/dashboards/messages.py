@@ -35,7 +35,7 @@ ContextValues = dict[Key, Description | int | float | TagFilter]
 """The values of parameters by name."""
 
 
-class _Delivery(Body, frozen=True):
+class Delivery(Body, frozen=True):
     """Who gets a report, and what it looks like."""
 
     to_email: Annotated[list[Email], Meta(min_length=1, max_length=10)] | UnsetType = UNSET
@@ -49,7 +49,7 @@ class _Delivery(Body, frozen=True):
     branded: bool | UnsetType = UNSET
 
 
-class Report(_Delivery, frozen=True, kw_only=True):
+class Report(Delivery, frozen=True, kw_only=True):
     """A report that is sent on a schedule, by e-mail or to a URL."""
 
     cron: _Title
@@ -305,7 +305,7 @@ class ValidateContext(Message, frozen=True):
     refused: frozenset[bytes] = frozenset()
 
 
-class SendReport(_Delivery, frozen=True):
+class SendReport(Delivery, frozen=True):
     """The readers of a report, and what it looks like.
 
     `time` in ms since 1970: the report shows what the dashboard showed then. `timezone` is a name such as

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -11,7 +11,7 @@ from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.mandate import stored_mandates
 from trunkline.actors.core.records.read_context import Ids
 from trunkline.actors.core.records.resource import Change, Resource
-from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.runtime.threads import SHORT, in_thread
 from trunkline.actors.people.accounts.passwords import hash_password
 from trunkline.actors.presentation.dashboards.checks import check_blocks, check_parameters
 from trunkline.actors.presentation.dashboards.holder import Holder, HolderKind
@@ -25,12 +25,24 @@ from trunkline.actors.presentation.dashboards.messages import (
     OwnedDashboardPost,
     OwnedDashboardView,
 )
+from trunkline.actors.presentation.dashboards.report_schedule import (
+    SCHEDULER,
+    adopt_reports,
+    check_receivers,
+    check_schedules,
+    forget_reports,
+    schedule_reports,
+)
 
 
-async def _hash(body: DashboardPost | DashboardPatch) -> DashboardPost | DashboardPatch:
-    """Return the body with the hash of the password instead of the password, so that no actor sees the password."""
+async def _prepare(body: DashboardPost | DashboardPatch) -> DashboardPost | DashboardPatch:
+    """Check the schedules of reports, and return the body with the hash of the password instead of the password, so
+    that no actor sees the password."""
     if isinstance(body.password, str):
-        return msgspec.structs.replace(body, password=await hash_password(body.password))
+        body = msgspec.structs.replace(body, password=await hash_password(body.password))
+    given: Any = body
+    if given.report_configs:
+        await in_thread(SHORT, check_schedules, given.report_configs)
     return body
 
 
@@ -49,9 +61,9 @@ def _check(change: Change) -> None:
     holder = Holder(cast("HolderKind", change.owner.kind), change.owner.ref.id)
     check_blocks(change, holder)
     check_parameters(change, holder)
-    for position, report in enumerate(new["reportConfigs"]):
-        if not ("toEmail" in report or "callbackUrl" in report):
-            raise Invalid(f"reportConfigs[{position}]: goes nowhere; give toEmail or callbackUrl.")
+    if named.get("reportConfigs") is not None or (change.old is not None and "reportConfigs" in named):
+        check_receivers(change, new["reportConfigs"])
+        schedule_reports(change)
 
 
 def _protected(_ids: Ids, doc: Doc, _query: object) -> Doc:
@@ -65,9 +77,11 @@ DASHBOARDS: Final = Resource(
     patch=DashboardPatch,
     page=DashboardPage,
     view=DashboardView,
-    hidden=frozenset({"passwordHash", AUTHORS}),
+    hidden=frozenset({"passwordHash", AUTHORS, SCHEDULER}),
     check=_check,
-    prepare=_hash,
+    before_delete=forget_reports,
+    adopted=adopt_reports,
+    prepare=_prepare,
     derive=_protected,
 )
 
