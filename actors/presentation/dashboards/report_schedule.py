@@ -192,8 +192,12 @@ def schedule_reports(change: Change) -> None:
 
 
 def adopt_reports(owner: Actor, id: bytes, doc: Doc) -> None:
-    """Store when the reports are due of a dashboard that another parent had. Who scheduled them stays the same."""
-    _store(owner, id, doc["reportConfigs"], owner.system.clock.wall_ms(), is_import=True)
+    """Store when the reports are due of a dashboard that another parent had. Who scheduled them stays the same.
+
+    Schedules that nobody has saved since reports are sent on them stay without effect.
+    """
+    configs = doc["reportConfigs"] if SCHEDULER in doc else []
+    _store(owner, id, configs, owner.system.clock.wall_ms(), is_import=True)
 
 
 def forget_reports(owner: Actor, id: bytes, _doc: Doc) -> None:
@@ -218,6 +222,8 @@ def _store(owner: Actor, id: bytes, configs: list[Doc], now_ms: int, *, is_impor
 
 def _first(config: Doc, now_ms: int, *, is_import: bool) -> int:
     try:
+        if is_import:
+            _check_interval(msgspec.convert(config, Report))
         return _schedule_of(config).first(now_ms)
     except Invalid:
         if is_import:

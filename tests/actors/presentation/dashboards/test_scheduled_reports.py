@@ -15,7 +15,13 @@ from tests.patience import PATIENCE_S
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.mandate import Mandate
-from trunkline.actors.core.records.messages import CreateRecord, Creator, DeleteRecord, PatchRecord
+from trunkline.actors.core.records.messages import (
+    AdoptRecords,
+    CreateRecord,
+    Creator,
+    DeleteRecord,
+    PatchRecord,
+)
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, Forbidden, Invalid
 from trunkline.actors.core.values.ids import ROOT
@@ -25,7 +31,7 @@ from trunkline.actors.platform.jobs.kind import JOB
 from trunkline.actors.platform.jobs.queue import JobQueue
 from trunkline.actors.platform.jobs.runner import Jobs
 from trunkline.actors.presentation.dashboards.messages import DashboardPatch, DashboardPost
-from trunkline.actors.presentation.dashboards.report_schedule import ReportDue, ReportTimes
+from trunkline.actors.presentation.dashboards.report_schedule import SCHEDULER, ReportDue, ReportTimes
 from trunkline.actors.presentation.dashboards.resource import DASHBOARDS
 from trunkline.actors.presentation.dashboards.scheduled_reports import ScheduledReports
 from trunkline.store import keys
@@ -223,10 +229,28 @@ async def test_a_token_needs_the_scope_to_send_reports(tmp_path: Path) -> None:
 
 async def test_an_imported_schedule_that_cannot_be_used_is_never_due(tmp_path: Path) -> None:
     async with running_house(tmp_path / "d") as house:
-        body = msgspec.convert({"name": "d", "reportConfigs": [{**DAILY, "cron": "x"}, DAILY]}, DashboardPost)
+        crons = [{**DAILY, "cron": "x"}, {**DAILY, "cron": "* * * * *"}, DAILY]
+        body = msgspec.convert({"name": "d", "reportConfigs": crons}, DashboardPost)
         message = CreateRecord(resource=NAME, body=body, by=BY, import_id=b"\x01" * 12)
         await house.system.ask(application(house), message)
         await moved_to(house, TO_SIX_MS)
+        assert len(jobs(house)) == 1
+
+
+async def test_a_schedule_that_nobody_has_saved_since_stays_without_effect(tmp_path: Path) -> None:
+    """Those that were stored before reports were sent on schedules do not say in whose name."""
+    async with running_house(tmp_path / "d") as house:
+        id = await dashboard(house, DAILY)
+        with house.system.store.snapshot() as snapshot:
+            doc = records.doc_of(snapshot, DASHBOARDS.kind, house.application, id)
+        await house.system.ask(application(house), DeleteRecord(resource=NAME, record=id))
+        assert doc is not None
+        del doc[SCHEDULER]
+        await house.system.ask(application(house), AdoptRecords(resource=NAME, records=[(id, doc)]))
+        await moved_to(house, TO_SIX_MS)
+        assert (jobs(house), times_left(house)) == ([], 0)
+        await patch(house, id, reportConfigs=[DAILY])
+        await moved_to(house, TO_SIX_MS + DAY_MS)
         assert len(jobs(house)) == 1
 
 
