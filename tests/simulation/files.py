@@ -74,11 +74,16 @@ async def upload(world: World, chance: Random) -> None:
     if chance.random() < 0.5:
         url, fields, part = f"{path}/upload", {}, tree
     else:
+        version = files.book.thing(name).version
         answer = await world.call("PATCH", path, {"fileSize": len(content)}, chance=chance)
         if answer is None or answer.status >= 300 or not files.book.thing(name).is_sure:
             return  # or somebody else changes it meanwhile
         if answer.body["status"] == "deleting":
             return  # with its directory
+        if "upload" not in answer.body:
+            if files.book.thing(name).version == version:
+                raise Broken(f"{name}: no form came for its new content")
+            return  # another content came meanwhile
         form = answer.body["upload"]
         url, fields, part = urlsplit(form["url"]).path, form["fields"], "file"
     body, headers = _form(fields, part, content)

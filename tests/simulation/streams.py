@@ -117,7 +117,7 @@ async def look(world: World) -> None:
         if strange:
             raise Broken(f"{title}: {strange} were sent, and are not stored")
         if listener.life is world.life:
-            names = {listener.book.thing(name).state for name in listener.before}
+            names = {state for name in listener.before for state in listener.book.thing(name).states}
             missing = stored - names - set(listener.heard) - listener.meter.past
             if missing:
                 raise Broken(f"{title}: {sorted(missing, key=repr)} are stored, and were not sent")

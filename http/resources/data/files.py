@@ -98,7 +98,8 @@ class _Files:
 
         With `fileSize` the answer has a form, `upload`, as that of a new file. Until the new content has arrived, reads
         show and give the old one. Without `fileSize` the other fields change at once. A body without any field gives a
-        form as well, for a content of any size.
+        form as well, for a content of any size. An answer without a form says that another content came meanwhile, for
+        which it shows the file: ask again.
         """
         id = call.ids[self._kind.name]
         await self._ask(call, PatchFile(tree=self._tree, file=id, body=call.body, if_match=call.if_match))
