@@ -39,8 +39,8 @@ from trunkline.actors.presentation.dashboards.messages import (
     ValidateContext,
 )
 from trunkline.actors.presentation.dashboards.reads import Held
-from trunkline.actors.presentation.dashboards.report_job import APPLICATION_REPORT, USER_REPORT
 from trunkline.actors.presentation.dashboards.report_options import report_options
+from trunkline.actors.presentation.dashboards.report_schedule import job_kind
 from trunkline.actors.presentation.dashboards.resource import DASHBOARDS, USER_DASHBOARDS
 from trunkline.http.calls.access import check_access
 from trunkline.http.calls.call import Call
@@ -163,7 +163,7 @@ async def send_report(call: Call) -> Response:
     options = await in_thread(SHORT, report_options, body, call.now_ms)
     with call.service.system.store.snapshot() as snapshot:
         resolve_context(snapshot, held.holder, held.found.doc, options["ctx"], refusals(call, held))
-    kind = APPLICATION_REPORT if held.holder.kind == "application" else USER_REPORT
+    kind = job_kind(held.holder.kind)
     return await queue_job(
         call,
         held.found.id,
