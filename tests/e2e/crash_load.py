@@ -15,6 +15,7 @@ from typing import Any
 
 import trio
 
+from tests.patience import PATIENCE_S
 from trunkline.bench.client import Connection
 from trunkline.bench.errors import WireError
 from trunkline.bench.history import to_iso, to_ms
@@ -63,7 +64,7 @@ class Load:
 
     def __init__(self, url: str, token: str, seed: int, *, label_chars: int = 10) -> None:
         self.books = Books()
-        self._session = Session(url, token=token)
+        self._session = Session(url, token=token, timeout_s=PATIENCE_S)
         self._seed = seed
         self._label_chars = label_chars
         self._reached: dict[int, trio.Event] = {}
@@ -114,7 +115,9 @@ class Load:
         return writer
 
     async def _work(self, writer: Callable[[Connection, Random], Awaitable[None]], number: int) -> None:
-        async with Connection(self._session.origin, token=self._session.token) as connection:
+        async with Connection(
+            self._session.origin, token=self._session.token, timeout_s=PATIENCE_S
+        ) as connection:
             try:
                 await writer(connection, Random(f"{self._seed}-{number}"))
             except WireError:
@@ -211,7 +214,7 @@ class Load:
 
 async def audit(url: str, token: str, books: Books) -> int:
     """Read everything back through the API and compare; returns how many facts were found as acknowledged."""
-    session = Session(url, token=token)
+    session = Session(url, token=token, timeout_s=PATIENCE_S)
     async with trio.open_nursery() as nursery:
         for check in (_audit_states, _audit_commands, _audit_logs, _audit_records, _audit_bearers):
             nursery.start_soon(check, session, books)
@@ -291,7 +294,7 @@ async def _audit_records(session: Session, books: Books) -> None:
 
 async def _audit_bearers(session: Session, books: Books) -> None:
     for bearer, path in books.bearers:
-        async with Connection(session.origin, token=bearer) as connection:
+        async with Connection(session.origin, token=bearer, timeout_s=PATIENCE_S) as connection:
             response = await connection.request("GET", path)
             assert response.status == 200, (path, response.status, response.body)
 

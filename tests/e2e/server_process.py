@@ -24,6 +24,9 @@ from tests.patience import PATIENCE_S
 
 CLI = ("-m", "trunkline.http.cli.main")
 OWNER = {"TRUNKLINE_ADMIN_EMAIL": EMAIL, "TRUNKLINE_ADMIN_PASSWORD": PASSWORD}
+NOTE_CHARACTERS_MAX = 10_000
+ABORT_S = 10
+"""Enough for a server that can still take a signal."""
 LISTENING = re.compile(r" at (https?://\S+) ")
 
 
@@ -76,6 +79,14 @@ class ServerProcess(Server):
         """Ask it to drain, and return its exit code."""
         self.send_signal(signal.SIGTERM)
         return await self.ended()
+
+    async def abort(self) -> None:
+        """End it if it still runs, and have it write what its threads were doing to its log."""
+        if self.process.returncode is None:
+            self.send_signal(signal.SIGABRT)
+            self.send_signal(signal.SIGCONT)
+            with trio.move_on_after(ABORT_S, shield=True):
+                await self.process.wait()
 
     async def listens(self) -> bool:
         """Wait until it has printed its URL. False if it ended without printing it."""
@@ -154,6 +165,10 @@ async def started(
         nursery.start_soon(server.collect)
         try:
             yield server
+        except BaseException as problem:
+            await server.abort()
+            problem.add_note(f"The end of the server's log:\n{server.log[-NOTE_CHARACTERS_MAX:]}")
+            raise
         finally:
             if process.returncode is None:
                 process.kill()

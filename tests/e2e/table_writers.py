@@ -15,6 +15,7 @@ from typing import Any
 
 import trio
 
+from tests.patience import PATIENCE_S
 from trunkline.bench.client import Connection
 from trunkline.bench.errors import WireError
 from trunkline.bench.session import Session
@@ -60,7 +61,9 @@ class Writers:
 
     async def _work(self, number: int) -> None:
         writer, random = self.writers[number], Random(f"{self.seed}-{number}")
-        async with Connection(self.session.origin, token=self.session.token) as connection:
+        async with Connection(
+            self.session.origin, token=self.session.token, timeout_s=PATIENCE_S
+        ) as connection:
             try:
                 for turn in range(10**9):
                     await self._step(connection, writer, random, f"{self.seed}-{number}-{turn}")
@@ -118,7 +121,7 @@ class Writers:
 
 async def prepare(url: str, token: str, seed: int, *, writers: int = WRITERS, pool: int = 300) -> Writers:
     """A new application with a table, and writers that have not begun."""
-    session = Session(url, token=token)
+    session = Session(url, token=token, timeout_s=PATIENCE_S)
     application = await session.create_application(f"writers {seed}")
     made = await session.call(
         "POST", f"/applications/{application}/data-tables", {"name": "contested", "columns": COLUMNS}
@@ -129,7 +132,7 @@ async def prepare(url: str, token: str, seed: int, *, writers: int = WRITERS, po
 
 async def audit(url: str, token: str, books: Writers) -> int:
     """Read the whole table and compare; returns the number of rows."""
-    session = Session(url, token=token)
+    session = Session(url, token=token, timeout_s=PATIENCE_S)
     stored: dict[str, Json] = {}
     while True:
         query = {"limit": PAGE, "offset": len(stored)}

@@ -56,7 +56,9 @@ async def prepared(session: Session, devices: int) -> Site:
 
 async def killed(server: ServerProcess, site: Site, random: Random) -> set[str]:
     """Let devices report high values, in any order, and kill the server meanwhile; those that it acknowledged."""
-    session = Session(server.url, token=server.token, connections_max=SENDERS, patience_s=0)
+    session = Session(
+        server.url, token=server.token, connections_max=SENDERS, patience_s=0, timeout_s=PATIENCE_S
+    )
     waiting = random.sample(site.devices, len(site.devices))
     acknowledged: set[str] = set()
     goal, reached = random.randint(10, len(waiting) - SENDERS), trio.Event()
@@ -112,7 +114,7 @@ async def rounds(data_dir: Path, kills: int, devices: int, seed: int) -> None:
     """Kill again and again on one data directory, then compare the events with what is stored."""
     random = Random(seed)
     async with serving(data_dir, env=ENV) as server:
-        session = Session(server.url, token=server.token)
+        session = Session(server.url, token=server.token, timeout_s=PATIENCE_S)
         site = await prepared(session, devices)
         session.close()
         assert await server.terminate() == 0
@@ -123,7 +125,7 @@ async def rounds(data_dir: Path, kills: int, devices: int, seed: int) -> None:
         ) as server:
             acknowledged |= await killed(server, site, random)
     async with serving(data_dir, env=ENV) as server:
-        session = Session(server.url, token=server.token)
+        session = Session(server.url, token=server.token, timeout_s=PATIENCE_S)
         stored = {
             device
             for device in site.devices

@@ -77,7 +77,9 @@ async def prepared(session: Session) -> Site:
 
 async def killed(server: ServerProcess, site: Site | None, random: Random) -> tuple[Site, int]:
     """Send states from all devices, and kill the server at a random moment; the states that it acknowledged."""
-    session = Session(server.url, token=server.token, connections_max=DEVICES, patience_s=0)
+    session = Session(
+        server.url, token=server.token, connections_max=DEVICES, patience_s=0, timeout_s=PATIENCE_S
+    )
     site = site or await prepared(session)
     acknowledged = 0
     goal = random.randint(20, 200)
@@ -145,7 +147,7 @@ async def rounds(data_dir: Path, kills: int, seed: int) -> Counted:
             acknowledged += more
     assert site is not None
     async with serving(data_dir, *options, env=without_throttles) as server:
-        session = Session(server.url, token=server.token)
+        session = Session(server.url, token=server.token, timeout_s=PATIENCE_S)
         storage = await all_run(session, site)
         stored = [await states_of(session, site, device) for device in site.devices]
         session.close()

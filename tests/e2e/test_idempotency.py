@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,7 +19,7 @@ import pytest
 import trio
 
 from tests.e2e.conftest import Server
-from tests.e2e.server_process import OWNER, serving
+from tests.e2e.server_process import OWNER, ServerProcess, serving
 from tests.e2e.test_crash import FAULTY, SYNC_S, UNTHROTTLED, checked
 from tests.patience import PATIENCE_S
 from trunkline.bench.client import Connection
@@ -217,23 +218,24 @@ class Stubborn:
         ]
         self.answers: list[bytes] = []
         self.repeated = 0
+        self.last = "nothing was sent"
         self._random = random
 
-    async def run(self, server: Server) -> None:
-        """Send until nothing is left, or the server is gone."""
-        while self.left:
+    async def run(self, server: ServerProcess) -> None:
+        """Send until nothing is left, or the server has ended."""
+        while self.left and server.process.returncode is None:
             path, body, key = self.left[0]
-            async with Connection(Origin.parse(server.url), token=server.token) as connection:
-                headers = {"Idempotency-Key": key}
-                if self._random.random() < 0.2:
-                    try:
-                        await self._drop(connection, connection.encode("POST", path, body, headers))
-                    except WireError:
-                        return
+            headers = {"Idempotency-Key": key}
+            origin = Origin.parse(server.url)
+            async with Connection(origin, token=server.token, timeout_s=PATIENCE_S) as connection:
                 try:
+                    if self._random.random() < 0.2:
+                        await self._drop(connection, connection.encode("POST", path, body, headers))
                     answer = await connection.request("POST", path, body, headers)
-                except WireError:
-                    return
+                except WireError as problem:
+                    self.last = str(problem)
+                    continue
+            self.last = f"{answer.status} {answer.body!r}"
             if answer.status == 409:
                 continue
             assert answer.status in (200, 201), (answer.status, answer.body)
@@ -291,6 +293,14 @@ async def read_back(server: Server, paths: tuple[str, str, str]) -> tuple[Counte
     return Counter(marks), counts["deviceState"]
 
 
+@contextmanager
+def patience(stubborn: list[Stubborn]) -> Iterator[None]:
+    """Say what each client was told last, if it takes too long."""
+    with trio.move_on_after(PATIENCE_S) as scope:
+        yield
+    assert not scope.cancelled_caught, [(len(each.left), each.last) for each in stubborn]
+
+
 async def rounds(data_dir: Path, kills: int, clients: int, count: int, seed: int) -> tuple[int, int]:
     """Kill the server again and again while clients repeat; returns the calls, and those answered by a repetition."""
     random = Random(seed)
@@ -303,7 +313,7 @@ async def rounds(data_dir: Path, kills: int, clients: int, count: int, seed: int
         async with serving(data_dir, *UNTHROTTLED, program=FAULTY, env=env) as server:
             done = sum(len(each.answers) for each in stubborn)
             target = done + (clients * count - done) // (kills - number + 1)
-            with trio.fail_after(PATIENCE_S):
+            with patience(stubborn):
                 async with trio.open_nursery() as nursery:
                     for each in stubborn:
                         nursery.start_soon(each.run, server)
@@ -312,7 +322,7 @@ async def rounds(data_dir: Path, kills: int, clients: int, count: int, seed: int
                     await server.kill()
         await checked(data_dir)
     async with serving(data_dir, *UNTHROTTLED) as server:
-        with trio.fail_after(PATIENCE_S):
+        with patience(stubborn):
             async with trio.open_nursery() as nursery:
                 for each in stubborn:
                     nursery.start_soon(each.run, server)

@@ -167,7 +167,7 @@ class Load:
 
     async def _command(self, server: ServerProcess) -> None:
         """Send commands to all devices in turn, until the server is gone."""
-        session = Session(server.url, token=server.token, patience_s=0)
+        session = Session(server.url, token=server.token, patience_s=0, timeout_s=PATIENCE_S)
         with suppress(WireError):
             for number in count():
                 device = self.devices[number % DEVICES]
@@ -178,7 +178,7 @@ class Load:
 
     async def audit(self, server: ServerProcess) -> None:
         """Let the clients finish, and compare what they know with what is stored."""
-        session = Session(server.url, token=server.token)
+        session = Session(server.url, token=server.token, timeout_s=PATIENCE_S)
         for device in self.devices:
             with trio.fail_after(PATIENCE_S):
                 await device.finish(server, {name for each, name in self.commands if each is device})

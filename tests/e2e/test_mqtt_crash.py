@@ -144,7 +144,7 @@ class Load:
             for subscriber in self.subscribers:
                 await subscriber.finish(port, partial(self._has_all, subscriber))
                 self._check(subscriber)
-        session = Session(server.url, token=server.token)
+        session = Session(server.url, token=server.token, timeout_s=PATIENCE_S)
         for path, device in self.devices:
             numbers = range(len(device.sent))
             assert await read_states(session, path) == [
