@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import faulthandler
 import gc
 import io
 import json
@@ -224,7 +223,6 @@ def main() -> None:
         program = fork_programs(control)
     if program is not None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        faulthandler.enable()
         Forking.run = staticmethod(run_child)
         subprocess.Popen = Forking  # type: ignore[misc]
         end.of(program)

@@ -21,6 +21,7 @@ import trio
 from tests.e2e.conftest import DOMAINS, EMAIL, ENGINE, PASSWORD, TOKEN_TTL_S, Server
 from tests.forked import ForkedProcess, open_forked, run_forked
 from tests.patience import PATIENCE_S
+from trunkline.store.crash_record import RECORD
 
 CLI = ("-m", "trunkline.http.cli.main")
 OWNER = {"TRUNKLINE_ADMIN_EMAIL": EMAIL, "TRUNKLINE_ADMIN_PASSWORD": PASSWORD}
@@ -80,13 +81,16 @@ class ServerProcess(Server):
         self.send_signal(signal.SIGTERM)
         return await self.ended()
 
-    async def abort(self) -> None:
-        """End it if it still runs, and have it write what its threads were doing to its log."""
+    async def abort(self) -> str:
+        """End it if it still runs. Returns the end of its log, and what its threads were doing."""
         if self.process.returncode is None:
             self.send_signal(signal.SIGABRT)
             self.send_signal(signal.SIGCONT)
             with trio.move_on_after(ABORT_S, shield=True):
                 await self.process.wait()
+        crash = self.data_dir / RECORD
+        stacks = crash.read_text() if crash.exists() else ""
+        return f"The end of the server's log:\n{self.log[-NOTE_CHARACTERS_MAX:]}\n{stacks}"
 
     async def listens(self) -> bool:
         """Wait until it has printed its URL. False if it ended without printing it."""
@@ -166,8 +170,7 @@ async def started(
         try:
             yield server
         except BaseException as problem:
-            await server.abort()
-            problem.add_note(f"The end of the server's log:\n{server.log[-NOTE_CHARACTERS_MAX:]}")
+            problem.add_note(await server.abort())
             raise
         finally:
             if process.returncode is None:
