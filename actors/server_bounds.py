@@ -271,7 +271,7 @@ BOUNDS: Final = (
             "actors/platform/jobs/results.py",
             "actors/core/outgoing/http_calls.py",
             "actors/presentation/dashboards/report_job.py",
-            "http/tls_files.py",
+            "http/hosting/tls_files.py",
             "store/flusher.py",
         ),
     ),

@@ -34,12 +34,12 @@ from trunkline.http.calls.request import Headers, Response, Stream
 from trunkline.http.calls.streamed_calls import StreamedCalls
 from trunkline.http.calls.upgraded_calls import UpgradedCalls
 from trunkline.http.experiences.layer import ExperienceHosts, ExperienceLayer
-from trunkline.http.metrics.connection_stats import ConnectionStats, NoConnectionStats
 from trunkline.http.metrics.metrics_access import check_reader
 from trunkline.http.site import site
 from trunkline.http.site.site import Site
 from trunkline.http.version import VERSION
 from trunkline.http.wire.asgi import Application
+from trunkline.http.wire.connection_counts import ConnectionCounts
 from trunkline.http.wire.cors import CrossOrigin
 from trunkline.limits.settings import Settings
 
@@ -136,7 +136,7 @@ class Layers(NamedTuple):
 
 
 def layered(
-    dispatcher: Dispatcher, pages: Site, settings: Settings, connections: Callable[[], ConnectionStats]
+    dispatcher: Dispatcher, pages: Site, settings: Settings, connections: Callable[[], ConnectionCounts]
 ) -> Layers:
     """The application with the layers that the settings put around it."""
     system, trusts = dispatcher.system, settings.trust_forwarded_for
@@ -170,7 +170,7 @@ def create_app(
     *,
     trust_forwarded_for: bool = False,
     metrics_for: str = "local",
-    connections: Callable[[], ConnectionStats] = NoConnectionStats,
+    connections: Callable[[], ConnectionCounts] = ConnectionCounts,
 ) -> QuartTrio:
     """The application that serves `dispatcher` and `pages`. `connections` returns the counters for the metrics."""
     # Nothing here uses these two paths, but without them Quart searches for them, and fails for a package without an
@@ -246,7 +246,7 @@ def _quart(response: Response) -> QuartResponse:
 
 
 def _operator_pages(
-    app: QuartTrio, dispatcher: Dispatcher, connections: Callable[[], ConnectionStats], metrics_for: str
+    app: QuartTrio, dispatcher: Dispatcher, connections: Callable[[], ConnectionCounts], metrics_for: str
 ) -> None:
     system = dispatcher.system
 

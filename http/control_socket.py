@@ -7,10 +7,8 @@ they send the server one line of JSON through a Unix socket in the data director
 
 from __future__ import annotations
 
-import os
 import socket
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from trunkline.actors import boot, server_users
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.errors import DomainError, Invalid
 from trunkline.actors.core.values.store_errors import DirectoryInUse
+from trunkline.http.hosting.unix_sockets import bound_in, short_path
 from trunkline.http.wire.accepting import Listener
 
 SOCKET_NAME = "control.sock"
@@ -93,20 +92,12 @@ async def serve_control(
     system: System, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
     """Answer commands on the socket until cancelled."""
-    directory = Path(system.store.directory.path)
-    (directory / SOCKET_NAME).unlink(missing_ok=True)
-    with _short_path(directory) as short_path, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
-        listening.bind(f"{short_path}/{SOCKET_NAME}")
-        (directory / SOCKET_NAME).chmod(0o600)
+    with bound_in(Path(system.store.directory.path), SOCKET_NAME) as listening:
         listener = Listener(listening, tls=False)
         listener.listen(8)
         task_status.started()
-        try:
-            async with trio.open_nursery() as nursery:
-                await listener.accept(partial(_take, nursery, system))
-        finally:
-            with suppress(OSError):  # the next start replaces it
-                (directory / SOCKET_NAME).unlink(missing_ok=True)
+        async with trio.open_nursery() as nursery:
+            await listener.accept(partial(_take, nursery, system))
 
 
 def _take(nursery: trio.Nursery, system: System, sock: socket.socket, _address: object, _: Listener) -> None:
@@ -145,8 +136,8 @@ async def ask_server(directory: Path, command: str, arguments: dict[str, str], i
     held) if the holder is not a server or does not answer.
     """
     try:
-        with trio.fail_after(ANSWER_S), _short_path(directory) as short_path:
-            async with await trio.open_unix_socket(f"{short_path}/{SOCKET_NAME}") as stream:
+        with trio.fail_after(ANSWER_S), short_path(directory) as short:
+            async with await trio.open_unix_socket(f"{short}/{SOCKET_NAME}") as stream:
                 await stream.send_all(msgspec.json.encode({command: arguments}) + b"\n")
                 answer = msgspec.json.decode(await _read_line(stream))
     except (OSError, ValueError, trio.BrokenResourceError, trio.TooSlowError):
@@ -164,13 +155,3 @@ async def _read_line(stream: trio.SocketStream) -> bytes:
             raise ValueError("the line did not end")
         received += piece
     return received
-
-
-@contextmanager
-def _short_path(directory: Path) -> Iterator[str]:
-    """A short path of the directory, because the path of a Unix socket is limited to 107 bytes."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        yield f"/proc/self/fd/{descriptor}"
-    finally:
-        os.close(descriptor)

@@ -11,15 +11,14 @@ nevertheless.
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import socket
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import structlog
 import trio
@@ -36,7 +35,6 @@ from trunkline.actors.core.values.clock import Clock
 from trunkline.actors.engine.api_calls import ApiCalls
 from trunkline.actors.fleet.devices.state.backlog import BacklogLane
 from trunkline.actors.platform.jobs.results import Results
-from trunkline.actors.presentation.experience.sites import Sites
 from trunkline.http import systemd
 from trunkline.http.app import layered
 from trunkline.http.calls.auth import Tokens
@@ -45,33 +43,28 @@ from trunkline.http.calls.errors import protocol_error
 from trunkline.http.calls.internal_calls import InternalCalls
 from trunkline.http.control_socket import serve_control
 from trunkline.http.experiences.certificates import DomainCertificates
+from trunkline.http.hosting.logs import access_log_of
+from trunkline.http.hosting.sockets import MqttPort, Sockets, bound, engine_config, url_of
+from trunkline.http.hosting.tls_files import TlsConfig
+from trunkline.http.hosting.unix_sockets import bound_in
 from trunkline.http.link.tasks import LinkTasks
-from trunkline.http.metrics.connection_stats import ConnectionStats, NoConnectionStats
 from trunkline.http.mqtt.service import MqttService
 from trunkline.http.mqtt.session import MqttSession
+from trunkline.http.processes.channel import SOCKET_NAME
+from trunkline.http.processes.owner import Doors
 from trunkline.http.routes import TABLE
 from trunkline.http.site.site import MapTiles, Site
-from trunkline.http.terminal import LossyStderr
-from trunkline.http.tls_files import TlsConfig
 from trunkline.http.version import VERSION
 from trunkline.http.wire import garbage_collection
-from trunkline.http.wire.accepting import Listener, address_of
-from trunkline.http.wire.access_log import LogAccess, access_log
+from trunkline.http.wire.accepting import Listener
 from trunkline.http.wire.byte_session import ByteProtocol
+from trunkline.http.wire.connection_counts import ConnectionCounts
 from trunkline.http.wire.descriptors import allow_descriptors
 from trunkline.http.wire.engine import Engine
-from trunkline.http.wire.request_context import add_request_id
 from trunkline.http.wire.stock_requests import with_request_ids
 from trunkline.limits.settings import Settings
 
 _log = structlog.get_logger("trunkline.serve")
-
-
-class MqttPort(NamedTuple):
-    """A port on which MQTT is spoken."""
-
-    number: int
-    tls: bool
 
 
 class RunningServer(NamedTuple):
@@ -84,9 +77,18 @@ class RunningServer(NamedTuple):
     mqtt_ports: Sequence[MqttPort] = ()
 
 
+class Front(NamedTuple):
+    """Where clients reach a server whose doors are other processes."""
+
+    url: str
+    mqtt_ports: Sequence[MqttPort]
+
+
 async def serve(
     settings: Settings,
     *,
+    front: Front | None = None,
+    signals: AsyncIterator[int] | None = None,
     ready: Callable[[RunningServer], Awaitable[None]] | None = None,
     shutdown: Callable[[], Awaitable[None]] | None = None,
     clock: Clock | None = None,
@@ -95,8 +97,10 @@ async def serve(
 ) -> None:
     """Serve until `shutdown` returns (default: SIGTERM or SIGINT), then drain.
 
-    `ready` runs concurrently with the server once it listens. Tests pass a `clock` (default: the machine's).
-    `mqtt_port_if_free` is a port for MQTT beside those of the settings, which is left out if something else has it.
+    With `front`, other processes listen, and this one serves what they pass on (`processes/owner.py`). `signals` gives
+    the numbers of signals in place of those that the process gets. `ready` runs concurrently with the server once it
+    listens. Tests pass a `clock` (default: the machine's). `mqtt_port_if_free` is a port for MQTT beside those of the
+    settings, which is left out if something else has it.
     Raises `StoreError` if the data directory cannot be opened and `OSError` if the address cannot be bound, both with
     a sentence for the operator.
     """
@@ -105,24 +109,22 @@ async def serve(
         if shutdown is None:
             prepare_threads()
             held.enter_context(end_for_lost_work())
-            signals = held.enter_context(
-                trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-            )
-        config = _hypercorn_config(settings)
+            if signals is None:
+                signals = held.enter_context(
+                    trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+                )
+        config = engine_config(settings)
         system = held.enter_context(boot.opened(settings, clock))
-        listening = held.enter_context(bind(settings.host, settings.port))
-        mqtt_sockets = [
-            (held.enter_context(bind(settings.host, port)), tls)
-            for port, tls in ((settings.mqtt_port, False), (settings.mqtt_tls_port, True))
-            if port is not None
-        ]
-        if mqtt_port_if_free is not None and (free := _bind_if_free(settings.host, mqtt_port_if_free)):
-            mqtt_sockets.append((held.enter_context(free), False))
-        base_url = settings.public_url or address_of(listening, tls=settings.certfile is not None)
-        system.component(Results).base_url = base_url.rstrip("/")
-        system.component(Contents).signatures.base_url = base_url.rstrip("/")
+        sockets = None if front is not None else held.enter_context(bound(settings, mqtt_port_if_free))
+        if sockets is not None:
+            front = Front(url_of(settings, sockets.http), sockets.mqtt_ports)
+        assert front is not None
+        base_url = (settings.public_url or front.url).rstrip("/")
+        system.component(Results).base_url = base_url
+        system.component(Contents).signatures.base_url = base_url
         async with boot.running(system), trio.open_nursery() as nursery:
             if shutdown is None:
+                assert signals is not None
                 # The server owns the process: its signals, its limit of open files and its garbage collector.
                 nursery.start_soon(_watch_signals, signals, stopping, nursery, config.reload, _in_terminal())
                 _allow_connections(settings.limits.connections_max)
@@ -136,12 +138,12 @@ async def serve(
             await nursery.start(serve_control, system)
             trigger = partial(_drain_after, shutdown or stopping.wait, system)
             pages = Site(TABLE, VERSION, MapTiles(settings.map_tiles, settings.map_attribution))
-            mqtt_ports = [MqttPort(sock.getsockname()[1], tls) for sock, tls in mqtt_sockets]
-            listeners = _mqtt_listeners(dispatcher, mqtt_sockets)
-            listen = partial(
-                _listen, nursery, dispatcher, pages, settings, config, listening, listeners, trigger
-            )
-            running = RunningServer(await nursery.start(listen), first_user, dispatcher, pages, mqtt_ports)
+            if sockets is None:
+                listen = partial(_serve_doors, nursery, dispatcher, pages, settings, config, trigger)
+            else:
+                listen = partial(_listen, nursery, dispatcher, pages, settings, config, sockets, trigger)
+            await nursery.start(listen)
+            running = RunningServer(front.url, first_user, dispatcher, pages, front.mqtt_ports)
             held.enter_context(_watched(system.component(LoopWatch)))
             system.store.directory.keep()
             _log.info("listening", url=running.url, data_dir=settings.data_dir)
@@ -188,42 +190,82 @@ async def _listen(
     pages: Site,
     settings: Settings,
     config: TlsConfig,
-    listening: socket.socket,
-    listeners: Sequence[Listener],
+    sockets: Sockets,
     trigger: Callable[[], Awaitable[None]],
-    task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run the HTTP engine until the trigger, then cancel the other tasks of the server."""
-    connections: ConnectionStats = NoConnectionStats()
-    app, fast_path, hosts = layered(dispatcher, pages, settings, lambda: connections)
-    system, limits = dispatcher.system, settings.limits
+    counts: Callable[[], ConnectionCounts] = ConnectionCounts
+    app, fast_path, hosts = layered(dispatcher, pages, settings, lambda: counts())
     config.context_of = DomainCertificates(
-        system.component(Sites), hosts, config.alpn_protocols, limits.experience_certificates_max
+        hosts.certificate_of, config.alpn_protocols, settings.limits.experience_certificates_max
     ).context_of
-    # The engine closes the socket when it drains, so the engine owns it from here on.
-    config.bind = [f"fd://{listening.detach()}"]
+    # The engine closes the sockets when it drains, so the engine owns them from here on.
+    config.bind = [f"fd://{sockets.http.detach()}"]
+    log_access = access_log_of(settings)
+    if settings.engine == "stock":
+        app = with_request_ids(app, log_access)
+        run = partial(hypercorn_serve, app, config, shutdown_trigger=trigger, mode="asgi")
+    else:
+        engine = Engine(
+            app,
+            config,
+            settings.limits,
+            protocol_error,
+            fast_path=fast_path,
+            log_access=log_access,
+            http2_prior_knowledge=settings.http2_prior_knowledge,
+            behind_proxy=settings.trust_forwarded_for,
+            listeners=_mqtt_listeners(dispatcher, sockets.mqtt),
+            lap=dispatcher.system.component(LoopWatch).lap,
+        )
+        counts = engine.counts
+        run = partial(engine.serve, trigger)
+    await _run(nursery, run, task_status)
+
+
+async def _serve_doors(
+    nursery: trio.Nursery,
+    dispatcher: Dispatcher,
+    pages: Site,
+    settings: Settings,
+    config: TlsConfig,
+    trigger: Callable[[], Awaitable[None]],
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve what doors pass on until the trigger, then cancel the other tasks of the server."""
+    system = dispatcher.system
+    counts: Callable[[], ConnectionCounts] = ConnectionCounts
+    app, fast_path, hosts = layered(dispatcher, pages, settings, lambda: counts())
+    doors = Doors(app, fast_path, mqtt_protocol(dispatcher), logs_access=settings.access_log)
+    system.add_component(doors)
+    counts = doors.counts
+    await nursery.start(doors.run)
+    nursery.start_soon(doors.follow_certificates, hosts.certificates, lambda: system.journal.record_changes)
+    config.bind = []
+    with bound_in(Path(settings.data_dir), SOCKET_NAME) as sock:
+        engine = Engine(
+            app,
+            config,
+            settings.limits,
+            protocol_error,
+            fast_path=fast_path,
+            log_access=access_log_of(settings),
+            behind_proxy=settings.trust_forwarded_for,
+            listeners=[Listener(sock, tls=False, passed_on=doors.protocol_of)],
+            lap=system.component(LoopWatch).lap,
+        )
+        await _run(nursery, partial(engine.serve, trigger), task_status)
+
+
+async def _run(
+    nursery: trio.Nursery, run: Callable[..., Awaitable[None]], task_status: trio.TaskStatus[None]
+) -> None:
+    """Run an engine, then cancel the other tasks of the server."""
     async with trio.open_nursery() as server:
-        log_access = _access_log(settings)
-        if settings.engine == "stock":
-            app = with_request_ids(app, log_access)
-            run = partial(hypercorn_serve, app, config, shutdown_trigger=trigger, mode="asgi")
-        else:
-            connections = engine = Engine(
-                app,
-                config,
-                settings.limits,
-                protocol_error,
-                fast_path=fast_path,
-                log_access=log_access,
-                http2_prior_knowledge=settings.http2_prior_knowledge,
-                behind_proxy=settings.trust_forwarded_for,
-                listeners=listeners,
-                lap=system.component(LoopWatch).lap,
-            )
-            run = partial(engine.serve, trigger)
-        # `start` returns the bound addresses; the nursery then waits until the engine ends.
-        (address,) = await server.start(run)
-        task_status.started(address)
+        # `start` returns when it listens; the nursery then waits until the engine ends.
+        await server.start(run)
+        task_status.started()
     nursery.cancel_scope.cancel()
 
 
@@ -251,52 +293,6 @@ def make_dispatcher(system: System, settings: Settings) -> Dispatcher:
     system.add_component(LinkTasks())
     system.add_component(MqttService(dispatcher, anonymous_key=settings.mqtt_anonymous_key))
     return dispatcher
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """Return a socket bound to the address, not listening yet. Raises `OSError` with a sentence for the operator."""
-    where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((host, port))
-    except (OSError, UnicodeError) as error:
-        sock.close()
-        reason = getattr(error, "strerror", None) or str(error)
-        raise OSError(f"{where} cannot be listened on: {reason}. Choose another --host or --port.") from error
-    return sock
-
-
-def _bind_if_free(host: str, port: int) -> socket.socket | None:
-    """Return a socket that listens, so that nothing else takes the port any more; None where something has it."""
-    try:
-        sock = bind(host, port)
-    except OSError:
-        return None
-    try:
-        sock.listen()
-    except OSError:
-        sock.close()
-        return None
-    return sock
-
-
-def _hypercorn_config(settings: Settings) -> TlsConfig:
-    """The configuration of Hypercorn, without the socket. Raises `SettingsError`."""
-    limits = settings.limits
-    config = TlsConfig()
-    config.backlog = limits.backlog_length_max
-    config.graceful_timeout = limits.drain_s
-    config.keep_alive_timeout = limits.connection_idle_s
-    # A busy device keeps its connection: the default bound would close it after a thousand calls.
-    config.keep_alive_max_requests = sys.maxsize
-    config.h11_max_incomplete_size = limits.header_bytes_max
-    config.include_server_header = False
-    config.errorlog = logging.getLogger("hypercorn.error")
-    # A TLS handshake has the same deadline as a request head.
-    config.ssl_handshake_timeout = limits.head_timeout_s
-    config.use(settings)
-    return config
 
 
 async def _drain_after(shutdown: Callable[[], Awaitable[None]], system: System) -> None:
@@ -331,50 +327,3 @@ async def _watch_signals(
 def _in_terminal() -> bool:
     """Whether standard input is a terminal that is open."""
     return os.isatty(0)
-
-
-def _access_log(settings: Settings) -> LogAccess | None:
-    if not settings.access_log:
-        return None
-    # It is its own setting, so `log_level` does not apply to it.
-    wrapper = structlog.make_filtering_bound_logger(logging.INFO)
-    logger = structlog.wrap_logger(structlog.PrintLogger(_log_output()), wrapper_class=wrapper)
-    return access_log(logger, trust_forwarded_for=settings.trust_forwarded_for)
-
-
-def _log_output() -> Any:
-    """A server does not stop because its log cannot be written."""
-    return LossyStderr()
-
-
-def configure_logging(settings: Settings) -> None:
-    """Write structured log lines to standard error, also those of libraries. No line has a token or a payload."""
-    level = getattr(logging, settings.log_level.upper())
-    renderer: Any = (
-        structlog.processors.JSONRenderer()
-        if settings.log_format == "json"
-        else structlog.dev.ConsoleRenderer(
-            colors=sys.stderr.isatty(),
-            # The default formatter prints local variables, and those may be passwords and tokens.
-            exception_formatter=structlog.dev.plain_traceback,
-        )
-    )
-    shared: list[Any] = [
-        structlog.contextvars.merge_contextvars,
-        add_request_id,
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
-    formatted: list[Any] = [structlog.processors.format_exc_info] if settings.log_format == "json" else []
-    output = _log_output()
-    structlog.configure(
-        processors=[*shared, *formatted, renderer],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(output),
-        cache_logger_on_first_use=False,
-    )
-    handler = logging.StreamHandler(output)
-    handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processor=renderer))
-    root = logging.getLogger()
-    root.handlers = [handler]
-    root.setLevel(max(level, logging.WARNING))

@@ -15,6 +15,8 @@ import trio
 SOCKET_VARIABLE = "NOTIFY_SOCKET"
 INTERVAL_VARIABLE = "WATCHDOG_USEC"
 PID_VARIABLE = "WATCHDOG_PID"
+VARIABLES = frozenset({SOCKET_VARIABLE, INTERVAL_VARIABLE, PID_VARIABLE})
+"""They are for the process that the manager has started, and not for those that this one starts."""
 
 _log = structlog.get_logger("trunkline.serve")
 
@@ -34,14 +36,20 @@ def notify(*states: str) -> None:
         _log.warning("the service manager cannot be told", states=states, problem=str(problem))
 
 
+def watchdog_s() -> float | None:
+    """The seconds after which the manager restarts a process that says nothing; None if it does not watch this one."""
+    interval_us = os.environ.get(INTERVAL_VARIABLE, "")
+    if not interval_us.isdecimal() or os.environ.get(PID_VARIABLE, str(os.getpid())) != str(os.getpid()):
+        return None
+    return int(interval_us) / 1e6
+
+
 async def feed_watchdog() -> None:
     """Say that the event loop runs, twice in the interval that the manager asks for. Returns if it asks for none.
 
     It is a task of the event loop: a loop that hangs says nothing, and the manager restarts the server.
     """
-    interval_us = os.environ.get(INTERVAL_VARIABLE, "")
-    if not interval_us.isdecimal() or os.environ.get(PID_VARIABLE, str(os.getpid())) != str(os.getpid()):
-        return
-    while True:
+    interval_s = watchdog_s()
+    while interval_s is not None:
         notify("WATCHDOG=1")
-        await trio.sleep(int(interval_us) / 1e6 / 2)
+        await trio.sleep(interval_s / 2)

@@ -123,6 +123,13 @@ class Settings:
     http2_prior_knowledge: bool = _setting(
         False, "Also accept HTTP/2 without TLS, from clients that begin with it (such as a proxy)."
     )
+    processes: int = _setting(
+        1,
+        "The number of processes: one owns the data, each further one is a door, which serves clients and passes on "
+        "their calls; 0: as many as the machine has cores.",
+        minimum=0,
+        maximum=64,
+    )
     engine: str = _setting(
         "fast",
         "The implementation of HTTP: our own, or Hypercorn as it is, which is slower, has none of the bounds on "
@@ -295,6 +302,10 @@ class Settings:
         if self.engine == "stock" and not _is_loopback(self.host):
             raise SettingsError(
                 "engine", f"is stock although host is {self.host!r}", "use stock only on 127.0.0.1 or ::1"
+            )
+        if self.engine == "stock" and self.processes != 1:
+            raise SettingsError(
+                "engine", "is stock although there are several processes", "leave one of them out"
             )
         for origin in (self.cors_origins or "").split():
             if origin != "*" and _ORIGIN.fullmatch(origin) is None:

@@ -60,6 +60,7 @@ ENGINE_STATUS: dict[str, int] = {
     "UpgradeRequired": 426,
     "HeaderTooLarge": 431,
     "NotImplemented": 501,
+    "BadGateway": 502,
     "VersionNotSupported": 505,
 }
 """The same for what the engine refuses before any operation sees it, and for a body or range that is not as it

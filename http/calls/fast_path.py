@@ -26,8 +26,8 @@ from trunkline.http.calls.errors import body_too_large, body_too_slow
 from trunkline.http.calls.idempotency import HEADER as IDEMPOTENCY_KEY
 from trunkline.http.calls.request import Request, Response
 from trunkline.http.wire.asgi import EXTENSIONS, Application, client_address
-from trunkline.http.wire.exchange import BODILESS, Exchange
-from trunkline.http.wire.fast_path import Respond
+from trunkline.http.wire.exchange import BODILESS
+from trunkline.http.wire.fast_path import Respond, WholeRequest
 
 _DEADLINES = next(iter(EXTENSIONS))
 
@@ -58,7 +58,7 @@ class FastPath:
         self._body_bytes_max = dispatcher.system.limits.body_bytes_max
         self._body_timeout_s = dispatcher.system.limits.body_timeout_s
 
-    def begin(self, exchange: Exchange, done: Respond, again: Callable[[], None] | None) -> bool:
+    def begin(self, exchange: WholeRequest, done: Respond, again: Callable[[], None] | None) -> bool:
         """Handle a whole request if that is possible without waiting. Never raises, and takes microseconds.
 
         True if it is handled: `done` is called once with status, headers and body, now or after the commit. Or, if this
@@ -81,7 +81,7 @@ class FastPath:
             return True
         return self._dispatcher.begin(template, body, done)
 
-    def _template_for(self, exchange: Exchange) -> CallTemplate | None:
+    def _template_for(self, exchange: WholeRequest) -> CallTemplate | None:
         """The template for calls with this request head, None if no such call has an admission."""
         target, _, query = exchange.target.partition(b"?")
         path = target.decode("ascii")

@@ -18,7 +18,7 @@ from trunkline.bench.demo_mqtt import replace_mqtt_key, subscribe_line
 from trunkline.bench.demo_past import live_past
 from trunkline.bench.demo_records import DOMAIN, Example, ensure_records
 from trunkline.bench.errors import BenchError
-from trunkline.http.terminal import announce, failure_message, warn
+from trunkline.http.hosting.terminal import announce, failure_message, warn
 from trunkline.limits.settings import Settings
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ The entry point of the program. It imports no command: each is imported when it 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Annotated, Final, NoReturn
 
 import typer
@@ -97,10 +98,10 @@ def version_command() -> None:
     typer.echo(VERSION)
 
 
-def main() -> None:
-    """The entry point: every expected failure is one sentence and exit code 1."""
+def main(program: Callable[[], object] | None = None) -> None:
+    """The entry point: an expected failure is one sentence and exit code 1. `program` is run instead of the command."""
     try:
-        app()
+        (program or app)()
     except SystemExit:
         raise
     except _expected_failures() as failure:
@@ -137,7 +138,7 @@ def _expected_failures() -> tuple[type[Exception], ...]:
 
 
 def _fail(failure: BaseException) -> NoReturn:
-    from trunkline.http.terminal import failure_message
+    from trunkline.http.hosting.terminal import failure_message
 
     typer.echo(f"trunkline: {failure_message(failure)}", err=True)
     sys.exit(1)

@@ -6,6 +6,8 @@ Imports the demo only for --demo.
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +15,8 @@ import typer
 
 from trunkline.http.cli.late import prepare_server_imports
 from trunkline.http.cli.options import ConfigOption, DataOption, effective_settings
-from trunkline.http.terminal import announce, warn
+from trunkline.http.hosting.terminal import announce, warn
+from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings, service_variables
 
 if TYPE_CHECKING:
@@ -59,6 +62,14 @@ def serve_command(
             help="Where the contents of files are kept (default: in the data directory).",
         ),
     ] = None,
+    processes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|auto",
+            help="The number of processes, auto for that of the cores (default: 1): one owns the data, the others "
+            "serve the clients.",
+        ),
+    ] = None,
     engine: Annotated[
         str | None,
         typer.Option(metavar="fast|stock", help="The HTTP engine (default: fast); stock is for comparisons."),
@@ -74,25 +85,19 @@ def serve_command(
     import structlog
     import trio
 
-    from trunkline.http.serve import configure_logging, serve
-
     more = {
         "mqtt_port": mqtt_port,
         "mqtt_tls_port": mqtt_tls_port,
         "certfile": certfile,
         "keyfile": keyfile,
         "ca_certs": ca_certs,
+        "processes": _count(processes),
         "engine": engine,
         "blobs": blobs,
     }
     settings = effective_settings(config, limits, data_dir=data, host=host, port=port, **more)
-    mqtt_port_if_free, clock = None, None
-    if demo:
-        from trunkline.http.cli.demo import DemoClock, demo_mqtt_port, demo_settings
+    from trunkline.http.hosting.logs import configure_logging
 
-        clock = DemoClock()
-        settings = demo_settings(settings)
-        mqtt_port_if_free = demo_mqtt_port(settings)
     configure_logging(settings)
     if ignored := service_variables(os.environ):
         structlog.get_logger("trunkline.serve").warning(
@@ -100,9 +105,44 @@ def serve_command(
         )
     if limits == "off":
         warn("THE THROTTLES ARE OFF. This is for load tests; never serve devices like this.")
-    announce_start = partial(_announce_start, settings=settings, clock=clock, wanted=mqtt_port_if_free)
-    run = partial(serve, settings, ready=announce_start, clock=clock, mqtt_port_if_free=mqtt_port_if_free)
-    trio.run(run)
+    wanted = None
+    if demo:
+        from trunkline.http.cli.demo import demo_mqtt_port
+
+        wanted = demo_mqtt_port(settings)
+    from trunkline.http.cli.supervisor import process_count, supervise
+
+    if process_count(settings) > 1:
+        sys.exit(trio.run(partial(supervise, settings, demo=demo, wanted_mqtt_port=wanted)))
+    from trunkline.http.serve import serve
+
+    announce, clock, settings = announcing(settings, demo=demo, wanted=wanted)
+    trio.run(partial(serve, settings, ready=announce, clock=clock, mqtt_port_if_free=wanted))
+
+
+def _count(processes: str | None) -> int | None:
+    """The number of processes; 0 for that of the cores."""
+    if processes is None or processes == "auto":
+        return None if processes is None else 0
+    if not processes.isdecimal():
+        raise SettingsError("processes", f"is {processes!r}", "give a number such as 4, or auto")
+    return int(processes)
+
+
+def announcing(
+    settings: Settings, *, demo: bool, wanted: int | None
+) -> tuple[Callable[[RunningServer], Awaitable[None]], DemoClock | None, Settings]:
+    """What prints where a server is and runs the demo, the clock of that server, and its settings.
+
+    `wanted` is the port for MQTT that the demo opens if it is free.
+    """
+    clock = None
+    if demo:
+        from trunkline.http.cli.demo import DemoClock, demo_settings
+
+        clock = DemoClock()
+        settings = demo_settings(settings)
+    return partial(_announce_start, settings=settings, clock=clock, wanted=wanted), clock, settings
 
 
 async def _announce_start(

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import os
 import ssl
+from collections.abc import Callable
 from hashlib import sha256
 
 import structlog
-
-from trunkline.actors.presentation.experience.sites import Certificate, Sites
-from trunkline.http.experiences.layer import ExperienceHosts
 
 _log = structlog.get_logger("trunkline.experience")
 
 
 class DomainCertificates:
-    """Chooses the certificates of one server. `protocols` are those of ALPN."""
+    """Chooses the certificates of one server. `certificate_of` finds that of a name in lower case, as PEM with its key;
+    `protocols` are those of ALPN."""
 
-    def __init__(self, sites: Sites, hosts: ExperienceHosts, protocols: list[str], length_max: int) -> None:
-        self._sites = sites
-        self._hosts = hosts
+    def __init__(
+        self, certificate_of: Callable[[str], str | None], protocols: list[str], length_max: int
+    ) -> None:
+        self._certificate_of = certificate_of
         self._protocols = protocols
         self._length_max = length_max
         self._contexts: dict[bytes, ssl.SSLContext | None] = {}
@@ -31,30 +31,28 @@ class DomainCertificates:
     def context_of(self, name: str) -> ssl.SSLContext | None:
         """The context with the certificate of a domain; None if the server's own is to be used."""
         name = name.lower()
-        if self._hosts.of_name(name) is None:
-            return None  # nobody gives the host of the API another certificate
-        certificate = self._sites.certificate_of(name)
-        if certificate is None:
+        pem = self._certificate_of(name)
+        if pem is None:
             return None
         # The digest is kept, and no copy of the key.
-        digest = sha256(certificate.pem.encode()).digest()
+        digest = sha256(pem.encode()).digest()
         if digest not in self._contexts:
             if len(self._contexts) >= self._length_max:
                 del self._contexts[next(iter(self._contexts))]
             try:
-                self._contexts[digest] = self._made(certificate)
+                self._contexts[digest] = self._made(pem)
             except (ssl.SSLError, OSError) as problem:
                 _log.error("the certificate of a domain cannot be used", domain=name, problem=str(problem))
                 self._contexts[digest] = None
         return self._contexts[digest]
 
-    def _made(self, certificate: Certificate) -> ssl.SSLContext:
+    def _made(self, pem: str) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.set_alpn_protocols(self._protocols)
         # The library reads files only; this one is in memory, so that no key is on a disk.
         file = os.memfd_create("certificate", os.MFD_CLOEXEC)
         try:
-            os.write(file, certificate.pem.encode())
+            os.write(file, pem.encode())
             context.load_cert_chain(f"/proc/self/fd/{file}", password="")
         finally:
             os.close(file)

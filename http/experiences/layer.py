@@ -45,6 +45,18 @@ class ExperienceHosts:
             return self.of_slug(name.removesuffix(self._suffix))
         return self._sites.of_domain(name)
 
+    def certificate_of(self, name: str) -> str | None:
+        """The certificate of a domain with its key, as PEM. The host of the API has none here: nobody gives it one."""
+        if self.of_name(name) is None:
+            return None
+        found = self._sites.certificate_of(name)
+        return None if found is None else found.pem
+
+    def certificates(self) -> dict[str, str]:
+        """Those of all domains that have one, by name."""
+        found = {name: self.certificate_of(name) for name in self._sites.domains()}
+        return {name: pem for name, pem in found.items() if pem is not None}
+
     def of_slug(self, slug: str) -> Address:
         """Where a slug leads: nowhere, if nobody has it."""
         return self._sites.of_slug(slug) or Address(b"", None)

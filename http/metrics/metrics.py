@@ -33,12 +33,12 @@ from trunkline.actors.presentation.experience.counts import RequestCounts
 from trunkline.actors.workflows.triggers.queue import TriggerQueue
 from trunkline.http.calls.call_statistics import CALL_TIMES_S
 from trunkline.http.calls.dispatch import Dispatcher
-from trunkline.http.metrics.connection_stats import ConnectionStats, NoConnectionStats
 from trunkline.http.mqtt.service import MqttService
+from trunkline.http.wire.connection_counts import ConnectionCounts
 from trunkline.http.wire.garbage_collection import PAUSES
 
 
-def exposition(dispatcher: Dispatcher, connections: ConnectionStats, version: str) -> tuple[bytes, str]:
+def exposition(dispatcher: Dispatcher, connections: ConnectionCounts, version: str) -> tuple[bytes, str]:
     """The metrics as text, and its content type."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(MetricsCollector(dispatcher, connections, version))
@@ -49,11 +49,11 @@ class MetricsCollector(Collector):
     """Collects the metrics of one server."""
 
     def __init__(
-        self, dispatcher: Dispatcher, connections: ConnectionStats | None = None, version: str = ""
+        self, dispatcher: Dispatcher, connections: ConnectionCounts | None = None, version: str = ""
     ) -> None:
         self._dispatcher = dispatcher
         self._version = version
-        self._connection_stats = connections or NoConnectionStats()
+        self._counts = connections or ConnectionCounts()
 
     def collect(self) -> Iterator[Metric]:
         yield from self._connections()
@@ -75,27 +75,32 @@ class MetricsCollector(Collector):
         yield from self._process()
 
     def _connections(self) -> Iterator[Metric]:
-        stats = self._connection_stats
-        yield _gauge("connections_open", "Open connections.", stats.connections)
-        yield _counter("connections_accepted", "Connections accepted.", stats.accepted)
+        counts = self._counts
+        yield _gauge("connections_open", "Open connections.", counts.connections)
+        yield _counter("connections_accepted", "Connections accepted.", counts.accepted)
         yield _counter(
-            "connections_refused", "Connections refused at the limit of the server.", stats.refused
+            "connections_refused", "Connections refused at the limit of the server.", counts.refused
         )
         yield _counter(
             "connections_displaced",
             "Idle connections closed for new ones at the limit of the server.",
-            stats.places.displaced,
+            counts.displaced,
         )
         yield _counter(
             "connections_timed_out",
             "Connections closed because the client was idle or slow for too long.",
-            stats.timed_out,
+            counts.timed_out,
         )
+        if counts.doors:
+            yield _gauge("doors", "Processes that serve clients for this one.", counts.doors)
+            yield _counter(
+                "doors_cpu_seconds", "Processor time of those processes, in seconds.", counts.doors_cpu_s
+            )
         yield _gauge(
-            "heads_known", "Heads of requests that are looked up when they come again.", len(stats.heads)
+            "heads_known", "Heads of requests that are looked up when they come again.", counts.heads_known
         )
         yield _counter(
-            "heads_found", "Requests whose head was looked up instead of parsed.", stats.heads.found
+            "heads_found", "Requests whose head was looked up instead of parsed.", counts.heads_found
         )
 
     def _calls(self) -> Iterator[Metric]:

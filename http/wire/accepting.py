@@ -16,6 +16,7 @@ import trio
 
 from trunkline.http.wire.byte_session import ByteProtocol
 from trunkline.http.wire.descriptors import NO_DESCRIPTORS
+from trunkline.http.wire.passed_on import Passed
 from trunkline.http.wire.socket_transport import WRITE_STEP_BYTES
 
 _ACCEPTED_AT_ONCE_MAX: Final = 64
@@ -30,11 +31,22 @@ _log = structlog.get_logger("trunkline.http")
 class Listener:
     """A socket that is bound, and what is spoken on its connections."""
 
-    def __init__(self, sock: socket.socket, *, tls: bool, protocol: ByteProtocol | None = None) -> None:
-        """HTTP is spoken where there is no other `protocol`."""
+    def __init__(
+        self,
+        sock: socket.socket,
+        *,
+        tls: bool,
+        protocol: ByteProtocol | None = None,
+        passed_on: Callable[[Passed], ByteProtocol | None] | None = None,
+    ) -> None:
+        """HTTP is spoken where there is no other `protocol`.
+
+        `passed_on` is for a socket on which other processes pass on connections: it says what is spoken on one.
+        """
         self.sock = sock
         self.tls = tls
         self.protocol = protocol
+        self.passed_on = passed_on
 
     @property
     def url(self) -> str:

@@ -14,16 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import structlog
 import trio
 
-from trunkline.http.wire.byte_session import ByteBounds, ByteProtocol, ByteSession, Peer
+from trunkline.http.wire.byte_session import ByteBounds, ByteSession
 from trunkline.http.wire.faults import place_of
 from trunkline.http.wire.places import LEAST_S, Place, Places
 from trunkline.http.wire.socket_transport import WRITE_STEP_BYTES
-from trunkline.http.wire.tls_transport import TlsTransport
 from trunkline.http.wire.transport import ClientGone, Transport
 
 CLIENT_CLOSED = "the client has closed the connection"
@@ -293,13 +291,3 @@ class ByteConnection:
             session.closed(reason)
         except Exception as bug:  # noqa: BLE001 - the other connections never notice
             _log.error("byte connection failed", fault=place_of(bug))
-
-
-def open_connection(
-    transport: Transport, protocol: ByteProtocol, places: Places, place: Place, address: Any
-) -> ByteConnection:
-    """Open a connection with a session of its protocol. `address` is that of the client, as `accept` gives it."""
-    client = (str(address[0]), int(address[1])) if isinstance(address, tuple) else None
-    secured = transport if isinstance(transport, TlsTransport) else None
-    peer = Peer(client, secured is not None, None if secured is None else secured.client_certificate)
-    return ByteConnection(transport, protocol.session_for(peer), protocol.bounds, places, place)

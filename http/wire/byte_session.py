@@ -125,3 +125,10 @@ class ByteProtocol(NamedTuple):
 
     session_for: Callable[[Peer], ByteSession]
     bounds: ByteBounds
+
+
+class GoesOn(NamedTuple):
+    """A session that goes on with a connection on which HTTP was spoken."""
+
+    session: ByteSession
+    bounds: ByteBounds

@@ -28,12 +28,16 @@ from hypercorn.utils import wrap_app
 from trunkline.http.wire.accepting import Listener
 from trunkline.http.wire.access_log import LogAccess
 from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, Address, Application
-from trunkline.http.wire.byte_connection import ByteConnection, open_connection
+from trunkline.http.wire.byte_connection import ByteConnection
+from trunkline.http.wire.byte_session import ByteBounds, ByteSession, GoesOn, Peer
+from trunkline.http.wire.connection_counts import ConnectionCounts
 from trunkline.http.wire.fast_path import FastPath
 from trunkline.http.wire.faults import place_of
 from trunkline.http.wire.handshake import Handshake
-from trunkline.http.wire.http1 import Http1Connection
+from trunkline.http.wire.http1 import Following, Http1Connection
 from trunkline.http.wire.http2 import Http2Connection
+from trunkline.http.wire.http_connections import Ends, HttpConnections
+from trunkline.http.wire.passed_on import Passed, receive_passed
 from trunkline.http.wire.places import Place, Places
 from trunkline.http.wire.readiness import Readiness
 from trunkline.http.wire.refusal import Refuse
@@ -86,7 +90,6 @@ class Engine:
         they are closed by the engine. `lap` is called after each callback of a socket.
         """
         self._app = app
-        self._fast_path = fast_path
         self._config = config
         self._limits = limits
         self._refuse = refuse
@@ -101,14 +104,21 @@ class Engine:
             http2_streams_max=limits.http2_streams_max,
             http2_answers_max=limits.http2_answers_max,
         )
-        self._log_access = log_access
         self._state: dict[str, Any] = {}
-        self._http2_prior_knowledge = http2_prior_knowledge
         self._connections: set[Connection] = set()
         self._handshakes: set[Handshake] = set()
         self.places = Places(limits.connections_max, by_address=not behind_proxy)
         self._readiness = Readiness(lap)
         self.heads = RequestHeads(limits.head_cache_length_max)
+        self._http = HttpConnections(
+            app,
+            self._bounds,
+            refuse,
+            self.heads,
+            fast_path=fast_path,
+            log_access=log_access,
+            http2_prior_knowledge=http2_prior_knowledge,
+        )
         self._listeners = listeners
         self._draining = False
         self._empty = trio.Event()
@@ -117,6 +127,18 @@ class Engine:
         self.accepted = 0
         self.refused = 0
         self.timed_out = 0
+
+    def counts(self) -> ConnectionCounts:
+        """What is counted, as of now."""
+        return ConnectionCounts(
+            connections=self.connections,
+            accepted=self.accepted,
+            refused=self.refused,
+            displaced=self.places.displaced,
+            timed_out=self.timed_out,
+            heads_known=len(self.heads),
+            heads_found=self.heads.found,
+        )
 
     async def serve(
         self,
@@ -187,16 +209,39 @@ class Engine:
         """Serve a connection that was accepted, in a task of its own. Some go on without it."""
         self.accepted += 1
         self.connections += 1
-        host = str(address[0]) if isinstance(address, tuple) else None
-        place = self.places.take(host, trio.current_time())
-        nursery.start_soon(self._connection, nursery, sock, place, address, listener, None, name=_TASK)
+        if listener.passed_on is not None:
+            nursery.start_soon(self._take_passed, nursery, sock, listener, name=_TASK)
+            return
+        client: Address = None
+        server: Address = None
+        if isinstance(address, tuple):
+            client, server = (str(address[0]), int(address[1])), sock.getsockname()[:2]
+        place = self._place_for(client)
+        origin = Passed("", client, server)
+        nursery.start_soon(self._connection, nursery, sock, place, origin, listener, None, name=_TASK)
+
+    async def _take_passed(self, nursery: trio.Nursery, sock: socket.socket, listener: Listener) -> None:
+        """Serve a connection that another process has accepted, as if it had been accepted here."""
+        assert listener.passed_on is not None
+        try:
+            origin = await receive_passed(sock)
+        except OSError:
+            self._ended(sock, None, None)
+            return
+        protocol = listener.passed_on(origin)
+        passed = Listener(sock, tls=False, protocol=protocol)
+        place = self._place_for(origin.client)
+        await self._connection(nursery, sock, place, origin, passed, None)
+
+    def _place_for(self, client: Address) -> Place | None:
+        return self.places.take(None if client is None else client[0], trio.current_time())
 
     async def _connection(
         self,
         nursery: trio.Nursery,
         sock: socket.socket,
         place: Place | None,
-        address: Any,
+        origin: Passed,
         listener: Listener,
         connection: ByteConnection | None,
     ) -> None:
@@ -207,11 +252,11 @@ class Engine:
         goes_on = False
         try:
             if connection is None:
-                connection = await self._serve(sock, place, address, listener)
+                connection = await self._serve(sock, place, origin, listener)
             else:
                 await trio.lowlevel.checkpoint_if_cancelled()
             if connection is not None:
-                again = partial(self._connection, nursery, sock, place, address, listener, connection)
+                again = partial(self._connection, nursery, sock, place, origin, listener, connection)
                 goes_on = await connection.run(partial(nursery.start_soon, again, name=_TASK))
         except OSError:
             return  # the client is gone
@@ -240,7 +285,7 @@ class Engine:
             self._empty.set()
 
     async def _serve(
-        self, sock: socket.socket, place: Place | None, address: Any, listener: Listener
+        self, sock: socket.socket, place: Place | None, origin: Passed, listener: Listener
     ) -> ByteConnection | None:
         """Serve a connection to its end, with HTTP as its client has chosen. One of another protocol is returned."""
         tls, other = listener.tls, listener.protocol
@@ -264,33 +309,45 @@ class Engine:
                 protocol = "http/1.1"
             if protocol is None:
                 return None
+            client, server, is_tls, certificate = origin.client, origin.server, origin.tls, origin.certificate
+            if isinstance(transport, TlsTransport):
+                is_tls, certificate = True, transport.client_certificate
             if other is not None:
-                connection = open_connection(transport, other, self.places, place, address)
-                self._connections.add(connection)
-                place.occupant = connection
+                session = other.session_for(Peer(client, is_tls, certificate))
+                connection = self._open(transport, session, other.bounds, place)
                 transport = None  # it is the connection's
                 return connection
-            client: Address = None
-            server: Address = None
-            if isinstance(address, tuple):
-                client, server = (str(address[0]), int(address[1])), sock.getsockname()[:2]
-            scheme, state = "http", self._state
-            if isinstance(transport, TlsTransport):
-                scheme, certificate = "https", transport.client_certificate
-                if certificate is not None:
-                    state = {**(state or {}), CLIENT_CERTIFICATE: certificate}
-            following: bytes | WebSocket = b""
+            state = self._state
+            if certificate is not None:
+                state = {**state, CLIENT_CERTIFICATE: certificate}
+            ends = Ends(client, server, "https" if is_tls else "http", state)
+            following: Following | None = b""
             if protocol != "h2":
-                following = await self._serve_http1(transport, place, client, server, scheme, state)
+                first = self._http.http1(transport, ends, draining=self._draining)
+                following = await self._serve_http(first, place)
+            if isinstance(following, GoesOn):
+                connection = self._open(transport, following.session, following.bounds, place)
+                transport = None
+                return connection
             if isinstance(following, WebSocket):
                 self.places.exempt(place)
-                await self._serve_websocket(following)
+                await self._serve_http(following, place)
             elif protocol == "h2" or following:
-                await self._serve_http2(transport, place, client, server, scheme, state, following)
+                second = self._http.http2(transport, ends, following or b"", draining=self._draining)
+                await self._serve_http(second, place)
         finally:
             if transport is not None:
                 transport.detach()
         return None
+
+    def _open(
+        self, transport: SocketTransport, session: ByteSession, bounds: ByteBounds, place: Place
+    ) -> ByteConnection:
+        """Open a connection of bytes, whose transport it is from now on."""
+        connection = ByteConnection(transport, session, bounds, self.places, place)
+        self._connections.add(connection)
+        place.occupant = connection
+        return connection
 
     async def _shake_hands(self, transport: TlsTransport, place: Place) -> str | None:
         """The protocol that was chosen; None where there was no handshake in time, or it had to give way."""
@@ -308,77 +365,18 @@ class Engine:
         self.timed_out += not handshake.gave_way
         return None
 
-    async def _serve_http1(
-        self,
-        transport: SocketTransport,
-        place: Place,
-        client: Address,
-        server: Address,
-        scheme: str,
-        state: dict[str, Any] | None,
-    ) -> bytes | WebSocket:
-        """Serve a connection until it ends, or until HTTP/2 or the WebSocket that is returned has to continue."""
-        connection = Http1Connection(
-            transport,
-            self._app,
-            self._bounds,
-            self._refuse,
-            self.heads,
-            client,
-            server,
-            fast_path=self._fast_path,
-            scheme=scheme,
-            http2=self._http2_prior_knowledge,
-            log_access=self._log_access,
-            state=state,
-            draining=self._draining,
-        )
+    async def _serve_http(
+        self, connection: Http1Connection | Http2Connection | WebSocket, place: Place
+    ) -> Following | None:
+        """Serve a connection until it ends, or until HTTP/2 or what is returned has to continue."""
         self._connections.add(connection)
-        place.occupant = connection
+        if not isinstance(connection, WebSocket):
+            place.occupant = connection
         try:
             return await connection.run()
         finally:
             self._connections.discard(connection)
-            connection.close()
-
-    async def _serve_websocket(self, websocket: WebSocket) -> None:
-        self._connections.add(websocket)
-        try:
-            await websocket.run()
-        finally:
-            self._connections.discard(websocket)
-            websocket.close_session()
-
-    async def _serve_http2(
-        self,
-        transport: SocketTransport,
-        place: Place,
-        client: Address,
-        server: Address,
-        scheme: str,
-        state: dict[str, Any] | None,
-        first: bytes,
-    ) -> None:
-        connection = Http2Connection(
-            transport,
-            self._app,
-            self._bounds,
-            self._refuse,
-            client,
-            server,
-            scheme=scheme,
-            first=first,
-            log_access=self._log_access,
-            state=state,
-            draining=self._draining,
-        )
-        self._connections.add(connection)
-        place.occupant = connection
-        try:
-            await connection.run()
-        finally:
-            self._connections.discard(connection)
-            connection.close()
+            connection.over()
 
     def _refuse_connection(self, sock: socket.socket, listener: Listener) -> None:
         """Say why, where that is HTTP and needs no TLS handshake."""

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import trio
 
 from trunkline.http.wire.headers import Fields, Headers
-from trunkline.http.wire.request_context import Work, given_id_line, id_of_line, new_id_lines
+from trunkline.http.wire.request_context import Work, given_id_line, id_of_line, line_of_id, new_id_lines
 from trunkline.http.wire.request_heads import KnownHead
 from trunkline.http.wire.response_head import cached_field_lines, date_line, field_lines, status_line
 from trunkline.http.wire.websocket import Offer
@@ -134,6 +134,10 @@ class Exchange:
             given = given_id_line(self.headers) if self.known is None else self.known.id_line
             self._id_line = line = given or next(new_id_lines)
         return line
+
+    def take_id(self, id: bytes) -> None:
+        """Use the id that the request has elsewhere, unless it has one already."""
+        self._id_line = self._id_line or line_of_id(id)
 
     def whole_body(self) -> bytes:
         """The body of a complete request. It stays where it is: `receive` returns it all the same."""

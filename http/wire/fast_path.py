@@ -13,10 +13,26 @@ from collections.abc import Callable
 from typing import Protocol
 
 from trunkline.http.wire.exchange import Exchange
-from trunkline.http.wire.headers import Fields
+from trunkline.http.wire.headers import Fields, Headers
+from trunkline.http.wire.request_context import Work
+from trunkline.http.wire.request_heads import KnownHead
 
 Respond = Callable[[int, Fields, bytes], None]
 """Takes the response to one request: status, header fields, body. Never raises and does not wait."""
+
+
+class WholeRequest(Protocol):
+    """What an application needs of a complete request: that of a connection, or one that another process passes on."""
+
+    method: str
+    target: bytes
+    headers: Headers
+    known: KnownHead | None
+    work: Work | None
+
+    def whole_body(self) -> bytes:
+        """The body."""
+        ...
 
 
 class FastPath(Protocol):

@@ -27,6 +27,7 @@ import trio
 
 from trunkline.http.wire.access_log import LogAccess
 from trunkline.http.wire.asgi import Address, Application, log_crash, log_unanswered, run_application
+from trunkline.http.wire.byte_session import GoesOn
 from trunkline.http.wire.exchange import Exchange
 from trunkline.http.wire.exchange_channel import ExchangeChannel
 from trunkline.http.wire.fast_path import FastPath
@@ -53,6 +54,10 @@ from trunkline.http.wire.websocket import WebSocket
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """What HTTP/2 begins with."""
+
+
+Following = bytes | WebSocket | GoesOn
+"""What a connection goes on as; bytes are the beginning of HTTP/2, none the end."""
 
 
 class Http1Connection:
@@ -160,17 +165,18 @@ class Http1Connection:
         if self._phase is IDLE and not self._transport.has_input():
             self._scope.cancel()
 
-    def close(self) -> None:
+    def over(self) -> None:
         """Drop what refers to this object, which would wait for the garbage collector otherwise."""
         self._enter(CLOSED)
         self._channel.close()
 
     # The task.
 
-    async def run(self) -> bytes | WebSocket:
+    async def run(self) -> Following:
         """Answer requests until either side ends the connection, or another protocol has to continue.
 
-        Returns what was received where HTTP/2 has to continue with it, the WebSocket where that was accepted, else b"".
+        Returns what was received where HTTP/2 has to continue with it, the WebSocket where that was accepted, the
+        session of bytes where one goes on with the connection, else b"".
         """
         parser, transport = self._parser, self._transport
         try:
@@ -182,8 +188,8 @@ class Http1Connection:
                     if phase is IDLE or phase is TAKEN:
                         await transport.wait(self._on_readable)
                     elif phase is AWAITED:
-                        if (websocket := await self._await_application()) is not None:
-                            return websocket
+                        if (following := await self._await_application()) is not None:
+                            return following
                     elif phase is FLUSHING:
                         await self._flush()
                     elif phase is LINGERING:
@@ -358,17 +364,22 @@ class Http1Connection:
 
     # Responses of the application.
 
-    async def _await_application(self) -> WebSocket | None:
-        """Let the application answer the current request. Returns the WebSocket if it has accepted one."""
+    async def _await_application(self) -> WebSocket | GoesOn | None:
+        """Let the application answer the current request. Returns what it has the connection go on as, if it has."""
         exchange, transport, began_s = self._exchange, self._transport, self._began_s
         assert exchange is not None
         self._channel.begin_body()
         crashed = not await run_application(
             self._app, exchange, self._client, self._server, self._state, self._scheme
         )
-        if exchange.offer is not None and exchange.offer.accepted is not None and not crashed:
-            current_request.set(None)
-            return await self._upgrade(exchange)
+        if exchange.offer is not None and not crashed:
+            if exchange.offer.accepted is not None:
+                current_request.set(None)
+                return await self._upgrade(exchange)
+            if exchange.offer.pass_on is not None:
+                current_request.set(None)
+                self._enter(UPGRADED)
+                return exchange.offer.pass_on(self._parser.behind_offer + self._channel.backlog)
         left = transport.gone or (transport.input_ended and not exchange.finished)
         if not (left or exchange.started):
             await self._respond_instead(exchange, crashed=crashed)

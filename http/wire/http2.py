@@ -146,7 +146,7 @@ class Http2Connection:
         if self._nursery is not None:
             self._nursery.start_soon(self._say_goodbye)
 
-    def close(self) -> None:
+    def over(self) -> None:
         """Drop what refers to this object, which would wait for the garbage collector otherwise."""
         self._exchanges.clear()
 

@@ -94,6 +94,10 @@ class Http2Exchange:
             self._request_id = id_of_line(given_id_line(self.headers) or next(new_id_lines))
         return self._request_id
 
+    def take_id(self, id: bytes) -> None:
+        """Use the id that the request has elsewhere, unless it has one already."""
+        self._request_id = self._request_id or id
+
     # From the connection.
 
     def take(self, data: bytes, flow_bytes: int) -> bool:

@@ -68,8 +68,13 @@ def given_id_line(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
     """The header line of the id that a client gives its request; None if it gives none, or one that cannot be used."""
     for name, value in headers:
         if name == REQUEST_ID:
-            return b"%b: %b\r\n" % (REQUEST_ID, value) if _ID.fullmatch(value) else None
+            return line_of_id(value) if _ID.fullmatch(value) else None
     return None
+
+
+def line_of_id(id: bytes) -> bytes:
+    """The header line of an id."""
+    return b"%b: %b\r\n" % (REQUEST_ID, id)
 
 
 def id_of_line(line: bytes) -> bytes:

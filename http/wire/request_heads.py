@@ -32,13 +32,18 @@ def _shared(text: bytes) -> bytes:
     return _shared_texts.setdefault(text, text)
 
 
-class ParsedRequest(Protocol):
-    """A request as the parser left it."""
+class ParsedHead(Protocol):
+    """A request head as the parser left it."""
 
     method: str
     target: bytes
-    version: str
     headers: Headers
+
+
+class ParsedRequest(ParsedHead, Protocol):
+    """A request as the parser left it."""
+
+    version: str
     body: list[bytes]
     complete: bool
     keep_alive: bool
@@ -54,7 +59,7 @@ class KnownHead:
 
     __slots__ = ("body_bytes", "headers", "id_line", "memo", "method", "target")
 
-    def __init__(self, request: ParsedRequest, body_bytes: int) -> None:
+    def __init__(self, request: ParsedHead, body_bytes: int) -> None:
         self.method = request.method
         self.target = request.target
         self.headers: Headers = [(_shared(name), _shared(value)) for name, value in request.headers]

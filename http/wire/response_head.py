@@ -16,7 +16,7 @@ from functools import lru_cache
 from http import HTTPStatus
 
 from trunkline.http.wire.headers import Fields, Headers
-from trunkline.http.wire.request_context import REQUEST_ID, new_id_lines
+from trunkline.http.wire.request_context import line_of_id, new_id_lines
 
 _STATUS_LINES = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode("ascii")
@@ -97,7 +97,7 @@ def final_response(
     Without `request_id` the response gets a new one. `bodiless` leaves the body out: the response to HEAD announces
     its length all the same.
     """
-    id_line = next(new_id_lines) if request_id is None else b"%b: %b\r\n" % (REQUEST_ID, request_id)
+    id_line = next(new_id_lines) if request_id is None else line_of_id(request_id)
     lines = b"".join((*(b"%b: %b\r\n" % header for header in headers), id_line))
     framing = b"content-length: %d\r\nconnection: close\r\n" % len(body)
     return b"".join((status_line(status), lines, framing, date_line(), b"" if bodiless else body))

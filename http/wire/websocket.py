@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 import structlog
 import trio
 
+from trunkline.http.wire.byte_session import GoesOn
 from trunkline.http.wire.faults import place_of
 from trunkline.http.wire.headers import Headers
 from trunkline.http.wire.transport import ClientGone, Transport
@@ -110,7 +111,7 @@ class Accepted(NamedTuple):
 class Offer:
     """A client's request to go on with WebSocket, which the application accepts or answers as any other request."""
 
-    __slots__ = ("_key", "accepted", "problem", "protocols")
+    __slots__ = ("_key", "accepted", "pass_on", "problem", "protocols")
 
     def __init__(self, headers: Headers) -> None:
         found = {name: value for name, value in headers if name.startswith(b"sec-websocket-")}
@@ -125,6 +126,9 @@ class Offer:
         elif not is_key(self._key):
             self.problem = "Sec-WebSocket-Key: 16 bytes in base 64 are needed."
         self.accepted: Accepted | None = None
+        self.pass_on: Callable[[bytes], GoesOn] | None = None
+        """Set by an application that has another process answer the request, on the rest of the connection. It is
+        called with what has come behind the head, when the application has returned."""
 
     def accept(self, session: Session, protocol: str | None, bounds: SocketBounds) -> None:
         """Go on with `session`, when the application has returned. `protocol` is one of `protocols`, or None."""
@@ -254,7 +258,7 @@ class WebSocket:
         if not self._close_sent and not transport.has_unsent:
             transport.send_last(frame(CLOSE, close_payload(GOING_AWAY, "")))
 
-    def close_session(self) -> None:
+    def over(self) -> None:
         """The task has ended, however."""
         self._end_session(ABNORMAL, "")
         self._unsent.clear()

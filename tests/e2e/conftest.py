@@ -6,7 +6,7 @@ import dataclasses
 import os
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,9 @@ from tests.placement import hold_placement
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.clock import SystemClock
 from trunkline.actors.people.accounts import passwords
-from trunkline.http.serve import serve
+from trunkline.http.hosting.sockets import bound, url_of
+from trunkline.http.processes.serve_door import DoorServer
+from trunkline.http.serve import Front, serve
 from trunkline.limits.settings import Settings
 
 DOMAINS = "*.example *.example.com"
@@ -33,6 +35,22 @@ TOKEN_TTL_S = 10 * 365 * 86_400
 """How long tokens of these tests live: the clock of a virtual machine may be set by hours while they run."""
 ENGINE = os.environ.get("TRUNKLINE_ENGINE", "fast")
 """The engine of the servers of these tests: `TRUNKLINE_ENGINE=stock pytest tests/e2e` selects the other one."""
+DOORS = bool(os.environ.get("TRUNKLINE_DOORS"))
+"""Whether clients reach these servers through a door: `TRUNKLINE_DOORS=1 pytest tests/e2e` has each request, stream and
+connection passed on as between two processes."""
+THROUGH_DOORS = frozenset(
+    {
+        "test_main_job",
+        "test_early_leavers",
+        "test_experience_streams",
+        "test_link",
+        "test_mqtt_transports",
+        "test_private_files",
+        "test_streams",
+        "test_webhook_connections",
+    }
+)
+"""The modules whose tests are run both ways in any case."""
 
 UNVERIFIED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """What all clients share: making a context for each would take a fifth of a call, which rarely uses it."""
@@ -153,9 +171,10 @@ async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Serve
     """Serve `data_dir` on 127.0.0.1, port 0, and drain at the end. The owner is logged in.
 
     `limits` overrides single limits, `clock` replaces the machine's clock, `login` adds fields to the owner's login;
-    the rest are settings.
+    with `doors`, clients reach it through a door; the rest are settings.
     """
     limits, clock, login = settings.pop("limits", {}), settings.pop("clock", None), settings.pop("login", {})
+    doors = settings.pop("doors", DOORS)
     chosen = Settings(
         data_dir=str(data_dir),
         port=0,
@@ -178,7 +197,16 @@ async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Serve
         await stopped.wait()
 
     async def run(task_status: trio.TaskStatus[Any]) -> None:
-        await serve(chosen, shutdown=stopping.wait, clock=clock, task_status=task_status)
+        with ExitStack() as held:
+            sockets = held.enter_context(bound(chosen)) if doors else None
+            front = None if sockets is None else Front(url_of(chosen, sockets.http), sockets.mqtt_ports)
+            async with trio.open_nursery() as processes:
+                running = await processes.start(
+                    partial(serve, chosen, front=front, shutdown=stopping.wait, clock=clock)
+                )
+                if sockets is not None:
+                    await processes.start(DoorServer(chosen, 1).serve, sockets, stopping.wait)
+                task_status.started(running)
         stopped.set()
 
     async with trio.open_nursery() as nursery:
@@ -198,14 +226,25 @@ def hash_with(hasher: argon2.PasswordHasher, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(passwords, "_hasher", hasher)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "doors" in metafunc.fixturenames and metafunc.module.__name__.rpartition(".")[2] in THROUGH_DOORS:
+        metafunc.parametrize("doors", [False, True], ids=["direct", "door"], indirect=True)
+
+
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[Server]:
+def doors(request: pytest.FixtureRequest) -> bool:
+    """Whether clients reach the servers of a test through a door."""
+    return bool(getattr(request, "param", DOORS))
+
+
+@pytest.fixture
+async def server(tmp_path: Path, doors: bool) -> AsyncIterator[Server]:
     """A server with the default throttles and limits. For others use `start_server`."""
-    async with running_server(tmp_path / "data") as running:
+    async with running_server(tmp_path / "data", doors=doors) as running:
         yield running
 
 
 @pytest.fixture
-def start_server(tmp_path: Path) -> Callable[..., Any]:
+def start_server(tmp_path: Path, doors: bool) -> Callable[..., Any]:
     """`async with start_server(limits={...}, ...)`: a server with other settings, always on the same data directory."""
-    return partial(running_server, tmp_path / "data")
+    return partial(running_server, tmp_path / "data", doors=doors)

@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.backups import back_up
 from tests.e2e.conftest import Server, running_server
-from trunkline.http.tls_files import TlsConfig
+from trunkline.http.hosting.tls_files import TlsConfig
 from trunkline.limits.settings import Settings
 
 MONITORING = Path(__file__).resolve().parents[2] / "docs" / "monitoring"

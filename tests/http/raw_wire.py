@@ -23,8 +23,9 @@ from hypercorn.trio import serve as hypercorn_serve
 from tests.http.tls_client import Secured, TlsStream
 from tests.patience import PATIENCE_S
 from trunkline.http.calls.errors import protocol_error
-from trunkline.http.serve import _access_log, _hypercorn_config, bind
-from trunkline.http.tls_files import TlsConfig
+from trunkline.http.hosting.logs import access_log_of
+from trunkline.http.hosting.sockets import bind, engine_config
+from trunkline.http.hosting.tls_files import TlsConfig
 from trunkline.http.wire.accepting import Listener
 from trunkline.http.wire.engine import Engine
 from trunkline.http.wire.exchange import Exchange
@@ -354,7 +355,7 @@ async def serving(
         settings = {**tls.settings, **settings}
     chosen = Settings(engine=engine, log_level="error", **settings)
     chosen = dataclasses.replace(chosen, limits=chosen.limits.override(limits or {}))
-    config = _hypercorn_config(chosen)
+    config = engine_config(chosen)
     config.bind = [f"fd://{bind('127.0.0.1', 0).detach()}"]
     stopping, stopped = trio.Event(), trio.Event()
     ours: Engine | None = None
@@ -363,7 +364,7 @@ async def serving(
         await stopping.wait()
         at_the_end()
 
-    log_access = _access_log(chosen)
+    log_access = access_log_of(chosen)
     if engine == "stock":
         wrapped = with_request_ids(app, log_access)
         run: Any = partial(hypercorn_serve, wrapped, config, shutdown_trigger=told_to_stop, mode="asgi")

@@ -64,6 +64,7 @@ SHOWN_ELSEWHERE = {
     "map_attribution": "test_map_tiles.py",
     "map_tiles": "test_map_tiles.py",
     "metrics_for": "test_metrics_readers.py",
+    "processes": "test_processes.py",
     "public_url": "test_job_news.py",
     "s3_endpoint": "test_archive_buckets.py",
     "sendgrid_url": "test_sendgrid.py",

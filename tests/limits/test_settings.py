@@ -60,7 +60,7 @@ def test_every_setting_can_come_from_the_environment(name: str) -> None:
     special |= {"codehost_url": "https://api.example.com/user", "sendgrid_url": "https://mail.example.com"}
     special |= {"client_certificates": "optional", "mqtt_anonymous_key": "0" * 48}
     special |= {"map_tiles": "https://tiles.example.com/{z}/{x}/{y}.png"}
-    special |= {"mqtt_port": "1883", "mqtt_tls_port": "8883"}
+    special |= {"processes": "4", "mqtt_port": "1883", "mqtt_tls_port": "8883"}
     special |= {"blobs": "s3://bucket/prefix", "s3_endpoint": "https://storage.example.com"}
     special |= {"archive_format": "parquet", "metrics_for": "operators"}
     special |= {"cors_origins": "https://app.example.com http://localhost:5173"}

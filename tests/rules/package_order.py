@@ -68,11 +68,13 @@ ORDER: Final = {
     ),
     "http": (
         "wire",
+        "hosting",
         "calls",
         "streams",
         "link",
         "mqtt",
         "experiences",
+        "processes",
         "openapi",
         "site",
         "metrics",
@@ -99,8 +101,8 @@ AT_THE_TOP: Final = {
     "actors": "`catalogue` (every kind, actor, job and resource), `readers`, `boot`, `server_users` (the first user, "
     "and what commands do with users), `profile` (reads of the current user), `acting_later` (the table of what acts "
     "in whose name), `server_bounds` (the table of what all tenants share)",
-    "http": "`app` and `serve` put the server together; `routes` is the whole table; `tls_files` follows the "
-    "certificate; `systemd` tells the service manager",
+    "http": "`app` and `serve` put the server together; `routes` is the whole table; `systemd` tells the service "
+    "manager",
 }
 """What the files at the top of a room are."""
 

@@ -13,12 +13,12 @@ from trunkline.http.app import layered
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import protocol_error
 from trunkline.http.link.tasks import LinkTasks
-from trunkline.http.metrics.connection_stats import NoConnectionStats
 from trunkline.http.routes import TABLE
 from trunkline.http.serve import mqtt_protocol
 from trunkline.http.site.site import MapTiles, Site
 from trunkline.http.wire import engine
 from trunkline.http.wire.accepting import Listener
+from trunkline.http.wire.connection_counts import ConnectionCounts
 from trunkline.http.wire.engine import Connection, Engine
 from trunkline.http.wire.http1 import Http1Connection
 from trunkline.http.wire.http2 import Http2Connection
@@ -57,7 +57,7 @@ class Edge:
 
     def __init__(self, dispatcher: Dispatcher, settings: Settings, network: Network) -> None:
         pages = Site(TABLE, "0", MapTiles(settings.map_tiles, settings.map_attribution))
-        app, fast_path, _ = layered(dispatcher, pages, settings, NoConnectionStats)
+        app, fast_path, _ = layered(dispatcher, pages, settings, ConnectionCounts)
         config = _InMemory()
         config.network = network
         config.graceful_timeout = _STOPS_S

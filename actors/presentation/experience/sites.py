@@ -102,6 +102,13 @@ class Sites:
         """Where the name of a domain leads; None if nobody has it."""
         return self._named(DOMAIN, "domainName", name)
 
+    def domains(self) -> list[str]:
+        """The names of all domains."""
+        lo = keys.kind_prefix(DOMAIN.name)
+        with self._system.store.snapshot() as snapshot:
+            entries = snapshot.range(keys.RECORDS, lo, keys.prefix_end(lo))
+            return [decode(value)["domainName"] for _, value in entries]
+
     def certificate_of(self, name: str) -> Certificate | None:
         """The certificate of a domain and its key; None if it has none that can be used."""
         journal = self._system.journal

@@ -19,7 +19,7 @@ from tests.http import raw_wire
 from tests.http.raw_wire import Peer, Wired, application, echo, serving
 from tests.http.tls_client import TlsStream
 from tests.patience import PATIENCE_S
-from trunkline.http.serve import bind
+from trunkline.http.hosting.sockets import bind
 from trunkline.http.wire import byte_session
 from trunkline.http.wire.accepting import Listener
 from trunkline.http.wire.byte_session import ByteBounds, ByteProtocol, Bytes

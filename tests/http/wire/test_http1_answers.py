@@ -26,7 +26,7 @@ from tests.http.raw_wire import (
     until_disconnect,
     whole_body,
 )
-from trunkline.http.serve import configure_logging
+from trunkline.http.hosting.logs import configure_logging
 from trunkline.limits.settings import Settings
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"

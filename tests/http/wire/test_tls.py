@@ -18,7 +18,7 @@ from tests.http.other_protocols import pour
 from tests.http.raw_wire import Peer, Receive, Scope, Send, Wired, application, echo, part, reply, serving
 from tests.http.tls_client import TlsStream
 from tests.patience import PATIENCE_S
-from trunkline.http.serve import _hypercorn_config
+from trunkline.http.hosting.sockets import engine_config
 from trunkline.http.wire.engine import REAP_S
 from trunkline.http.wire.readiness import Readiness
 from trunkline.http.wire.tls_transport import TlsTransport
@@ -361,5 +361,5 @@ def wrong(tmp_path: Path, pem: dict[str, Any], authority: trustme.CA) -> dict[st
 @pytest.mark.parametrize("name", ["missing", "of another certificate", "no pem", "no authority"])
 def test_files_that_do_not_do_are_told_in_a_sentence(name: str, wrong: dict[str, dict[str, Any]]) -> None:
     with pytest.raises(SettingsError) as refused:
-        _hypercorn_config(Settings(**wrong[name]))
+        engine_config(Settings(**wrong[name]))
     assert str(refused.value).startswith(("certfile ", "keyfile ", "ca_certs "))

@@ -1,0 +1,125 @@
+"""A process of a server with several: the owner of the data, or a door. Started by the supervisor, as a program.
+
+Its argument is its name, for whoever looks at the list of processes.
+
+It obeys the supervisor, and drains at SIGTERM; signals that a terminal sends to all processes are the supervisor's. It
+also drains when the supervisor is gone, so that no process of a server is left alone.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import trio
+
+from trunkline.http.cli.late import prepare_server_imports
+from trunkline.http.cli.main import main
+from trunkline.http.hosting.sockets import Sockets
+from trunkline.http.processes.control import (
+    ANNOUNCE,
+    BEAT,
+    BEAT_S,
+    READY,
+    RELOAD,
+    STOP,
+    Role,
+    receive_role,
+    words,
+)
+from trunkline.http.wire import garbage_collection
+
+_NUMBERS = {STOP: signal.SIGTERM, RELOAD: signal.SIGHUP}
+
+
+class Orders:
+    """What the supervisor and signals tell this process, as the numbers of signals."""
+
+    def __init__(self, control: trio.socket.SocketType) -> None:
+        self._control = control
+        self._send, self.numbers = trio.open_memory_channel[int](16)
+        self.announced = trio.Event()
+
+    async def run(self) -> None:
+        """Listen, and say that this process is alive, until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._obey)
+            nursery.start_soon(self._beat)
+            with trio.open_signal_receiver(signal.SIGTERM) as signals:
+                async for number in signals:
+                    await self._send.send(number)
+
+    async def say(self, word: bytes) -> None:
+        """Tell the supervisor something. Nothing is said once it is gone."""
+        try:
+            await self._control.send(word)
+        except OSError:
+            return
+
+    async def _obey(self) -> None:
+        async for word in words(self._control):
+            if word == ANNOUNCE:
+                self.announced.set()
+            else:
+                await self._send.send(_NUMBERS[word])
+        await self._send.send(signal.SIGTERM)
+
+    async def _beat(self) -> None:
+        while True:
+            await self.say(BEAT)
+            await trio.sleep(BEAT_S)
+
+
+def run() -> None:
+    """Be what the supervisor says, until it is told to stop."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    control = socket.socket(fileno=os.dup(0))
+    role, sockets = receive_role(control)
+    if sockets is None:
+        prepare_server_imports()
+    else:
+        garbage_collection.pause()
+    from trunkline.http.hosting.logs import configure_logging
+
+    configure_logging(role.settings, role.name)
+    serve = partial(_own, role) if sockets is None else partial(_open_door, role, sockets)
+    trio.run(_run, control, serve)
+
+
+async def _run(control: socket.socket, serve: Callable[[Orders], Awaitable[None]]) -> None:
+    orders = Orders(trio.socket.from_stdlib_socket(control))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(orders.run)
+        await serve(orders)
+        nursery.cancel_scope.cancel()
+
+
+async def _own(role: Role, orders: Orders) -> None:
+    """Serve as the owner of the data."""
+    from trunkline.http.cli.serve import announcing
+    from trunkline.http.serve import Front, RunningServer, serve
+
+    announce, clock, settings = announcing(role.settings, demo=role.demo, wanted=role.wanted_mqtt_port)
+
+    async def ready(server: RunningServer) -> None:
+        await orders.say(READY)
+        await orders.announced.wait()
+        await announce(server)
+
+    front = Front(role.url, role.mqtt_ports)
+    await serve(settings, front=front, signals=orders.numbers, ready=ready, clock=clock)
+
+
+async def _open_door(role: Role, sockets: Sockets, orders: Orders) -> None:
+    """Serve as a door."""
+    from trunkline.http.processes.serve_door import serve_door
+
+    await serve_door(role.settings, role.doors, sockets, orders.numbers, partial(orders.say, READY))
+
+
+if __name__ == "__main__":
+    main(run)

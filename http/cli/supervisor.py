@@ -1,0 +1,199 @@
+"""The supervisor of a server with several processes: it starts them, watches them, and stops them.
+
+It holds the sockets on which the server listens, so clients can connect while a door starts again. It tells the service
+manager when all processes are ready. A process that ends is started again, and so is one whose event loop hangs for
+longer than the manager's watchdog allows. If the owner cannot start, the server stops with its exit code.
+
+The order of a start: bind the ports, then the owner, which opens the data directory, then the doors. All of them drain
+at the same time: streams are the owner's, connections the doors', and the owner ends when no door is left.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+import structlog
+import trio
+
+from trunkline.http import systemd
+from trunkline.http.hosting.sockets import Sockets, bound, engine_config, url_of
+from trunkline.http.processes.control import ANNOUNCE, READY, RELOAD, STOP, Role, send_role, words
+from trunkline.limits.settings import Settings
+
+PAUSE_S: Final = 0.25
+PAUSE_MAX_S: Final = 5.0
+"""Seconds until a door that ended before it was ready is started again; twice as long each time, up to the second."""
+MODULE: Final = "trunkline.http.cli.process"
+
+_log = structlog.get_logger("trunkline.processes")
+
+
+def process_count(settings: Settings) -> int:
+    """The number of processes that the settings ask for."""
+    return settings.processes or len(os.sched_getaffinity(0))
+
+
+class Process:
+    """One process of the server, which may be started several times."""
+
+    def __init__(self, role: Role, sockets: Sockets | None) -> None:
+        self.role = role
+        self.ready = trio.Event()
+        """It is ready, since it was started last."""
+        self.announces = False
+        """It is told to announce the server whenever it is ready."""
+        self.heard_s = math.inf
+        """When it has said last that its event loop runs, on Trio's clock; infinite while it does not run."""
+        self._sockets = sockets
+        self._running: trio.Process | None = None
+        self._control: trio.socket.SocketType | None = None
+
+    async def run(self) -> int:
+        """Start it, and return its exit code when it has ended (negative: the signal that has killed it)."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        environment = {name: text for name, text in os.environ.items() if name not in systemd.VARIABLES}
+        command = [sys.executable, "-m", MODULE, self.role.name]
+        with theirs:
+            process = await trio.lowlevel.open_process(command, stdin=theirs.fileno(), env=environment)
+        try:
+            with suppress(OSError):  # it has ended at once
+                send_role(ours, self.role, self._sockets)
+            with trio.socket.from_stdlib_socket(ours) as control:
+                self._running, self._control, self.heard_s = process, control, trio.current_time()
+                async for word in words(control):
+                    await self._hear(word)
+            return await process.wait()
+        finally:
+            self._running = self._control = None
+            self.heard_s = math.inf
+            if process.returncode is None:
+                process.kill()
+                with trio.CancelScope(shield=True):
+                    await process.wait()
+
+    async def _hear(self, word: bytes) -> None:
+        self.heard_s = trio.current_time()
+        if word == READY:
+            self.ready.set()
+            if self.announces:
+                await self.tell(ANNOUNCE)
+
+    async def tell(self, word: bytes) -> None:
+        """Tell it something, if it runs."""
+        if self._control is not None:
+            with suppress(OSError):  # it has just ended
+                await self._control.send(word)
+
+    def kill(self) -> None:
+        """End it at once, if it runs."""
+        if self._running is not None:
+            self._running.kill()
+
+
+class Supervisor:
+    """All processes of one server."""
+
+    def __init__(self, owner: Process, doors: Sequence[Process], url: str) -> None:
+        self.exit_code = 0
+        self._owner = owner
+        self._doors = doors
+        self._url = url
+        self._stopping = False
+        self._start = trio.CancelScope()
+
+    async def run(self) -> None:
+        """Run them until all have ended after a stop, or until the owner cannot start."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._follow_signals)
+            nursery.start_soon(self._watch)
+            nursery.start_soon(systemd.feed_watchdog)
+            async with trio.open_nursery() as processes:
+                processes.start_soon(self._keep, self._owner, processes.cancel_scope)
+                with self._start:
+                    await self._owner.ready.wait()
+                    for door in self._doors:
+                        processes.start_soon(self._keep, door, processes.cancel_scope)
+                    for door in self._doors:
+                        await door.ready.wait()
+                    self._owner.announces = True
+                    await self._owner.tell(ANNOUNCE)
+                    systemd.notify("READY=1", f"STATUS=Serving at {self._url}")
+            nursery.cancel_scope.cancel()
+
+    async def _keep(self, process: Process, everything: trio.CancelScope) -> None:
+        """Run a process, again and again until the server stops."""
+        pause_s = PAUSE_S
+        while not self._stopping:
+            code = await process.run()
+            if process is self._owner and (self._stopping or not process.ready.is_set()):
+                self.exit_code = code if code >= 0 else 1
+            if self._stopping:
+                return
+            if process.ready.is_set():
+                pause_s = PAUSE_S
+            elif process is self._owner:
+                everything.cancel()  # it has said why
+                return
+            else:
+                await trio.sleep(pause_s)
+                pause_s = min(2 * pause_s, PAUSE_MAX_S)
+            process.ready = trio.Event()
+            _log.error("a process has ended; it is started again", name=process.role.name, exit_code=code)
+
+    async def _follow_signals(self) -> None:
+        """Stop at the first signal, at once at the second. SIGHUP reloads the certificate, as in `http/serve.py`."""
+        in_terminal = os.isatty(0)
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+            async for number in signals:
+                if number == signal.SIGHUP and not (in_terminal and not os.isatty(0)):
+                    await self._tell_all(RELOAD)
+                    continue
+                if not self._stopping:
+                    systemd.notify("STOPPING=1", "STATUS=Draining")
+                self._stopping = True
+                self._start.cancel()
+                await self._tell_all(STOP)
+
+    async def _tell_all(self, word: bytes) -> None:
+        for process in (self._owner, *self._doors):
+            await process.tell(word)
+
+    async def _watch(self) -> None:
+        """Kill a process whose event loop hangs, where the service manager would do so with a single one."""
+        silence_max_s = systemd.watchdog_s()
+        while silence_max_s is not None:
+            await trio.sleep(silence_max_s / 2)
+            for process in (self._owner, *self._doors):
+                if trio.current_time() - process.heard_s > silence_max_s:
+                    _log.error(
+                        "a process does not say that it is alive; it is killed", name=process.role.name
+                    )
+                    process.kill()
+
+
+async def supervise(settings: Settings, *, demo: bool, wanted_mqtt_port: int | None) -> int:
+    """Serve with several processes until SIGTERM or SIGINT. Returns the exit code.
+
+    `wanted_mqtt_port` is a port for MQTT that the demo opens if it is free. Raises `SettingsError` for unusable
+    certificates, and `OSError` if a port cannot be bound, with sentences for the operator.
+    """
+    engine_config(settings)
+    with bound(settings, wanted_mqtt_port) as sockets:
+        url = url_of(settings, sockets.http)
+        doors = process_count(settings) - 1
+        owner = Role(settings, 0, doors, url, sockets.mqtt_ports, [], demo, wanted_mqtt_port)
+        tls = [is_tls for _, is_tls in sockets.mqtt]
+        supervisor = Supervisor(
+            Process(owner, None),
+            [Process(owner._replace(door=number, mqtt_tls=tls), sockets) for number in range(1, doors + 1)],
+            url,
+        )
+        await supervisor.run()
+    return supervisor.exit_code

@@ -1,0 +1,349 @@
+"""A door: it serves clients and passes each request on to the owner of the data.
+
+Owns the calls of this process that are under way, and what a client is told when the owner ends. Does not own
+connections (`wire/`), nor what a request means: that is the owner's alone, so a door has no rights, limits of callers
+or data that could be old.
+
+A whole request goes on the fast path of the wire: no task waits for its answer. The owner answers it, or declines it,
+and then it comes again as a call, which a task awaits; so does everything that has a long body or a long answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import trio
+
+from trunkline.http.calls.errors import protocol_error
+from trunkline.http.processes.batches import Head, Kind, Message, Note
+from trunkline.http.processes.channel import Channel, Flushes
+from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, WEBSOCKET
+from trunkline.http.wire.byte_session import GoesOn
+from trunkline.http.wire.exchange import Exchange
+from trunkline.http.wire.fast_path import Respond
+from trunkline.http.wire.headers import Fields
+from trunkline.http.wire.passed_on import Passed
+from trunkline.http.wire.request_context import current_request
+from trunkline.http.wire.request_heads import KnownHead
+from trunkline.http.wire.websocket import Offer
+
+BODY_BYTES_MAX: Final = 262_144
+"""A request with a longer body is passed on as a call."""
+DECLINES_MAX: Final = 2
+"""Requests for one target that the owner has declined in a row, after which they are passed on as calls at once."""
+TARGETS_LENGTH_MAX: Final = 4096
+NO_OWNER: Final = "The process that owns the data is starting again; repeat the call in a second."
+FAILED: Final = "The server failed to answer; the fault is logged."
+OWNER_ENDED: Final = (
+    "The process that owns the data has ended before it answered. Nobody knows whether the call was done: read it "
+    "back, or repeat it with the same Idempotency-Key."
+)
+
+
+class _Pending(NamedTuple):
+    """A whole request that waits for its answer."""
+
+    exchange: Exchange
+    respond: Respond
+    again: Callable[[], None]
+
+
+class _Call:
+    """A request that a task has passed on: what has come for it and was not taken yet."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.wanted = False
+        self.ended = False
+        """No more will come for it: the owner has ended, or the client has left."""
+        self.left = False
+        """The client has left."""
+        self._changed = trio.Event()
+
+    def wake(self) -> None:
+        changed, self._changed = self._changed, trio.Event()
+        changed.set()
+
+    async def changed(self) -> None:
+        """Return after the next `wake`."""
+        await self._changed.wait()
+
+    async def next(self) -> Message | None:
+        """The next part of the answer; None where no more will come."""
+        while not self.messages:
+            if self.ended:
+                return None
+            await self._changed.wait()
+        return self.messages.pop(0)
+
+
+class _Work(NamedTuple):
+    """What a request is, for the access log."""
+
+    name: str
+    bearer: str | None
+
+
+class Door:
+    """The fast path and the ASGI application of the engine of a door. `channel` leads to the owner while it is open."""
+
+    def __init__(
+        self, flushes: Flushes, heads_max: int, relay: Callable[[bytes], GoesOn], use: Callable[[Any], None]
+    ) -> None:
+        """`heads_max`: so many heads the engine keeps. `relay` passes on a connection, to which the owner is sent the
+        bytes first. `use` gets the certificates of domains."""
+        self.ended = trio.Event()
+        """The channel was closed."""
+        self._flushes = flushes
+        self._relay = relay
+        self._use = use
+        self._heads: list[KnownHead | None] = [None] * heads_max
+        self._head_numbers: dict[KnownHead, int] = {}
+        self._next_head = 0
+        self._pending: dict[int, _Pending] = {}
+        self._calls: dict[int, _Call] = {}
+        self._numbers = count()
+        self._declines: dict[tuple[str, bytes], int] = {}
+        self.channel = self.new_channel()
+
+    def new_channel(self) -> Channel:
+        """The session of a new connection to the owner, after the one before has ended."""
+        self.ended = trio.Event()
+        self._heads = [None] * len(self._heads)
+        self._head_numbers.clear()
+        self._declines.clear()
+        self.channel = Channel(self._flushes, lambda: None, self._take, self._end)
+        return self.channel
+
+    # Whole requests.
+
+    def begin(self, exchange: Exchange, respond: Respond, again: Callable[[], None] | None) -> bool:
+        """Pass on a whole request (`FastPath`)."""
+        channel = self.channel
+        if again is None or not channel.open or exchange.offer is not None:
+            return False
+        body = exchange.whole_body()
+        if len(body) > BODY_BYTES_MAX:
+            return False
+        known = exchange.known
+        if known is None and self._declines.get((exchange.method, exchange.target), 0) >= DECLINES_MAX:
+            return False
+        number = next(self._numbers)
+        self._pending[number] = _Pending(exchange, respond, again)
+        if known is None or not self._heads:
+            channel.send(Kind.WHOLE, number, exchange.method, exchange.target, exchange.headers, body)
+            return True
+        head = self._head_numbers.get(known)
+        if head is None:
+            head = self._number_of(known)
+            channel.send(Kind.HEAD, head, known.method, known.target, known.headers)
+        channel.send(Kind.KNOWN, number, head, body)
+        return True
+
+    def _number_of(self, known: KnownHead) -> int:
+        """The number of a head from now on; that of the oldest one if there are as many as are kept."""
+        number = self._next_head
+        self._next_head = (number + 1) % len(self._heads)
+        before = self._heads[number]
+        if before is not None:
+            del self._head_numbers[before]
+        self._heads[number] = known
+        self._head_numbers[known] = number
+        return number
+
+    def _declined(self, pending: _Pending) -> None:
+        exchange = pending.exchange
+        if len(self._declines) >= TARGETS_LENGTH_MAX:
+            self._declines.clear()
+        target = exchange.method, exchange.target
+        self._declines[target] = self._declines.get(target, 0) + 1
+        pending.again()
+
+    # What the owner says.
+
+    def _take(self, message: Message) -> None:
+        kind, number = message[0], message[1]
+        if kind == Kind.CERTIFICATES:
+            self._use(number)
+            return
+        pending = self._pending.pop(number, None)
+        if pending is not None:
+            if kind == Kind.ANSWER:
+                _, _, status, headers, body, note = message
+                self._note(pending.exchange, note)
+                pending.respond(status, _fields(headers), body)
+            elif kind == Kind.DECLINED:
+                self._declined(pending)
+            else:
+                pending.respond(*_refusal(500, FAILED))
+            return
+        call = self._calls.get(number)
+        if call is None:
+            return  # its client has left
+        if kind == Kind.WANT:
+            call.wanted = True
+        else:
+            call.messages.append(message)
+        call.wake()
+
+    @staticmethod
+    def _note(exchange: Any, note: Any) -> None:
+        if note is not None:
+            said = msgspec.convert(note, Note)
+            exchange.take_id(said.request_id)
+            if said.operation is not None:
+                exchange.work = _Work(said.operation, said.bearer)
+
+    def _end(self) -> None:
+        """The owner has ended, or the connection to it."""
+        pending, self._pending = self._pending, {}
+        for each in pending.values():
+            each.respond(*_unanswered(each.exchange.method))
+        for call in self._calls.values():
+            call.ended = True
+            call.wake()
+        self.ended.set()
+
+    # Calls.
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+            return
+        offer: Offer | None = scope["extensions"].get(WEBSOCKET)
+        if not self.channel.open:
+            await _answer(send, *_refusal(503, NO_OWNER))
+        elif offer is not None:
+            offer.pass_on = partial(self._pass_on, scope)
+        else:
+            await self._call(scope, receive, send)
+
+    def _pass_on(self, scope: dict[str, Any], rest: bytes) -> GoesOn:
+        """Have the owner answer a request for WebSocket, on the rest of the connection."""
+        query = scope["query_string"]
+        target = scope["raw_path"] + (b"?" + query if query else b"")
+        lines = [b"%b %b HTTP/1.1" % (scope["method"].encode(), target)]
+        lines += [b"%b: %b" % header for header in scope["headers"]]
+        passed = Passed(
+            "http", scope["client"], scope["server"], scope["scheme"] == "https", _certificate(scope)
+        )
+        return self._relay(b"".join((passed.encode(), b"\r\n".join(lines), b"\r\n\r\n", rest)))
+
+    async def _call(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        """Pass on a request, and its answer back, in parts."""
+        exchange: Any = current_request.get()
+        number, call, channel = next(self._numbers), _Call(), self.channel
+        query = scope["query_string"]
+        head = Head(
+            scope["method"],
+            scope["raw_path"] + (b"?" + query if query else b""),
+            scope["headers"],
+            scope["http_version"],
+            scope["client"],
+            scope["server"],
+            scope["scheme"],
+            _certificate(scope),
+            exchange.request_id,
+        )
+        body, more = b"", True
+        if not exchange.expects:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            body, more = message["body"], message["more_body"]
+        self._calls[number] = call
+        channel.send(Kind.CALL, number, head, body, more)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_send_body, channel, number, call, receive, more)
+                await self._pass_back(channel, number, call, exchange, send)
+                nursery.cancel_scope.cancel()
+        finally:
+            del self._calls[number]
+            channel.send(Kind.GONE, number)
+
+    async def _pass_back(self, channel: Channel, number: int, call: _Call, exchange: Any, send: Any) -> None:
+        """Send the client what the owner answers."""
+        has_begun = False
+        while (message := await call.next()) is not None:
+            kind = message[0]
+            if kind == Kind.ANSWER:
+                _, _, status, headers, body, note = message
+                self._note(exchange, note)
+                await _start(send, status, headers)
+                await send({"type": "http.response.body", "body": body})
+                return
+            if kind == Kind.FAILED:
+                if not has_begun:
+                    await _answer(send, *_refusal(500, FAILED))
+                return
+            if kind == Kind.START:
+                _, _, status, headers, body = message
+                await _start(send, status, headers)
+                has_begun, more = True, True
+            else:
+                _, _, body, more = message
+            await send({"type": "http.response.body", "body": body, "more_body": more})
+            if not more:
+                return
+            channel.send(Kind.TAKEN, number)
+        if not (has_begun or call.left):
+            await _answer(send, *_unanswered(exchange.method))
+
+
+async def _send_body(channel: Channel, number: int, call: _Call, receive: Any, more: bool) -> None:
+    """Send the owner the parts of a body when it wants them; then tell it when the client leaves."""
+    while more:
+        while not call.wanted:
+            await call.changed()
+        call.wanted = False
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            break
+        more = message["more_body"]
+        channel.send(Kind.BODY, number, message["body"], more)
+    if not more:
+        await receive()
+    call.ended = call.left = True
+    call.wake()
+
+
+def _certificate(scope: dict[str, Any]) -> bytes | None:
+    certificate: bytes | None = scope.get("state", {}).get(CLIENT_CERTIFICATE)
+    return certificate
+
+
+def _fields(headers: list[list[bytes]]) -> Fields:
+    return tuple((name, value) for name, value in headers)
+
+
+async def _start(send: Any, status: int, headers: list[list[bytes]]) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": _fields(headers)})
+
+
+def _refusal(status: int, problem: str) -> tuple[int, Fields, bytes]:
+    """The answer to a request that the owner does not answer."""
+    return status, *protocol_error(status, problem)
+
+
+def _unanswered(method: str) -> tuple[int, Fields, bytes]:
+    """The answer where the owner has ended before its own. A read has done nothing, so it may be repeated at once."""
+    return _refusal(503, NO_OWNER) if method in ("GET", "HEAD") else _refusal(502, OWNER_ENDED)
+
+
+async def _answer(send: Any, status: int, headers: Fields, body: bytes) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _live(receive: Any, send: Any) -> None:
+    """The lifespan of the application: it has nothing to start or to stop."""
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return

@@ -1,0 +1,179 @@
+"""Serving as a door: listen, and pass on what comes to the owner of the data.
+
+The order of a start: a channel to the owner, then listen. Where the owner ends, the door goes on, answers 503, and
+opens another channel as soon as the owner is there again. The order of a stop is that of every server
+(`http/serve.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import structlog
+import trio
+
+from trunkline.http.calls.errors import protocol_error
+from trunkline.http.experiences.certificates import DomainCertificates
+from trunkline.http.hosting.logs import access_log_of
+from trunkline.http.hosting.sockets import Sockets, engine_config
+from trunkline.http.hosting.tls_files import TlsConfig
+from trunkline.http.hosting.unix_sockets import connect_in
+from trunkline.http.processes.batches import Kind
+from trunkline.http.processes.channel import BOUNDS, PROTOCOL, SOCKET_NAME, Flushes, OwnConnections
+from trunkline.http.processes.door import Door
+from trunkline.http.processes.relays import BUFFER_BYTES, ClientHalf
+from trunkline.http.wire import garbage_collection
+from trunkline.http.wire.accepting import Listener
+from trunkline.http.wire.byte_session import ByteBounds, ByteProtocol, GoesOn, Peer
+from trunkline.http.wire.descriptors import allow_descriptors
+from trunkline.http.wire.engine import Engine
+from trunkline.http.wire.passed_on import Passed
+from trunkline.limits.settings import Settings
+
+RECONNECT_S: Final = 0.02
+"""How often the owner is looked for while it is not there."""
+COUNTS_S: Final = 1.0
+"""How often the owner is told what is counted."""
+
+_log = structlog.get_logger("trunkline.processes")
+
+
+class DoorServer:
+    """One door. `count` is the number of doors, which divide the connections of the server among them."""
+
+    def __init__(self, settings: Settings, count: int) -> None:
+        limits = settings.limits
+        share = math.ceil(limits.connections_max / count)
+        self._limits = dataclasses.replace(limits, connections_max=share)
+        self._settings = settings
+        self._directory = Path(settings.data_dir)
+        self._flushes = Flushes()
+        self._connections = OwnConnections()
+        self._certificates: dict[str, str] = {}
+        self._bounds = ByteBounds(BUFFER_BYTES, limits.head_timeout_s, limits.write_timeout_s)
+        self._connect = partial(connect_in, self._directory, SOCKET_NAME)
+        self._door = Door(self._flushes, limits.head_cache_length_max, self._relay, self._use)
+        self._config = engine_config(settings)
+        self._config.context_of = DomainCertificates(
+            lambda name: self._certificates.get(name),
+            self._config.alpn_protocols,
+            limits.experience_certificates_max,
+        ).context_of
+
+    @property
+    def config(self) -> TlsConfig:
+        """The certificate of the server, which may be reloaded."""
+        return self._config
+
+    async def serve(
+        self,
+        sockets: Sockets,
+        shutdown: Callable[[], Awaitable[None]],
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Listen on sockets until `shutdown` returns, then drain. The sockets are closed then."""
+        settings, limits = self._settings, self._limits
+        config = self._config
+        config.bind = [f"fd://{sockets.http.detach()}"]
+        engine = Engine(
+            self._door,
+            config,
+            limits,
+            protocol_error,
+            fast_path=self._door,
+            log_access=access_log_of(settings),
+            http2_prior_knowledge=settings.http2_prior_knowledge,
+            behind_proxy=settings.trust_forwarded_for,
+            listeners=[self._mqtt_listener(sock, tls=tls) for sock, tls in sockets.mqtt],
+        )
+        async with trio.open_nursery() as nursery:
+            await nursery.start(self._connections.run)
+            nursery.start_soon(self._flushes.run)
+            nursery.start_soon(config.follow, limits.certificate_interval_s)
+            await nursery.start(self._keep_channel)
+            nursery.start_soon(self._tell_counts, engine)
+            async with trio.open_nursery() as serving:
+                await serving.start(engine.serve, shutdown)
+                task_status.started()
+            nursery.cancel_scope.cancel()
+
+    def _use(self, certificates: dict[str, str]) -> None:
+        self._certificates = certificates
+
+    # Connections to the owner.
+
+    async def _keep_channel(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Keep a channel open, until cancelled. It has started when the first one is open."""
+        while True:
+            try:
+                sock = self._connect()
+                sock.send(Passed(PROTOCOL).encode())
+            except OSError:
+                await trio.sleep(RECONNECT_S)
+                continue
+            self._connections.open(sock, self._door.new_channel(), BOUNDS)
+            task_status.started()
+            task_status = trio.TASK_STATUS_IGNORED
+            await self._door.ended.wait()
+            _log.warning("the process that owns the data is gone; calls get 503 until it is there again")
+
+    async def _tell_counts(self, engine: Engine) -> None:
+        while True:
+            counts = engine.counts()
+            counts.doors, counts.doors_cpu_s = 1, time.process_time()
+            self._door.channel.send(Kind.COUNTS, counts)
+            await trio.sleep(COUNTS_S)
+
+    def _relay(self, first: bytes) -> GoesOn:
+        """What goes on with a connection whose bytes are passed on; the owner is sent `first` before them."""
+        return GoesOn(ClientHalf(self._connections, self._connect, self._bounds, first), self._bounds)
+
+    def _mqtt_listener(self, sock: socket.socket, *, tls: bool) -> Listener:
+        return Listener(sock, tls=tls, protocol=ByteProtocol(self._mqtt_session, self._bounds))
+
+    def _mqtt_session(self, peer: Peer) -> ClientHalf:
+        passed = Passed("mqtt", peer.address, None, peer.tls, peer.certificate)
+        return ClientHalf(self._connections, self._connect, self._bounds, passed.encode())
+
+
+async def serve_door(
+    settings: Settings,
+    count: int,
+    sockets: Sockets,
+    signals: AsyncIterator[int],
+    ready: Callable[[], Awaitable[None]],
+) -> None:
+    """Serve as one of `count` doors until SIGTERM, then drain; a second one ends it at once. SIGHUP reloads.
+
+    The process is the door's: its limit of open files, and its garbage collector.
+    """
+    server, stopping, scope = DoorServer(settings, count), trio.Event(), trio.CancelScope()
+    is_ready = False
+
+    async def follow() -> None:
+        async for number in signals:
+            if number == signal.SIGHUP:
+                server.config.reload()
+                continue
+            if stopping.is_set() or not is_ready:
+                scope.cancel()
+            stopping.set()
+
+    allow_descriptors(2 * settings.limits.connections_max)
+    with garbage_collection.collecting() as collector, scope:
+        async with trio.open_nursery() as helpers:
+            helpers.start_soon(follow)
+            helpers.start_soon(collector.watch_size)
+            async with trio.open_nursery() as serving:
+                await serving.start(server.serve, sockets, stopping.wait)
+                is_ready = True
+                await ready()
+            helpers.cancel_scope.cancel()

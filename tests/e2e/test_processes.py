@@ -1,0 +1,214 @@
+"""A server with several processes, started as an operator starts it: one owns the data, the others are its doors.
+
+What a door passes on is tested by `TRUNKLINE_DOORS=1 pytest tests/e2e`, and in the ordinary run by the modules of
+`THROUGH_DOORS` (conftest.py). Here are the processes: how they start and stop, and what happens when one of them dies.
+
+`pytest -m load tests/e2e/test_processes.py` kills them for longer, and prints what was kept.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+import trio
+
+from tests.e2e.server_process import OWNER, ServerProcess, one_sentence, serving, started, trunkline
+from tests.e2e.stubborn import Stubborn, calls, patience, prepared, read_back, sent_marks
+from tests.e2e.test_crash import UNTHROTTLED, checked
+from tests.e2e.test_service import manager, told
+from tests.patience import PATIENCE_S
+
+pytestmark = [pytest.mark.disk, pytest.mark.slow]
+
+THREE = ("--processes", "3")
+
+
+def processes(server: ServerProcess) -> dict[str, int]:
+    """The ids of the processes of a server, by what they are."""
+    found: dict[str, int] = {}
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            arguments = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue  # it has just ended
+        if parent == server.process.pid and b"trunkline.http.cli.process" in arguments:
+            found[arguments[-2].decode()] = int(folder.name)
+    return found
+
+
+def is_running(id: int) -> bool:
+    return Path(f"/proc/{id}").exists()
+
+
+async def replaced(server: ServerProcess, name: str, before: int) -> int:
+    """Wait until a process is started again; returns its id."""
+    with trio.fail_after(PATIENCE_S):
+        while (now := processes(server).get(name, before)) == before:
+            await trio.lowlevel.checkpoint()
+    return now
+
+
+async def gone(ids: list[int]) -> None:
+    """Wait until processes have ended."""
+    with trio.fail_after(PATIENCE_S):
+        while any(is_running(id) for id in ids):
+            await trio.lowlevel.checkpoint()
+
+
+async def answers_again(server: ServerProcess) -> list[int]:
+    """Call until the owner answers; returns the statuses before that."""
+    statuses: list[int] = []
+    with trio.fail_after(PATIENCE_S):
+        while True:
+            async with server.client() as client:
+                response = await client.get("/readyz")
+            if response.status_code == 200:
+                return statuses
+            assert response.headers["retry-after"] == "1"
+            statuses.append(response.status_code)
+
+
+async def test_several_processes_serve_one_directory_and_stop_in_order(tmp_path: Path) -> None:
+    async with serving(tmp_path / "data", *THREE) as server:
+        assert set(processes(server)) == {"owner", "door-1", "door-2"}
+        ids = [*processes(server).values()]
+        device = await server.device(await server.application())
+        for number in range(8):
+            await server.call("POST", f"{device}/state", {"data": {"temp": number}})
+        assert (await server.call("GET", f"{device}/compositeState"))["temp"]["value"] == 7
+        with trio.fail_after(PATIENCE_S):
+            text = ""
+            while "trunkline_doors 2.0" not in text or "trunkline_connections_accepted_total 0.0" in text:
+                async with server.client("") as client:
+                    text = (await client.get("/metrics")).text
+        assert await server.terminate() == 0
+        await gone(ids)
+    assert "a process has ended" not in server.log
+    assert not (tmp_path / "data" / "processes.sock").exists()
+    await checked(tmp_path / "data")
+
+
+async def test_a_new_owner_takes_over_where_one_was_killed(tmp_path: Path) -> None:
+    async with serving(tmp_path / "data", *THREE) as server:
+        device = await server.device(await server.application())
+        await server.call("POST", f"{device}/state", {"data": {"temp": 1}})
+        before = processes(server)
+        os.kill(before["owner"], signal.SIGKILL)
+        statuses = await answers_again(server)
+        assert set(statuses) <= {502, 503}
+        assert (await server.call("GET", f"{device}/compositeState"))["temp"]["value"] == 1
+        after = processes(server)
+        assert after["owner"] != before["owner"]
+        assert (after["door-1"], after["door-2"]) == (before["door-1"], before["door-2"])
+        assert await server.terminate() == 0
+    assert "a process has ended" in server.log
+
+
+async def test_a_door_that_dies_takes_only_its_own_connections_along(tmp_path: Path) -> None:
+    async with serving(tmp_path / "data", *THREE) as server:
+        await server.call("GET", "/me")
+        before = processes(server)
+        os.kill(before["door-1"], signal.SIGKILL)
+        # The socket is still open: what connects now is accepted by the other one.
+        for _ in range(20):
+            await server.call("GET", "/me")
+        assert await replaced(server, "door-1", before["door-1"])
+        assert processes(server)["owner"] == before["owner"]
+        assert await server.terminate() == 0
+
+
+async def test_no_process_is_left_behind_by_its_supervisor(tmp_path: Path) -> None:
+    async with serving(tmp_path / "data", *THREE) as server:
+        ids = [*processes(server).values()]
+        assert len(ids) == 3
+        await server.kill()
+        await gone(ids)
+    async with serving(tmp_path / "data") as server:
+        assert await server.call("GET", "/me")
+        assert await server.terminate() == 0
+
+
+async def test_an_owner_that_cannot_start_ends_the_server_with_its_sentence(tmp_path: Path) -> None:
+    async with serving(tmp_path / "data") as holder:
+        failed = await trunkline("serve", *THREE, "--port", "0", "--data", str(tmp_path / "data"), cold=True)
+        assert "in use" in one_sentence(failed)
+        assert await holder.call("GET", "/me")
+
+
+@pytest.mark.parametrize("count", ["none", "-1", "1000"])
+async def test_a_wrong_number_of_processes_is_refused(tmp_path: Path, count: str) -> None:
+    failed = await trunkline("serve", f"--processes={count}", "--data", str(tmp_path / "data"))
+    assert "processes" in one_sentence(failed)
+    assert not (tmp_path / "data").exists()
+
+
+async def test_the_manager_is_told_by_the_supervisor_and_a_process_that_hangs_is_replaced(
+    tmp_path: Path,
+) -> None:
+    env = {**OWNER, "NOTIFY_SOCKET": str(tmp_path / "s"), "WATCHDOG_USEC": "4000000"}
+    async with (
+        manager(str(tmp_path / "s")) as listening,
+        started(tmp_path / "data", *THREE, env=env, cold=True) as server,
+    ):
+        lines = await told(listening, "READY=1")
+        assert await server.listens()
+        assert f"STATUS=Serving at {server.url}" in lines
+        server.token = await server.log_in()
+        hanging = processes(server)["door-2"]
+        os.kill(hanging, signal.SIGSTOP)
+        assert await replaced(server, "door-2", hanging)
+        await told(listening, "WATCHDOG=1")
+        server.send_signal(signal.SIGTERM)
+        await told(listening, "STOPPING=1")
+        assert await server.ended() == 0
+    assert "does not say that it is alive" in server.log
+
+
+async def rounds(data_dir: Path, kills: int, clients: int, count: int, seed: int) -> tuple[int, int]:
+    """Kill one process after the other while clients repeat; returns the calls, and those answered by a repetition."""
+    random = Random(seed)
+    async with serving(data_dir, *UNTHROTTLED, *THREE) as server:
+        paths = await prepared(server)
+        stubborn = [Stubborn(str(n), calls(paths, n, count), Random(random.random())) for n in range(clients)]
+        with patience(stubborn):
+            async with trio.open_nursery() as nursery:
+                for each in stubborn:
+                    nursery.start_soon(each.run, server)
+                for number in range(kills):
+                    target = clients * count * (number + 1) // (kills + 1)
+                    while sum(len(each.answers) for each in stubborn) < target:
+                        await trio.lowlevel.checkpoint()
+                    name = ("owner", "door-1", "door-2")[number % 3]
+                    before = processes(server)[name]
+                    os.kill(before, signal.SIGKILL)
+                    await replaced(server, name, before)
+        found, states = await read_back(server, paths)
+        assert await server.terminate() == 0
+    await checked(data_dir)
+    assert found == sent_marks(clients, count)
+    assert states == clients * sum(number % 7 < 2 for number in range(count)), "none replaced an equal one"
+    return clients * count, sum(each.repeated for each in stubborn)
+
+
+async def test_every_call_has_one_effect_whatever_process_dies(tmp_path: Path) -> None:
+    await rounds(tmp_path / "data", kills=3, clients=6, count=120, seed=5)
+
+
+@pytest.mark.load
+@pytest.mark.timeout(1800)
+async def test_every_call_has_one_effect_whatever_process_dies_again_and_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made, repeated = await rounds(tmp_path / "data", kills=60, clients=8, count=3000, seed=6)
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n60 kills of processes: {made} calls with keys, each with one effect; {repeated} answered again\n"
+        )
