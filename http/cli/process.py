@@ -32,8 +32,6 @@ from trunkline.http.processes.control import (
 )
 from trunkline.http.wire import garbage_collection
 
-_NUMBERS = {STOP: signal.SIGTERM, RELOAD: signal.SIGHUP}
-
 
 class Orders:
     """What the supervisor and signals tell this process, as the numbers of signals."""
@@ -41,6 +39,9 @@ class Orders:
     def __init__(self, control: trio.socket.SocketType) -> None:
         self._control = control
         self._send, self.numbers = trio.open_memory_channel[int](16)
+        self._stops = 0
+        """By the supervisor: the second one means at once."""
+        self._stopping = False
         self.announced = trio.Event()
 
     async def run(self) -> None:
@@ -49,8 +50,8 @@ class Orders:
             nursery.start_soon(self._obey)
             nursery.start_soon(self._beat)
             with trio.open_signal_receiver(signal.SIGTERM) as signals:
-                async for number in signals:
-                    await self._send.send(number)
+                async for _ in signals:
+                    await self._stop(again=False)
 
     async def say(self, word: bytes) -> None:
         """Tell the supervisor something. Nothing is said once it is gone."""
@@ -63,9 +64,18 @@ class Orders:
         async for word in words(self._control):
             if word == ANNOUNCE:
                 self.announced.set()
-            else:
-                await self._send.send(_NUMBERS[word])
-        await self._send.send(signal.SIGTERM)
+            elif word == RELOAD:
+                await self._send.send(signal.SIGHUP)
+            elif word == STOP:
+                self._stops += 1
+                await self._stop(again=self._stops > 1)
+        await self._stop(again=False)
+
+    async def _stop(self, *, again: bool) -> None:
+        """Stop, once: a service manager sends its signal to all processes, and the supervisor tells them as well."""
+        if again or not self._stopping:
+            self._stopping = True
+            await self._send.send(signal.SIGTERM)
 
     async def _beat(self) -> None:
         while True:

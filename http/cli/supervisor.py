@@ -52,6 +52,7 @@ class Process:
         self.heard_s = math.inf
         """When it has said last that its event loop runs, on Trio's clock; infinite while it does not run."""
         self._sockets = sockets
+        self._stopped = False
         self._running: trio.Process | None = None
         self._control: trio.socket.SocketType | None = None
 
@@ -67,6 +68,8 @@ class Process:
                 send_role(ours, self.role, self._sockets)
             with trio.socket.from_stdlib_socket(ours) as control:
                 self._running, self._control, self.heard_s = process, control, trio.current_time()
+                if self._stopped:
+                    await self.tell(STOP)
                 async for word in words(control):
                     await self._hear(word)
             return await process.wait()
@@ -86,7 +89,8 @@ class Process:
                 await self.tell(ANNOUNCE)
 
     async def tell(self, word: bytes) -> None:
-        """Tell it something, if it runs."""
+        """Tell it something, if it runs. One that is just being started is told to stop as well."""
+        self._stopped |= word == STOP
         if self._control is not None:
             with suppress(OSError):  # it has just ended
                 await self._control.send(word)

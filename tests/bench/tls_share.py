@@ -1,6 +1,6 @@
 """Measures which share of the rate in cleartext the server reaches over TLS. Run it from the checkout:
 
-    .venv/bin/python tests/bench/tls_share.py --work DIR [--seconds 5] [--rounds 3] [--connections 64]
+    .venv/bin/python -m tests.bench.tls_share --work DIR [--seconds 5] [--rounds 3] [--connections 64]
 
 Two servers, one of them with a certificate, are pinned to the same core and loaded in turn from the other cores, with
 single durable posts over keep-alive connections. A server that is not loaded takes no processor time. Each round

@@ -38,6 +38,9 @@ ENGINE = os.environ.get("TRUNKLINE_ENGINE", "fast")
 DOORS = bool(os.environ.get("TRUNKLINE_DOORS"))
 """Whether clients reach these servers through a door: `TRUNKLINE_DOORS=1 pytest tests/e2e` has each request, stream and
 connection passed on as between two processes."""
+NOT_BY_DOORS = pytest.mark.skipif(
+    DOORS, reason="it measures one process, or what doors learn within a second"
+)
 THROUGH_DOORS = frozenset(
     {
         "test_main_job",

@@ -10,12 +10,13 @@ from typing import Any
 
 import httpx
 import pytest
+import trio
 import trustme
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
-from tests.e2e.conftest import Server
+from tests.e2e.conftest import NOT_BY_DOORS, Server, running_server
 from tests.e2e.experiences import NO_ID, Experience, Json, new_experience
 from tests.http.tls_client import write_certificate
 from tests.patience import PATIENCE_S
@@ -176,6 +177,7 @@ async def test_domains_and_slugs_name_the_version_that_serves_them(exp: Experien
     assert (await exp.refused("PATCH", f"domains/{domain['id']}", {"version": NO_ID})).startswith("version: ")
 
 
+@NOT_BY_DOORS
 async def test_a_connection_gets_the_certificate_of_its_domain(
     start_server: Any, tmp_path: Path, authority: trustme.CA
 ) -> None:
@@ -216,6 +218,35 @@ async def test_a_connection_gets_the_certificate_of_its_domain(
         assert (await request(False, strange)).status_code == 404
         await exp.patch(f"domains/{made['id']}", **issued(authority, HOST))
         assert (await request(True)).status_code == 404
+
+
+async def test_a_door_takes_the_certificate_of_a_domain_and_its_successor(
+    tmp_path: Path, authority: trustme.CA
+) -> None:
+    first, second = ssl.create_default_context(), ssl.create_default_context()
+    successor = trustme.CA()
+    authority.configure_trust(first)
+    successor.configure_trust(second)
+    of_server = write_certificate(trustme.CA(), tmp_path)
+    async with running_server(tmp_path / "data", doors=True, **of_server) as server:
+        exp = await new_experience(server)
+        made = await exp.make("domains", domainName=HOST, **issued(authority, HOST))
+
+        async def is_trusted(context: ssl.SSLContext) -> bool:
+            sent: Json = {"headers": {"Host": HOST}, "extensions": {"sni_hostname": HOST}}
+            async with httpx.AsyncClient(verify=context, trust_env=False, timeout=PATIENCE_S) as client:
+                try:
+                    return (await client.get(server.url, **sent)).status_code == 404
+                except httpx.ConnectError:
+                    return False
+
+        with trio.fail_after(PATIENCE_S):
+            while not await is_trusted(first):
+                await trio.lowlevel.checkpoint()
+            await exp.patch(f"domains/{made['id']}", **issued(successor, HOST))
+            while not await is_trusted(second):
+                await trio.lowlevel.checkpoint()
+        assert not await is_trusted(first)
 
 
 async def test_only_names_that_the_operator_permits_are_domains(start_server: Any) -> None:

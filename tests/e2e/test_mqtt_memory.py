@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.e2e.conftest import NOT_BY_DOORS
 from tests.e2e.mqtt_client import MqttClient
 from tests.e2e.mqtt_house import House, house_in
 from tests.e2e.sse_client import until
@@ -40,6 +41,7 @@ async def connect(house: House, number: int, sock: trio.socket.SocketType, clien
     assert answer.code == packets.SUCCESS
 
 
+@NOT_BY_DOORS
 @pytest.mark.slow
 @pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("version", [V3_1_1, V5])

@@ -16,7 +16,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.e2e.conftest import PASSWORD, Server, running_server
+from tests.e2e.conftest import NOT_BY_DOORS, PASSWORD, Server, running_server
 from trunkline.http.routes import TABLE
 from trunkline.http.site import site
 from trunkline.http.version import VERSION
@@ -83,6 +83,7 @@ async def test_what_is_no_page_is_refused_in_the_one_shape(server: Server) -> No
         assert set(response.json()) == {"type", "message"}
 
 
+@NOT_BY_DOORS
 async def test_the_metrics_count_what_happened(server: Server) -> None:
     before = await metrics(server)
     device = await server.device(await server.application())
@@ -172,6 +173,7 @@ async def test_the_metrics_know_the_quota(tmp_path: Path) -> None:
         assert value(await metrics(server), "trunkline_store_quota_bytes") == math.inf
 
 
+@NOT_BY_DOORS
 async def test_the_metrics_count_heads_that_come_again(server: Server) -> None:
     """Only what the fast path took is looked up, so this also shows that the product has one."""
     device = await server.device(await server.application())
