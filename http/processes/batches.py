@@ -7,7 +7,6 @@ Both processes are of one server and of one version, so a batch that cannot be r
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import IntEnum
 from typing import Any, Final
 
 import msgspec
@@ -19,41 +18,44 @@ _encode = msgspec.msgpack.Encoder().encode
 Message = list[Any]
 
 
-class Kind(IntEnum):
-    """The kinds of messages, each with what follows. `id` is the number of a call on its channel."""
+class Kind:
+    """The kinds of messages, each with what follows. `id` is the number of a call on its channel.
+
+    Plain numbers: a member of an enumeration is slow to look up in Python 3.11.
+    """
 
     # From a door.
-    HEAD = 0
+    HEAD: Final = 0
     """number, method, target, headers: a request head that comes again, which has this number from now on."""
-    KNOWN = 1
+    KNOWN: Final = 1
     """id, number, body: a whole request with a head that was sent. The answer is ANSWER, or DECLINED."""
-    WHOLE = 2
+    WHOLE: Final = 2
     """id, method, target, headers, body: a whole request, answered as KNOWN."""
-    CALL = 3
+    CALL: Final = 3
     """id, `Head`, body, more: a request of any kind, or its beginning. The answer is ANSWER, START or FAILED."""
-    BODY = 4
+    BODY: Final = 4
     """id, bytes, more: the next part of the request's body, for a WANT."""
-    TAKEN = 5
+    TAKEN: Final = 5
     """id: the client has taken a part of the answer, so the next may follow."""
-    GONE = 6
+    GONE: Final = 6
     """id: the client has left, or its time is over."""
-    COUNTS = 7
+    COUNTS: Final = 7
     """`ConnectionCounts` of the door."""
 
     # From the owner.
-    ANSWER = 8
+    ANSWER: Final = 8
     """id, status, headers, body, note: a whole answer, with what the door logs about it (`Note`), or None."""
-    DECLINED = 9
+    DECLINED: Final = 9
     """id: nothing was done; the request has to come again as a CALL."""
-    START = 10
+    START: Final = 10
     """id, status, headers, bytes: the beginning of an answer whose parts follow."""
-    PART = 11
+    PART: Final = 11
     """id, bytes, more: the next part."""
-    WANT = 12
+    WANT: Final = 12
     """id: the next part of the request's body is wanted."""
-    FAILED = 13
+    FAILED: Final = 13
     """id: there is no answer, or no more of it; why is logged."""
-    CERTIFICATES = 14
+    CERTIFICATES: Final = 14
     """The PEM of the certificates and the key of each domain of an experience, by its name; replaces those before."""
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 import structlog
 import trio
 
-from trunkline.http.processes.batches import BatchReader, Kind, Message, encode
+from trunkline.http.processes.batches import BatchReader, Message, encode
 from trunkline.http.wire.byte_connection import ByteConnection
 from trunkline.http.wire.byte_session import ByteBounds, Bytes, ByteSession
 from trunkline.http.wire.faults import place_of
@@ -82,7 +82,7 @@ class Channel:
         """Whether messages can be sent."""
         return self._connection is not None
 
-    def send(self, kind: Kind, *fields: Any) -> None:
+    def send(self, kind: int, *fields: Any) -> None:
         """Send a message behind those before it. Nothing is sent once the channel is closed."""
         if self._connection is None:
             return

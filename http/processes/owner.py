@@ -56,21 +56,23 @@ class PassedRequest:
     """A request that a door has passed on, as the fast path and the ASGI application see one (`Exchange`)."""
 
     offer: Offer | None = None
-    expects = False
+    version = "1.1"
+    known: KnownHead | None = None
+    work: Work | None = None
+    id = b""
 
-    def __init__(
-        self, method: str, target: bytes, headers: Headers, body: bytes, version: str = "1.1"
-    ) -> None:
+    def __init__(self, method: str, target: bytes, headers: Headers, body: bytes) -> None:
         self.method = method
         self.target = target
         self.headers = headers
-        self.version = version
-        self.known: KnownHead | None = None
-        self.work: Work | None = None
-        self.complete = True
-        self.keep_alive = True
-        self.id = b""
         self.body = body
+
+    @classmethod
+    def of(cls, known: KnownHead, body: bytes) -> PassedRequest:
+        """A request with a head that came before."""
+        request = cls(known.method, known.target, known.headers, body)
+        request.known = known
+        return request
 
     @property
     def path(self) -> str:
@@ -90,7 +92,8 @@ class PassedCall(PassedRequest):
     """A request that the ASGI application answers: its body comes, and its answer goes, in parts."""
 
     def __init__(self, channel: DoorChannel, number: int, head: Head, body: bytes, *, more: bool) -> None:
-        super().__init__(head.method, head.target, head.headers, body, head.version)
+        super().__init__(head.method, head.target, head.headers, body)
+        self.version = head.version
         self.id = head.request_id
         self.gone = False
         self.started = False
@@ -203,14 +206,10 @@ class DoorChannel:
         kind = message[0]
         if kind == Kind.KNOWN:
             _, number, head_number, body = message
-            known = self._heads[head_number]
-            request = PassedRequest(known.method, known.target, known.headers, body)
-            request.known = known
-            self._offer(number, request, partial(self._offer, number, request, None))
+            self._offer(number, PassedRequest.of(self._heads[head_number], body))
         elif kind == Kind.WHOLE:
             _, number, method, target, headers, body = message
-            request = PassedRequest(method, target, _pairs(headers), body)
-            self._offer(number, request, partial(self._offer, number, request, None))
+            self._offer(number, PassedRequest(method, target, _pairs(headers), body))
         elif kind == Kind.HEAD:
             _, head_number, method, target, headers = message
             self._heads[head_number] = KnownHead(PassedRequest(method, target, _pairs(headers), b""), 0)
@@ -235,12 +234,13 @@ class DoorChannel:
         elif kind == Kind.GONE:
             call.leave()
 
-    def _offer(self, number: int, request: PassedRequest, again: Callable[[], Any] | None) -> None:
-        """Offer a whole request to the fast path."""
+    def _offer(self, number: int, request: PassedRequest, *, first: bool = True) -> None:
+        """Offer a whole request to the fast path, which may put it off once."""
         fast_path = self._doors.fast_path
         beginning.request = request
         try:
             done = partial(self.answer, number, request)
+            again = partial(self._offer, number, request, first=False) if first else None
             if fast_path is not None and fast_path.begin(request, done, again):
                 return
         except Exception as bug:  # noqa: BLE001 - this call ends, the others never notice

@@ -56,7 +56,7 @@ class Loaded:
         self.owner = children[0] if children else supervisor
         self.all = [supervisor, *children]
         for door in children[1:]:
-            os.sched_setaffinity(door, cores.generator)
+            os.sched_setaffinity(door, cores.generator or cores.server or ())
 
     async def load(self, cores: Cores, options: argparse.Namespace) -> tuple[Stage, float, float]:
         """Load it; returns what was measured, and microseconds of its owner and of all its processes for one state."""
