@@ -82,6 +82,11 @@ class Channel:
         """Whether messages can be sent."""
         return self._connection is not None
 
+    @property
+    def unsent_bytes(self) -> int:
+        """What waits because the other end has not taken it."""
+        return 0 if self._connection is None else self._connection.unsent_bytes
+
     def send(self, kind: int, *fields: Any) -> None:
         """Send a message behind those before it. Nothing is sent once the channel is closed."""
         if self._connection is None:

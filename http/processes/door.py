@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import trio
 
-from trunkline.http.calls.errors import protocol_error
+from trunkline.http.calls.errors import JSON, protocol_error
 from trunkline.http.processes.batches import Head, Kind, Message, Note
 from trunkline.http.processes.channel import Channel, Flushes
 from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, WEBSOCKET
@@ -31,6 +31,10 @@ from trunkline.http.wire.request_context import current_request
 from trunkline.http.wire.request_heads import KnownHead
 from trunkline.http.wire.websocket import Offer
 
+ALIVE: Final = b"/healthz"
+"""The path that asks whether this process lives; all others are the owner's."""
+WAITING_BYTES_MAX: Final = 8 * 1024 * 1024
+"""While the owner has not taken more than this, a door refuses further calls. Each has a part of a body at most."""
 BODY_BYTES_MAX: Final = 262_144
 """A request with a longer body is passed on as a call."""
 DECLINES_MAX: Final = 2
@@ -38,6 +42,9 @@ DECLINES_MAX: Final = 2
 TARGETS_LENGTH_MAX: Final = 4096
 NO_OWNER: Final = "The process that owns the data is starting again; repeat the call in a second."
 FAILED: Final = "The server failed to answer; the fault is logged."
+OWNER_BUSY: Final = (
+    "The process that owns the data does not take calls as fast as they come; repeat it in a second."
+)
 OWNER_ENDED: Final = (
     "The process that owns the data has ended before it answered. Nobody knows whether the call was done: read it "
     "back, or repeat it with the same Idempotency-Key."
@@ -124,10 +131,10 @@ class Door:
     def begin(self, exchange: Exchange, respond: Respond, again: Callable[[], None] | None) -> bool:
         """Pass on a whole request (`FastPath`)."""
         channel = self.channel
-        if again is None or not channel.open or exchange.offer is not None:
+        if again is None or not channel.open or exchange.offer is not None or exchange.target == ALIVE:
             return False
         body = exchange.whole_body()
-        if len(body) > BODY_BYTES_MAX:
+        if len(body) > BODY_BYTES_MAX or channel.unsent_bytes > WAITING_BYTES_MAX:
             return False
         known = exchange.known
         if known is None and self._declines.get((exchange.method, exchange.target), 0) >= DECLINES_MAX:
@@ -215,8 +222,12 @@ class Door:
             await _live(receive, send)
             return
         offer: Offer | None = scope["extensions"].get(WEBSOCKET)
-        if not self.channel.open:
+        if scope["path"] == ALIVE.decode() and scope["method"] in ("GET", "HEAD"):
+            await _answer(send, 200, [JSON], b'{"status":"alive"}')
+        elif not self.channel.open:
             await _answer(send, *_refusal(503, NO_OWNER))
+        elif self.channel.unsent_bytes > WAITING_BYTES_MAX:
+            await _answer(send, *_refusal(503, OWNER_BUSY))
         elif offer is not None:
             offer.pass_on = partial(self._pass_on, scope)
         else:

@@ -35,13 +35,13 @@ TOKEN_TTL_S = 10 * 365 * 86_400
 """How long tokens of these tests live: the clock of a virtual machine may be set by hours while they run."""
 ENGINE = os.environ.get("TRUNKLINE_ENGINE", "fast")
 """The engine of the servers of these tests: `TRUNKLINE_ENGINE=stock pytest tests/e2e` selects the other one."""
-DOORS = bool(os.environ.get("TRUNKLINE_DOORS"))
-"""Whether clients reach these servers through a door: `TRUNKLINE_DOORS=1 pytest tests/e2e` has each request, stream and
+DOORS = bool(os.environ.get("THROUGH_DOORS"))
+"""Whether clients reach these servers through a door: `THROUGH_DOORS=1 pytest tests/e2e` has each request, stream and
 connection passed on as between two processes."""
 NOT_BY_DOORS = pytest.mark.skipif(
     DOORS, reason="it measures one process, or what doors learn within a second"
 )
-THROUGH_DOORS = frozenset(
+BOTH_WAYS = frozenset(
     {
         "test_main_job",
         "test_early_leavers",
@@ -230,7 +230,7 @@ def hash_with(hasher: argon2.PasswordHasher, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "doors" in metafunc.fixturenames and metafunc.module.__name__.rpartition(".")[2] in THROUGH_DOORS:
+    if "doors" in metafunc.fixturenames and metafunc.module.__name__.rpartition(".")[2] in BOTH_WAYS:
         metafunc.parametrize("doors", [False, True], ids=["direct", "door"], indirect=True)
 
 

@@ -1,16 +1,18 @@
 """A server with several processes, started as an operator starts it: one owns the data, the others are its doors.
 
-What a door passes on is tested by `TRUNKLINE_DOORS=1 pytest tests/e2e`, and in the ordinary run by the modules of
-`THROUGH_DOORS` (conftest.py). Here are the processes: how they start and stop, and what happens when one of them dies.
+What a door passes on is tested by `THROUGH_DOORS=1 pytest tests/e2e`, and in the ordinary run by the modules that
+`BOTH_WAYS` lists (conftest.py). Here are the processes: how they start and stop, and what happens when one dies.
 
 `pytest -m load tests/e2e/test_processes.py` kills them for longer, and prints what was kept.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
 from random import Random
 
@@ -18,13 +20,19 @@ import pytest
 import trio
 
 from tests.e2e.server_process import OWNER, ServerProcess, one_sentence, serving, started, trunkline
-from tests.e2e.stubborn import Stubborn, calls, patience, prepared, read_back, sent_marks
+from tests.e2e.stubborn import Stubborn, calls, history, patience, prepared, read_back, sent_marks
 from tests.e2e.test_crash import UNTHROTTLED, checked
 from tests.e2e.test_service import manager, told
 from tests.patience import PATIENCE_S
+from trunkline.bench.client import Connection
+from trunkline.bench.framing import Response
+from trunkline.bench.transport import Origin
+from trunkline.http.processes.door import OWNER_BUSY
 
 pytestmark = [pytest.mark.disk, pytest.mark.slow]
 
+CLIENTS_MAX = 600
+"""So many that a door may not keep a part of a body of each."""
 THREE = ("--processes", "3")
 
 
@@ -104,6 +112,8 @@ async def test_a_new_owner_takes_over_where_one_was_killed(tmp_path: Path) -> No
         await server.call("POST", f"{device}/state", {"data": {"temp": 1}})
         before = processes(server)
         os.kill(before["owner"], signal.SIGKILL)
+        async with server.client() as client:
+            assert (await client.get("/healthz")).status_code == 200, "the server lives"
         statuses = await answers_again(server)
         assert set(statuses) <= {502, 503}
         assert (await server.call("GET", f"{device}/compositeState"))["temp"]["value"] == 1
@@ -124,6 +134,38 @@ async def test_a_door_that_dies_takes_only_its_own_connections_along(tmp_path: P
             await server.call("GET", "/me")
         assert await replaced(server, "door-1", before["door-1"])
         assert processes(server)["owner"] == before["owner"]
+        assert await server.terminate() == 0
+
+
+async def test_calls_that_an_owner_does_not_take_are_refused_at_a_bound(tmp_path: Path) -> None:
+    """It is stopped, as by a disk that hangs: what has come before the bound is answered when it goes on."""
+    async with serving(tmp_path / "data", *UNTHROTTLED, "--processes", "2") as server:
+        device = await server.device(await server.application())
+        body = json.dumps({"data": {"label": "x" * 60_000}}).encode()
+        owner = processes(server)["owner"]
+        answers: list[Response] = []
+        refused = trio.Event()
+
+        async def send() -> None:
+            origin = Origin.parse(server.url)
+            async with Connection(origin, token=server.token, timeout_s=PATIENCE_S) as connection:
+                answers.append(await connection.request("POST", f"{device}/state", body))
+            if answers[-1].status == 503:
+                refused.set()
+
+        os.kill(owner, signal.SIGSTOP)
+        async with trio.open_nursery() as nursery:
+            for _ in range(CLIENTS_MAX):
+                nursery.start_soon(send)
+            with trio.fail_after(PATIENCE_S):
+                await refused.wait()
+            os.kill(owner, signal.SIGCONT)
+        statuses = Counter(each.status for each in answers)
+        assert set(statuses) == {200, 503}, statuses
+        late = next(each for each in answers if each.status == 503)
+        assert json.loads(late.body) == {"type": "Overloaded", "message": OWNER_BUSY}
+        assert late.headers["retry-after"] == "1"
+        assert len(await history(server, device, "state")) == statuses[200]
         assert await server.terminate() == 0
 
 
