@@ -237,8 +237,8 @@ async def _serve_doors(
     system = dispatcher.system
     counts: Callable[[], ConnectionCounts] = ConnectionCounts
     app, fast_path, hosts = layered(dispatcher, pages, settings, lambda: counts())
-    doors = Doors(app, fast_path, mqtt_protocol(dispatcher), logs_access=settings.access_log)
-    system.add_component(doors)
+    lap = system.component(LoopWatch).lap
+    doors = Doors(app, fast_path, mqtt_protocol(dispatcher), logs_access=settings.access_log, lap=lap)
     counts = doors.counts
     await nursery.start(doors.run)
     nursery.start_soon(doors.follow_certificates, hosts.certificates, lambda: system.journal.record_changes)
@@ -253,7 +253,7 @@ async def _serve_doors(
             log_access=access_log_of(settings),
             behind_proxy=settings.trust_forwarded_for,
             listeners=[Listener(sock, tls=False, passed_on=doors.protocol_of)],
-            lap=system.component(LoopWatch).lap,
+            lap=lap,
         )
         await _run(nursery, partial(engine.serve, trigger), task_status)
 

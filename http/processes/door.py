@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import trio
 
-from trunkline.http.calls.errors import JSON, protocol_error
+from trunkline.http.calls.errors import protocol_error
 from trunkline.http.processes.batches import Head, Kind, Message, Note
 from trunkline.http.processes.channel import Channel, Flushes
 from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, WEBSOCKET
@@ -31,14 +31,14 @@ from trunkline.http.wire.request_context import current_request
 from trunkline.http.wire.request_heads import KnownHead
 from trunkline.http.wire.websocket import Offer
 
-ALIVE: Final = b"/healthz"
-"""The path that asks whether this process lives; all others are the owner's."""
 WAITING_BYTES_MAX: Final = 8 * 1024 * 1024
 """While the owner has not taken more than this, a door refuses further calls. Each has a part of a body at most."""
 BODY_BYTES_MAX: Final = 262_144
 """A request with a longer body is passed on as a call."""
 DECLINES_MAX: Final = 2
 """Requests for one target that the owner has declined in a row, after which they are passed on as calls at once."""
+OFFERED_AGAIN: Final = 16
+"""Of those, each one of so many is offered to the owner all the same."""
 TARGETS_LENGTH_MAX: Final = 4096
 NO_OWNER: Final = "The process that owns the data is starting again; repeat the call in a second."
 FAILED: Final = "The server failed to answer; the fault is logged."
@@ -114,7 +114,8 @@ class Door:
         self._pending: dict[int, _Pending] = {}
         self._calls: dict[int, _Call] = {}
         self._numbers = count()
-        self._declines: dict[tuple[str, bytes], int] = {}
+        self._declines: dict[int, int] = {}
+        """By the hash of method and target, how often requests were declined in a row, or not offered after that."""
         self.channel = self.new_channel()
 
     def new_channel(self) -> Channel:
@@ -131,13 +132,13 @@ class Door:
     def begin(self, exchange: Exchange, respond: Respond, again: Callable[[], None] | None) -> bool:
         """Pass on a whole request (`FastPath`)."""
         channel = self.channel
-        if again is None or not channel.open or exchange.offer is not None or exchange.target == ALIVE:
+        if again is None or not channel.open or exchange.offer is not None:
             return False
         body = exchange.whole_body()
         if len(body) > BODY_BYTES_MAX or channel.unsent_bytes > WAITING_BYTES_MAX:
             return False
         known = exchange.known
-        if known is None and self._declines.get((exchange.method, exchange.target), 0) >= DECLINES_MAX:
+        if known is None and self._is_declined(exchange):
             return False
         number = next(self._numbers)
         self._pending[number] = _Pending(exchange, respond, again)
@@ -162,12 +163,21 @@ class Door:
         self._head_numbers[known] = number
         return number
 
+    def _is_declined(self, exchange: Exchange) -> bool:
+        """Whether the owner has declined requests like this one so often that it is not offered to it."""
+        key = hash((exchange.method, exchange.target))
+        declines = self._declines.get(key, 0)
+        if declines < DECLINES_MAX:
+            return False
+        self._declines[key] = declines + 1
+        return declines % OFFERED_AGAIN != 0
+
     def _declined(self, pending: _Pending) -> None:
         exchange = pending.exchange
         if len(self._declines) >= TARGETS_LENGTH_MAX:
             self._declines.clear()
-        target = exchange.method, exchange.target
-        self._declines[target] = self._declines.get(target, 0) + 1
+        key = hash((exchange.method, exchange.target))
+        self._declines[key] = self._declines.get(key, 0) + 1
         pending.again()
 
     # What the owner says.
@@ -182,6 +192,8 @@ class Door:
             if kind == Kind.ANSWER:
                 _, _, status, headers, body, note = message
                 self._note(pending.exchange, note)
+                if self._declines and pending.exchange.known is None:
+                    self._declines.pop(hash((pending.exchange.method, pending.exchange.target)), None)
                 pending.respond(status, _fields(headers), body)
             elif kind == Kind.DECLINED:
                 self._declined(pending)
@@ -222,21 +234,18 @@ class Door:
             await _live(receive, send)
             return
         offer: Offer | None = scope["extensions"].get(WEBSOCKET)
-        if scope["path"] == ALIVE.decode() and scope["method"] in ("GET", "HEAD"):
-            await _answer(send, 200, [JSON], b'{"status":"alive"}')
-        elif not self.channel.open:
+        exchange: Any = current_request.get()
+        if not self.channel.open:
             await _answer(send, *_refusal(503, NO_OWNER))
         elif self.channel.unsent_bytes > WAITING_BYTES_MAX:
             await _answer(send, *_refusal(503, OWNER_BUSY))
         elif offer is not None:
-            offer.pass_on = partial(self._pass_on, scope)
+            offer.pass_on = partial(self._pass_on, scope, exchange.target)
         else:
-            await self._call(scope, receive, send)
+            await self._call(exchange, scope, receive, send)
 
-    def _pass_on(self, scope: dict[str, Any], rest: bytes) -> GoesOn:
+    def _pass_on(self, scope: dict[str, Any], target: bytes, rest: bytes) -> GoesOn:
         """Have the owner answer a request for WebSocket, on the rest of the connection."""
-        query = scope["query_string"]
-        target = scope["raw_path"] + (b"?" + query if query else b"")
         lines = [b"%b %b HTTP/1.1" % (scope["method"].encode(), target)]
         lines += [b"%b: %b" % header for header in scope["headers"]]
         passed = Passed(
@@ -244,14 +253,12 @@ class Door:
         )
         return self._relay(b"".join((passed.encode(), b"\r\n".join(lines), b"\r\n\r\n", rest)))
 
-    async def _call(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+    async def _call(self, exchange: Any, scope: dict[str, Any], receive: Any, send: Any) -> None:
         """Pass on a request, and its answer back, in parts."""
-        exchange: Any = current_request.get()
         number, call, channel = next(self._numbers), _Call(), self.channel
-        query = scope["query_string"]
         head = Head(
             scope["method"],
-            scope["raw_path"] + (b"?" + query if query else b""),
+            exchange.target,
             scope["headers"],
             scope["http_version"],
             scope["client"],
@@ -266,6 +273,9 @@ class Door:
             if message["type"] == "http.disconnect":
                 return
             body, more = message["body"], message["more_body"]
+            if not channel.open:  # it was closed meanwhile
+                await _answer(send, *_refusal(503, NO_OWNER))
+                return
         self._calls[number] = call
         channel.send(Kind.CALL, number, head, body, more)
         try:

@@ -222,6 +222,7 @@ class DoorChannel:
             self.counts = msgspec.convert(message[1], ConnectionCounts)
         else:
             self._take_for_call(kind, message)
+        self._doors.lap()
 
     def _take_for_call(self, kind: int, message: Message) -> None:
         call = self._calls.get(message[1])
@@ -289,10 +290,13 @@ class Doors:
         mqtt: ByteProtocol,
         *,
         logs_access: bool,
+        lap: Callable[[], None],
     ) -> None:
+        """`lap` is called after each message: it took a turn of its own."""
         self.app = app
         self.fast_path = fast_path
         self.logs_access = logs_access
+        self.lap = lap
         self.flushes = Flushes()
         self._mqtt = mqtt
         self._channels: set[DoorChannel] = set()

@@ -132,13 +132,13 @@ async def alive(tls: trio.SSLStream[trio.SocketStream]) -> None:
             received += piece
 
 
-@pytest.mark.parametrize("engine", ["fast", "stock"])
-async def test_a_renewed_certificate_is_used_by_new_connections(tmp_path: Path, engine: str) -> None:
+@pytest.mark.parametrize("options", ["--engine=fast", "--engine=stock", "--processes=2"])
+async def test_a_renewed_certificate_is_used_by_new_connections(tmp_path: Path, options: str) -> None:
     authority, other = trustme.CA(), trustme.CA()
     chain, key = write_certificate(authority, tmp_path)
     # The stock engine waits for the end of a connection that was broken off for as long as it may.
     (tmp_path / "config.toml").write_text("[limits]\ndrain_s = 0.5\n")
-    tls = ("--certfile", chain, "--keyfile", key, "--engine", engine)
+    tls = ("--certfile", chain, "--keyfile", key, options)
     async with started(tmp_path / "data", *tls, "--config", str(tmp_path / "config.toml")) as server:
         server.url = (await server.prints(r" at (https://\S+) "))[1]
         first = await secured(server, authority)
