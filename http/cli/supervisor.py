@@ -24,7 +24,7 @@ import trio
 
 from trunkline.http import systemd
 from trunkline.http.hosting.sockets import Sockets, bound, engine_config, url_of
-from trunkline.http.processes.control import ANNOUNCE, READY, RELOAD, STOP, Role, send_role, words
+from trunkline.http.processes.control import ANNOUNCE, BEAT_S, READY, RELOAD, STOP, Role, send_role, words
 from trunkline.limits.settings import Settings
 
 PAUSE_S: Final = 0.25
@@ -135,21 +135,33 @@ class Supervisor:
         """Run a process, again and again until the server stops."""
         pause_s = PAUSE_S
         while not self._stopping:
-            code = await process.run()
-            if process is self._owner and (self._stopping or not process.ready.is_set()):
-                self.exit_code = code if code >= 0 else 1
+            code = await self._run(process)
+            if process is self._owner and (self._stopping or self._cannot_start(code)):
+                self.exit_code = 1 if code is None or code < 0 else code
+                if not self._stopping:
+                    everything.cancel()
             if self._stopping:
                 return
             if process.ready.is_set():
                 pause_s = PAUSE_S
-            elif process is self._owner:
-                everything.cancel()  # it has said why
-                return
+                process.ready = trio.Event()
             else:
                 await trio.sleep(pause_s)
                 pause_s = min(2 * pause_s, PAUSE_MAX_S)
-            process.ready = trio.Event()
             _log.error("a process has ended; it is started again", name=process.role.name, exit_code=code)
+
+    async def _run(self, process: Process) -> int | None:
+        """Run a process to its end; None if it cannot be started, as without memory."""
+        try:
+            return await process.run()
+        except OSError as problem:
+            _log.error("a process cannot be started", name=process.role.name, problem=str(problem))
+            return None
+
+    def _cannot_start(self, code: int | None) -> bool:
+        """Whether the owner has ended before it was ready: at the first start, or by itself, which it has explained."""
+        by_itself = code is not None and code >= 0
+        return not self._owner.ready.is_set() and (by_itself or not self._owner.announces)
 
     async def _follow_signals(self) -> None:
         """Stop at the first signal, at once at the second. SIGHUP reloads the certificate, as in `http/serve.py`."""
@@ -170,12 +182,16 @@ class Supervisor:
             await process.tell(word)
 
     async def _watch(self) -> None:
-        """Kill a process whose event loop hangs, where the service manager would do so with a single one."""
-        silence_max_s = systemd.watchdog_s()
-        while silence_max_s is not None:
+        """Kill a process whose event loop hangs, where the service manager would do so with a single one.
+
+        One that starts may take its time, as a check of all pages does.
+        """
+        watchdog_s = systemd.watchdog_s()
+        while watchdog_s is not None:
+            silence_max_s = max(watchdog_s, 3 * BEAT_S)
             await trio.sleep(silence_max_s / 2)
             for process in (self._owner, *self._doors):
-                if trio.current_time() - process.heard_s > silence_max_s:
+                if process.ready.is_set() and trio.current_time() - process.heard_s > silence_max_s:
                     _log.error(
                         "a process does not say that it is alive; it is killed", name=process.role.name
                     )

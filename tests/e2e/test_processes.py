@@ -233,6 +233,18 @@ async def test_each_request_is_logged_once_by_its_door(tmp_path: Path) -> None:
     assert all(line["client"] == "127.0.0.1" and line["duration_ms"] > 0 for line in states)
 
 
+async def test_a_door_that_dies_before_it_is_ready_is_started_again(tmp_path: Path) -> None:
+    async with started(tmp_path / "data", "--processes", "2") as server:
+        with trio.fail_after(PATIENCE_S):
+            while "door-1" not in processes(server):
+                await trio.lowlevel.checkpoint()
+        os.kill(processes(server)["door-1"], signal.SIGKILL)
+        assert await server.listens()
+        assert await server.log_in()
+        assert await server.terminate() == 0
+    assert server.log.count("a process has ended") == 1
+
+
 async def test_no_process_is_left_behind_by_its_supervisor(tmp_path: Path) -> None:
     async with serving(tmp_path / "data", *THREE) as server:
         ids = [*processes(server).values()]
