@@ -91,11 +91,10 @@ class MetricsCollector(Collector):
             "Connections closed because the client was idle or slow for too long.",
             counts.timed_out,
         )
-        if counts.doors:
-            yield _gauge("doors", "Processes that serve clients for this one.", counts.doors)
-            yield _counter(
-                "doors_cpu_seconds", "Processor time of those processes, in seconds.", counts.doors_cpu_s
-            )
+        yield _gauge("doors", "Processes that serve clients for this one.", counts.doors)
+        yield _counter(
+            "doors_cpu_seconds", "Processor time of these processes, in seconds.", counts.doors_cpu_s
+        )
         yield _gauge(
             "heads_known", "Heads of requests that are looked up when they come again.", counts.heads_known
         )
