@@ -248,6 +248,14 @@ BOUNDS: Final = (
         ("actors/portability/archives/slices.py",),
     ),
     ServerBound(
+        "Calls that a door passes on and the owner has not taken",
+        "Their bytes, of each a part of its body at most",
+        (),
+        "None yet: in order of arrival; from 8 MiB in a door on, further calls get 503. Shares are those of "
+        "the owner of the data, for what it has taken.",
+        ("http/processes/door.py",),
+    ),
+    ServerBound(
         "Pages of the console",
         "The one thread, once after a start",
         (),

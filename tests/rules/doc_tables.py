@@ -202,6 +202,9 @@ def error_table() -> str:
     """Every error type with its status, including those of the HTTP engine."""
     known: tuple[type[errors.DomainError], ...] = (*errors.ERRORS, MethodNotAllowed, UnsupportedMediaType)
     said = {each.type: first_sentence(each.__doc__) for each in known}
+    said["BadGateway"] = (
+        "The process that owns the data has ended before it answered; whether the call was done is unknown."
+    )
     statuses = ENGINE_STATUS | STATUS
     rows = (
         (str(status), code(name), said.get(name, "The connection refuses it before any operation sees it."))

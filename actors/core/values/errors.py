@@ -114,7 +114,9 @@ class TooManyRequests(DomainError):
 
 
 class Overloaded(DomainError):
-    """A limit of the server itself is reached (a mailbox, a buffer, the journal). Nothing was done.
+    """A limit of the server itself is reached (a mailbox, a buffer, the journal), or a part of it is just starting.
+
+    Nothing was done.
 
     `reason` names the limit in one word, for counts.
     """
