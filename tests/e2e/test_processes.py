@@ -324,6 +324,33 @@ async def test_every_call_has_one_effect_whatever_process_dies(tmp_path: Path) -
 
 @pytest.mark.load
 @pytest.mark.timeout(1800)
+async def test_every_call_has_one_effect_whatever_dies_while_it_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Processes are killed at random times, also while they start, until all calls are answered."""
+    random, clients, count, kills = Random(9), 8, 300, 0
+    async with serving(tmp_path / "data", *UNTHROTTLED, *THREE) as server:
+        paths = await prepared(server)
+        stubborn = [Stubborn(str(n), calls(paths, n, count), Random(random.random())) for n in range(clients)]
+        async with trio.open_nursery() as nursery:
+            for each in stubborn:
+                nursery.start_soon(each.run, server)
+            while any(each.left for each in stubborn) and kills < 120:
+                await trio.sleep(random.uniform(0, 0.7))
+                if now := processes(server):
+                    os.kill(random.choice([*now.values()]), signal.SIGKILL)
+                    kills += 1
+        found, _ = await read_back(server, paths)
+        assert await server.terminate() == 0
+    assert found == sent_marks(clients, count)
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n{kills} kills at any time: {clients * count} calls with keys, each with one effect\n"
+        )
+
+
+@pytest.mark.load
+@pytest.mark.timeout(1800)
 async def test_every_call_has_one_effect_whatever_process_dies_again_and_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
