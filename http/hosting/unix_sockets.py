@@ -26,13 +26,18 @@ def bound_in(directory: Path, name: str) -> Iterator[socket.socket]:
                 (directory / name).unlink(missing_ok=True)
 
 
-def connect_in(directory: Path, name: str) -> socket.socket:
-    """A socket that is connected to the one that is bound there, and does not block. Raises OSError if none is."""
+def connect_in(directory: Path, name: str, first: bytes = b"") -> socket.socket:
+    """A socket that is connected to the one that is bound there, and does not block. Raises OSError if none is.
+
+    `first` is sent on it; it is short enough for its buffer.
+    """
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         sock.setblocking(False)
         with short_path(directory) as short:
             sock.connect(f"{short}/{name}")
+        if first:
+            sock.send(first)
     except BaseException:
         sock.close()
         raise

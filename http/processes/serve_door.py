@@ -114,8 +114,7 @@ class DoorServer:
         """Keep a channel open, until cancelled. It has started when the first one is open."""
         while True:
             try:
-                sock = self._connect()
-                sock.send(Passed(PROTOCOL).encode())
+                sock = self._connect(Passed(PROTOCOL).encode())
             except OSError:
                 await trio.sleep(RECONNECT_S)
                 continue
