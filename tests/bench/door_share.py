@@ -15,29 +15,20 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import statistics
 import sys
-import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from functools import partial
-from pathlib import Path
 
 import psutil
-import trio
 
 from tests.bench.peers.peer import Started
 from tests.bench.peers.trunkline import Trunkline
-from tests.bench.tls_share import DEVICES, make_certificate, rate_of, tell
-from trunkline.bench.cores import Cores, on_cores
-from trunkline.bench.load import Tally
+from tests.bench.tls_share import compare, loaded, make_certificate, rate_of, server_us, tell
+from trunkline.bench.cores import Cores
 from trunkline.bench.programs import Workspace
 from trunkline.bench.progress import ProgressBar
 from trunkline.bench.result import Stage
-from trunkline.bench.server_monitor import ServerMonitor
-from trunkline.bench.stage import Plan, measure
 
 
 def processor_s(ids: Sequence[int]) -> float:
@@ -60,20 +51,10 @@ class Loaded:
 
     async def load(self, cores: Cores, options: argparse.Namespace) -> tuple[Stage, float, float]:
         """Load it; returns what was measured, and microseconds of its owner and of all its processes for one state."""
-        plan = Plan(connections=options.connections, duration_s=options.seconds)
-
-        def load() -> Stage:
-            with on_cores(cores.generator):
-                callers = self.started.callers(Tally("posts", "states"), 1)
-                monitor = ServerMonitor([self.owner])
-                return measure(
-                    "posts", callers, self.started.origin, plan, bar=ProgressBar(), monitor=monitor
-                )
-
         before = processor_s([self.owner]), processor_s(self.all)
-        stage = await trio.to_thread.run_sync(load)
+        stage = await loaded(self.started, self.owner, cores, options)
         after = processor_s([self.owner]), processor_s(self.all)
-        owner_us = (stage.server_cpu or 0) / rate_of(stage) * 1e6
+        owner_us = server_us(stage)
         return stage, owner_us, owner_us * (after[1] - before[1]) / (after[0] - before[0])
 
 
@@ -113,23 +94,9 @@ async def run(options: argparse.Namespace, workspaces: Sequence[Workspace], core
 def main(arguments: list[str]) -> None:
     """Print a line for each load, and the ratio."""
     parser = argparse.ArgumentParser(description="What doors take off the process that owns the data.")
-    parser.add_argument("--work", type=Path, help="a directory on the disk to be measured")
     parser.add_argument("--doors", type=int, default=1)
     parser.add_argument("--tls", action="store_true")
-    parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--connections", type=int, default=256)
-    parser.add_argument("--devices", type=int, default=DEVICES)
-    options = parser.parse_args(arguments)
-    work = (options.work or Path(tempfile.gettempdir())).absolute() / f"doors-{time.time_ns()}"
-    cores = Cores.split(1)
-    workspaces = [Workspace(work / name, [], cores.server) for name in ("one", "several")]
-    try:
-        trio.run(partial(run, options, workspaces, cores))
-    finally:
-        for workspace in workspaces:
-            workspace.close()
-        shutil.rmtree(work, ignore_errors=True)
+    compare(parser, arguments, 256, ("one", "several"), run)
 
 
 if __name__ == "__main__":

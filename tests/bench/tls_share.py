@@ -20,7 +20,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -117,24 +117,38 @@ def tell(line: str) -> None:
     sys.stdout.flush()
 
 
-def main(arguments: list[str]) -> None:
-    """Print a line for each load, and the share."""
-    parser = argparse.ArgumentParser(description="The share of the rate in cleartext that TLS reaches.")
+def compare(
+    parser: argparse.ArgumentParser,
+    arguments: Sequence[str],
+    connections: int,
+    names: Sequence[str],
+    run: Callable[[argparse.Namespace, Sequence[Workspace], Cores], Awaitable[None]],
+) -> None:
+    """Run a comparison of servers, each of which has a directory of its own, named by `names`.
+
+    `parser` has the options of this comparison; those that all have are added, with the default `connections`.
+    """
     parser.add_argument("--work", type=Path, help="a directory on the disk to be measured")
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--connections", type=int, default=connections)
     parser.add_argument("--devices", type=int, default=DEVICES)
     options = parser.parse_args(arguments)
-    work = (options.work or Path(tempfile.gettempdir())).absolute() / f"tls-{time.time_ns()}"
+    work = (options.work or Path(tempfile.gettempdir())).absolute() / f"{names[0]}-{time.time_ns()}"
     cores = Cores.split(1)
-    workspaces = [Workspace(work / name, [], cores.server) for name in ("cleartext", "tls")]
+    workspaces = [Workspace(work / name, [], cores.server) for name in names]
     try:
         trio.run(partial(run, options, workspaces, cores))
     finally:
         for workspace in workspaces:
             workspace.close()
         shutil.rmtree(work, ignore_errors=True)
+
+
+def main(arguments: list[str]) -> None:
+    """Print a line for each load, and the share."""
+    parser = argparse.ArgumentParser(description="The share of the rate in cleartext that TLS reaches.")
+    compare(parser, arguments, 64, ("cleartext", "tls"), run)
 
 
 if __name__ == "__main__":
