@@ -57,10 +57,12 @@ from trunkline.http.site.site import MapTiles, Site
 from trunkline.http.version import VERSION
 from trunkline.http.wire import garbage_collection
 from trunkline.http.wire.accepting import Listener
+from trunkline.http.wire.asgi import Application
 from trunkline.http.wire.byte_session import ByteProtocol
 from trunkline.http.wire.connection_counts import ConnectionCounts
 from trunkline.http.wire.descriptors import allow_descriptors
 from trunkline.http.wire.engine import Engine
+from trunkline.http.wire.fast_path import FastPath
 from trunkline.http.wire.stock_requests import with_request_ids
 from trunkline.limits.settings import Settings
 
@@ -202,23 +204,12 @@ async def _listen(
     ).context_of
     # The engine closes the sockets when it drains, so the engine owns them from here on.
     config.bind = [f"fd://{sockets.http.detach()}"]
-    log_access = access_log_of(settings)
     if settings.engine == "stock":
-        app = with_request_ids(app, log_access)
+        app = with_request_ids(app, access_log_of(settings))
         run = partial(hypercorn_serve, app, config, shutdown_trigger=trigger, mode="asgi")
     else:
-        engine = Engine(
-            app,
-            config,
-            settings.limits,
-            protocol_error,
-            fast_path=fast_path,
-            log_access=log_access,
-            http2_prior_knowledge=settings.http2_prior_knowledge,
-            behind_proxy=settings.trust_forwarded_for,
-            listeners=_mqtt_listeners(dispatcher, sockets.mqtt),
-            lap=dispatcher.system.component(LoopWatch).lap,
-        )
+        listeners = _mqtt_listeners(dispatcher, sockets.mqtt)
+        engine = _engine(app, fast_path, dispatcher, settings, config, listeners)
         counts = engine.counts
         run = partial(engine.serve, trigger)
     await _run(nursery, run, task_status)
@@ -244,18 +235,32 @@ async def _serve_doors(
     nursery.start_soon(doors.follow_certificates, hosts.certificates, lambda: system.journal.record_changes)
     config.bind = []
     with bound_in(Path(settings.data_dir), SOCKET_NAME) as sock:
-        engine = Engine(
-            app,
-            config,
-            settings.limits,
-            protocol_error,
-            fast_path=fast_path,
-            log_access=access_log_of(settings),
-            behind_proxy=settings.trust_forwarded_for,
-            listeners=[Listener(sock, tls=False, passed_on=doors.protocol_of)],
-            lap=lap,
-        )
+        listener = Listener(sock, tls=False, passed_on=doors.protocol_of)
+        engine = _engine(app, fast_path, dispatcher, settings, config, [listener])
         await _run(nursery, partial(engine.serve, trigger), task_status)
+
+
+def _engine(
+    app: Application,
+    fast_path: FastPath | None,
+    dispatcher: Dispatcher,
+    settings: Settings,
+    config: TlsConfig,
+    listeners: Sequence[Listener],
+) -> Engine:
+    """The engine of this process; `listeners` are those beside the sockets of `config`."""
+    return Engine(
+        app,
+        config,
+        settings.limits,
+        protocol_error,
+        fast_path=fast_path,
+        log_access=access_log_of(settings),
+        http2_prior_knowledge=settings.http2_prior_knowledge,
+        behind_proxy=settings.trust_forwarded_for,
+        listeners=listeners,
+        lap=dispatcher.system.component(LoopWatch).lap,
+    )
 
 
 async def _run(

@@ -208,11 +208,10 @@ async def supervise(settings: Settings, *, demo: bool, wanted_mqtt_port: int | N
     with bound(settings, wanted_mqtt_port) as sockets:
         url = url_of(settings, sockets.http)
         doors = process_count(settings) - 1
-        owner = Role(settings, 0, doors, url, sockets.mqtt_ports, [], demo, wanted_mqtt_port)
-        tls = [is_tls for _, is_tls in sockets.mqtt]
+        owner = Role(settings, 0, doors, url, sockets.mqtt_ports, demo, wanted_mqtt_port)
         supervisor = Supervisor(
             Process(owner, None),
-            [Process(owner._replace(door=number, mqtt_tls=tls), sockets) for number in range(1, doors + 1)],
+            [Process(owner._replace(door=number), sockets) for number in range(1, doors + 1)],
             url,
         )
         await supervisor.run()

@@ -73,12 +73,18 @@ class Head(msgspec.Struct, array_like=True, frozen=True):
     request_id: bytes
 
 
+class NotedWork(msgspec.Struct, array_like=True, frozen=True):
+    """The operation of a request, and who sent it (`Work` of `wire/request_context.py`)."""
+
+    name: str
+    bearer: str | None
+
+
 class Note(msgspec.Struct, array_like=True, frozen=True):
-    """What a door logs about a request: the id that it has in the owner's log, its operation, and who sent it."""
+    """What a door logs about a request: the id that it has in the owner's log, and what it is."""
 
     request_id: bytes
-    operation: str | None
-    bearer: str | None
+    work: NotedWork | None
 
 
 def encode(messages: list[tuple[Any, ...]]) -> bytes:

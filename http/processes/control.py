@@ -39,8 +39,6 @@ class Role(NamedTuple):
     doors: int
     url: str
     mqtt_ports: list[MqttPort]
-    mqtt_tls: list[bool]
-    """Of the sockets of MQTT, whether each is for TLS."""
     demo: bool
     wanted_mqtt_port: int | None
     """The port that the demo opens for MQTT if it is free."""
@@ -66,7 +64,9 @@ def receive_role(control: socket.socket) -> tuple[Role, Sockets | None]:
     received = [socket.socket(fileno=each) for each in descriptors]
     if not received:
         return role, None
-    return role, Sockets(received[0], list(zip(received[1:], role.mqtt_tls, strict=True)))
+    return role, Sockets(
+        received[0], list(zip(received[1:], [port.tls for port in role.mqtt_ports], strict=True))
+    )
 
 
 async def words(control: trio.socket.SocketType) -> AsyncIterator[bytes]:

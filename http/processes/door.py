@@ -88,13 +88,6 @@ class _Call:
         return self.messages.pop(0)
 
 
-class _Work(NamedTuple):
-    """What a request is, for the access log."""
-
-    name: str
-    bearer: str | None
-
-
 class Door:
     """The fast path and the ASGI application of the engine of a door. `channel` leads to the owner while it is open."""
 
@@ -214,8 +207,7 @@ class Door:
         if note is not None:
             said = msgspec.convert(note, Note)
             exchange.take_id(said.request_id)
-            if said.operation is not None:
-                exchange.work = _Work(said.operation, said.bearer)
+            exchange.work = said.work
 
     def _end(self) -> None:
         """The owner has ended, or the connection to it."""

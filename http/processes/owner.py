@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import trio
 
-from trunkline.http.processes.batches import Head, Kind, Message, Note
+from trunkline.http.processes.batches import Head, Kind, Message, Note, NotedWork
 from trunkline.http.processes.channel import BOUNDS, PROTOCOL, Channel, Flushes
 from trunkline.http.wire.asgi import (
     CLIENT_CERTIFICATE,
@@ -198,8 +198,7 @@ class DoorChannel:
         note = None
         if self._doors.logs_access or request.id or status >= 400:
             work = request.work
-            operation, bearer = (None, None) if work is None else (work.name, work.bearer)
-            note = Note(request.request_id, operation, bearer)
+            note = Note(request.request_id, None if work is None else NotedWork(work.name, work.bearer))
         self.send(Kind.ANSWER, number, status, headers, body, note)
 
     def _take(self, message: Message) -> None:
