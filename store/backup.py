@@ -17,12 +17,11 @@ of its own process. So a copy and a commit that needs a larger map would wait fo
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -51,16 +50,17 @@ from trunkline.store.directory import (
 from trunkline.store.errors import BackupRefused, StoreBroken, StoreDamaged, StoreError, translate
 from trunkline.store.manifest import manifest_problems, write_manifest
 from trunkline.store.memory_map import MemoryMap
-from trunkline.store.migrations import FORMAT, other_format, refuse_newer, stored_format
+from trunkline.store.migrations import FORMAT, other_format, refuse_to_copy, stored_format
 from trunkline.store.object_store import Stored
+from trunkline.store.partitions import partition_count, partition_directory
 from trunkline.store.snapshot import Snapshot
+from trunkline.store.store_files import copy_file, copy_partitions, open_read_only, opened_read_only
 from trunkline.store.timeline_check import run_problems, value_problems
 
 PROBLEMS_MAX: Final = 1000
 """At most this many problems are described; further ones are only counted."""
 
 _PIECE_BYTES: Final = 1 << 20
-_GROWTH_BYTES: Final = 1 << 30  # room in a reader's map for what a running server adds while we open
 _NOT_CBOR: Final = frozenset({keys.INDEXES, keys.UNIQUE, keys.CELLS, keys.TRIGGERS})
 """Databases with values of other forms: whoever writes triggers checks them."""
 _TIMELINE: Final = frozenset({keys.ARRIVALS, keys.SEGMENTS, keys.RUNS})
@@ -86,25 +86,36 @@ def backup(directory: Path, target: Path, contents: NamedContents = no_contents)
 
     `contents` names the files to copy beside the store. Another process may be using the directory; if this process
     has it open, StoreBroken is raised. The other process continues to commit, and each commit is in the copy
-    completely or not at all. Raises FormatUnsupported for a store of a newer program, whose contents this one may not
-    find, BackupRefused, StoreFull or StoreBroken; `target` is then not created.
+    completely or not at all. Of several partitions each is copied as it is at a moment, the first one last: what
+    applications name of the server as a whole is in it then. Raises FormatUnsupported for a store of a newer program,
+    whose contents this one may not find, StoreBroken for one of several partitions without the others, and
+    BackupRefused, StoreFull or StoreBroken; `target` is then not created.
     """
-    memory_map = _open_read_only(directory)
     blobs = Blobs(directory / CONTENTS)
-    try:
-        refuse_newer(memory_map, directory)
-        with blobs.kept() if (directory / CONTENTS).is_dir() else nullcontext():
-            copy_store(memory_map, directory, target, lambda copy: _copy_contents(blobs, copy, contents))
-    finally:
-        memory_map.close(0)
+    with ExitStack() as stack:
+        places = [partition_directory(directory, number) for number in range(partition_count(directory))]
+        first, *others = [stack.enter_context(opened_read_only(place)) for place in places]
+        for place, memory_map in zip(places, (first, *others), strict=True):
+            refuse_to_copy(memory_map, len(places), place)
+
+        def copy_more(copy: Path) -> None:
+            for number in range(len(places)):
+                _copy_contents(blobs, copy, partition_directory(copy, number), contents)
+
+        if (directory / CONTENTS).is_dir():
+            stack.enter_context(blobs.kept())
+        copy_store(first, directory, target, copy_more, others)
     with suppress(OSError):  # the backup is complete; the note of it is only for the metrics of the server
         (directory / LAST_BACKUP).touch()
 
 
-def _copy_contents(blobs: Blobs, copy: Path, contents: NamedContents) -> None:
-    """Copy the contents that a copied store names into `copy`. Raises StoreBroken for a missing or damaged one."""
+def _copy_contents(blobs: Blobs, copy: Path, place: Path, contents: NamedContents) -> None:
+    """Copy the contents that the copied store in `place` names into `copy`.
+
+    Raises StoreBroken for a missing or damaged one.
+    """
     copied: Blobs | None = None
-    memory_map = _open_read_only(copy)
+    memory_map = open_read_only(place)
     try:
         with Snapshot(memory_map) as snapshot:
             for name, stored in contents(snapshot):
@@ -120,7 +131,7 @@ def _copy_contents(blobs: Blobs, copy: Path, contents: NamedContents) -> None:
                     draft.finish()
     finally:
         memory_map.close(0)
-    (copy / STORE / "lock.mdb").unlink(missing_ok=True)
+    (place / STORE / "lock.mdb").unlink(missing_ok=True)
 
 
 def copy_store(
@@ -128,12 +139,13 @@ def copy_store(
     directory: Path,
     target: Path,
     copy_more: Callable[[Path], None] = lambda _copy: None,
+    others: Sequence[MemoryMap] = (),
 ) -> None:
     """Copy the contents of `memory_map`, the secret and the encryption keys in `directory` to `target`.
 
-    `copy_more` is called with the copy before it gets its name.
+    `copy_more` is called with the copy before it gets its name. `others` are the stores of further partitions.
 
-    This process must not write to `memory_map` meanwhile. Errors are those of `backup`.
+    This process must not write to any of them meanwhile. Errors are those of `backup`.
     """
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
@@ -143,10 +155,8 @@ def copy_store(
             )
         draft.mkdir(mode=0o700, parents=True)
         try:
-            (draft / STORE).mkdir(mode=0o700)
-            memory_map.env.copy(str(draft / STORE))
-            _sync_file(data_file(draft))
-            sync_directory(draft / STORE)
+            copy_partitions(others, draft)
+            copy_file(memory_map, draft)
             for name in (SECRET, KEYS_FILE, CONTENTS_LOCATION):
                 if (directory / name).exists():
                     write_private(draft / name, (directory / name).read_bytes())
@@ -165,24 +175,6 @@ def copy_store(
             raise
     except (lmdb.Error, OSError) as error:
         raise translate(error, f"backup to {target}") from error
-
-
-def _sync_file(path: Path) -> None:
-    path.chmod(0o600)
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
-
-
-def _open_read_only(directory: Path) -> MemoryMap:
-    file = data_file(directory)
-    try:
-        size_bytes = file.stat().st_size + _GROWTH_BYTES
-    except OSError as error:
-        raise BackupRefused(f"{directory} holds no store: {error}.") from error
-    return MemoryMap(directory / STORE, size_bytes=size_bytes, size_max_bytes=None, read_only=True)
 
 
 @dataclass(slots=True)
@@ -231,8 +223,12 @@ def verify(
     index_keys: IndexKeys = lambda _key, _document: (),
     problems: Problems = lambda _snapshot: (),
     report: Report | None = None,
+    *,
+    common: Path | None = None,
 ) -> Report:
     """Read everything in a store (a data directory, in use or not, a backup, or an open store) and report.
+
+    `common` is the data directory that has the secret, if `source` is the directory of another partition.
 
     Of a directory the pages of the file are verified first, without LMDB, and the files of a backup are compared
     with its manifest. Then every value is decoded; every index entry must point to a record and be one of the
@@ -245,17 +241,17 @@ def verify(
     report = report or Report()
     if not isinstance(source, Path):
         return _verify(source.memory_map, report, index_keys, problems)
-    if not _verify_files(source, report):
+    if not _verify_files(source, report, common or source):
         return report
     report.begin("opening of the store")
-    memory_map = _open_read_only(source)
+    memory_map = open_read_only(source)
     try:
         return _verify(memory_map, report, index_keys, problems)
     finally:
         memory_map.close(0)
 
 
-def _verify_files(directory: Path, report: Report) -> bool:
+def _verify_files(directory: Path, report: Report, common: Path) -> bool:
     """Verify what does not need LMDB: the manifest, the secret, the pages. False if LMDB cannot open the file."""
     file = data_file(directory)
     if not has_data(directory):
@@ -263,8 +259,8 @@ def _verify_files(directory: Path, report: Report) -> bool:
     report.begin("comparison with the manifest")
     for problem in manifest_problems(directory):
         report.add(problem)
-    if not (directory / SECRET).exists():
-        report.add(missing_secret(directory))
+    if not (common / SECRET).exists():
+        report.add(missing_secret(common))
     report.begin("reading of the pages")
     try:
         with _held_state(directory):

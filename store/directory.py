@@ -45,16 +45,20 @@ _OWNER_ONLY = 0o600
 class DataDirectory:
     """A data directory that this process has locked, until `close` or the end of the process."""
 
-    __slots__ = ("_lock", "_made", "path")
+    __slots__ = ("_lock", "_made", "common", "path")
 
-    def __init__(self, path: Path, lock: int, made: list[Path]) -> None:
+    def __init__(self, path: Path, common: Path, lock: int, made: list[Path]) -> None:
         self.path = path
+        self.common = common
+        """Where the secret and the mark of the last backup are: another directory for a partition (`partitions.py`)."""
         self._lock: int | None = lock
         self._made = made
 
     @classmethod
-    def open(cls, path: Path) -> DataDirectory:
+    def open(cls, path: Path, *, common: Path | None = None) -> DataDirectory:
         """Create the directory if it is missing, set its mode to 0700 and lock it.
+
+        `common` is the directory that has the secret, if it is another one.
 
         Raises DirectoryInUse if another process has locked it, StoreBroken if it cannot be used.
         """
@@ -77,7 +81,7 @@ class DataDirectory:
         except OSError as error:
             os.close(lock)
             raise translate(error, f"locking of the data directory {path}") from error
-        return cls(path, lock, made)
+        return cls(path, common or path, lock, made)
 
     def sync(self) -> None:
         """Make the names of the folders and files in it durable, and its own, and those above it that were made.
@@ -114,11 +118,11 @@ class DataDirectory:
         Raises SecretMissing if there is none, SecretExposed if others may read the file or if it is damaged: a
         secret that others may know is worse than none, and only the operator can decide what to do.
         """
-        path = self.path / SECRET
+        path = self.common / SECRET
         try:
             text = read_private(path, 4 * SECRET_BYTES)
         except FileNotFoundError:
-            raise SecretMissing(missing_secret(self.path)) from None
+            raise SecretMissing(missing_secret(self.common)) from None
         try:
             secret = bytes.fromhex(text.decode("ascii"))
         except ValueError:
@@ -133,18 +137,18 @@ class DataDirectory:
         A new secret in place of a lost one would make all tokens invalid, and those of devices never expire. So
         only the operator makes one.
         """
-        if not os.path.lexists(self.path / SECRET):
+        if not os.path.lexists(self.common / SECRET):
             if not new:
-                raise SecretMissing(missing_secret(self.path))
+                raise SecretMissing(missing_secret(self.common))
             self.rotate_secret()
 
     def rotate_secret(self) -> bytes:
         """Replace the secret by a new one and return that. Everything signed with the old one becomes invalid."""
         secret = secrets.token_bytes(SECRET_BYTES)
         try:
-            write_private(self.path / SECRET, secret.hex().encode() + b"\n")
+            write_private(self.common / SECRET, secret.hex().encode() + b"\n")
         except OSError as error:
-            raise translate(error, f"writing of {self.path / SECRET}") from error
+            raise translate(error, f"writing of {self.common / SECRET}") from error
         return secret
 
     def keep(self) -> None:
@@ -162,7 +166,7 @@ class DataDirectory:
     def last_backup_s(self) -> float:
         """When the last backup of this directory was complete, in seconds since 1970; 0 if there was none."""
         try:
-            return (self.path / LAST_BACKUP).stat().st_mtime
+            return (self.common / LAST_BACKUP).stat().st_mtime
         except OSError:
             return 0.0
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import structlog
 import trio
@@ -32,7 +32,8 @@ from trunkline.store.report_items import Ahead, decoded, head_of, points_of
 from trunkline.store.sorted_runs import SortedRun, encoded_blocks, encoded_runs, runs_of
 
 if TYPE_CHECKING:
-    from trunkline.store.env import Store
+    from trunkline.store.arrivals import Arrivals
+    from trunkline.store.journal import Journal
     from trunkline.store.snapshot import Snapshot
 
 STEP_S: Final = 0.002
@@ -63,13 +64,24 @@ AdvanceHead = Callable[[Ahead], bytes]
 _log = structlog.get_logger("trunkline.store")
 
 
+class FlushedStore(Protocol):
+    """The parts of a store that are used here."""
+
+    journal: Journal
+    arrivals: Arrivals
+
+    def snapshot(self) -> Snapshot:
+        """The committed state of this moment."""
+        ...
+
+
 class Flusher:
     """Use one for a store, and `run` it in a nursery.
 
     `advance_head` knows the meaning of heads. A window that is not full after `flush_s` seconds is flushed as well.
     """
 
-    def __init__(self, store: Store, advance_head: AdvanceHead, flush_s: float) -> None:
+    def __init__(self, store: FlushedStore, advance_head: AdvanceHead, flush_s: float) -> None:
         self._store = store
         self._flush_s = flush_s
         self._arrivals = store.arrivals

@@ -1,8 +1,8 @@
 """The format of the data, and the migrations from older formats.
 
-Owns the format number in META and the steps between formats. A step and its new format number are one
-transaction, so a crash leaves either the old format or the new one. `env.py` makes a copy of the store before
-the first step.
+Owns the format number in META and the steps between formats, and the mark of a store that is one of several
+partitions. A step and its new format number are one transaction, so a crash leaves either the old format or the new
+one. `env.py` makes a copy of the store before the first step.
 
 The format is a number and is not guessed from the data, because a store of a newer program must be refused
 before anything in it is read wrongly or, worse, written.
@@ -34,6 +34,13 @@ from trunkline.store.memory_map import MemoryMap
 FORMAT = 9
 """The format that this program reads and writes."""
 
+DIVIDED: Final = 1000
+"""What is added to the number in a store that is one of several partitions.
+
+A program that knows no partitions would serve the first of them as if it were all. To it this is the number of a newer
+format, so it serves, checks and copies nothing. The numbers of formats do not depend on it.
+"""
+
 FORMAT_KEY: Final = b"format"
 KEY_KEY: Final = b"encryptionKey"
 """Here META names the current encryption key, so that a wrong file of keys is found at the start."""
@@ -58,10 +65,47 @@ _log = structlog.get_logger("trunkline.store")
 
 
 def stored_format(memory_map: MemoryMap) -> int | None:
-    """The format of the stored data; None if the store is new.
+    """The format of the stored data, without the mark of partitions; None if the store is new.
 
     Raises FormatUnsupported if the format is missing or invalid, StoreBroken if it cannot be read.
     """
+    number = _stored_number(memory_map)
+    return number if number is None or number < DIVIDED else number - DIVIDED
+
+
+def is_divided(memory_map: MemoryMap) -> bool:
+    """Whether the store says that it is one of several partitions. Raises as `stored_format`."""
+    number = _stored_number(memory_map)
+    return number is not None and number >= DIVIDED
+
+
+def check_division(memory_map: MemoryMap, count: int, path: object) -> None:
+    """Raise StoreBroken if the store at `path` is one of several partitions, and nothing says how many there are."""
+    if count == 1 and is_divided(memory_map):
+        raise StoreBroken(_alone(path))
+
+
+def _alone(path: object) -> str:
+    return (
+        f"{path} is one of several partitions, and the file partitions/count, which says how many, is missing. Copy "
+        "the folder partitions from where the data came from, or restore a backup as a whole."
+    )
+
+
+def mark_division(memory_map: MemoryMap) -> None:
+    """Make the store say that it is one of several partitions. On disk when this returns. Raises StoreError."""
+    number = _stored_number(memory_map)
+    if number is None or number >= DIVIDED:
+        return
+    try:
+        with memory_map.env.begin(write=True) as transaction:
+            value = sealed(FORMAT_KEY, codec.encode(number + DIVIDED))
+            transaction.put(FORMAT_KEY, value, db=memory_map.handles[META])
+    except lmdb.Error as error:
+        raise translate(error, f"marking of {memory_map.path} as a partition") from error
+
+
+def _stored_number(memory_map: MemoryMap) -> int | None:
     try:
         with memory_map.env.begin() as transaction:
             raw = transaction.get(FORMAT_KEY, db=memory_map.handles[META])
@@ -97,13 +141,18 @@ def check_format(number: int, path: object) -> None:
         )
 
 
-def refuse_newer(memory_map: MemoryMap, path: object) -> None:
-    """Raise FormatUnsupported for a store of a newer program. One that does not say its format is not refused."""
-    number = None
-    with contextlib.suppress(StoreError):
+def refuse_to_copy(memory_map: MemoryMap, count: int, path: object) -> None:
+    """Raise FormatUnsupported for a store of a newer program, and as `check_division`.
+
+    One that does not say its format is not refused.
+    """
+    try:
         number = stored_format(memory_map)
+    except StoreError:
+        return
     if number is not None and number > FORMAT:
         raise FormatUnsupported(other_format(number, path))
+    check_division(memory_map, count, path)
 
 
 def other_format(number: int | None, path: object) -> str:
@@ -136,9 +185,9 @@ def check_keyring(memory_map: MemoryMap, keyring: Keyring, path: object) -> None
         )
 
 
-def stamp(memory_map: MemoryMap, keyring: Keyring) -> None:
-    """Write the current format number into a new store."""
-    _apply(memory_map, lambda *_: None, FORMAT, keyring)
+def stamp(memory_map: MemoryMap, keyring: Keyring, *, divided: bool = False) -> None:
+    """Write the current format number into a new store, which is one of several partitions or not."""
+    _apply(memory_map, lambda *_: None, FORMAT + DIVIDED if divided else FORMAT, keyring)
 
 
 def migrate(memory_map: MemoryMap, number: int, keyring: Keyring) -> None:

@@ -1,11 +1,12 @@
 """The rotation of the encryption keys, and the verification of sealed values.
 
-Owns the order of the steps. The store must be open in this process alone, so no server runs on it.
+Owns the order of the steps. All stores of the data directory must be open in this process alone, so no server runs on
+it: with several partitions, all of them use the same keys.
 
 1. A new key is written before the others into the file of the keys. From now on the server would seal with it.
-2. All sealed values are sealed anew with it, a bounded number of records in each commit.
+2. In each store all sealed values are sealed anew with it, a bounded number of records in each commit.
 3. The store names the new key as its current one.
-4. The other keys are removed from the file: nothing uses them any more.
+4. When that is done in all stores, the other keys are removed from the file: nothing uses them any more.
 
 After a stop at any moment each sealed value can be opened, because the file has the keys of both sides until the end.
 The next rotation then finds more than one key, and goes on with step 2 instead of making one more.
@@ -13,7 +14,7 @@ The next rotation then finds more than one key, and goes on with step 2 instead 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,16 +36,28 @@ class Rotation(NamedTuple):
     discarded: int
 
 
-def rotate_keys(store: Store, path: Path, *, records_per_commit: int, discard: bool = False) -> Rotation:
-    """Rotate the keys of a store that nothing else uses; `path` is the file of its keys.
+def rotate_keys(
+    stores: Sequence[Store], path: Path, *, records_per_commit: int, discard: bool = False
+) -> Rotation:
+    """Rotate the keys of all stores of a data directory, which nothing else uses; `path` is the file of the keys.
 
     With `discard`, values that no key can open are removed from their records. Raises CannotOpen without it; then all
     keys are kept, and nothing is lost.
     """
-    keyring = store.keyring
+    keyring = stores[0].keyring
     if len(keyring.ids) == 1:
         keyring = keyring.with_new_key()
         keyring.write(path)
+    resealed = discarded = 0
+    for store in stores:
+        done = _rotate_in(store, keyring, records_per_commit, discard=discard)
+        resealed, discarded = resealed + done[0], discarded + done[1]
+    keyring.without_old_keys().write(path)
+    return Rotation(keyring.current.hex(), resealed, discarded)
+
+
+def _rotate_in(store: Store, keyring: Keyring, records_per_commit: int, *, discard: bool) -> tuple[int, int]:
+    """Seal the values of one store with the current key, which it names then. Returns as `_reseal`."""
     resealed, discarded, after = 0, 0, b""
     while True:
         with store.snapshot() as snapshot:
@@ -63,8 +76,7 @@ def rotate_keys(store: Store, path: Path, *, records_per_commit: int, discard: b
     batch = Batch()
     batch.put(keys.META, KEY_KEY, codec.encode(keyring.current))
     _commit(store, batch)
-    keyring.without_old_keys().write(path)
-    return Rotation(keyring.current.hex(), resealed, discarded)
+    return resealed, discarded
 
 
 def seal_problems(snapshot: Snapshot, keyring: Keyring) -> Iterator[str]:

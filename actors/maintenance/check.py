@@ -20,14 +20,19 @@ from typing import Any, Final, cast
 from trunkline.store.backup import Report
 from trunkline.store.directory import KEYS_FILE
 from trunkline.store.errors import BackupRefused
+from trunkline.store.partitions import partition_directory
 from trunkline.store.s3 import S3Place
 
 _PROGRAM: Final = "trunkline.actors.maintenance.verify"
 _REASON_CHARACTERS_MAX: Final = 300
 
 
-def check(path: Path, keys_file: Path | None = None, bucket: S3Place | None = None) -> Report:
-    """Verify the data directory or backup at `path` in another process. Raises BackupRefused if there is none.
+def check(
+    path: Path, keys_file: Path | None = None, bucket: S3Place | None = None, partition: int = 0
+) -> Report:
+    """Verify a partition of the data directory or backup at `path` in another process.
+
+    Raises BackupRefused if there is none.
 
     `keys_file` holds the encryption keys of stored secrets, and `bucket` the contents of files, if they are not in the
     directory.
@@ -36,7 +41,14 @@ def check(path: Path, keys_file: Path | None = None, bucket: S3Place | None = No
     refused: str | None = None
     ended = False
     with tempfile.TemporaryFile("w+") as errors:
-        command = [sys.executable, "-m", _PROGRAM, str(path), str(keys_file or path / KEYS_FILE)]
+        command = [
+            sys.executable,
+            "-m",
+            _PROGRAM,
+            str(path),
+            str(keys_file or path / KEYS_FILE),
+            str(partition),
+        ]
         with subprocess.Popen(  # noqa: S603 - our own program
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
         ) as child:
@@ -60,7 +72,7 @@ def check(path: Path, keys_file: Path | None = None, bucket: S3Place | None = No
         if not ended:
             errors.seek(0)
             reason = errors.readline(_REASON_CHARACTERS_MAX).strip()
-            report.add(_death(path, report.stage, child.returncode, reason))
+            report.add(_death(partition_directory(path, partition), report.stage, child.returncode, reason))
     return report
 
 

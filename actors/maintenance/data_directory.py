@@ -6,6 +6,7 @@ does not load workflows.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,7 @@ from trunkline.store import backup
 from trunkline.store.contents_location import FOLDER, location_of
 from trunkline.store.directory import KEYS_FILE, DataDirectory
 from trunkline.store.env import Store
+from trunkline.store.partitions import partition_count, partition_directory
 from trunkline.store.reseal import Rotation, rotate_keys
 from trunkline.store.s3 import S3Place
 
@@ -29,27 +31,46 @@ __all__ = [
     "bucket_of",
     "check",
     "keys_file_of",
+    "partition_count",
+    "partition_directory",
     "rotate_encryption_key",
     "rotate_secret",
 ]
 
 
 def rotate_secret(path: Path) -> None:
-    """Replace the secret that signs tokens: every token of this data directory becomes invalid."""
-    with DataDirectory.open(path) as directory:
+    """Replace the secret that signs tokens: every token of this data directory becomes invalid.
+
+    Raises `DirectoryInUse` if a process serves any of its partitions.
+    """
+    with ExitStack() as stack:
+        directory = stack.enter_context(DataDirectory.open(path))
+        for number in range(1, partition_count(path)):
+            place = partition_directory(path, number)
+            if place.exists():
+                stack.enter_context(DataDirectory.open(place, common=path))
         directory.rotate_secret()
 
 
 def rotate_encryption_key(settings: Settings, *, discard: bool) -> Rotation:
-    """Seal all stored secrets with a new encryption key, and remove the old one. No server may be running.
+    """Seal all stored secrets of all partitions with a new encryption key, and remove the old one.
+
+    No server may be running.
 
     `discard` removes secrets whose key is lost. Raises `StoreError`; then all keys are kept.
     """
-    path = Path(settings.data_dir)
-    keys_file = keys_file_of(settings)
-    with Store.open(path, encryption_keys=keys_file, lost_keys=discard, bucket=bucket_of(settings)) as store:
+    path, keys_file, bucket = Path(settings.data_dir), keys_file_of(settings), bucket_of(settings)
+    with ExitStack() as stack:
+        stores = [
+            stack.enter_context(
+                Store.open(
+                    path, partition=number, encryption_keys=keys_file, lost_keys=discard, bucket=bucket
+                )
+            )
+            for number in range(partition_count(path))
+        ]
         return rotate_keys(
-            store,
+            stores,
             keys_file or path / KEYS_FILE,
             records_per_commit=_RESEALED_RECORDS_MAX,
             discard=discard,

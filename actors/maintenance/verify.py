@@ -30,6 +30,7 @@ from trunkline.store.env import RESULTS
 from trunkline.store.errors import BackupRefused, StoreError
 from trunkline.store.keyring import Keyring
 from trunkline.store.object_store import ObjectStore
+from trunkline.store.partitions import partition_directory
 from trunkline.store.reseal import seal_problems
 from trunkline.store.s3 import S3Place, S3Store
 from trunkline.store.snapshot import Snapshot
@@ -40,8 +41,10 @@ def verify(
     report: backup.Report | None = None,
     keys_file: Path | None = None,
     bucket: S3Place | None = None,
+    partition: int = 0,
 ) -> backup.Report:
-    """Verify the data directory or backup at `path` in this process, which damaged pages may end."""
+    """Verify a partition of the data directory or backup at `path` in this process, which damaged pages may end."""
+    place = partition_directory(path, partition)
 
     def problems(snapshot: Snapshot) -> Iterator[str]:
         yield from records.unique_problems(KINDS, snapshot)
@@ -50,12 +53,12 @@ def verify(
         yield from answer_problems(snapshot)
         yield from trigger_problems(snapshot)
         yield from _seal_problems(snapshot, keys_file or path / KEYS_FILE)
-        if (path / RESULTS).is_dir():  # a backup has none
-            yield from result_problems(snapshot, Blobs(path / RESULTS))
+        if (place / RESULTS).is_dir():  # a backup has none
+            yield from result_problems(snapshot, Blobs(place / RESULTS))
         yield from _content_problems(path, snapshot, bucket)
 
     with Blobs(path / CONTENTS).kept() if (path / CONTENTS).is_dir() else nullcontext():
-        return backup.verify(path, partial(records.index_keys, KINDS), problems, report)
+        return backup.verify(place, partial(records.index_keys, KINDS), problems, report, common=path)
 
 
 def _content_problems(path: Path, snapshot: Snapshot, bucket: S3Place | None) -> Iterator[str]:
@@ -97,13 +100,13 @@ def _tell(*what: Any) -> None:
     sys.stdout.flush()
 
 
-def _main(path: Path, keys_file: Path) -> None:
+def _main(path: Path, keys_file: Path, partition: int) -> None:
     faulthandler.enable()
     given = json.load(sys.stdin)
     bucket = None if given is None else S3Place(**given)
     report = _ToldReport()
     try:
-        verify(path, report, keys_file, bucket)
+        verify(path, report, keys_file, bucket, partition)
     except BackupRefused as refusal:
         _tell("refused", str(refusal))
         return
@@ -113,4 +116,4 @@ def _main(path: Path, keys_file: Path) -> None:
 
 
 if __name__ == "__main__":
-    _main(Path(sys.argv[1]), Path(sys.argv[2]))
+    _main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))

@@ -46,6 +46,10 @@ COMMANDS: Final = {
         "trunkline.http.cli.maintenance:check_command",
         "Read a whole data directory or backup and verify its contents, also while a server runs.",
     ),
+    "partition": (
+        "trunkline.http.cli.partition:partition_command",
+        "Divide a data directory into partitions, or list them. To divide it, the server must be stopped.",
+    ),
     "archive": (
         "trunkline.http.cli.archive:archive_app",
         "Archives in a folder: verify them, read them back.",

@@ -66,18 +66,22 @@ def check_command(data: DataOption = None, config: ConfigOption = None) -> None:
     from trunkline.actors.maintenance import data_directory
 
     settings = existing_directory(data, config)
-    path, keys_file = settings.data_dir, settings.encryption_keys_file
+    path, keys_file = Path(settings.data_dir), data_directory.keys_file_of(settings)
     bucket = data_directory.bucket_of(settings)
-    report = data_directory.check(Path(path), None if keys_file is None else Path(keys_file), bucket)
-    table = Table("database", "entries", title=path)
-    for name, count in report.counts.items():
-        table.add_row(name, str(count))
-    Console(soft_wrap=True, highlight=False, markup=False, emoji=False).print(table)
-    for problem in report.problems:
-        typer.secho(problem, fg="red")
-    if not report.ok:
-        shown = len(report.problems)
-        more = f"; the first {shown} are shown" if report.problem_count > shown else ""
-        typer.echo(f"trunkline: {path}: problems found: {report.problem_count}{more}.", err=True)
+    console = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
+    found = shown = 0
+    for partition in range(data_directory.partition_count(path)):
+        report = data_directory.check(path, keys_file, bucket, partition)
+        title = data_directory.partition_directory(path, partition)
+        table = Table("database", "entries", title=str(title))
+        for name, count in report.counts.items():
+            table.add_row(name, str(count))
+        console.print(table)
+        for problem in report.problems:
+            typer.secho(problem, fg="red")
+        found, shown = found + report.problem_count, shown + len(report.problems)
+    if found:
+        more = f"; the first {shown} are shown" if found > shown else ""
+        typer.echo(f"trunkline: {path}: problems found: {found}{more}.", err=True)
         sys.exit(1)
     typer.echo("No problem found.")

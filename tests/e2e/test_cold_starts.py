@@ -30,6 +30,7 @@ ON_A_DIRECTORY = {
     "secret rekey": (),
     "backup": ("copy",),
     "check": (),
+    "partition": (),
 }
 """Commands with `--data`, and their arguments."""
 REFUSED = {"user delete": "is the only user"}

@@ -147,7 +147,7 @@ CHECK = "trunkline.actors.maintenance.verify"
 async def test_a_forked_program_forks_programs_of_the_rooms_and_starts_others(
     tmp_path: Path, first: list[str]
 ) -> None:
-    arguments = ["-c", VERIFY, *first, str(tmp_path / "data"), str(tmp_path / "keys")]
+    arguments = ["-c", VERIFY, *first, str(tmp_path / "data"), str(tmp_path / "keys"), "0"]
     done = await run_forked(arguments, env=dict(os.environ), cwd=tmp_path)
     is_forked, said, *_, code = done.stdout.decode().splitlines()
     assert (is_forked, json.loads(said)[0], code) == (str("-P" not in first), "refused", "0"), done
@@ -177,7 +177,7 @@ async def test_the_end_of_a_program_that_was_forked_by_a_forked_one_is_seen(
 
 
 def test_a_program_that_the_fork_server_forks_for_popen_ends_as_one_that_is_started(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", CHECK, str(tmp_path / "data"), str(tmp_path / "keys")]
+    command = [sys.executable, "-m", CHECK, str(tmp_path / "data"), str(tmp_path / "keys"), "0"]
     ends = []
     for popen in (Served, subprocess.Popen):
         pipe = subprocess.PIPE

@@ -2,9 +2,9 @@
 
 `--sweep` is `work` (calls to a running server, `--work` for one of them), `flush` (states that are flushed at once),
 `growth` (of the map), `first` (the first start), `start` (a later one), `migration` (one that finds an older format),
-`backup`, `restore` (the first start on a backup) or `memory` (rounds in which the server gets no more of it); without
-it all of them. `--way` is a way to fail, without it all. `--every N` takes each N-th call only. Prints what came of it;
-the exit code is 1 if something was lost, stored though refused, or not told.
+`backup`, `restore` (the first start on a backup), `division` (into partitions) or `memory` (rounds in which the server
+gets no more of it); without it all of them. `--way` is a way to fail, without it all. `--every N` takes each N-th call
+only. Prints what came of it; the exit code is 1 if something was lost, stored though refused, or not told.
 """
 # ruff: noqa: T201 - a command
 
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import trio
 
+from tests.faults.division_sweep import sweep_divisions
 from tests.faults.ledger import Ledger
 from tests.faults.memory_sweep import sweep_memory
 from tests.faults.plan import COMPILER
@@ -35,7 +36,7 @@ from tests.faults.sweep import (
     sweep_work,
 )
 
-SWEEPS = ("work", "flush", "growth", "first", "start", "migration", "backup", "restore", "memory")
+SWEEPS = ("work", "flush", "growth", "first", "start", "migration", "backup", "restore", "division", "memory")
 FLUSH_S = 0.02
 MEMORY_ROUNDS = 160
 
@@ -85,6 +86,8 @@ async def _sweep(sweep: str, work: str, way: Way, every: int) -> int:
                 disk.outcomes = await sweep_growths(Path(folder) / "growths", way, numbers)
             elif sweep == "restore":
                 disk.outcomes = await sweep_restores(Path(folder) / "restores", way, numbers)
+            elif sweep == "division":
+                disk.outcomes = await sweep_divisions(Path(folder), way, numbers)
             elif sweep == "start":
                 await sweep_starts(disk, way, numbers)
             else:

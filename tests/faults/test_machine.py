@@ -61,4 +61,8 @@ async def test_calls_to_a_stopped_server_are_answered_when_it_goes_on(disk: Disk
 async def test_calls_without_memory_are_refused_and_the_next_ones_work(disk: Disk) -> None:
     """Or the server ends, in a native library or with a sentence, and the next one has everything."""
     await sweep_memory(disk, range(0, 8, 2))
+    for number in range(8, 40, 2):
+        if disk.outcomes["the server went on"]:
+            break
+        await sweep_memory(disk, [number])
     assert disk.outcomes["the server went on"]

@@ -17,7 +17,7 @@ from trunkline.actors.core.records.kind import Doc, Kind, facet_count, facet_ind
 from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.records.source import Source, Values
 from trunkline.actors.core.records.unreadable import UNREADABLE
-from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.errors import Invalid, Overloaded
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
@@ -51,7 +51,7 @@ def write(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc | None, n
         if key not in before:
             actor.put(keys.INDEXES, key, b"")
     if old is None:
-        actor.add(keys.COUNTS, keys.total_key(kind.name, parent), _counted(kind, new))
+        actor.add(keys.COUNTS, keys.total_key(kind.name, parent), counted_of(kind, new))
         return raw
     if kind.facet is not None and kind.facet_counted and old[kind.facet] != new[kind.facet]:
         moved = {facet_count(old[kind.facet]): -1, facet_count(new[kind.facet]): 1}
@@ -71,7 +71,7 @@ def erase(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc) -> None:
         actor.delete(keys.INDEXES, key)
     for key in unique_keys(kind, parent, old).values():
         actor.delete(keys.UNIQUE, key)
-    counts = {name: -number for name, number in _counted(kind, old).items()}
+    counts = {name: -number for name, number in counted_of(kind, old).items()}
     actor.add(keys.COUNTS, keys.total_key(kind.name, parent), counts)
     if kind.ends_access:
         actor.after_commit(partial(actor.system.revocations.revoke, id))
@@ -94,6 +94,8 @@ def _claim(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc | None, 
     for field, key in after.items():
         if key == before.get(field):
             continue
+        if kind.unique_in == "server":
+            hold_names(actor)
         taken = actor.system.journal.get(keys.UNIQUE, key)
         if taken is not None and kind.unique_in == "server":
             raise Invalid(f"{field}: {value_at(new, field)} is taken on this server; choose another one.")
@@ -103,6 +105,13 @@ def _claim(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc | None, 
     for field, key in before.items():
         if key != after.get(field):
             actor.delete(keys.UNIQUE, key)
+
+
+def hold_names(actor: Actor) -> None:
+    """Claim a name that is unique in the server, before it is looked whether it is free. Raises `Overloaded`."""
+    partitions = actor.system.store.partitions
+    if partitions is not None and not partitions.hold_names():
+        raise Overloaded("Another process of the server claims a name just now. Try again in a second.")
 
 
 def holder(kind: Kind, parent: bytes, id: bytes) -> bytes:
@@ -136,7 +145,7 @@ def unique_problems(kinds: Mapping[str, Kind], snapshot: Snapshot) -> Iterator[s
                     yield f"records: the {kind.noun} {id.hex()} does not hold its unique {field}"
 
 
-def _counted(kind: Kind, doc: Doc) -> dict[str, int]:
+def counted_of(kind: Kind, doc: Doc) -> dict[str, int]:
     """What a record adds to the counts of its kind: one to the total, and one to the count of its facet."""
     if kind.facet is None or not kind.facet_counted:
         return {"n": 1}
