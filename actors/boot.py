@@ -13,13 +13,14 @@ from pathlib import Path
 
 import trio
 
-from trunkline.actors.catalogue import ACTORS, FEATURES, JOB_KINDS, RESOURCES, UPLOADS
+from trunkline.actors.catalogue import ACTORS, FEATURES, JOB_KINDS, KINDS, RESOURCES, UPLOADS
 from trunkline.actors.core.contents.uploads import Uploads
 from trunkline.actors.core.outgoing.mail import Mail
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.feature import Start
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.owners import Owners
+from trunkline.actors.core.records.places import Places
 from trunkline.actors.core.runtime import threads
 from trunkline.actors.core.runtime.background import Background
 from trunkline.actors.core.runtime.loop_watch import LoopWatch
@@ -44,8 +45,8 @@ from trunkline.store.simulated_disk import SimulatedDisk, write_calls
 
 
 @contextmanager
-def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
-    """Open the data directory and create the actor system on it; nothing runs yet.
+def opened(settings: Settings, clock: Clock | None = None, partition: int = 0) -> Iterator[System]:
+    """Open the data directory, or one partition of it, and create the actor system on it; nothing runs yet.
 
     If the body raises and the directory was made here, it is removed, unless `store.directory.keep` was called.
     Raises `StoreError` if the directory is in use, of a newer format, or broken.
@@ -53,6 +54,7 @@ def opened(settings: Settings, clock: Clock | None = None) -> Iterator[System]:
     limits = settings.limits
     store = Store.open(
         Path(settings.data_dir),
+        partition=partition,
         encryption_keys=keys_file_of(settings),
         bucket=bucket_of(settings),
         part_bytes=limits.blobs_part_bytes,
@@ -106,6 +108,11 @@ def _owner_of(system: System, application: bytes) -> str | None:
 def add_parts(system: System, settings: Settings) -> None:
     """Add the components of a system: what packages add by their features, and what needs all features."""
     system.add_component(system.store.keyring)
+    if system.store.partitions is not None:
+        places = Places(system.store.partitions, KINDS)
+        system.store.partitions.placing = places
+        system.add_component(places)
+        system.revocations.shared = system.store.partitions.numbers
     system.add_component(LoopWatch(system.limits, system.clock.wall_ms, partial(_owner_of, system)))
     owners = Owners(system)
     system.add_component(owners)

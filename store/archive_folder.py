@@ -21,6 +21,7 @@ from typing import BinaryIO, Final, NamedTuple, Protocol
 
 from trunkline.store.directory import sync_directory
 from trunkline.store.errors import translate
+from trunkline.store.leftovers import remove_left
 
 DRAFTS: Final = ".drafts"
 BUFFER_BYTES: Final = 256 * 1024
@@ -59,11 +60,10 @@ class ArchiveFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def remove_drafts(self) -> None:
-        """Remove the drafts that a crash left. For the start: no draft may be open."""
+    def remove_drafts(self, *, left_s: float = 0.0) -> None:
+        """Remove the drafts that a crash left. For the start: no draft of this process may be open (`leftovers.py`)."""
         try:
-            for draft in (self.path / DRAFTS).glob("*"):
-                draft.unlink()
+            remove_left((self.path / DRAFTS).glob("*"), left_s)
         except OSError as error:
             raise translate(error, f"opening of {self.path}") from error
 

@@ -31,6 +31,7 @@ from typing import BinaryIO
 
 from trunkline.store.directory import sync_directory
 from trunkline.store.errors import translate
+from trunkline.store.leftovers import remove_left
 from trunkline.store.object_store import Content, Digest, Stored, checked_name
 
 DRAFTS = "drafts"
@@ -53,16 +54,14 @@ class Blobs:
         """The folders from which something was removed, and that are not synced yet."""
 
     @classmethod
-    def prepare(cls, path: Path) -> Blobs:
-        """Open the folder `path`, or create it; incomplete files are removed."""
+    def prepare(cls, path: Path, *, left_s: float = 0.0) -> Blobs:
+        """Open the folder `path`, or create it; incomplete files are removed (`leftovers.py`)."""
         try:
             path.mkdir(mode=0o700, exist_ok=True)
             (path / DRAFTS).mkdir(mode=0o700, exist_ok=True)
             (path / LOCK).touch(_OWNER_ONLY)
-            for draft in (path / DRAFTS).iterdir():
-                draft.unlink()
-            for draft in path.glob("*.draft"):  # of earlier versions
-                draft.unlink()
+            remove_left((path / DRAFTS).iterdir(), left_s)
+            remove_left(path.glob("*.draft"), left_s)  # of earlier versions
         except OSError as error:
             raise translate(error, f"opening of {path}") from error
         return cls(path)

@@ -14,6 +14,7 @@ reads. Does not own the work itself: `journal.py` writes, `snapshot.py` reads, `
     DIRECTORY/archives/  archives of applications, unless they are elsewhere (`archive_folder.py`)
     DIRECTORY/outbox/    mail, where no mail server is configured
     DIRECTORY/backups/   a copy made before each migration to another format
+    DIRECTORY/partitions/  the other partitions, if there are several (`partitions.py`)
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, TypeVar
@@ -47,10 +49,13 @@ from trunkline.store.directory import (
 from trunkline.store.errors import BackupRefused, ReadQueueFull, StoreDamaged
 from trunkline.store.journal import Journal
 from trunkline.store.keyring import Keyring
+from trunkline.store.leftovers import SHARED_LEFT_S
 from trunkline.store.manifest import accept_backup
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.object_store import ObjectStore
 from trunkline.store.outbox import Outbox
+from trunkline.store.partitioned import PartitionedJournal, PartitionedSnapshot, Partitions
+from trunkline.store.partitions import check_partition, partition_count, partition_directory
 from trunkline.store.s3 import S3Place, S3Store
 from trunkline.store.snapshot import Snapshot
 
@@ -96,6 +101,7 @@ class Store:
         outbox: Outbox,
         read_threads: int,
         read_queue: int,
+        partitions: Partitions | None = None,
     ) -> None:
         self.directory = directory
         self.journal = journal
@@ -105,6 +111,8 @@ class Store:
         self.results = results
         self.contents = contents
         self.outbox = outbox
+        self.partitions = partitions
+        """All partitions of the data directory; None if it has one."""
         self._limiter = trio.CapacityLimiter(read_threads)
         self._reads_max = read_threads + read_queue
         self._reads = 0
@@ -116,6 +124,7 @@ class Store:
         cls,
         directory: Path,
         *,
+        partition: int = 0,
         encryption_keys: Path | None = None,
         lost_keys: bool = False,
         bucket: S3Place | None = None,
@@ -136,6 +145,8 @@ class Store:
     ) -> Store:
         """Lock the directory, open or create its contents, and migrate them to the current format.
 
+        `partition` is the number of the store to open of a directory with several (`partitions.py`); all of them must
+        be there.
         `encryption_keys` is the file of the keys, if it is not in the directory; with `lost_keys` it may lack the
         key that the store uses. `bucket` is where the contents of files are, if they are not in the directory; they are
         sent to it in parts of `part_bytes`, by `file_threads_max` threads. `map_size_bytes` is address space, not
@@ -144,28 +155,33 @@ class Store:
         verified for at most `start_check_s`.
         Raises DirectoryInUse, SecretMissing, FormatUnsupported, BackupRefused, StoreDamaged, StoreFull or StoreBroken.
         """
-        locked = DataDirectory.open(directory)
+        own = partition_directory(directory, partition)
+        locked = DataDirectory.open(own, common=directory)
         try:
-            new = not has_data(directory)
-            crash = CrashRecord(directory)
+            count = partition_count(directory)
+            check_partition(directory, count, partition)
+            new = not has_data(own)
+            crash = CrashRecord(own)
             if new:
-                remove_begun(directory)
+                remove_begun(own)
             else:
-                _check_before(directory, crash.earlier(), start_check_s)
+                _check_before(own, crash.earlier(), start_check_s)
             locked.require_secret(new=new)
+            partitions = Partitions(directory, partition) if count > 1 else None
             memory_map = MemoryMap(
-                directory / STORE,
+                own / STORE,
                 size_bytes=map_size_bytes,
                 size_max_bytes=store_size_max_bytes,
                 read_only=False,
             )
             try:
                 keys_file = encryption_keys or directory / KEYS_FILE
-                keyring = _migrate(memory_map, directory, keys_file, lost_keys=lost_keys)
+                keyring = _migrate(memory_map, directory, keys_file, count, lost_keys=lost_keys)
                 arrivals = _arrivals(memory_map, arrival_window_bytes)
-                results = Blobs.prepare(directory / RESULTS)
-                contents = _contents(directory, bucket, part_bytes, file_threads_max)
-                outbox = Outbox.prepare(directory / OUTBOX, outbox_length_max)
+                results = Blobs.prepare(own / RESULTS)
+                left_s = SHARED_LEFT_S if count > 1 else 0.0
+                contents = _contents(directory, bucket, part_bytes, file_threads_max, left_s)
+                outbox = Outbox.prepare(directory / OUTBOX, outbox_length_max, left_s=left_s)
                 locked.sync()
                 crash.begin()
             except BaseException:
@@ -175,7 +191,8 @@ class Store:
             locked.discard()
             locked.close()
             raise
-        journal = Journal(
+        kind = Journal if partitions is None else partial(PartitionedJournal, partitions=partitions)
+        journal = kind(
             memory_map,
             arrivals,
             arrivals_bytes_max=arrivals_bytes_max,
@@ -196,19 +213,35 @@ class Store:
             outbox=outbox,
             read_threads=read_threads_max,
             read_queue=read_queue_length_max,
+            partitions=partitions,
         )
 
     def snapshot(
-        self, *, on_step: Callable[[], None] | None = None, on_large: Callable[[int], None] | None = None
+        self,
+        *,
+        wide: bool = False,
+        wait: bool = False,
+        on_step: Callable[[], None] | None = None,
+        on_large: Callable[[int], None] | None = None,
     ) -> Snapshot:
         """The committed state of this moment, for short reads. In the event loop, close it before any `await`.
 
-        `on_step` and `on_large` are those of `Snapshot`.
+        `wide`: lists of applications are those of all partitions (`PartitionedSnapshot`). The rest is as in `Snapshot`.
         """
-        return Snapshot(self.memory_map, on_step=on_step, on_large=on_large)
+        if self.partitions is None:
+            return Snapshot(self.memory_map, wait=wait, on_step=on_step, on_large=on_large)
+        return PartitionedSnapshot(
+            self.memory_map, self.partitions, wide=wide, wait=wait, on_step=on_step, on_large=on_large
+        )
 
-    async def read(self, query: Callable[[Snapshot], T], *, on_step: Callable[[], None] | None = None) -> T:
-        """Run `query` in a worker thread on a snapshot of its own, and return its result.
+    async def read(
+        self,
+        query: Callable[[Snapshot], T],
+        *,
+        wide: bool = False,
+        on_step: Callable[[], None] | None = None,
+    ) -> T:
+        """Run `query` in a worker thread on a snapshot of its own, `wide` or not, and return its result.
 
         Raises ReadQueueFull at once if too many reads wait. If the caller is cancelled, the read ends after at
         most 256 more entries of a scan, and only then the caller returns. After as many `on_step` is called, in the
@@ -218,24 +251,32 @@ class Store:
             raise ReadQueueFull(f"{self._reads} long reads run or wait, which is the limit of this server.")
         self._reads += 1
         try:
-            return await trio.to_thread.run_sync(self._read, query, on_step, limiter=self._limiter)
+            return await trio.to_thread.run_sync(self._read, query, wide, on_step, limiter=self._limiter)
         finally:
             self._reads -= 1
 
-    def _read(self, query: Callable[[Snapshot], T], on_step: Callable[[], None] | None) -> T:
+    def _read(self, query: Callable[[Snapshot], T], wide: bool, on_step: Callable[[], None] | None) -> T:
         def step() -> None:
             trio.from_thread.check_cancelled()
             if on_step is not None:
                 on_step()
 
         trio.from_thread.check_cancelled()
-        with Snapshot(self.memory_map, wait=True, on_step=step) as snapshot:
+        with self.snapshot(wide=wide, wait=True, on_step=step) as snapshot:
             return query(snapshot)
 
     @property
     def reads(self) -> int:
         """Long reads that run or wait."""
         return self._reads
+
+    def tidy(self, *, readers: bool) -> None:
+        """Take back what other processes wait for: names that no turn waits for any more, and with `readers` the
+        slots of those that were killed while they read, so that pages can be used again."""
+        if self.partitions is not None and not self.journal.pending_batches:
+            self.partitions.release_names()
+        if readers:
+            self.memory_map.env.reader_check()
 
     def sizes(self) -> Sizes:
         """The size of the file and of its map."""
@@ -249,6 +290,8 @@ class Store:
         self.journal.flush()
         if not self.memory_map.close(CLOSE_WAIT_S):
             _log.error("reads stayed open, so the store is closed only by the end of the process")
+        if self.partitions is not None:
+            self.partitions.close()
         self._crash.end()
         self.directory.close()
 
@@ -294,18 +337,25 @@ def _check_before(directory: Path, died: str | None, seconds_max: float) -> None
         )
 
 
-def _contents(directory: Path, bucket: S3Place | None, part_bytes: int, threads: int) -> ObjectStore:
+def _contents(
+    directory: Path, bucket: S3Place | None, part_bytes: int, threads: int, left_s: float
+) -> ObjectStore:
     """Open the object store of the contents of files."""
-    folder = Blobs.prepare(directory / CONTENTS)
+    folder = Blobs.prepare(directory / CONTENTS, left_s=left_s)
     remember(directory, bucket)
-    return folder if bucket is None else S3Store.prepare(bucket, part_bytes=part_bytes, connections=threads)
+    if bucket is None:
+        return folder
+    return S3Store.prepare(bucket, part_bytes=part_bytes, connections=threads, left_s=left_s)
 
 
-def _migrate(memory_map: MemoryMap, directory: Path, keys_file: Path, *, lost_keys: bool) -> Keyring:
+def _migrate(
+    memory_map: MemoryMap, directory: Path, keys_file: Path, partitions: int, *, lost_keys: bool
+) -> Keyring:
     """Bring the store to the current format; return its encryption keys, which are made with a new store."""
     number = migrations.stored_format(memory_map)
     if number is not None:
         migrations.check_format(number, directory)
+        migrations.check_division(memory_map, partitions, directory)
     keyring = Keyring.require(keys_file, new=lost_keys or number is None)
     if number is None:
         migrations.stamp(memory_map, keyring)
@@ -317,6 +367,8 @@ def _migrate(memory_map: MemoryMap, directory: Path, keys_file: Path, *, lost_ke
         copy_store(memory_map, directory, target)
         _log.info("copied the store before its migration", target=str(target))
         migrations.migrate(memory_map, number, keyring)
+    if partitions > 1:
+        migrations.mark_division(memory_map)
     if not lost_keys:
         migrations.check_keyring(memory_map, keyring, keys_file)
     return keyring

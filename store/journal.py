@@ -184,11 +184,11 @@ class Journal:
         except lmdb.Error as error:
             raise translate(error, "read") from error
 
-    def range(self, db: str, lo: bytes, hi: bytes) -> list[tuple[bytes, bytes]]:
-        """Return keys and values for lo <= key < hi as they will be after the next commit, in order.
+    own = get  # of this partition alone (`partitioned.py`)
 
-        For a few entries of one actor: it scans every key that waits for the commit.
-        """
+    def range(self, db: str, lo: bytes, hi: bytes) -> list[tuple[bytes, bytes]]:
+        """Return keys and values for lo <= key < hi as they will be after the next commit, in order: for a few entries
+        of one actor, as it scans every key that waits."""
         try:
             with self._map.env.begin() as transaction:
                 return self._overlay.range(db, lo, hi, transaction, self._map)

@@ -18,7 +18,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 import lmdb
@@ -45,6 +45,14 @@ _CHANGED_BITS_MAX = 8
 """A key in which more bits have changed, and which is in order nevertheless, is not taken for the one that it was."""
 
 
+_OPEN: Final[dict[Path, MemoryMap]] = {}
+
+
+def opened_here(path: Path) -> MemoryMap | None:
+    """The store at `path`, which is resolved, if this process has it open already: LMDB opens a file only once."""
+    return _OPEN.get(path)
+
+
 class MemoryMap:
     """One open LMDB environment. Any thread may read; only the journal's thread may write."""
 
@@ -52,7 +60,11 @@ class MemoryMap:
         self.size_max_bytes = None if size_max_bytes is None else _pages(size_max_bytes)
         if self.size_max_bytes is not None:
             size_bytes = min(size_bytes, self.size_max_bytes)
-        self.path = path
+        self.path = path = path.resolve()
+        self.read_only = read_only
+        earlier = opened_here(path)
+        if earlier is not None and earlier.read_only:
+            earlier.close(0)  # a reader in this process finds this one in its place
         self.env = _open(path, _pages(size_bytes), read_only)
         try:
             self.handles = _handles(self.env, read_only)
@@ -65,6 +77,7 @@ class MemoryMap:
         self._open_reads = 0
         self._reads_held = False
         self._on_idle: Callable[[], None] | None = None
+        _OPEN[path] = self
 
     # Transactions.
 
@@ -291,6 +304,7 @@ class MemoryMap:
         if not self.wait_idle(timeout_s):
             self.release_reads()
             return False
+        _OPEN.pop(self.path, None)
         self.env.close()
         self.release_reads()  # a thread that waits for its read is told that the file is closed
         return True

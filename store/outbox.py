@@ -6,6 +6,7 @@ from pathlib import Path
 
 from trunkline.store.directory import sync_directory, write_private
 from trunkline.store.errors import translate
+from trunkline.store.leftovers import remove_left
 
 
 class Outbox:
@@ -18,11 +19,10 @@ class Outbox:
         self._length_max = length_max
 
     @classmethod
-    def prepare(cls, path: Path, length_max: int) -> Outbox:
-        """Open the outbox in the folder `path`; files that a crash left incomplete are removed."""
+    def prepare(cls, path: Path, length_max: int, *, left_s: float = 0.0) -> Outbox:
+        """Open the outbox in the folder `path`; files that a crash left incomplete are removed (`leftovers.py`)."""
         try:
-            for incomplete in path.glob(".*.eml.*"):
-                incomplete.unlink()
+            remove_left(path.glob(".*.eml.*"), left_s)
         except OSError as error:
             raise translate(error, f"opening of {path}") from error
         return cls(path, length_max)

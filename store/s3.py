@@ -20,6 +20,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -73,25 +74,30 @@ class S3Store:
         self._location = bucket.location
 
     @classmethod
-    def prepare(cls, bucket: S3Place, *, part_bytes: int, connections: int) -> S3Store:
-        """Open the store; uploads that an earlier process has not finished are aborted.
+    def prepare(cls, bucket: S3Place, *, part_bytes: int, connections: int, left_s: float = 0.0) -> S3Store:
+        """Open the store; uploads that an earlier process has not finished are aborted (`leftovers.py`).
 
         Raises StoreBroken if the bucket does not exist or may not be used. A service that cannot be reached is logged.
         """
         store = cls(bucket, part_bytes=part_bytes, connections=connections)
         try:
-            store.abort_unfinished()
+            store.abort_unfinished(left_s)
         except StoreUnreachable as failure:
             _log.error("the store of files cannot be reached", reason=str(failure))
         return store
 
-    def abort_unfinished(self) -> None:
-        """Abort all multipart uploads under the prefix. Raises StoreBroken or StoreUnreachable."""
+    def abort_unfinished(self, left_s: float) -> None:
+        """Abort the multipart uploads under the prefix that began `left_s` seconds ago; all of them if it is 0.
+
+        Raises StoreBroken or StoreUnreachable.
+        """
         more: dict[str, str] = {}
+        before = datetime.now(UTC) - timedelta(seconds=left_s)
         while True:
             page = self.request("list_multipart_uploads", Prefix=self._prefix, **more)
             for upload in page.get("Uploads", ()):
-                self.request("abort_multipart_upload", Key=upload["Key"], UploadId=upload["UploadId"])
+                if not left_s or upload["Initiated"] < before:
+                    self.request("abort_multipart_upload", Key=upload["Key"], UploadId=upload["UploadId"])
             if not page.get("IsTruncated"):
                 return
             more = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}

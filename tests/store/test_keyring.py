@@ -29,9 +29,9 @@ EACH = 3
 """Sealed values in each record."""
 
 
-def fill(data: Path, size: int = RECORDS) -> None:
+def fill(data: Path, size: int = RECORDS, partition: int = 0) -> None:
     """A store of records with secrets at three depths, and of one without."""
-    with Store.open(data, map_size_bytes=1 << 20) as store:
+    with Store.open(data, partition=partition, map_size_bytes=1 << 20) as store:
         batch = Batch()
         batch.put(keys.RECORDS, keys.record_key("device", APP, b"d" * 12), codec.encode({"name": "plain"}))
         for number in range(size):
@@ -46,10 +46,10 @@ def fill(data: Path, size: int = RECORDS) -> None:
         store.journal.submit(batch)
 
 
-def opened(data: Path) -> tuple[list[Any], set[bytes]]:
+def opened(data: Path, partition: int = 0) -> tuple[list[Any], set[bytes]]:
     """All secrets of a store in the order of the records, and the ids of the keys that seal them."""
     values, used = [], set()
-    with Store.open(data) as store, store.snapshot() as snapshot:
+    with Store.open(data, partition=partition) as store, store.snapshot() as snapshot:
         assert list(seal_problems(snapshot, store.keyring)) == []
         prefix = keys.record_prefix("box", APP)
         for key, raw in snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix)):
@@ -175,7 +175,7 @@ def test_a_rotation_seals_everything_anew_and_drops_the_old_key(tmp_path: Path) 
     fill(tmp_path)
     (old,) = Keyring.read(tmp_path / KEYS_FILE).ids
     with Store.open(tmp_path) as store:
-        done = rotate_keys(store, tmp_path / KEYS_FILE, records_per_commit=7)
+        done = rotate_keys([store], tmp_path / KEYS_FILE, records_per_commit=7)
     (new,) = Keyring.read(tmp_path / KEYS_FILE).ids
     assert done == (new.hex(), RECORDS * EACH, 0)
     assert new != old
@@ -198,7 +198,7 @@ def at_sync():
 
 data = Path(sys.argv[1])
 with Store.open(data, sync_delay_s=at_sync) as store:
-    rotate_keys(store, data / "encryption-keys", records_per_commit=2)
+    rotate_keys([store], data / "encryption-keys", records_per_commit=2)
 """
 
 
@@ -215,7 +215,7 @@ def test_a_rotation_that_is_killed_loses_nothing_and_goes_on(tmp_path: Path, com
     assert values == SECRETS
     assert used <= {new, old}
     with Store.open(tmp_path) as store:
-        done = rotate_keys(store, tmp_path / KEYS_FILE, records_per_commit=2)
+        done = rotate_keys([store], tmp_path / KEYS_FILE, records_per_commit=2)
     assert done.key == new.hex(), "the rotation went on with its key"
     assert Keyring.read(tmp_path / KEYS_FILE).ids == (new,)
     assert opened(tmp_path) == (SECRETS, {new})
@@ -242,10 +242,10 @@ def test_what_cannot_be_opened_stops_a_rotation_and_is_discarded_on_request(tmp_
             problem, _ = seal_problems(snapshot, store.keyring)
         assert "the sealed password cannot be opened: the encryption key" in problem
         with pytest.raises(CannotOpen, match=r"password of the box .* All keys are kept"):
-            rotate_keys(store, tmp_path / KEYS_FILE, records_per_commit=5)
+            rotate_keys([store], tmp_path / KEYS_FILE, records_per_commit=5)
     assert len(Keyring.read(tmp_path / KEYS_FILE).ids) == 2
     with Store.open(tmp_path) as store:
-        done = rotate_keys(store, tmp_path / KEYS_FILE, records_per_commit=5, discard=True)
+        done = rotate_keys([store], tmp_path / KEYS_FILE, records_per_commit=5, discard=True)
     assert done.discarded == 2
     assert opened(tmp_path)[0] == [*SECRETS, "z"]
 
@@ -254,6 +254,6 @@ def test_after_the_loss_of_all_keys_the_directory_can_be_used_again(tmp_path: Pa
     fill(tmp_path)
     (tmp_path / KEYS_FILE).unlink()
     with Store.open(tmp_path, lost_keys=True) as store:
-        done = rotate_keys(store, tmp_path / KEYS_FILE, records_per_commit=5, discard=True)
+        done = rotate_keys([store], tmp_path / KEYS_FILE, records_per_commit=5, discard=True)
     assert (done.resealed, done.discarded) == (0, RECORDS * EACH)
     assert opened(tmp_path) == ([], set())

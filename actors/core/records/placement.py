@@ -1,8 +1,8 @@
 """Placement: the home of every key, and the turns that write keys of another home.
 
-Today one process serves everything. Later, several processes or machines will each own a partition of the
-applications and their devices. So the home of each key is defined here, and code follows it: a turn writes keys of
-its own home, and gets other data from the message, by an ask, or from a snapshot that may be slightly old.
+Several processes can each own a partition of the applications and their devices (`places.py`), later several machines.
+So the home of each key is defined here, and code follows it: a turn writes keys of its own home, and gets other data
+from the message, by an ask, or from a snapshot that may be slightly old.
 
 Owns the three places, the home of every key and of every actor, and the list of exceptions, called crossings.
 The tests check every batch of the test suite against it, so the list cannot grow unnoticed.
@@ -89,28 +89,28 @@ CROSSINGS: Final[tuple[Crossing, ...]] = (
         keys.UNIQUE,
         "root",
         "the endpoint slug, which is unique in the server, and unique texts of plain records of the application",
-        "the slug is claimed by an ask of the root before the turn; the other keys will begin with the application",
+        "each partition has the names of its applications; a claim looks into all, under a lock until its commit",
     ),
     Crossing(
         "experience",
         keys.UNIQUE,
         "root",
         "the names of domains and the slugs, which are unique in the server",
-        "they are claimed by an ask of the root before the turn",
+        "each partition has the names of its applications; a claim looks into all, under a lock until its commit",
     ),
     Crossing(
         "fileTree",
         keys.UNIQUE,
         "root",
         "the paths of files of the application",
-        "the keys will begin with the application",
+        "they are in the partition of the application; these keys are hashes, so a reader looks into all",
     ),
 )
 """In addition, the sweep writes batches that remove what deletions left behind, and the retention those that remove
 expired answers of calls; each partition will remove its own. The batch of a command to many devices has its answer,
 which lives with the application."""
 
-_OF_APPLICATION: Final = (
+APPLICATION_PREFIXES: Final = (
     keys.JOBS_PREFIX,
     keys.JOB_DATA_PREFIX,
     keys.PURGE_PREFIX,
@@ -177,7 +177,7 @@ def home_of_key(kinds: Mapping[str, Kind], db: str, key: bytes) -> Home:
         return Home("application", key[: keys.ID_BYTES])
     if db == keys.META and key.startswith((keys.OPEN_LINKS_PREFIX, keys.WAITING_PREFIX)):
         return Home("device", key[-keys.ID_BYTES :])
-    if db == keys.META and key.startswith(_OF_APPLICATION):
+    if db == keys.META and key.startswith(APPLICATION_PREFIXES):
         start = key.index(b"\x00") + 1
         return Home("application", key[start : start + keys.ID_BYTES])
     if db == keys.META and key not in (b"format", b"encryptionKey"):

@@ -8,6 +8,10 @@ that depend on it. Does not own what a bearer may do (`actors/access/authority.p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trunkline.store.shared_numbers import SharedNumbers
 
 
 class Bearer:
@@ -36,10 +40,14 @@ class Bearer:
 
 
 class Revocations:
-    """The bearers that are held, by subject. `revoked` counts revoked bearers."""
+    """The bearers that are held, by subject. `revoked` counts revoked bearers.
+
+    `shared` tells the processes of other partitions, and what they say: `follow` before a cached bearer is relied on.
+    """
 
     def __init__(self) -> None:
         self.revoked = 0
+        self.shared: SharedNumbers | None = None
         self._bearers: dict[bytes, dict[Bearer, None]] = {}
 
     def __len__(self) -> int:
@@ -67,6 +75,19 @@ class Revocations:
 
     def revoke(self, subject: bytes) -> None:
         """Revoke all bearers that depend on a subject. Never waits; the cost is proportional to their number."""
+        if self.shared is not None:
+            self.shared.revoke(subject)
+        self._revoke(subject)
+
+    def follow(self) -> None:
+        """Revoke what the processes of other partitions have revoked."""
+        if self.shared is None or not self.shared.has_revoked:
+            return
+        for subject in self.shared.revoked():
+            for each in [*self._bearers] if subject is None else (subject,):
+                self._revoke(each)
+
+    def _revoke(self, subject: bytes) -> None:
         for bearer in list(self._bearers.get(subject, ())):
             bearer.revoked = True
             self.revoked += 1

@@ -15,6 +15,7 @@ from trunkline.limits.errors import SettingsError
 from trunkline.limits.extras import how_to_install, lacks, library_missing
 from trunkline.store.archive_bucket import Bucket
 from trunkline.store.archive_folder import ArchiveFolder, Target
+from trunkline.store.leftovers import SHARED_LEFT_S
 from trunkline.store.s3 import S3Place
 
 if TYPE_CHECKING:
@@ -28,8 +29,11 @@ FOLDER: Final = "archives"
 class Archives:
     """Finds the archive of an application."""
 
-    def __init__(self, settings: Settings, keyring: Keyring) -> None:
-        """Raises `SettingsError` if the format needs a library that is missing. Removes drafts that a crash left."""
+    def __init__(self, settings: Settings, keyring: Keyring, *, is_shared: bool) -> None:
+        """Raises `SettingsError` if the format needs a library that is missing. Removes drafts that a crash left.
+
+        `is_shared`: other processes write into the folder too.
+        """
         if settings.archive_format == "parquet" and lacks("parquet"):
             raise SettingsError(
                 "archive_format", f"is parquet, and {library_missing('parquet')}", how_to_install("parquet")
@@ -40,7 +44,7 @@ class Archives:
         self._endpoint = settings.s3_endpoint
         self._keyring = keyring
         self._connections = settings.limits.archive_put_files_max
-        self._folder.remove_drafts()
+        self._folder.remove_drafts(left_s=SHARED_LEFT_S if is_shared else 0.0)
 
     def place(self, application: bytes, config: Doc) -> Place:
         """The archive of an application. Slow for a bucket: for a worker thread."""

@@ -12,7 +12,8 @@ from trunkline.actors.portability.archives.schedule import Schedule
 
 
 def _parts(start: Start) -> Iterator[object]:
-    yield Archives(start.settings, start.system.store.keyring)
+    store = start.system.store
+    yield Archives(start.settings, store.keyring, is_shared=store.partitions is not None)
     yield Schedule(start.system)
 
 

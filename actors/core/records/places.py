@@ -1,0 +1,174 @@
+"""Places: in which partition each key and each actor is, of a data directory with several.
+
+An application is in the partition that has its record, with all that belongs to it; everything else is in the root.
+Where an application is, is remembered: it does not move while a server runs. What is not found is looked for again when
+a record has changed.
+
+Some keys are `EVERYWHERE`: the lists and numbers of applications, the entries of audit logs, which each partition
+writes for its own calls, and names that are unique in the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from trunkline.actors.core.records.kind import Kind
+from trunkline.actors.core.records.kinds import APPLICATION
+from trunkline.actors.core.records.placement import APPLICATION_PREFIXES
+from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.store import keys
+from trunkline.store.codec import decode
+from trunkline.store.errors import StoreError
+from trunkline.store.partitioned import EVERYWHERE, Partitions
+
+ROOT_PARTITION: Final = 0
+KNOWN_MAX: Final = 65_536
+_BY_APPLICATION: Final = frozenset({keys.EVENTS, keys.FLOWS, keys.MESSAGES})
+_KIND_KEYS: Final = frozenset({keys.RECORDS, keys.INDEXES})
+_BY_OWNER: Final = _BY_APPLICATION | _KIND_KEYS | {keys.COUNTS, keys.META}
+_OF_ROOT: Final = frozenset({"user", "org", "userJobs"})
+
+
+class Places:
+    """Where things are, as the process that serves partition `own` sees it."""
+
+    def __init__(self, partitions: Partitions, kinds: Mapping[str, Kind]) -> None:
+        self.own = ROOT_PARTITION if partitions.own is None else partitions.own
+        self._partitions = partitions
+        self._kinds = {kind.name.encode(): kind for kind in kinds.values()}
+        self._known: dict[bytes, int] = {}
+        self._unknown: set[bytes] = set()
+        self._changes = -1
+
+    @classmethod
+    def seen_by_door(cls, directory: Path) -> Places:
+        """Where the applications of a data directory are, for a process that owns nothing."""
+        return cls(Partitions(directory, None), {})
+
+    @property
+    def directory(self) -> Path:
+        """The data directory."""
+        return self._partitions.directory
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        """The numbers of the other partitions."""
+        return self._partitions.others
+
+    @property
+    def count(self) -> int:
+        """How many partitions there are."""
+        return self._partitions.count
+
+    def of_application(self, id: bytes) -> int:
+        """The partition of an application; the root for the id of anything else.
+
+        Raises StoreError if it is in none that can be read, and another one cannot be read.
+        """
+        if len(id) != keys.ID_BYTES:
+            return ROOT_PARTITION
+        known = self._known.get(id)
+        return self._looked_up(id) if known is None else known
+
+    def _looked_up(self, id: bytes) -> int:
+        changes = self._partitions.numbers.changes()
+        if changes != self._changes or len(self._unknown) >= KNOWN_MAX:
+            self._changes = changes
+            self._unknown.clear()
+        if id in self._unknown:
+            return ROOT_PARTITION
+        key, broken = keys.record_key(APPLICATION.name, ROOT, id), None
+        for number in range(self._partitions.count):
+            try:
+                with self._partitions.snapshot_of(number) as snapshot:
+                    is_there = snapshot.get(keys.RECORDS, key) is not None
+            except StoreError as error:
+                broken = error
+                continue
+            if is_there:
+                self.place(id, number)
+                return number
+        if broken is not None:
+            raise broken
+        self._unknown.add(id)
+        return ROOT_PARTITION
+
+    def place(self, application: bytes, number: int) -> None:
+        """Remember where an application is, or will be when it is created."""
+        if len(self._known) >= KNOWN_MAX:
+            self._known.clear()
+        self._known[application] = number
+
+    def place_new(self, application: bytes) -> None:
+        """Choose where a new application will be: in the last one of those partitions that have the fewest."""
+        key, fewest, chosen = keys.total_key(APPLICATION.name, ROOT), -1, ROOT_PARTITION
+        for number in range(self._partitions.count):
+            with self._partitions.snapshot_of(number) as snapshot:
+                raw = snapshot.get(keys.COUNTS, key)
+            total = 0 if raw is None else decode(raw).get("n", 0)
+            if fewest < 0 or total <= fewest:
+                fewest, chosen = total, number
+        self.place(application, chosen)
+
+    def of_ref(self, ref: Ref) -> int:
+        """The partition of an actor."""
+        if ref.kind == "auditLog":
+            return self.own
+        if ref.kind in _OF_ROOT:
+            return ROOT_PARTITION
+        return self.of_application(ref.id if ref.kind == APPLICATION.name else ref.parent)
+
+    def of_range(self, db: str, lo: bytes, hi: bytes | None) -> int:
+        """The partition that has the keys from `lo` to `hi`, `EVERYWHERE` if they may belong to several owners."""
+        place = self.of_key(db, lo)
+        if place == self.own and db not in _BY_OWNER:
+            return place
+        if db in _KIND_KEYS:
+            end = lo.find(b"\x00") + 1 + keys.ID_BYTES
+        elif db == keys.META:
+            end = lo.find(b"\x00") + 1 + keys.ID_BYTES if lo.startswith(APPLICATION_PREFIXES) else 0
+            if not end:
+                return place
+        else:
+            end = keys.ID_BYTES
+        owner = lo[:end]
+        if len(owner) == end and hi is not None and (hi[:end] == owner or hi == keys.prefix_end(owner)):
+            return place
+        return EVERYWHERE
+
+    def of_key(self, db: str, key: bytes) -> int:
+        """The partition that has a key, `EVERYWHERE` if any may have it."""
+        if db in _KIND_KEYS:
+            return self._of_kind(db, key)
+        if db == keys.UNIQUE:
+            return EVERYWHERE  # these keys are hashes
+        if db in _BY_APPLICATION:
+            return self.own if len(key) < keys.ID_BYTES else self.of_application(bytes(key[: keys.ID_BYTES]))
+        if db == keys.COUNTS:
+            if key.startswith(keys.TOTAL_PREFIX):
+                return self._of_kind(db, key[len(keys.TOTAL_PREFIX) :])
+            return self.own if len(key) < keys.ID_BYTES else self.of_application(bytes(key[: keys.ID_BYTES]))
+        if db == keys.META and key.startswith(APPLICATION_PREFIXES):
+            start = key.index(b"\x00") + 1
+            id = bytes(key[start : start + keys.ID_BYTES])
+            return self.own if len(id) < keys.ID_BYTES else self.of_application(id)
+        return self.own
+
+    def _of_kind(self, db: str, key: bytes) -> int:
+        name, _, rest = key.partition(b"\x00")
+        kind, parent = self._kinds.get(name), bytes(rest[: keys.ID_BYTES])
+        if kind is None or len(parent) < keys.ID_BYTES:
+            return self.own
+        if kind is APPLICATION:
+            is_record = db == keys.RECORDS and len(rest) == 2 * keys.ID_BYTES
+            return self.of_application(bytes(rest[keys.ID_BYTES :])) if is_record else EVERYWHERE
+        if kind.name == "auditLog":
+            return EVERYWHERE
+        if kind.home == "root":
+            return ROOT_PARTITION
+        if parent == ROOT:
+            return EVERYWHERE
+        return self.of_application(parent)
