@@ -52,6 +52,9 @@ READERS: Final[Mapping[type[Message], Reader]] = {
 """The function that answers each read message, as the packages say in their `feature.py`."""
 
 
+_BEFORE: Final = {message: first for feature in FEATURES for message, first in feature.before_reads.items()}
+
+
 async def read(
     system: System,
     message: Message,
@@ -63,7 +66,13 @@ async def read(
     `finish` makes of the answer what is returned, and `finish_long` that of a long read, in the thread where it was
     read. A read that takes too long raises as `ReadTime.check`.
     """
+    first = _BEFORE.get(type(message))
+    if first is not None and _elsewhere(system, message) is None:
+        await first(system, message)
     value = read_at_once(system, message)
+    peers, application = system.peers, _elsewhere(system, message)
+    if peers is not None and application is not None:
+        value = await peers.read(application, message)
     if value is not LATER:
         return value if finish is None else finish(value)
     reader, limits = READERS[type(message)], system.limits
@@ -76,24 +85,36 @@ async def read(
             return value if finish_long is None else finish_long(value)
 
     try:
-        return await system.read(answer, on_step=read_time.check)
+        return await system.read(answer, wide=True, on_step=read_time.check)
     except StoreError as broken:
         raise _broken(message, broken) from broken
 
 
 def read_at_once(system: System, message: Message) -> Any:
-    """Answer a read message without waiting; `LATER` if the read is long. Raises the reader's `DomainError`."""
+    """Answer a read message without waiting; `LATER` if it has to wait. Raises the reader's `DomainError`."""
+    if _elsewhere(system, message) is not None:
+        return LATER
     reader, inline = READERS[type(message)], Inline()
     try:
         with (
             looked_at(inline.check),
-            system.store.snapshot(on_step=inline.check, on_large=inline.take) as snapshot,
+            system.store.snapshot(wide=True, on_step=inline.check, on_large=inline.take) as snapshot,
         ):
             return reader(Reading(snapshot, system.limits, in_loop=True, system=system), message)
     except TakesLong:
         return LATER
     except StoreError as broken:
         raise _broken(message, broken) from broken
+
+
+def _elsewhere(system: System, message: Message) -> bytes | None:
+    """The application of a read message that another process has to answer: what waits there is not on the disk."""
+    if system.peers is None:
+        return None
+    application = getattr(message, "application", None)
+    if type(application) is not bytes or not system.peers.has_application(application):
+        return None
+    return application
 
 
 def read_in_turn(actor: Actor, message: Message) -> Any:

@@ -124,7 +124,7 @@ async def delete_user(system: System, email: str, *, with_applications: bool) ->
     ends in between, some of the applications are deleted; the command can be repeated.
     """
     user = _user_id(system, email)
-    with system.store.snapshot() as snapshot:
+    with system.store.snapshot(wide=True) as snapshot:
         owned = records.total(snapshot, APPLICATION, ROOT, user.hex())
         alone = records.total(snapshot, USER, ROOT) == 1
     if owned and not alone and not with_applications:
@@ -162,7 +162,7 @@ async def delete_account(system: System, user: bytes) -> int:
 
 
 async def _delete_applications(system: System, user: bytes) -> int:
-    with system.store.snapshot() as snapshot:
+    with system.store.snapshot(wide=True) as snapshot:
         owned = list(ids_of_facet(snapshot, APPLICATION, ROOT, user.hex()))
     for application in owned:
         with suppress(NotFound):  # deleted in the meantime

@@ -13,11 +13,9 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import structlog
@@ -39,30 +37,29 @@ from trunkline.http import systemd
 from trunkline.http.app import layered
 from trunkline.http.calls.auth import Tokens
 from trunkline.http.calls.dispatch import Dispatcher
-from trunkline.http.calls.errors import protocol_error
 from trunkline.http.calls.internal_calls import InternalCalls
 from trunkline.http.control_socket import serve_control
-from trunkline.http.experiences.certificates import DomainCertificates
+from trunkline.http.engines import (
+    Served,
+    engine_of,
+    mqtt_listeners,
+    mqtt_protocol,
+    run_engine,
+    use_domains,
+)
 from trunkline.http.hosting.logs import access_log_of
 from trunkline.http.hosting.sockets import MqttPort, Sockets, bound, engine_config, url_of
-from trunkline.http.hosting.tls_files import TlsConfig
-from trunkline.http.hosting.unix_sockets import bound_in
 from trunkline.http.link.tasks import LinkTasks
 from trunkline.http.mqtt.service import MqttService
 from trunkline.http.mqtt.session import MqttSession
-from trunkline.http.processes.channel import SOCKET_NAME
-from trunkline.http.processes.owner import Doors
+from trunkline.http.processes.neighbours import Neighbours
 from trunkline.http.routes import TABLE
+from trunkline.http.serve_processes import serve_processes
 from trunkline.http.site.site import MapTiles, Site
 from trunkline.http.version import VERSION
 from trunkline.http.wire import garbage_collection
-from trunkline.http.wire.accepting import Listener
-from trunkline.http.wire.asgi import Application
-from trunkline.http.wire.byte_session import ByteProtocol
 from trunkline.http.wire.connection_counts import ConnectionCounts
 from trunkline.http.wire.descriptors import allow_descriptors
-from trunkline.http.wire.engine import Engine
-from trunkline.http.wire.fast_path import FastPath
 from trunkline.http.wire.stock_requests import with_request_ids
 from trunkline.limits.settings import Settings
 
@@ -77,13 +74,23 @@ class RunningServer(NamedTuple):
     dispatcher: Dispatcher
     pages: Site
     mqtt_ports: Sequence[MqttPort] = ()
+    neighbours: Neighbours | None = None
+    """The owners of the other partitions, if there are several."""
+
+    async def connected(self) -> None:
+        """Return when this process has reached all others."""
+        if self.neighbours is not None:
+            await self.neighbours.connected()
 
 
 class Front(NamedTuple):
-    """Where clients reach a server whose doors are other processes."""
+    """Where clients reach a server with several processes. `partition` is the one that this process serves."""
 
     url: str
     mqtt_ports: Sequence[MqttPort]
+    partition: int = 0
+    sockets: Sockets | None = None
+    """What this process listens on; None if its doors are other processes."""
 
 
 async def serve(
@@ -99,10 +106,10 @@ async def serve(
 ) -> None:
     """Serve until `shutdown` returns (default: SIGTERM or SIGINT), then drain.
 
-    With `front`, other processes listen, and this one serves what they pass on (`processes/owner.py`). `signals` gives
-    the numbers of signals in place of those that the process gets. `ready` runs concurrently with the server once it
-    listens. Tests pass a `clock` (default: the machine's). `mqtt_port_if_free` is a port for MQTT beside those of the
-    settings, which is left out if something else has it.
+    With `front`, this is one of several processes, and serves what others pass on (`processes/owner.py`). `signals`
+    gives the numbers of signals in place of those that the process gets. `ready` runs concurrently with the server as
+    soon as it listens. Tests pass a `clock` (default: the machine's). `mqtt_port_if_free` is a port for MQTT beside
+    those of the settings, which is left out if something else has it.
     Raises `StoreError` if the data directory cannot be opened and `OSError` if the address cannot be bound, both with
     a sentence for the operator.
     """
@@ -116,11 +123,15 @@ async def serve(
                     trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
                 )
         config = engine_config(settings)
-        system = held.enter_context(boot.opened(settings, clock))
-        sockets = None if front is not None else held.enter_context(bound(settings, mqtt_port_if_free))
-        if sockets is not None:
-            front = Front(url_of(settings, sockets.http), sockets.mqtt_ports)
-        assert front is not None
+        partition = 0 if front is None else front.partition
+        system = held.enter_context(boot.opened(settings, clock, partition))
+        if front is None:
+            sockets = held.enter_context(bound(settings, mqtt_port_if_free))
+            front = Front(url_of(settings, sockets.http), sockets.mqtt_ports, 0, sockets)
+            is_alone = True
+        else:
+            is_alone = False
+        neighbours = None if system.store.partitions is None else Neighbours(system)
         base_url = (settings.public_url or front.url).rstrip("/")
         system.component(Results).base_url = base_url
         system.component(Contents).signatures.base_url = base_url
@@ -132,7 +143,11 @@ async def serve(
                 _allow_connections(settings.limits.connections_max)
                 nursery.start_soon(held.enter_context(garbage_collection.collecting()).watch_size)
             nursery.start_soon(config.follow, settings.limits.certificate_interval_s)
-            first_user = await server_users.ensure_first_user(system, settings)
+            if neighbours is not None:
+                await nursery.start(neighbours.run)
+            first_user = None
+            if partition == 0:
+                first_user = await server_users.ensure_first_user(system, settings)
             dispatcher = make_dispatcher(system, settings)
             dispatcher.certificate_expires_s = lambda: config.expires_s
             nursery.start_soon(system.component(LinkTasks).run)
@@ -140,12 +155,14 @@ async def serve(
             await nursery.start(serve_control, system)
             trigger = partial(_drain_after, shutdown or stopping.wait, system)
             pages = Site(TABLE, VERSION, MapTiles(settings.map_tiles, settings.map_attribution))
-            if sockets is None:
-                listen = partial(_serve_doors, nursery, dispatcher, pages, settings, config, trigger)
+            served = Served(dispatcher, pages, settings, config)
+            if is_alone:
+                assert front.sockets is not None
+                listen = partial(_listen, nursery, served, front.sockets, trigger)
             else:
-                listen = partial(_listen, nursery, dispatcher, pages, settings, config, sockets, trigger)
+                listen = partial(serve_processes, nursery, served, front.sockets, neighbours, trigger)
             await nursery.start(listen)
-            running = RunningServer(front.url, first_user, dispatcher, pages, front.mqtt_ports)
+            running = RunningServer(front.url, first_user, dispatcher, pages, front.mqtt_ports, neighbours)
             held.enter_context(_watched(system.component(LoopWatch)))
             system.store.directory.keep()
             _log.info("listening", url=running.url, data_dir=settings.data_dir)
@@ -188,106 +205,27 @@ def _allow_connections(connections_max: int) -> None:
 
 async def _listen(
     nursery: trio.Nursery,
-    dispatcher: Dispatcher,
-    pages: Site,
-    settings: Settings,
-    config: TlsConfig,
+    served: Served,
     sockets: Sockets,
     trigger: Callable[[], Awaitable[None]],
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run the HTTP engine until the trigger, then cancel the other tasks of the server."""
+    dispatcher, pages, settings, config = served
     counts: Callable[[], ConnectionCounts] = ConnectionCounts
     app, fast_path, hosts = layered(dispatcher, pages, settings, lambda: counts())
-    config.context_of = DomainCertificates(
-        hosts.certificate_of, config.alpn_protocols, settings.limits.experience_certificates_max
-    ).context_of
+    use_domains(hosts, settings, config)
     # The engine closes the sockets when it drains, so the engine owns them from here on.
     config.bind = [f"fd://{sockets.http.detach()}"]
     if settings.engine == "stock":
         app = with_request_ids(app, access_log_of(settings))
         run = partial(hypercorn_serve, app, config, shutdown_trigger=trigger, mode="asgi")
     else:
-        listeners = _mqtt_listeners(dispatcher, sockets.mqtt)
-        engine = _engine(app, fast_path, dispatcher, settings, config, listeners)
+        listeners = mqtt_listeners(mqtt_protocol(dispatcher), sockets.mqtt)
+        engine = engine_of(app, fast_path, dispatcher, settings, config, listeners)
         counts = engine.counts
         run = partial(engine.serve, trigger)
-    await _run(nursery, run, task_status)
-
-
-async def _serve_doors(
-    nursery: trio.Nursery,
-    dispatcher: Dispatcher,
-    pages: Site,
-    settings: Settings,
-    config: TlsConfig,
-    trigger: Callable[[], Awaitable[None]],
-    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
-) -> None:
-    """Serve what doors pass on until the trigger, then cancel the other tasks of the server."""
-    system = dispatcher.system
-    counts: Callable[[], ConnectionCounts] = ConnectionCounts
-    app, fast_path, hosts = layered(dispatcher, pages, settings, lambda: counts())
-    lap = system.component(LoopWatch).lap
-    doors = Doors(app, fast_path, mqtt_protocol(dispatcher), logs_access=settings.access_log, lap=lap)
-    counts = doors.counts
-    await nursery.start(doors.run)
-    nursery.start_soon(doors.follow_certificates, hosts.certificates, lambda: system.journal.record_changes)
-    config.bind = []
-    with bound_in(Path(settings.data_dir), SOCKET_NAME) as sock:
-        listener = Listener(sock, tls=False, passed_on=doors.protocol_of)
-        engine = _engine(app, fast_path, dispatcher, settings, config, [listener])
-        await _run(nursery, partial(engine.serve, trigger), task_status)
-
-
-def _engine(
-    app: Application,
-    fast_path: FastPath | None,
-    dispatcher: Dispatcher,
-    settings: Settings,
-    config: TlsConfig,
-    listeners: Sequence[Listener],
-) -> Engine:
-    """The engine of this process; `listeners` are those beside the sockets of `config`."""
-    return Engine(
-        app,
-        config,
-        settings.limits,
-        protocol_error,
-        fast_path=fast_path,
-        log_access=access_log_of(settings),
-        http2_prior_knowledge=settings.http2_prior_knowledge,
-        behind_proxy=settings.trust_forwarded_for,
-        listeners=listeners,
-        lap=dispatcher.system.component(LoopWatch).lap,
-    )
-
-
-async def _run(
-    nursery: trio.Nursery, run: Callable[..., Awaitable[None]], task_status: trio.TaskStatus[None]
-) -> None:
-    """Run an engine, then cancel the other tasks of the server."""
-    async with trio.open_nursery() as server:
-        # `start` returns when it listens; the nursery then waits until the engine ends.
-        await server.start(run)
-        task_status.started()
-    nursery.cancel_scope.cancel()
-
-
-def mqtt_protocol(dispatcher: Dispatcher) -> ByteProtocol:
-    """What is spoken on the connections of a listener for MQTT."""
-    service = dispatcher.system.component(MqttService)
-    return ByteProtocol(partial(MqttSession, service), service.bounds)
-
-
-def _mqtt_listeners(
-    dispatcher: Dispatcher, sockets: Sequence[tuple[socket.socket, bool]]
-) -> Sequence[Listener]:
-    """The listeners for MQTT, on sockets that are bound. The engine closes their sockets."""
-    protocol = mqtt_protocol(dispatcher)
-    return [
-        Listener(socket.socket(fileno=sock.detach()), tls=tls, protocol=protocol) for sock, tls in sockets
-    ]
+    await run_engine(nursery, run, task_status)
 
 
 def make_dispatcher(system: System, settings: Settings) -> Dispatcher:
@@ -296,7 +234,9 @@ def make_dispatcher(system: System, settings: Settings) -> Dispatcher:
     dispatcher = Dispatcher(system, tokens, TABLE, token_ttl_s=settings.token_ttl_s)
     system.component(ApiCalls).serve(InternalCalls(dispatcher))
     system.add_component(LinkTasks())
-    system.add_component(MqttService(dispatcher, anonymous_key=settings.mqtt_anonymous_key))
+    mqtt = MqttService(dispatcher, anonymous_key=settings.mqtt_anonymous_key)
+    mqtt.session_for = partial(MqttSession, mqtt)
+    system.add_component(mqtt)
     return dispatcher
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
@@ -29,6 +30,7 @@ from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc, Kind
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.listing import ids_of_facet, index_range
+from trunkline.actors.core.records.places import ROOT_PARTITION
 from trunkline.actors.core.records.unreadable import UNREADABLE, log_unreadable
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, NotFound
@@ -96,7 +98,9 @@ async def sweep(system: System) -> bool:
     """
     await _delete_unfinished(system)
     oldest_ms = restorable_since_ms(system.clock.wall_ms(), system.limits)
-    batch = await system.read(lambda snapshot: next_slice(snapshot, oldest_ms))
+    partitions = system.store.partitions
+    is_root = partitions is None or partitions.own == ROOT_PARTITION
+    batch = await system.read(lambda snapshot: next_slice(snapshot, oldest_ms, is_root=is_root))
     contents = system.component(Contents)
     for marker in _purge_markers(batch):
         # It stays until the contents of the files are removed; the rest goes on without them.
@@ -144,12 +148,16 @@ def _without(batch: Batch, marker: bytes) -> Batch:
     return Batch.from_plain([each for each in batch.to_plain() if each[:2] != [keys.META, marker]])
 
 
-def next_slice(snapshot: Snapshot, oldest_ms: int) -> Batch:
-    """Return a batch that removes the next keys; an empty one if there is nothing to remove."""
+def next_slice(snapshot: Snapshot, oldest_ms: int, *, is_root: bool = True) -> Batch:
+    """Return a batch that removes the next keys; an empty one if there is nothing to remove.
+
+    `is_root`: the store has the users and organizations (`core/records/places.py`).
+    """
     batch = Batch()
     left = SLICE_KEYS
     counted: set[bytes] = set()
-    for step in _steps(snapshot, oldest_ms):
+    steps = _steps(snapshot, oldest_ms)
+    for step in steps if is_root else chain(steps, _lost_audit_steps(snapshot)):
         if step.counter is not None:
             # A deployment may go with its device and with its workflow, and is counted once.
             _, record = step.deletes[-1]
@@ -182,6 +190,21 @@ def _steps(snapshot: Snapshot, oldest_ms: int) -> Iterator[Step]:
     prefix = keys.record_prefix(APPLICATION.name, ROOT)
     for key in snapshot.keys(keys.RECORDS, prefix, keys.prefix_end(prefix)):
         yield from _expired_device_steps(snapshot, bytes(key[-12:]), oldest_ms)
+
+
+def _lost_audit_steps(snapshot: Snapshot) -> Iterator[Step]:
+    """Yield the entries of audit logs in a partition that is not the root, whose owners the root does not have."""
+    low, end = keys.kind_prefix(AUDIT_ENTRY.name), keys.prefix_end(keys.kind_prefix(AUDIT_ENTRY.name))
+    while (key := next(snapshot.keys(keys.RECORDS, low, end), None)) is not None:
+        owner = bytes(key[-2 * keys.ID_BYTES : -keys.ID_BYTES])
+        prefix = keys.record_prefix(AUDIT_ENTRY.name, owner)
+        after = keys.prefix_end(prefix)
+        assert after is not None
+        if not any(records.exists(snapshot, kind, ROOT, owner) for kind in OWNERS):
+            for entry, raw in snapshot.range(keys.RECORDS, prefix, after):
+                yield _record_step(AUDIT_ENTRY, owner, bytes(entry[-keys.ID_BYTES :]), decode(raw))
+            yield Step([(keys.COUNTS, keys.total_key(AUDIT_ENTRY.name, owner))])
+        low = after
 
 
 def _application_steps(snapshot: Snapshot, application: bytes) -> Iterator[Step]:

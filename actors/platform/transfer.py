@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
+import structlog
 from msgspec import Meta
 
 from trunkline.actors.core.records.messages import AdoptRecords, ReleaseRecords
@@ -20,10 +21,14 @@ from trunkline.actors.core.values.terms import Id
 from trunkline.actors.platform.applications.messages import TransferApplication
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from trunkline.actors.core.runtime.system import System
 
 _DASHBOARD: Final = "dashboard"
 """The name of the resource of dashboards that users and organizations own."""
+_log = structlog.get_logger("trunkline.transfer")
+
 _Ids = Annotated[list[Id], Meta(max_length=1000)]
 
 
@@ -46,6 +51,8 @@ class ResourceTransfer(Body, frozen=True):
 async def transfer(system: System, source: Ref, body: ResourceTransfer) -> None:
     """Give applications and dashboards of `source` (a user or an organization) to another owner, in one batch.
 
+    Applications of other partitions are given one by one before that batch, and given back if it is refused.
+
     Raises `Invalid` if the destination does not exist or is the source, or if nothing is given. With `strict` also if
     the source does not own one of the resources.
     """
@@ -56,21 +63,68 @@ async def transfer(system: System, source: Ref, body: ResourceTransfer) -> None:
     message = TransferApplication(
         owner=source.id, new_owner=destination.id, new_owner_type=body.destination_type
     )
-    asks: list[tuple[Ref, Message]] = [(Ref("application", ROOT, id), message) for id in applications]
+    elsewhere = {id: ref for id in applications if system.is_elsewhere(ref := Ref("application", ROOT, id))}
+    asks: list[tuple[Ref, Message]] = [
+        (Ref("application", ROOT, id), message) for id in applications if id not in elsewhere
+    ]
+    refusals: dict[bytes, DomainError | None] = {}
     asks.append((source, ReleaseRecords(resource=_DASHBOARD, ids=_unique(body.dashboard_ids))))
 
     def adopt(answers: list[Any]) -> tuple[Ref, Message]:
         *given, dashboards = answers
         if isinstance(dashboards, DomainError):
             raise dashboards
-        kept = [id for id, answer in zip(applications, given, strict=True) if isinstance(answer, DomainError)]
+        here = (id for id in applications if id not in elsewhere)
+        answered = {**dict(zip(here, given, strict=True)), **refusals}
+        kept = [id for id in applications if isinstance(answered[id], DomainError)]
         _check_given(body, kept, {id for id, _ in dashboards})
         return destination, AdoptRecords(resource=_DASHBOARD, records=dashboards)
 
     try:
+        await _give(system, elsewhere, message, refusals)
         await system.ask_each(asks, adopt)
-    except NotFound:
+    except DomainError as refusal:
+        back = TransferApplication(
+            owner=destination.id,
+            new_owner=source.id,
+            new_owner_type="user" if source.kind == "user" else "organization",
+        )
+        given = {id: elsewhere[id] for id, refused in refusals.items() if refused is None}
+        await _give_back(system, given, back)
+        if not isinstance(refusal, NotFound):
+            raise
         raise Invalid(f"destinationId: there is no {body.destination_type} {body.destination_id}.") from None
+
+
+async def _give(
+    system: System,
+    applications: Mapping[bytes, Ref],
+    message: TransferApplication,
+    refusals: dict[bytes, DomainError | None],
+) -> None:
+    """Give applications of other partitions, one after the other; `refusals` gets by its id why one was not given.
+
+    Raises what else ends a call, as where a process is gone; then the last one may have been given or not.
+    """
+    for id, ref in applications.items():
+        refusals[id] = None
+        try:
+            await system.ask(ref, message)
+        except (Invalid, NotFound) as refusal:
+            refusals[id] = refusal
+
+
+async def _give_back(system: System, applications: Mapping[bytes, Ref], message: TransferApplication) -> None:
+    """Give back what was given of a transfer that is refused, as far as that is possible."""
+    for id, ref in applications.items():
+        try:
+            await system.ask(ref, message)
+        except (Invalid, NotFound):
+            continue  # it was not given, or is deleted
+        except DomainError as failure:
+            _log.error(
+                "an application was given and not given back", application=id.hex(), reason=str(failure)
+            )
 
 
 def _check_given(body: ResourceTransfer, kept: list[bytes], dashboards: set[bytes]) -> None:

@@ -89,6 +89,7 @@ class Admissions:
     def __init__(self, service: Service, table: RouteTable) -> None:
         self._service = service
         self._table = table
+        self._revocations = service.system.revocations
         self._length_max = service.system.limits.admission_cache_length_max
         self._stored: dict[Key, Admission] = {}
 
@@ -111,6 +112,8 @@ class Admissions:
     def is_valid(self, admission: Admission) -> bool:
         """Whether an admission that was found earlier is still valid."""
         principal = admission.principal
+        if self._revocations.shared is not None:
+            self._revocations.follow()
         if principal is None or principal.revoked:
             return False
         return principal.expires_ms is None or self._service.system.clock.wall_ms() < principal.expires_ms

@@ -165,6 +165,7 @@ class Tokens:
     def authenticate(self, header: bytes | None) -> Principal:
         """Return the caller with this `Authorization` header. Raises `Unauthorized`, also if there is no header."""
         key = header or b""
+        self._system.revocations.follow()
         principal = self._cache.get(key)
         if principal is None or principal.revoked:
             if principal is not None:

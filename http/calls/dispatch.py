@@ -21,7 +21,9 @@ import structlog
 import trio
 
 from trunkline.actors import readers
+from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.owners import Owners
+from trunkline.actors.core.records.places import Places
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.runtime.loop_watch import LoopWatch
 from trunkline.actors.core.runtime.owner_shares import OwnerShares
@@ -87,6 +89,7 @@ class Dispatcher:
             lambda: (commits.commits, commits.total_commit_s),
             system.component(LoopWatch).lap,
         )
+        self.places = None if system.store.partitions is None else system.component(Places)
         self._count = self.statistics.add
 
     # The driver that awaits.
@@ -315,7 +318,10 @@ class Dispatcher:
         route = call.route
         assert route.to is not None
         if route.creates_actor:
-            call.ids = {**call.ids, route.to.id: self.system.ids.new(call.now_ms)}
+            id = self.system.ids.new(call.now_ms)
+            call.ids = {**call.ids, route.to.id: id}
+            if self.places is not None and route.to.id == APPLICATION.name:
+                self.places.place_new(id)
         return route.to.ref(call.ids)
 
     async def read(self, call: Call, message: type[Message]) -> Any:

@@ -1,4 +1,6 @@
-"""A process of a server with several: the owner of the data, or a door. Started by the supervisor, as a program.
+"""A process of a server with several: the owner of a partition of the data, or a door.
+
+Started by the supervisor, as a program.
 
 Its argument is its name, for whoever looks at the list of processes.
 
@@ -89,15 +91,14 @@ def run() -> None:
         signal.signal(number, signal.SIG_IGN)
     control = socket.socket(fileno=os.dup(0))
     role, sockets = receive_role(control)
-    if sockets is None:
-        prepare_server_imports()
-    else:
+    if role.door:
         garbage_collection.pause()
+    else:
+        prepare_server_imports()
     from trunkline.http.hosting.logs import configure_logging
 
     configure_logging(role.settings, role.name)
-    serve = partial(_own, role) if sockets is None else partial(_open_door, role, sockets)
-    trio.run(_run, control, serve)
+    trio.run(_run, control, partial(_open_door if role.door else _own, role, sockets))
 
 
 async def _run(control: socket.socket, serve: Callable[[Orders], Awaitable[None]]) -> None:
@@ -108,24 +109,28 @@ async def _run(control: socket.socket, serve: Callable[[Orders], Awaitable[None]
         nursery.cancel_scope.cancel()
 
 
-async def _own(role: Role, orders: Orders) -> None:
-    """Serve as the owner of the data."""
+async def _own(role: Role, sockets: Sockets | None, orders: Orders) -> None:
+    """Serve as the owner of a partition."""
     from trunkline.http.cli.serve import announcing
     from trunkline.http.serve import Front, RunningServer, serve
 
     announce, clock, settings = announcing(role.settings, demo=role.demo, wanted=role.wanted_mqtt_port)
 
     async def ready(server: RunningServer) -> None:
+        if role.partition:
+            await server.connected()
         await orders.say(READY)
         await orders.announced.wait()
+        await server.connected()
         await announce(server)
 
-    front = Front(role.url, role.mqtt_ports)
+    front = Front(role.url, role.mqtt_ports, role.partition, sockets)
     await serve(settings, front=front, signals=orders.numbers, ready=ready, clock=clock)
 
 
-async def _open_door(role: Role, sockets: Sockets, orders: Orders) -> None:
+async def _open_door(role: Role, sockets: Sockets | None, orders: Orders) -> None:
     """Serve as a door."""
+    assert sockets is not None
     from trunkline.http.processes.serve_door import serve_door
 
     await serve_door(role.settings, role.doors, sockets, orders.numbers, partial(orders.say, READY))

@@ -4,8 +4,8 @@ It holds the sockets on which the server listens, so clients can connect while a
 manager when all processes are ready. A process that ends is started again, and so is one whose event loop hangs for
 longer than the manager's watchdog allows. If the owner cannot start, the server stops with its exit code.
 
-The order of a start: bind the ports, then the owner, which opens the data directory, then the doors. All of them drain
-at the same time: streams are the owner's, connections the doors', and the owner ends when no door is left.
+The order of a start: bind the ports, then the owner of the data or of its root, then the owners of the other partitions
+and the doors. All of them drain at the same time: an owner ends when nobody is left who passes anything on to it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ import socket
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 import structlog
 import trio
 
+from trunkline.actors.core.values.store_partitions import partition_count
 from trunkline.http import systemd
 from trunkline.http.hosting.sockets import Sockets, bound, engine_config, url_of
 from trunkline.http.processes.control import ANNOUNCE, BEAT_S, READY, RELOAD, STOP, Role, send_role, words
+from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 
 PAUSE_S: Final = 0.25
@@ -36,8 +39,12 @@ _log = structlog.get_logger("trunkline.processes")
 
 
 def process_count(settings: Settings) -> int:
-    """The number of processes that the settings ask for."""
-    return settings.processes or len(os.sched_getaffinity(0))
+    """The number of processes that the settings ask for, or one for each partition of the data if those are more.
+
+    Raises `StoreError` if it cannot be read how many there are.
+    """
+    wanted = settings.processes or len(os.sched_getaffinity(0))
+    return max(wanted, partition_count(Path(settings.data_dir)))
 
 
 class Process:
@@ -104,12 +111,15 @@ class Process:
 class Supervisor:
     """All processes of one server."""
 
-    def __init__(self, owner: Process, doors: Sequence[Process], url: str) -> None:
+    def __init__(self, root: Process, others: Sequence[Process], url: str) -> None:
+        """`root` is the owner of the data, or of the root among its partitions. It is started before all others."""
         self.exit_code = 0
-        self._owner = owner
-        self._doors = doors
+        self._root = root
+        self._others = others
         self._url = url
         self._stopping = False
+        self._is_complete = False
+        """All processes have been ready."""
         self._start = trio.CancelScope()
 
     async def run(self) -> None:
@@ -119,15 +129,16 @@ class Supervisor:
             nursery.start_soon(self._watch)
             nursery.start_soon(systemd.feed_watchdog)
             async with trio.open_nursery() as processes:
-                processes.start_soon(self._keep, self._owner, processes.cancel_scope)
+                processes.start_soon(self._keep, self._root, processes.cancel_scope)
                 with self._start:
-                    await self._owner.ready.wait()
-                    for door in self._doors:
-                        processes.start_soon(self._keep, door, processes.cancel_scope)
-                    for door in self._doors:
-                        await door.ready.wait()
-                    self._owner.announces = True
-                    await self._owner.tell(ANNOUNCE)
+                    await self._root.ready.wait()
+                    for process in self._others:
+                        processes.start_soon(self._keep, process, processes.cancel_scope)
+                    for process in self._others:
+                        await process.ready.wait()
+                    self._is_complete = True
+                    self._root.announces = True
+                    await self._root.tell(ANNOUNCE)
                     systemd.notify("READY=1", f"STATUS=Serving at {self._url}")
             nursery.cancel_scope.cancel()
 
@@ -136,11 +147,12 @@ class Supervisor:
         pause_s = PAUSE_S
         while not self._stopping:
             code = await self._run(process)
-            if process is self._owner and (self._stopping or self._cannot_start(code)):
+            is_lost = self._cannot_start(process, code)
+            if is_lost or (self._stopping and process is self._root):
                 self.exit_code = 1 if code is None or code < 0 else code
-                if not self._stopping:
-                    everything.cancel()
-            if self._stopping:
+            if is_lost and not self._stopping:
+                everything.cancel()
+            if self._stopping or is_lost:
                 return
             if process.ready.is_set():
                 pause_s = PAUSE_S
@@ -158,10 +170,15 @@ class Supervisor:
             _log.error("a process cannot be started", name=process.role.name, problem=str(problem))
             return None
 
-    def _cannot_start(self, code: int | None) -> bool:
-        """Whether the owner has ended before it was ready: at the first start, or by itself, which it has explained."""
+    def _cannot_start(self, process: Process, code: int | None) -> bool:
+        """Whether the server cannot go on without a process that has ended before it was ready.
+
+        That is an owner at the first start, and the root whenever it ends by itself, which it has explained.
+        """
+        if process.role.door or process.ready.is_set():
+            return False
         by_itself = code is not None and code >= 0
-        return not self._owner.ready.is_set() and (by_itself or not self._owner.announces)
+        return not self._is_complete or (by_itself and process is self._root)
 
     async def _follow_signals(self) -> None:
         """Stop at the first signal, at once at the second. SIGHUP reloads the certificate, as in `http/serve.py`."""
@@ -178,7 +195,7 @@ class Supervisor:
                 await self._tell_all(STOP)
 
     async def _tell_all(self, word: bytes) -> None:
-        for process in (self._owner, *self._doors):
+        for process in (self._root, *self._others):
             await process.tell(word)
 
     async def _watch(self) -> None:
@@ -190,7 +207,7 @@ class Supervisor:
         while watchdog_s is not None:
             silence_max_s = max(watchdog_s, 3 * BEAT_S)
             await trio.sleep(silence_max_s / 2)
-            for process in (self._owner, *self._doors):
+            for process in (self._root, *self._others):
                 if process.ready.is_set() and trio.current_time() - process.heard_s > silence_max_s:
                     _log.error(
                         "a process does not say that it is alive; it is killed", name=process.role.name
@@ -205,13 +222,18 @@ async def supervise(settings: Settings, *, demo: bool, wanted_mqtt_port: int | N
     certificates, and `OSError` if a port cannot be bound, with sentences for the operator.
     """
     engine_config(settings)
+    if settings.engine == "stock":
+        raise SettingsError("engine", "is stock although the data have several partitions", "leave it out")
     with bound(settings, wanted_mqtt_port) as sockets:
         url = url_of(settings, sockets.http)
-        doors = process_count(settings) - 1
-        owner = Role(settings, 0, doors, url, sockets.mqtt_ports, demo, wanted_mqtt_port)
+        partitions = partition_count(Path(settings.data_dir))
+        doors = process_count(settings) - partitions
+        root = Role(settings, 0, partitions, 0, doors, url, sockets.mqtt_ports, demo, wanted_mqtt_port)
+        others = [root._replace(partition=number) for number in range(1, partitions)]
+        others += [root._replace(door=number) for number in range(1, doors + 1)]
         supervisor = Supervisor(
-            Process(owner, None),
-            [Process(owner._replace(door=number), sockets) for number in range(1, doors + 1)],
+            Process(root, sockets if partitions > 1 else None),
+            [Process(role, sockets) for role in others],
             url,
         )
         await supervisor.run()

@@ -9,7 +9,6 @@ from trunkline.http.calls.call import Call
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.upgraded_calls import accept, upgrade_needed
 from trunkline.http.mqtt.service import MqttService
-from trunkline.http.mqtt.session import MqttSession
 from trunkline.http.wire.byte_session import Peer
 from trunkline.http.wire.byte_websocket import ByteWebSocket
 
@@ -28,5 +27,5 @@ async def open_mqtt(call: Call) -> Response:
     system.check_load()
     peer = Peer((request.address, 0), request.certificate is not None, request.certificate, websocket=True)
     service = system.component(MqttService)
-    session = ByteWebSocket(MqttSession(service, peer), service.bounds.established_s)
+    session = ByteWebSocket(service.session_for(peer), service.bounds.established_s)
     return accept(call, session, PROTOCOL, system.limits.mqtt_packet_bytes_max)

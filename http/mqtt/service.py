@@ -15,9 +15,11 @@ from trunkline.actors.data.topics.broker import Broker
 from trunkline.http.link.tasks import LinkTasks
 from trunkline.http.mqtt.client_limits import ClientLimits
 from trunkline.http.mqtt.ends import LoggedEnds
-from trunkline.http.wire.byte_session import ByteBounds
+from trunkline.http.wire.byte_session import ByteBounds, ByteSession, Peer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trunkline.http.calls.dispatch import Dispatcher
 
 _AGAIN_S: Final = 1.0
@@ -58,6 +60,8 @@ class MqttService:
         self.connected = 0
         self.dropped = 0
         """Messages that connected clients were not sent: QoS 0 without room, expired ones, those too large for them."""
+        self.session_for: Callable[[Peer], ByteSession]
+        """Makes the session of a new connection."""
         self._waiting: dict[Session, None] = {}
         self._looks = False
         self._paced: dict[Session, float] = {}

@@ -41,6 +41,8 @@ class Kind:
     """id: the client has left, or its time is over."""
     COUNTS: Final = 7
     """`ConnectionCounts` of the door."""
+    ASK: Final = 15
+    """id, bytes: a question for an actor or a reader (`peers.py`). The answer is REPLY."""
 
     # From the owner.
     ANSWER: Final = 8
@@ -55,6 +57,8 @@ class Kind:
     """id: the next part of the request's body is wanted."""
     FAILED: Final = 13
     """id: there is no answer, or no more of it; why is logged."""
+    REPLY: Final = 16
+    """id, bytes: the answer to an ASK."""
     CERTIFICATES: Final = 14
     """The PEM of the certificates and the key of each domain of an experience, by its name; replaces those before."""
 

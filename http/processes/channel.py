@@ -101,6 +101,12 @@ class Channel:
         if waiting and self._connection is not None:
             self._connection.send(encode(waiting))
 
+    def close(self) -> None:
+        """Close the channel, behind what was sent."""
+        self.flush()
+        if self._connection is not None:
+            self._connection.close("left")
+
     # For the connection.
 
     def opened(self, connection: Bytes) -> None:

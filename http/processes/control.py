@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import trio
 
+from trunkline.actors.core.runtime.peers import process_name
 from trunkline.http.hosting.sockets import MqttPort, Sockets
 from trunkline.limits.settings import Settings
 
@@ -32,9 +33,11 @@ BEAT: Final = b"beat"
 
 
 class Role(NamedTuple):
-    """What a process is. `door` is its number from 1, 0 for the owner, of `doors`."""
+    """What a process is: the owner of a partition, of `partitions`, or a door with a number from 1, of `doors`."""
 
     settings: Settings
+    partition: int
+    partitions: int
     door: int
     doors: int
     url: str
@@ -46,11 +49,13 @@ class Role(NamedTuple):
     @property
     def name(self) -> str:
         """The name of the process in the log and the metrics."""
-        return f"door-{self.door}" if self.door else "owner"
+        if self.door:
+            return f"door-{self.door}"
+        return "owner" if self.partitions == 1 else process_name(self.partition)
 
 
 def send_role(control: socket.socket, role: Role, sockets: Sockets | None) -> None:
-    """Tell a process what it is. A door is given the sockets on which it listens."""
+    """Tell a process what it is, and give it the sockets on which it listens, if it does."""
     descriptors = (
         [] if sockets is None else [sockets.http.fileno(), *(sock.fileno() for sock, _ in sockets.mqtt)]
     )

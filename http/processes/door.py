@@ -1,8 +1,8 @@
 """A door: it serves clients and passes each request on to the owner of the data.
 
-Owns the calls of this process that are under way, and what a client is told when the owner ends. Does not own
-connections (`wire/`), nor what a request means: that is the owner's alone, so a door has no rights, limits of callers
-or data that could be old.
+Owns the calls of this process that are under way (`under_way.py`), and what a client is told when the owner ends. Does
+not own connections (`wire/`), nor what a request means: that is the owner's alone, so a door has no rights, limits of
+callers or data that could be old.
 
 A whole request goes on the fast path of the wire: no task waits for its answer. The owner answers it, or declines it,
 and then it comes again as a call, which a task awaits; so does everything that has a long body or a long answer.
@@ -13,14 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 import trio
 
+from trunkline.actors.core.values.errors import Overloaded, Unanswered
 from trunkline.http.calls.errors import protocol_error
 from trunkline.http.processes.batches import Head, Kind, Message, Note
 from trunkline.http.processes.channel import Channel, Flushes
+from trunkline.http.processes.under_way import Call, Pending, Question
 from trunkline.http.wire.asgi import CLIENT_CERTIFICATE, WEBSOCKET
 from trunkline.http.wire.byte_session import GoesOn
 from trunkline.http.wire.exchange import Exchange
@@ -37,6 +39,8 @@ BODY_BYTES_MAX: Final = 262_144
 """A request with a longer body is passed on as a call."""
 DECLINES_MAX: Final = 2
 """Requests for one target that the owner has declined in a row, after which they are passed on as calls at once."""
+IDLE_S: Final = 0.02
+"""How often a process that stops looks whether anything is under way."""
 OFFERED_AGAIN: Final = 16
 """Of those, each one of so many is offered to the owner all the same."""
 TARGETS_LENGTH_MAX: Final = 4096
@@ -51,43 +55,6 @@ OWNER_ENDED: Final = (
 )
 
 
-class _Pending(NamedTuple):
-    """A whole request that waits for its answer."""
-
-    exchange: Exchange
-    respond: Respond
-    again: Callable[[], None]
-
-
-class _Call:
-    """A request that a task has passed on: what has come for it and was not taken yet."""
-
-    def __init__(self) -> None:
-        self.messages: list[Message] = []
-        self.wanted = False
-        self.ended = False
-        """No more will come for it: the owner has ended, or the client has left."""
-        self.left = False
-        """The client has left."""
-        self._changed = trio.Event()
-
-    def wake(self) -> None:
-        changed, self._changed = self._changed, trio.Event()
-        changed.set()
-
-    async def changed(self) -> None:
-        """Return after the next `wake`."""
-        await self._changed.wait()
-
-    async def next(self) -> Message | None:
-        """The next part of the answer; None where no more will come."""
-        while not self.messages:
-            if self.ended:
-                return None
-            await self._changed.wait()
-        return self.messages.pop(0)
-
-
 class Door:
     """The fast path and the ASGI application of the engine of a door. `channel` leads to the owner while it is open."""
 
@@ -98,18 +65,29 @@ class Door:
         bytes first. `use` gets the certificates of domains."""
         self.ended = trio.Event()
         """The channel was closed."""
+        self.passed_on = 0
+        """Requests that the owner has answered, or was sent as calls."""
+        self.asked = 0
+        """Questions that it was sent."""
         self._flushes = flushes
         self._relay = relay
         self._use = use
         self._heads: list[KnownHead | None] = [None] * heads_max
         self._head_numbers: dict[KnownHead, int] = {}
         self._next_head = 0
-        self._pending: dict[int, _Pending] = {}
-        self._calls: dict[int, _Call] = {}
+        self._pending: dict[int, Pending] = {}
+        self._calls: dict[int, Call] = {}
+        self._questions: dict[int, Question] = {}
         self._numbers = count()
         self._declines: dict[int, int] = {}
         """By the hash of method and target, how often requests were declined in a row, or not offered after that."""
         self.channel = self.new_channel()
+
+    async def idle(self) -> None:
+        """Return when nothing is under way, for a process that stops."""
+        # An event in place of the pauses would cost each call something.
+        while self._pending or self._calls or self._questions:  # noqa: ASYNC110
+            await trio.sleep(IDLE_S)
 
     def new_channel(self) -> Channel:
         """The session of a new connection to the owner, after the one before has ended."""
@@ -134,7 +112,7 @@ class Door:
         if known is None and self._is_declined(exchange):
             return False
         number = next(self._numbers)
-        self._pending[number] = _Pending(exchange, respond, again)
+        self._pending[number] = Pending(exchange, respond, again)
         if known is None or not self._heads:
             channel.send(Kind.WHOLE, number, exchange.method, exchange.target, exchange.headers, body)
             return True
@@ -165,7 +143,7 @@ class Door:
         self._declines[key] = declines + 1
         return declines % OFFERED_AGAIN != 0
 
-    def _declined(self, pending: _Pending) -> None:
+    def _declined(self, pending: Pending) -> None:
         exchange = pending.exchange
         if len(self._declines) >= TARGETS_LENGTH_MAX:
             self._declines.clear()
@@ -183,6 +161,7 @@ class Door:
         pending = self._pending.pop(number, None)
         if pending is not None:
             if kind == Kind.ANSWER:
+                self.passed_on += 1
                 _, _, status, headers, body, note = message
                 self._note(pending.exchange, note)
                 if self._declines and pending.exchange.known is None:
@@ -192,6 +171,11 @@ class Door:
                 self._declined(pending)
             else:
                 pending.respond(*_refusal(500, FAILED))
+            return
+        question = self._questions.get(number)
+        if question is not None:
+            question.answer = message[2]
+            question.settled.set()
             return
         call = self._calls.get(number)
         if call is None:
@@ -217,7 +201,31 @@ class Door:
         for call in self._calls.values():
             call.ended = True
             call.wake()
+        for question in self._questions.values():
+            question.settled.set()
         self.ended.set()
+
+    # Questions for actors and readers.
+
+    async def ask(self, question: bytes) -> bytes:
+        """Ask the other process (`peers.py`). Raises `Overloaded` where nothing was asked, `Unanswered` where nobody
+        knows what came of it."""
+        channel = self.channel
+        if not channel.open:
+            raise Overloaded(NO_OWNER)
+        if channel.unsent_bytes > WAITING_BYTES_MAX:
+            raise Overloaded(OWNER_BUSY)
+        number, asked = next(self._numbers), Question()
+        self._questions[number] = asked
+        self.asked += 1
+        channel.send(Kind.ASK, number, question)
+        try:
+            await asked.settled.wait()
+        finally:
+            del self._questions[number]
+        if asked.answer is None:
+            raise Unanswered(OWNER_ENDED)
+        return asked.answer
 
     # Calls.
 
@@ -228,9 +236,9 @@ class Door:
         offer: Offer | None = scope["extensions"].get(WEBSOCKET)
         exchange: Any = current_request.get()
         if not self.channel.open:
-            await _answer(send, *_refusal(503, NO_OWNER))
+            await answer(send, *_refusal(503, NO_OWNER))
         elif self.channel.unsent_bytes > WAITING_BYTES_MAX:
-            await _answer(send, *_refusal(503, OWNER_BUSY))
+            await answer(send, *_refusal(503, OWNER_BUSY))
         elif offer is not None:
             offer.pass_on = partial(self._pass_on, scope, exchange.target)
         else:
@@ -247,7 +255,7 @@ class Door:
 
     async def _call(self, exchange: Any, scope: dict[str, Any], receive: Any, send: Any) -> None:
         """Pass on a request, and its answer back, in parts."""
-        number, call, channel = next(self._numbers), _Call(), self.channel
+        number, call, channel = next(self._numbers), Call(), self.channel
         head = Head(
             scope["method"],
             exchange.target,
@@ -266,9 +274,10 @@ class Door:
                 return
             body, more = message["body"], message["more_body"]
             if not channel.open:  # it was closed meanwhile
-                await _answer(send, *_refusal(503, NO_OWNER))
+                await answer(send, *_refusal(503, NO_OWNER))
                 return
         self._calls[number] = call
+        self.passed_on += 1
         channel.send(Kind.CALL, number, head, body, more)
         try:
             async with trio.open_nursery() as nursery:
@@ -279,7 +288,7 @@ class Door:
             del self._calls[number]
             channel.send(Kind.GONE, number)
 
-    async def _pass_back(self, channel: Channel, number: int, call: _Call, exchange: Any, send: Any) -> None:
+    async def _pass_back(self, channel: Channel, number: int, call: Call, exchange: Any, send: Any) -> None:
         """Send the client what the owner answers."""
         has_begun = False
         while (message := await call.next()) is not None:
@@ -292,7 +301,7 @@ class Door:
                 return
             if kind == Kind.FAILED:
                 if not has_begun:
-                    await _answer(send, *_refusal(500, FAILED))
+                    await answer(send, *_refusal(500, FAILED))
                 return
             if kind == Kind.START:
                 _, _, status, headers, body = message
@@ -305,10 +314,10 @@ class Door:
                 return
             channel.send(Kind.TAKEN, number)
         if not (has_begun or call.left):
-            await _answer(send, *_unanswered(exchange.method))
+            await answer(send, *_unanswered(exchange.method))
 
 
-async def _send_body(channel: Channel, number: int, call: _Call, receive: Any, more: bool) -> None:
+async def _send_body(channel: Channel, number: int, call: Call, receive: Any, more: bool) -> None:
     """Send the owner the parts of a body when it wants them; then tell it when the client leaves."""
     while more:
         while not call.wanted:
@@ -348,7 +357,7 @@ def _unanswered(method: str) -> tuple[int, Fields, bytes]:
     return _refusal(503, NO_OWNER) if method in ("GET", "HEAD") else _refusal(502, OWNER_ENDED)
 
 
-async def _answer(send: Any, status: int, headers: Fields, body: bytes) -> None:
+async def answer(send: Any, status: int, headers: Fields, body: bytes) -> None:
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

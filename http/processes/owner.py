@@ -11,13 +11,15 @@ before. So a slow client, or a call that reads slowly, holds no more than a part
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+import structlog
 import trio
 
+from trunkline.actors.core.values.store_errors import StoreError
 from trunkline.http.processes.batches import Head, Kind, Message, Note, NotedWork
 from trunkline.http.processes.channel import BOUNDS, PROTOCOL, Channel, Flushes
 from trunkline.http.wire.asgi import (
@@ -51,12 +53,16 @@ FOLLOW_S: Final = 1.0
 WHOLE_BYTES_MAX: Final = 65_536
 """Longer bodies of answers are sent in parts."""
 
+_log = structlog.get_logger("trunkline.processes")
+
 
 class PassedRequest:
     """A request that a door has passed on, as the fast path and the ASGI application see one (`Exchange`)."""
 
     offer: Offer | None = None
     version = "1.1"
+    expects = False
+    """Whether its client waits for a word before it sends the body: it was given one, if its body is wanted."""
     known: KnownHead | None = None
     work: Work | None = None
     id = b""
@@ -86,6 +92,10 @@ class PassedRequest:
 
     def whole_body(self) -> bytes:
         return self.body
+
+    def take_id(self, id: bytes) -> None:
+        """Have the id that it has where it was passed on, unless it has one already."""
+        self.id = self.id or id
 
 
 class PassedCall(PassedRequest):
@@ -217,6 +227,8 @@ class DoorChannel:
             head = msgspec.convert(head, Head)
             call = self._calls[number] = PassedCall(self, number, head, body, more=more)
             self._doors.start(partial(self._answer, number, call, head))
+        elif kind == Kind.ASK:
+            self._doors.start(partial(self._reply, message[1], message[2]))
         elif kind == Kind.COUNTS:
             self.counts = msgspec.convert(message[1], ConnectionCounts)
         else:
@@ -267,6 +279,10 @@ class DoorChannel:
             call.wake()
             self._calls.pop(number, None)
 
+    async def _reply(self, number: int, question: bytes) -> None:
+        """Answer a question for an actor or a reader."""
+        self.send(Kind.REPLY, number, await self._doors.answered(question))
+
     def _begun(self) -> None:
         self.send(Kind.CERTIFICATES, self._doors.certificates)
 
@@ -288,12 +304,14 @@ class Doors:
         fast_path: FastPath | None,
         mqtt: ByteProtocol,
         *,
+        answered: Callable[[bytes], Awaitable[bytes]],
         logs_access: bool,
         lap: Callable[[], None],
     ) -> None:
-        """`lap` is called after each message: it took a turn of its own."""
+        """`answered` answers questions of other owners. `lap` is called after each message, as it took a turn."""
         self.app = app
         self.fast_path = fast_path
+        self.answered = answered
         self.logs_access = logs_access
         self.lap = lap
         self.flushes = Flushes()
@@ -348,10 +366,17 @@ class Doors:
 
         `changes` is another number when anything may have changed.
         """
-        seen = -1
+        seen, is_failing = -1, False
         while True:
             if (now := changes()) != seen:
-                seen, found = now, certificates()
+                try:
+                    seen, found = now, certificates()
+                except StoreError as broken:
+                    if not is_failing:  # logged only once: it is tried again with each look
+                        _log.error("certificates of domains cannot be read", reason=str(broken))
+                    is_failing, found = True, self.certificates
+                else:
+                    is_failing = False
                 if found != self.certificates:
                     self.certificates = found
                     for door in self._channels:

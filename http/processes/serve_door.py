@@ -15,28 +15,29 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 import trio
 
+from trunkline.actors.core.values.store_partitions import partition_count, partition_directory
 from trunkline.http.calls.errors import protocol_error
 from trunkline.http.experiences.certificates import DomainCertificates
 from trunkline.http.hosting.logs import access_log_of
 from trunkline.http.hosting.sockets import Sockets, engine_config
 from trunkline.http.hosting.tls_files import TlsConfig
-from trunkline.http.hosting.unix_sockets import connect_in
 from trunkline.http.processes.batches import Kind
-from trunkline.http.processes.channel import BOUNDS, PROTOCOL, SOCKET_NAME, Flushes, OwnConnections
-from trunkline.http.processes.door import Door
-from trunkline.http.processes.relays import BUFFER_BYTES, ClientHalf
+from trunkline.http.processes.channel import Flushes, OwnConnections
+from trunkline.http.processes.passage import Passage
 from trunkline.http.wire import garbage_collection
 from trunkline.http.wire.accepting import Listener
-from trunkline.http.wire.byte_session import ByteBounds, ByteProtocol, GoesOn, Peer
+from trunkline.http.wire.byte_session import ByteProtocol
 from trunkline.http.wire.descriptors import allow_descriptors
 from trunkline.http.wire.engine import Engine
-from trunkline.http.wire.passed_on import Passed
 from trunkline.limits.settings import Settings
+
+if TYPE_CHECKING:
+    from trunkline.http.processes.partition_front import PartitionFront
 
 RECONNECT_S: Final = 0.02
 """How often the owner is looked for while it is not there."""
@@ -54,19 +55,34 @@ class DoorServer:
         share = math.ceil(limits.connections_max / count)
         self._limits = dataclasses.replace(limits, connections_max=share)
         self._settings = settings
-        self._directory = Path(settings.data_dir)
         self._flushes = Flushes()
         self._connections = OwnConnections()
         self._certificates: dict[str, str] = {}
-        self._bounds = ByteBounds(BUFFER_BYTES, limits.head_timeout_s, limits.write_timeout_s)
-        self._connect = partial(connect_in, self._directory, SOCKET_NAME)
-        self._door = Door(self._flushes, limits.head_cache_length_max, self._relay, self._use)
+        directory = Path(settings.data_dir)
+        passage = partial(Passage, flushes=self._flushes, connections=self._connections, limits=limits)
+        self._owner = passage(directory, use=self._use)
+        self._passages = {0: self._owner}
+        self._front: Any = self._owner.door
+        if partition_count(directory) > 1:
+            self._front = self._partition_front(directory, passage)
         self._config = engine_config(settings)
         self._config.context_of = DomainCertificates(
             lambda name: self._certificates.get(name),
             self._config.alpn_protocols,
             limits.experience_certificates_max,
         ).context_of
+
+    def _partition_front(self, directory: Path, passage: Callable[[Path], Passage]) -> PartitionFront:
+        """What passes each request on to the owner of its application."""
+        # What reads the stores takes memory, which only this needs.
+        from trunkline.actors.core.records.places import Places
+        from trunkline.http.processes.partition_front import DoorRouting, PartitionFront
+
+        places = Places.seen_by_door(directory)
+        for number in range(1, places.count):
+            self._passages[number] = passage(partition_directory(directory, number))
+        doors = {number: each.door for number, each in self._passages.items()}
+        return PartitionFront(None, None, DoorRouting(places), None, doors)
 
     @property
     def config(self) -> TlsConfig:
@@ -84,11 +100,11 @@ class DoorServer:
         config = self._config
         config.bind = [f"fd://{sockets.http.detach()}"]
         engine = Engine(
-            self._door,
+            self._front,
             config,
             limits,
             protocol_error,
-            fast_path=self._door,
+            fast_path=self._front,
             log_access=access_log_of(settings),
             http2_prior_knowledge=settings.http2_prior_knowledge,
             behind_proxy=settings.trust_forwarded_for,
@@ -98,7 +114,8 @@ class DoorServer:
             await nursery.start(self._connections.run)
             nursery.start_soon(self._flushes.run)
             nursery.start_soon(config.follow, limits.certificate_interval_s)
-            await nursery.start(self._keep_channel)
+            for passage in self._passages.values():
+                await nursery.start(passage.keep)
             nursery.start_soon(self._tell_counts, engine)
             async with trio.open_nursery() as serving:
                 await serving.start(engine.serve, shutdown)
@@ -108,39 +125,16 @@ class DoorServer:
     def _use(self, certificates: dict[str, str]) -> None:
         self._certificates = certificates
 
-    # Connections to the owner.
-
-    async def _keep_channel(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Keep a channel open, until cancelled. It has started when the first one is open."""
-        while True:
-            try:
-                sock = self._connect(Passed(PROTOCOL).encode())
-            except OSError:
-                await trio.sleep(RECONNECT_S)
-                continue
-            self._connections.open(sock, self._door.new_channel(), BOUNDS)
-            task_status.started()
-            task_status = trio.TASK_STATUS_IGNORED
-            await self._door.ended.wait()
-            _log.warning("the process that owns the data is gone; calls get 503 until it is there again")
-
     async def _tell_counts(self, engine: Engine) -> None:
         while True:
             counts = engine.counts()
             counts.doors, counts.doors_cpu_s = 1, time.process_time()
-            self._door.channel.send(Kind.COUNTS, counts)
+            self._owner.door.channel.send(Kind.COUNTS, counts)
             await trio.sleep(COUNTS_S)
 
-    def _relay(self, first: bytes) -> GoesOn:
-        """What goes on with a connection whose bytes are passed on; the owner is sent `first` before them."""
-        return GoesOn(ClientHalf(self._connections, self._connect, self._bounds, first), self._bounds)
-
     def _mqtt_listener(self, sock: socket.socket, *, tls: bool) -> Listener:
-        return Listener(sock, tls=tls, protocol=ByteProtocol(self._mqtt_session, self._bounds))
-
-    def _mqtt_session(self, peer: Peer) -> ClientHalf:
-        passed = Passed("mqtt", peer.address, None, peer.tls, peer.certificate)
-        return ClientHalf(self._connections, self._connect, self._bounds, passed.encode())
+        owner = self._owner
+        return Listener(sock, tls=tls, protocol=ByteProtocol(owner.mqtt_session, owner.bounds))
 
 
 async def serve_door(

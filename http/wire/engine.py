@@ -310,10 +310,11 @@ class Engine:
             if protocol is None:
                 return None
             client, server, is_tls, certificate = origin.client, origin.server, origin.tls, origin.certificate
+            websocket = origin.websocket
             if isinstance(transport, TlsTransport):
                 is_tls, certificate = True, transport.client_certificate
             if other is not None:
-                session = other.session_for(Peer(client, is_tls, certificate))
+                session = other.session_for(Peer(client, is_tls, certificate, websocket))
                 connection = self._open(transport, session, other.bounds, place)
                 transport = None  # it is the connection's
                 return connection

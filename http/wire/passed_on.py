@@ -26,6 +26,8 @@ class Passed(msgspec.Struct, array_like=True, frozen=True):
     tls: bool = False
     certificate: bytes | None = None
     """The certificate of the client in DER, which was verified; None if it sent none."""
+    websocket: bool = False
+    """Whether the client sends its bytes in messages of a WebSocket."""
 
     def encode(self) -> bytes:
         """What the connection begins with."""

@@ -18,8 +18,9 @@ import trio
 from trunkline.actors import boot
 from trunkline.actors.catalogue import ACTORS
 from trunkline.actors.core.runtime.actor import Actor
+from trunkline.actors.core.runtime.answer import Answer
 from trunkline.actors.core.runtime.ref import Ref
-from trunkline.actors.core.runtime.system import Answer, System
+from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.clock import Clock, SystemClock
 from trunkline.actors.core.values.errors import DomainError, Invalid
 from trunkline.actors.core.values.ids import ROOT

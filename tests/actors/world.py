@@ -29,9 +29,10 @@ from tests.actors.expected import Expected
 from tests.actors.ledger import LEDGERS, Ledger, Operation
 from tests.actors.probes import Begin, Tally
 from trunkline.actors import boot
+from trunkline.actors.core.runtime.answer import Answer
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.subscription import Ending, Subscription
-from trunkline.actors.core.runtime.system import Answer, System
+from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.errors import (
     Crashed,
     DomainError,

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import argon2
 import httpx
@@ -17,6 +17,7 @@ import pytest
 import trio
 
 from tests.e2e.openapi_check import check_response
+from tests.partitions import make_partitions
 from tests.patience import PATIENCE_S, PATIENT
 from tests.placement import hold_placement
 from trunkline.actors.core.runtime.system import System
@@ -26,6 +27,7 @@ from trunkline.http.hosting.sockets import bound, url_of
 from trunkline.http.processes.serve_door import DoorServer
 from trunkline.http.serve import Front, serve
 from trunkline.limits.settings import Settings
+from trunkline.store.partitions import partition_count
 
 DOMAINS = "*.example *.example.com"
 """The names that experiences may have as domains."""
@@ -38,22 +40,85 @@ ENGINE = os.environ.get("TRUNKLINE_ENGINE", "fast")
 DOORS = bool(os.environ.get("THROUGH_DOORS"))
 """Whether clients reach these servers through a door: `THROUGH_DOORS=1 pytest tests/e2e` has each request, stream and
 connection passed on as between two processes."""
+PARTITIONS = int(os.environ.get("PARTITIONS", "1"))
+"""How many partitions these servers have: with `PARTITIONS=2 pytest tests/e2e` the applications are in the second one,
+and clients connect to the process of the first one, so nearly every call is passed on."""
 NOT_BY_DOORS = pytest.mark.skipif(
     DOORS, reason="it measures one process, or what doors learn within a second"
 )
-BOTH_WAYS = frozenset(
+ONE_PROCESS = frozenset(
+    {
+        "test_contents",
+        "test_early_leavers",
+        "test_fair_connections",
+        "test_fair_files",
+        "test_fair_reads",
+        "test_fair_results",
+        "test_fair_threads",
+        "test_fair_workflows",
+        "test_loop_turns",
+        "test_mqtt_memory",
+        "test_application_streams::test_a_reader_that_stops_reading_is_closed_and_counted",
+        "test_audit_log::test_a_log_is_bounded_by_its_length_and_its_age",
+        "test_backlog::test_a_stopping_server_answers_the_backlogs_that_wait",
+        "test_backlog::test_live_states_go_on_while_many_devices_bring_their_backlogs",
+        "test_certificates::test_a_store_with_certificates_is_sound",
+        "test_dashboards::test_a_user_lists_own_dashboards_and_those_of_own_applications",
+        "test_demo_mqtt::test_two_devices_of_the_demo_use_mqtt",
+        "test_experience_addresses::test_names_are_unique_in_the_server_until_they_are_released",
+        "test_experience_serving::test_requests_are_counted_by_endpoint_status_version_and_host",
+        "test_exports::test_a_backup_has_no_results_and_says_so",
+        "test_exports::test_a_file_that_the_disk_changed_does_not_arrive_whole",
+        "test_exports::test_a_link_expires_and_its_file_is_removed",
+        "test_file_contents::test_a_small_file_is_sent_in_one_call",
+        "test_file_contents::test_contents_go_with_their_records",
+        "test_file_contents::test_the_old_content_is_read_until_the_new_one_is_complete",
+        "test_flow_runs::test_the_metrics_count_runs",
+        "test_idempotency::test_metrics_count_repetitions_and_forgotten_keys",
+        "test_integration_places::test_so_many_integrations_of_an_application_are_enabled",
+        "test_long_lists::test_the_first_page_reads_as_much_of_a_long_list_as_of_a_short_one",
+        "test_mandates::test_what_comes_from_elsewhere_acts_for_who_brought_it",
+        "test_overview::test_a_count_is_kept_for_a_second_and_shared",
+        "test_overview::test_the_application_that_was_counted_for_longest_makes_room",
+        "test_reports::test_nothing_is_left_of_a_deleted_user",
+        "test_scheduled_reports::test_a_dashboard_takes_its_schedule_to_another_owner",
+    }
+)
+"""Modules and tests that look into a process or its directory, measure one, or count what is bounded in each. They are
+left out where their servers have several partitions."""
+BY_DOORS = frozenset(
     {
         "test_main_job",
         "test_early_leavers",
         "test_experience_streams",
         "test_link",
         "test_mqtt_transports",
-        "test_private_files",
+        "test_files",
         "test_streams",
         "test_webhook_connections",
     }
 )
-"""The modules whose tests are run both ways in any case."""
+"""The modules whose tests are run through a door as well in any case."""
+IN_PARTITIONS = frozenset(
+    {
+        "test_account",
+        "test_application_health",
+        "test_applications",
+        "test_certificate_login",
+        "test_clones",
+        "test_dashboards",
+        "test_dashboard_data",
+        "test_experience_streams",
+        "test_files",
+        "test_main_job",
+        "test_mandates",
+        "test_mqtt_transports",
+        "test_organizations",
+        "test_streams",
+        "test_webhooks",
+    }
+)
+"""The modules whose tests are run with two partitions as well."""
 
 UNVERIFIED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """What all clients share: making a context for each would take a fifth of a call, which rarely uses it."""
@@ -79,7 +144,10 @@ class MovedClock(SystemClock):
 
 
 class Server:
-    """A running server: its URL, and its actor system (only to inspect it, never to bypass the API)."""
+    """A running server: its URL, and its actor system (only to inspect it, never to bypass the API).
+
+    Of a server with several partitions that of the last one, where the first application is.
+    """
 
     def __init__(
         self, url: str, system: System, settings: Settings, stop: Callable[[], Awaitable[None]]
@@ -90,12 +158,20 @@ class Server:
         self.stop = stop
         self.token = ""
         self.mqtt_ports: list[int] = []
+        self.systems = [system]
+        """The actor systems of all partitions."""
+
+    @property
+    def root(self) -> System:
+        """The actor system that has the users."""
+        return self.systems[0]
 
     def move_clock(self, seconds: float) -> None:
         """Advance the server's clocks by `seconds` (set them back if negative)."""
         before = self.system.clock
         ahead_s = before.ahead_s if isinstance(before, MovedClock) else 0.0
-        self.system.clock = MovedClock(ahead_s + seconds)
+        for system in self.systems:
+            system.clock = MovedClock(ahead_s + seconds)
 
     def client(self, token: str | None = None) -> httpx.AsyncClient:
         """An HTTP client with a token (default: the owner's; "" for none). Each response must be as documented."""
@@ -177,7 +253,7 @@ async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Serve
     with `doors`, clients reach it through a door; the rest are settings.
     """
     limits, clock, login = settings.pop("limits", {}), settings.pop("clock", None), settings.pop("login", {})
-    doors = settings.pop("doors", DOORS)
+    doors, partitions = settings.pop("doors", DOORS), settings.pop("partitions", PARTITIONS)
     chosen = Settings(
         data_dir=str(data_dir),
         port=0,
@@ -192,6 +268,8 @@ async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Serve
         },
     )
     chosen = dataclasses.replace(chosen, limits=chosen.limits.override({**PATIENT, **limits}))
+    if partitions > 1 and partition_count(data_dir) == 1:
+        make_partitions(data_dir, partitions)
     stopping = trio.Event()
     stopped = trio.Event()
 
@@ -201,22 +279,34 @@ async def running_server(data_dir: Path, **settings: Any) -> AsyncIterator[Serve
 
     async def run(task_status: trio.TaskStatus[Any]) -> None:
         with ExitStack() as held:
-            sockets = held.enter_context(bound(chosen)) if doors else None
-            front = None if sockets is None else Front(url_of(chosen, sockets.http), sockets.mqtt_ports)
+            front, sockets = None, None
+            if doors or partitions > 1:
+                sockets = held.enter_context(bound(chosen))
+                front = Front(url_of(chosen, sockets.http), sockets.mqtt_ports)
             async with trio.open_nursery() as processes:
-                running = await processes.start(
-                    partial(serve, chosen, front=front, shutdown=stopping.wait, clock=clock)
-                )
-                if sockets is not None:
+                served = partial(serve, chosen, shutdown=stopping.wait, clock=clock)
+                root = front if doors or front is None else front._replace(sockets=sockets)
+                running = [await processes.start(partial(served, front=root))]
+                for number in range(1, partitions):
+                    assert front is not None
+                    more = partial(served, front=front._replace(partition=number))
+                    running.append(await processes.start(more))
+                if doors:
+                    assert sockets is not None
                     await processes.start(DoorServer(chosen, 1).serve, sockets, stopping.wait)
                 task_status.started(running)
         stopped.set()
 
     async with trio.open_nursery() as nursery:
         with trio.fail_after(PATIENCE_S):
-            serving = await nursery.start(run)
-        hold_placement(serving.dispatcher.system)
-        server = Server(serving.url, serving.dispatcher.system, chosen, stop)
+            all_serving = await nursery.start(run)
+            for each in all_serving:
+                await each.connected()
+        serving = all_serving[0]
+        server = Server(serving.url, all_serving[-1].dispatcher.system, chosen, stop)
+        server.systems = [each.dispatcher.system for each in all_serving]
+        for system in server.systems:
+            hold_placement(system)
         server.mqtt_ports = [port.number for port in serving.mqtt_ports]
         server.token = await server.log_in(**login)
         yield server
@@ -229,25 +319,49 @@ def hash_with(hasher: argon2.PasswordHasher, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(passwords, "_hasher", hasher)
 
 
+class Layout(NamedTuple):
+    """How clients reach the servers of a test, and what is behind."""
+
+    doors: bool = DOORS
+    partitions: int = PARTITIONS
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "doors" in metafunc.fixturenames and metafunc.module.__name__.rpartition(".")[2] in BOTH_WAYS:
-        metafunc.parametrize("doors", [False, True], ids=["direct", "door"], indirect=True)
+    module = metafunc.module.__name__.rpartition(".")[2]
+    ways = {"direct": Layout()}
+    if module in BY_DOORS:
+        ways["door"] = Layout(doors=True)
+    if module in IN_PARTITIONS:
+        ways["partitions"] = Layout(partitions=2)
+    if "layout" in metafunc.fixturenames and len(ways) > 1:
+        metafunc.parametrize("layout", ways.values(), ids=ways.keys(), indirect=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    skipped = pytest.mark.skip(reason="it looks into one process, or measures one")
+    for item in items:
+        assert isinstance(item, pytest.Function)
+        module = item.module.__name__.rpartition(".")[2]
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        given = cast("Layout", parameters.get("layout", Layout()))
+        if given.partitions > 1 and not ONE_PROCESS.isdisjoint({module, f"{module}::{item.originalname}"}):
+            item.add_marker(skipped)
 
 
 @pytest.fixture
-def doors(request: pytest.FixtureRequest) -> bool:
-    """Whether clients reach the servers of a test through a door."""
-    return bool(getattr(request, "param", DOORS))
+def layout(request: pytest.FixtureRequest) -> Layout:
+    """How clients reach the servers of a test."""
+    return getattr(request, "param", Layout())
 
 
 @pytest.fixture
-async def server(tmp_path: Path, doors: bool) -> AsyncIterator[Server]:
+async def server(tmp_path: Path, layout: Layout) -> AsyncIterator[Server]:
     """A server with the default throttles and limits. For others use `start_server`."""
-    async with running_server(tmp_path / "data", doors=doors) as running:
+    async with running_server(tmp_path / "data", **layout._asdict()) as running:
         yield running
 
 
 @pytest.fixture
-def start_server(tmp_path: Path, doors: bool) -> Callable[..., Any]:
+def start_server(tmp_path: Path, layout: Layout) -> Callable[..., Any]:
     """`async with start_server(limits={...}, ...)`: a server with other settings, always on the same data directory."""
-    return partial(running_server, tmp_path / "data", doors=doors)
+    return partial(running_server, tmp_path / "data", **layout._asdict())

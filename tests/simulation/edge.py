@@ -12,9 +12,9 @@ from tests.simulation.network import Network
 from trunkline.http.app import layered
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import protocol_error
+from trunkline.http.engines import mqtt_protocol
 from trunkline.http.link.tasks import LinkTasks
 from trunkline.http.routes import TABLE
-from trunkline.http.serve import mqtt_protocol
 from trunkline.http.site.site import MapTiles, Site
 from trunkline.http.wire import engine
 from trunkline.http.wire.accepting import Listener

@@ -70,8 +70,9 @@ class Feature:
     uploaded by a signed form, each with the kind of the actor that completes them. `fields` are those that an advanced
     query may name, except those of resources. `jobs` are its kinds of jobs (`platform/jobs/job.py`).
 
-    `readers` answer its read messages. `counted_readers` also get the kinds that an application's summary counts, by
-    the field of the summary; `kind_readers` all kinds, `resource_readers` all plain resources, each by name.
+    `readers` answer its read messages; `before_reads` are done, and may wait, before some of them are answered.
+    `counted_readers` also get the kinds that an application's summary counts, by the field of the summary;
+    `kind_readers` all kinds, `resource_readers` all plain resources, each by name.
 
     `parts` makes its components of the system, one after the other: each is added before the next is made, and those of
     packages before it in the order are there. `tasks` are the components that work in the background, and `first_tasks`
@@ -89,6 +90,9 @@ class Feature:
     fields: tuple[Fields, ...] = ()
     jobs: tuple[Any, ...] = ()
     readers: Mapping[type[Message], Reader] = field(default_factory=dict)
+    before_reads: Mapping[type[Message], Callable[[System, Any], Awaitable[Any]]] = field(
+        default_factory=dict
+    )
     counted_readers: Mapping[type[Message], KindReader] = field(default_factory=dict)
     kind_readers: Mapping[type[Message], KindReader] = field(default_factory=dict)
     resource_readers: Mapping[type[Message], ResourceReader] = field(default_factory=dict)

@@ -175,6 +175,8 @@ class RecordOwner(RecordParent):
         if key == old_key:
             return
         if key is not None:
+            if self.own.home != "root":
+                records.hold_names(self)
             if self.system.journal.get(keys.UNIQUE, key) is not None:
                 raise Invalid(taken)
             self.put(keys.UNIQUE, key, self.ref.id)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
+    from trunkline.actors.core.runtime.peers import Peers
     from trunkline.actors.core.runtime.ref import Ref
     from trunkline.actors.core.runtime.revocations import Revocations
     from trunkline.actors.core.runtime.subscription import Events
@@ -31,6 +32,8 @@ class Host(Protocol):
     revocations: Revocations
     random_bytes: Callable[[int], bytes]
     check_batch: Callable[[Ref, Batch], None] | None
+    peers: Peers | None
+    """The processes of the other partitions; None if there is one partition."""
     forgotten: list[Callable[[bytes], None]]
     """Called with each application that is deleted, after the commit."""
 
@@ -54,7 +57,13 @@ class Host(Protocol):
         """Remove every active actor of a deleted application from memory and end its streams."""
         ...
 
-    async def read(self, query: Callable[[Snapshot], T], *, on_step: Callable[[], None] | None = None) -> T:
+    async def read(
+        self,
+        query: Callable[[Snapshot], T],
+        *,
+        wide: bool = False,
+        on_step: Callable[[], None] | None = None,
+    ) -> T:
         """Run a long read on its own snapshot in a worker thread."""
         ...
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import trio
 
 from trunkline.actors.core.runtime.actor import Actor, Stamp
+from trunkline.actors.core.runtime.answer import Answer
 from trunkline.actors.core.runtime.mailbox import Mailbox, QueuedMessage
 from trunkline.actors.core.runtime.owner_shares import OwnerShares
 from trunkline.actors.core.runtime.precedence import compute_in_turn, give_way
@@ -40,6 +41,7 @@ from trunkline.actors.core.values.ids import IdFactory
 from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
+    from trunkline.actors.core.runtime.peers import Peers
     from trunkline.actors.core.values.clock import Clock
     from trunkline.actors.core.values.structs import Message
     from trunkline.limits.table import Limits
@@ -52,13 +54,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _COMMIT: Final = Work("commit", "group commit")
-
-
-class Answer(NamedTuple):
-    """The result of an ask: the handler's value, and the throttle's verdict, None if no throttle applied."""
-
-    value: Any
-    verdict: Verdict | None
 
 
 class PendingAnswer(NamedTuple):
@@ -112,6 +107,10 @@ class System:
         """Who is charged for what the task works on."""
         self.reads = OwnerShares("reads", limits.read_threads_max, limits.read_queue_length_max, leaves=1)
         self.check_batch: Callable[[Ref, Batch], None] | None = None
+        self.peers: Peers | None = None
+        """The processes that serve the other partitions of the data directory; None if it has one."""
+        self.tells: dict[str, Callable[[], Awaitable[Any]]] = {}
+        """What this process tells those of the other partitions of itself, by subject."""
         self.forgotten: list[Callable[[bytes], None]] = []
         """Called with the id of each application that is deleted."""
         self._components: dict[type, Any] = {}
@@ -150,6 +149,10 @@ class System:
         `Crashed` if a bug ended the turn. Cancelling the caller loses the answer, but does not undo the turn.
         """
         pending = self.begin(ref, message, stamp)
+        if pending is None and self.is_elsewhere(ref):
+            assert self.peers is not None
+            assert stamp is None, "what is added to a turn does not travel to another process"
+            return await self.peers.ask(ref, message)
         if pending is None:
             mailbox, now_s = self._mailboxes[ref], self.clock.monotonic_s()
             verdict = self._admit(mailbox, message, now_s)
@@ -170,10 +173,13 @@ class System:
     def begin(self, ref: Ref, message: Message, stamp: Stamp | None = None) -> PendingAnswer | None:
         """Admit `message` and take its turn, without waiting for the commit. Raises as `ask` before its commit.
 
-        None if the message would have to wait for its turn: then it was not admitted, and the caller must use `ask`.
+        None if the message would have to wait for its turn, or another process serves the actor: then it was not
+        admitted, and the caller must use `ask`.
         """
         mailbox = self._mailboxes.get(ref)
         if mailbox is None or self._nursery is None:
+            if self.is_elsewhere(ref):
+                return None
             mailbox = self._open(ref, message)
         handler = self._turns.kinds[ref.kind].handler(type(message))
         if handler.waits or mailbox.queue is not None:
@@ -181,6 +187,10 @@ class System:
         verdict = self._admit(mailbox, message, self.clock.monotonic_s())
         value, group = self._turns.take(mailbox, message, handler, stamp)
         return PendingAnswer(value, verdict, group, mailbox)
+
+    def is_elsewhere(self, ref: Ref) -> bool:
+        """Whether another process serves this actor. Then only `ask` and `ask_in_order` reach it."""
+        return self.peers is not None and ref not in self._mailboxes and self.peers.has(ref)
 
     def check_load(self) -> None:
         """Raise `Overloaded` if too many writes wait for the commit.
@@ -380,8 +390,14 @@ class System:
         shared.hold(mailbox)
         return mailbox
 
-    async def read(self, query: Callable[[Snapshot], T], *, on_step: Callable[[], None] | None = None) -> T:
-        """Run a long read on its own snapshot in a worker thread, charged to `payer`.
+    async def read(
+        self,
+        query: Callable[[Snapshot], T],
+        *,
+        wide: bool = False,
+        on_step: Callable[[], None] | None = None,
+    ) -> T:
+        """Run a long read on its own snapshot (`Store.snapshot`) in a worker thread, charged to `payer`.
 
         `on_step` is called at times while the snapshot is scanned, and may raise to end the read; it lets the event
         loop go first, which is all that is done without it. Raises `Overloaded` if too many reads wait.
@@ -389,13 +405,16 @@ class System:
         payer = self.payer()
         async with self.reads.place(payer):
             return await self.store.read(
-                lambda snapshot: compute_in_turn(payer, partial(query, snapshot)), on_step=on_step or give_way
+                lambda snapshot: compute_in_turn(payer, partial(query, snapshot)),
+                wide=wide,
+                on_step=on_step or give_way,
             )
 
     def _open(self, ref: Ref, message: Message) -> Mailbox:
         """Activate an actor and register its mailbox. Nothing is registered if the actor does not exist."""
         if self._nursery is None:
             raise Overloaded("The server is stopping.")
+        assert not self.is_elsewhere(ref), f"another process serves {ref.kind} {ref.id.hex()}"
         mailbox = Mailbox(ref)
         self._turns.activate(mailbox, message)
         try:

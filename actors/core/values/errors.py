@@ -141,6 +141,12 @@ class Crashed(DomainError):
     type = "Internal"
 
 
+class Unanswered(DomainError):
+    """The process that owns the data has ended before it answered. Nobody knows whether the call was done."""
+
+    type = "BadGateway"
+
+
 ERRORS: tuple[type[DomainError], ...] = (
     Invalid,
     Unauthorized,

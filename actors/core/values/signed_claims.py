@@ -24,6 +24,15 @@ def key_for(secret: bytes, purpose: bytes) -> bytes:
     return hmac.digest(secret, purpose, hashlib.sha256)
 
 
+def unverified_claims(token: str | bytes) -> dict[str, Any]:
+    """What a token claims, whoever has signed it: to find out who can verify it. Empty if it is no token."""
+    try:
+        claims: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
+    except (jwt.InvalidTokenError, ValueError):
+        return {}
+    return claims
+
+
 class SignedClaims:
     """Signs and reads claims with one key. `audience` is a claim that all of its tokens have."""
 

@@ -3,6 +3,8 @@
 Entries are added and never changed. With each new entry, a few of those that are too old or too many are removed, so
 the log is bounded by its age and its length. A log without new entries is asked to remove those that are too old
 (`actors/maintenance/retention.py`). Reads leave out what is too old and not yet removed.
+
+Each partition has the entries of its own calls, within the same bounds; lists merge them.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class AuditLog(Actor):
     def _remove_old(self, now_ms: int, most: int, added: int = 0) -> int:
         """Stage the removal of the oldest entries, at most `most`, if they are too old or too many; return how many."""
         journal, org, limits = self.system.journal, self.ref.id, self.system.limits
-        raw = journal.get(keys.COUNTS, keys.total_key(AUDIT_ENTRY.name, org))
+        raw = journal.own(keys.COUNTS, keys.total_key(AUDIT_ENTRY.name, org))
         too_many = (0 if raw is None else int(decode(raw)["n"])) + added - limits.audit_entries_max
         oldest_ms = now_ms - round(limits.audit_entry_keep_s * 1000)
         with self.system.store.snapshot() as snapshot:

@@ -109,7 +109,7 @@ class Job:
 
     async def read(self, query: Callable[[Snapshot], T]) -> T:
         """Run a long read on its own snapshot in a worker thread. Cancelled at its next 256 entries."""
-        return await self.system.read(query)
+        return await self.system.read(query, wide=True)
 
     async def read_data(self) -> bytes:
         """Read the data that was queued with the job. Raises NotFound if the job has ended."""

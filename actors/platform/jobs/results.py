@@ -89,7 +89,7 @@ class Results:
                 fill(snapshot, _bounded(draft, limits.job_result_bytes_max, room))
                 return draft.finish()
 
-        stored = await self._system.read(write)
+        stored = await self._system.read(write, wide=True)
         expires_ms = self._system.clock.wall_ms() + limits.job_result_keep_s * 1000
         return {
             "name": file_name,

@@ -6,7 +6,7 @@ ones are read first; those for which no time or no space is left say that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import Any, Final
@@ -15,6 +15,7 @@ import msgspec
 
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.reading import Reading
+from trunkline.actors.core.runtime.host import Host
 from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.presentation.dashboards.block_messages import ReadBlocks
 from trunkline.actors.presentation.dashboards.context import resolve_context
@@ -47,6 +48,22 @@ def application_of(holder: Holder, block: Doc) -> bytes | None:
     if "applicationId" in block:
         return bytes.fromhex(block["applicationId"])
     return holder.id if holder.kind == "application" else None
+
+
+def by_process(
+    system: Host, holder: Holder, blocks: Sequence[Doc], positions: Iterable[int]
+) -> dict[bytes | None, tuple[int, ...]]:
+    """The positions of the blocks that are read here, under None, and of those of each application elsewhere."""
+    peers = system.peers
+    found: dict[bytes | None, list[int]] = {}
+    for position in positions:
+        application = application_of(holder, blocks[position])
+        if application is not None and (peers is None or not peers.has_application(application)):
+            application = None
+        found.setdefault(application, []).append(position)
+    if not found:
+        found[None] = []  # whether the caller may read it is seen all the same
+    return {application: tuple(of_it) for application, of_it in found.items()}
 
 
 def read_blocks(reading: Reading, message: ReadBlocks) -> dict[int, msgspec.Raw]:

@@ -13,6 +13,7 @@ from trunkline.actors.presentation.dashboards.block_data import read_blocks
 from trunkline.actors.presentation.dashboards.block_messages import ReadBlocks
 from trunkline.actors.presentation.dashboards.report_job import APPLICATION_REPORT, USER_REPORT
 from trunkline.actors.presentation.dashboards.report_schedule import ReportDue
+from trunkline.actors.presentation.dashboards.report_sections import ReadSections, read_sections
 from trunkline.actors.presentation.dashboards.resource import DASHBOARDS, USER_DASHBOARDS
 from trunkline.actors.presentation.dashboards.scheduled_reports import ScheduledReports
 
@@ -31,6 +32,7 @@ FEATURE: Final = Feature(
         messages.FindDashboard: reads.find_dashboard,
         messages.ValidateContext: reads.validate_context,
         ReadBlocks: read_blocks,
+        ReadSections: read_sections,
         messages.ListOwnedDashboards: reads.list_owned_dashboards,
     },
     portable=(portable("Dashboard", DASHBOARDS, more=WithSecrets),),

@@ -105,7 +105,7 @@ class Sites:
     def domains(self) -> list[str]:
         """The names of all domains."""
         lo = keys.kind_prefix(DOMAIN.name)
-        with self._system.store.snapshot() as snapshot:
+        with self._system.store.snapshot(wide=True) as snapshot:
             entries = snapshot.range(keys.RECORDS, lo, keys.prefix_end(lo))
             return [decode(value)["domainName"] for _, value in entries]
 

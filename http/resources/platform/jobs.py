@@ -121,15 +121,16 @@ async def do_small_job(
     """Queue a job as `queue_job` does, and wait until it ends, at most `job_wait_s`.
 
     Returns its id, and its output, None if it has not ended: then it goes on, and the call responds with `queued`. It
-    goes on as well if the client leaves. Raises the error with which it ended. Nobody gets a mail unless `notify` names
-    an `email`.
+    goes on as well if the client leaves, and if another process does it. Raises the error with which it ended. Nobody
+    gets a mail unless `notify` names an `email`.
     """
     operation, ref = owner or _own_job(call)
     system = call.service.system
     message = _message(call, operation, ref, resource, input, notify)
     message = msgspec.structs.replace(message, result_to=None if message.email else [])
     id: bytes = (await system.ask(ref, message)).value
-    await system.component(JobQueue).wait_end(id, system.limits.job_wait_s)
+    if not system.is_elsewhere(ref):
+        await system.component(JobQueue).wait_end(id, system.limits.job_wait_s)
     return id, job_output(call, ref.id, id)
 
 

@@ -15,6 +15,7 @@ from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.nesting import check_nesting
 from trunkline.actors.core.values.timestamps import iso, resolve_range
+from trunkline.actors.presentation.dashboards.block_data import by_process
 from trunkline.actors.presentation.dashboards.block_messages import (
     BlockPreview,
     BlockQuery,
@@ -120,7 +121,16 @@ async def _read_blocks(
         time_ms=time_ms,
         with_ids=not call.is_anonymous,
     )
-    found = await call.service.read_message(message)
+    found: dict[int, msgspec.Raw] = {}
+    for application, of_it in by_process(
+        call.service.system, held.holder, held.found.doc["blocks"], positions
+    ).items():
+        part = msgspec.structs.replace(message, positions=of_it)
+        peers = call.service.system.peers
+        if application is None or peers is None:
+            found |= await call.service.read_message(part)
+        else:
+            found |= await peers.read(application, part)
     return Answer(time_ms, found, sum(map(len, found.values())))
 
 

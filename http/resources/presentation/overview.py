@@ -12,7 +12,6 @@ from trunkline.actors.presentation.overview.actor_messages import (
     DeviceActorView,
 )
 from trunkline.actors.presentation.overview.actors import list_actors, show_device_actor
-from trunkline.actors.presentation.overview.fleet import Fleets
 from trunkline.actors.presentation.overview.health import verdicts_of
 from trunkline.actors.presentation.overview.health_messages import (
     ChooseApplications,
@@ -39,25 +38,22 @@ from trunkline.http.calls.verbs import get
 
 
 async def get_overview(call: Call) -> Response:
-    """Show the overview; its fleet is counted before, if that is due."""
-    await call.service.system.component(Fleets).count(call.application)
+    """Show the overview."""
     return json_response(call, 200, await call.service.read(call, GetOverview))
 
 
 async def get_health(call: Call) -> Response:
-    """Show the health of the application; its fleet is counted before, if that is due."""
-    await call.service.system.component(Fleets).count(call.application)
+    """Show the health of the application."""
     return json_response(call, 200, await call.service.read(call, GetHealth))
 
 
 async def list_health(call: Call) -> Response:
-    """Show the health of a page of applications, one after the other: each is counted before, if that is due."""
+    """Show the health of a page of applications, one after the other."""
     service, query = call.service, call.query
     chosen: Chosen = await service.read(call, ChooseApplications)
     found, total = chosen
     items = []
     for id, _ in found:
-        await service.system.component(Fleets).count(id)
         items.append(await service.read_message(GetHealth(application=id, now_ms=call.now_ms)))
     answer = HealthList(
         **page_fields(items, total, query),
@@ -71,8 +67,7 @@ async def list_health(call: Call) -> Response:
 
 
 async def list_silent_devices(call: Call) -> Response:
-    """List devices that are silent; the fleet is counted before, if that is due."""
-    await call.service.system.component(Fleets).count(call.application)
+    """List devices that are silent."""
     return json_response(call, 200, await call.service.read(call, ListSilentDevices))
 
 
