@@ -7,10 +7,12 @@ also serves `/healthz`, `/readyz` and the pages of `site/site.py`, which need no
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, cast
 
+import msgspec
 from quart import Response as QuartResponse
 from quart import request
 from quart.routing import QuartMap
@@ -23,6 +25,7 @@ from werkzeug.exceptions import NotFound as NoSuchPath
 from werkzeug.routing import MapAdapter, Rule
 
 from trunkline.actors.core.runtime.late_imports import load
+from trunkline.actors.core.runtime.peers import process_name
 from trunkline.actors.core.values.errors import DomainError, Invalid
 from trunkline.actors.presentation.experience.domain_names import DomainNames
 from trunkline.actors.presentation.experience.sites import Sites
@@ -35,6 +38,7 @@ from trunkline.http.calls.streamed_calls import StreamedCalls
 from trunkline.http.calls.upgraded_calls import UpgradedCalls
 from trunkline.http.experiences.layer import ExperienceHosts, ExperienceLayer
 from trunkline.http.metrics.metrics_access import check_reader
+from trunkline.http.resources.platform.server import LONG_TURNS, own_turns
 from trunkline.http.site import site
 from trunkline.http.site.site import Site
 from trunkline.http.version import VERSION
@@ -258,6 +262,10 @@ def _operator_pages(
     async def readyz() -> QuartResponse:
         if system.draining:
             return _quart(Response(503, [JSON], b'{"status":"draining"}'))
+        unreachable = [] if system.peers is None else system.peers.unreachable()
+        if unreachable:
+            said = {"status": "incomplete", "partitions": [process_name(number) for number in unreachable]}
+            return _quart(Response(503, [JSON], msgspec.json.encode(said)))
         return _quart(Response(200, [JSON], b'{"status":"ready"}'))
 
     @app.get("/metrics")
@@ -266,8 +274,17 @@ def _operator_pages(
             check_reader(dispatcher, request.scope, metrics_for)
         except DomainError as refusal:
             return _quart(Response(*error_response(refusal)))
-        await load("trunkline.http.metrics.metrics")
-        from trunkline.http.metrics.metrics import exposition
+        await load("trunkline.http.metrics.exposition")
+        from trunkline.http.metrics.exposition import exposition
 
-        text, content_type = exposition(dispatcher, connections(), VERSION)
+        text, content_type = await exposition(dispatcher, connections(), VERSION)
         return _quart(Response(200, [(b"content-type", content_type.encode())], text))
+
+    async def tell_metrics() -> Any:
+        await load("trunkline.http.metrics.exposition")
+        from trunkline.http.metrics.exposition import own_metrics
+
+        return own_metrics(dispatcher, connections(), VERSION)
+
+    system.tells["metrics"] = tell_metrics
+    system.tells[LONG_TURNS] = partial(own_turns, system)

@@ -1,4 +1,4 @@
-"""The Prometheus metrics, read at each scrape from counters that exist anyway.
+"""The Prometheus metrics of a process, read at each scrape from counters that exist anyway.
 
 They cost the handling of calls nothing more: the actors, the journal and the dispatcher count plain integers.
 `docs/reference/metrics.md` lists every metric, and a test compares the two.
@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client import ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -38,15 +38,8 @@ from trunkline.http.wire.connection_counts import ConnectionCounts
 from trunkline.http.wire.garbage_collection import PAUSES
 
 
-def exposition(dispatcher: Dispatcher, connections: ConnectionCounts, version: str) -> tuple[bytes, str]:
-    """The metrics as text, and its content type."""
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(MetricsCollector(dispatcher, connections, version))
-    return generate_latest(registry), CONTENT_TYPE_LATEST
-
-
 class MetricsCollector(Collector):
-    """Collects the metrics of one server."""
+    """Collects the metrics of one process."""
 
     def __init__(
         self, dispatcher: Dispatcher, connections: ConnectionCounts | None = None, version: str = ""

@@ -310,6 +310,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "longestMs": "The longest turn since the start, in milliseconds",
     "turns": "Turns since the start",
     "LongTurns.time": "The time of the server",
+    "missing": "With several partitions, the processes that did not answer in time, whose turns are missing here",
     "LongTurnView.time": "When the turn ended",
     "LongTurnView.durationMs": "How long it lasted, in milliseconds; all others waited",
     "cpuMs": "The processor time of the event loop itself in it; the rest are other threads, the disk and the machine",
@@ -320,6 +321,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "LongTurnView.applicationId": "The application that it was for",
     "LongTurnView.ownerId": "The user or organization that owns this application",
     "bearer": "The token by which it was asked for, as its kind and id",
+    "LongTurnView.process": "With several partitions, the process whose event loop it held, such as `partition-1`",
     # MQTT clients.
     "MqttClientView.clientId": "The client id of the connection",
     "MqttClientView.deviceId": "The device that the client is, if it is one",

@@ -17,14 +17,17 @@ from typing import Any, Final
 import trio
 import typer
 
+from tests.partitions import make_partitions
 from tests.rules.markdown import anchor, code, codes, first_paragraph, table
 from trunkline.actors import boot
 from trunkline.actors.catalogue import JOB_KINDS
 from trunkline.actors.core.values.structs import Message
 from trunkline.http.cli.late import loaded
 from trunkline.http.cli.main import app
-from trunkline.http.metrics.metrics import MetricsCollector
+from trunkline.http.metrics.exposition import families, up
+from trunkline.http.processes.neighbours import Neighbours
 from trunkline.http.serve import make_dispatcher
+from trunkline.http.wire.connection_counts import ConnectionCounts
 from trunkline.limits.settings import ENV_PREFIX, TABLES, Settings
 from trunkline.limits.table import Limits, Rate
 
@@ -192,16 +195,18 @@ def metrics() -> str:
 
 
 def metrics_of_a_server() -> list[tuple[str, str, str]]:
-    """Name, type and meaning of every metric of a server."""
+    """Name, type and meaning of every metric of a server, those that it has with several partitions among them."""
     return trio.run(_metrics)
 
 
 async def _metrics() -> list[tuple[str, str, str]]:
     with tempfile.TemporaryDirectory() as directory:
         chosen = Settings(data_dir=str(Path(directory) / "data"))
+        make_partitions(Path(chosen.data_dir), 2)
         with boot.opened(chosen) as system:
-            families = list(MetricsCollector(make_dispatcher(system, chosen)).collect())
+            Neighbours(system)
+            found = [*families(make_dispatcher(system, chosen), ConnectionCounts(), ""), up({})]
     return [
         (each.name + ("_total" if each.type == "counter" else ""), each.type, each.documentation)
-        for each in families
+        for each in found
     ]

@@ -30,6 +30,18 @@ export function total(reading, name, wanted = {}) {
   return (reading.values.get(name) || []).reduce((sum, { labels, value }) => sum + (fits(labels, wanted) ? value : 0), 0);
 }
 
+// The largest of them: of several processes each has its own.
+export function most(reading, name) {
+  return (reading.values.get(name) || []).reduce((largest, { value }) => Math.max(largest, value), 0);
+}
+
+// {free, size}: of the disks of all processes, the one that has the least left.
+export function fullestDisk(reading) {
+  const free = reading.values.get("trunkline_disk_free_bytes") || [];
+  const disks = (reading.values.get("trunkline_disk_size_bytes") || []).map(({ value }, at) => ({ free: free[at]?.value || 0, size: value }));
+  return disks.sort((one, other) => one.free / one.size - other.free / other.size)[0] || { free: 0, size: 0 };
+}
+
 // What a counter grew by in a second, between two readings. A server that was started again begins at 0.
 export function perSecond(before, after, name, wanted) {
   const grown = total(after, name, wanted) - total(before, name, wanted);
@@ -37,13 +49,21 @@ export function perSecond(before, after, name, wanted) {
   return seconds > 0 ? Math.max(0, grown) / seconds : null;
 }
 
+// The buckets of a histogram by their bounds, those of several processes together.
+function byBound(reading, name, wanted) {
+  const found = new Map();
+  for (const { labels, value } of reading.values.get(name + "_bucket") || []) {
+    if (fits(labels, wanted)) found.set(labels.le, (found.get(labels.le) || 0) + value);
+  }
+  return found;
+}
+
 // A quantile of what a histogram counted between two readings, in its unit; null if it counted nothing.
 // Linear within a bucket, as `histogram_quantile` of Prometheus does.
 export function quantile(before, after, name, share, wanted = {}) {
-  const earlier = new Map((before?.values.get(name + "_bucket") || []).filter((each) => fits(each.labels, wanted)).map((each) => [each.labels.le, each.value]));
-  const buckets = (after.values.get(name + "_bucket") || [])
-    .filter((each) => fits(each.labels, wanted))
-    .map((each) => ({ bound: each.labels.le === "+Inf" ? Infinity : Number(each.labels.le), count: each.value - (earlier.get(each.labels.le) || 0) }))
+  const earlier = before ? byBound(before, name, wanted) : new Map();
+  const buckets = [...byBound(after, name, wanted)]
+    .map(([le, value]) => ({ bound: le === "+Inf" ? Infinity : Number(le), count: value - (earlier.get(le) || 0) }))
     .sort((one, other) => one.bound - other.bound);
   const all = buckets.at(-1)?.count || 0;
   if (all <= 0) return null;

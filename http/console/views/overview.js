@@ -4,7 +4,7 @@ import { get, path } from "../lib/api.js";
 import { rememberApplication } from "../lib/application.js";
 import { bytes, count, duration, rate } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
-import { lastSpan, perSecond, quantile, total, useMetrics } from "../lib/metrics.js";
+import { fullestDisk, lastSpan, most, perSecond, quantile, total, useMetrics } from "../lib/metrics.js";
 import { isOperator } from "../lib/me.js";
 import { link } from "../lib/router.js";
 import { html, useEffect, useMemo } from "../lib/ui.js";
@@ -100,9 +100,9 @@ function ServerLine() {
   if (!span) return null;
   const { before, after } = span;
   const p99 = quantile(before, after, "trunkline_commit_duration_seconds", 0.99);
-  const longest = total(after, "trunkline_commit_longest_seconds");
+  const longest = most(after, "trunkline_commit_longest_seconds");
   const failures = total(after, "trunkline_commit_failures_total");
-  const free = total(after, "trunkline_disk_free_bytes"), size = total(after, "trunkline_disk_size_bytes");
+  const { free, size } = fullestDisk(after);
   const tone = failures || free < size / 10 ? "bad" : p99 > 0.25 ? "warn" : "good";
   return html`<p class="server-line"><span><${Mark} tone=${tone} /> <a href=${link("/server")}>Server</a></span>
     ${failures > 0 && html`<span><b>${count(failures)}</b> commits have failed</span>`}

@@ -3,7 +3,7 @@
 import { get } from "../lib/api.js";
 import { bytes, count, duration, rate } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
-import { lastSpan, perSecond, quantile, total, useMetrics } from "../lib/metrics.js";
+import { fullestDisk, lastSpan, most, perSecond, quantile, total, useMetrics } from "../lib/metrics.js";
 import { link } from "../lib/router.js";
 import { html, useMemo } from "../lib/ui.js";
 import { Card, Facts, Loaded, Notice, Page, Problem, Tile, Time } from "../parts/basics.js";
@@ -24,7 +24,7 @@ export function Server() {
   return html`<${Page} title="Server" lead=${lead}>
     ${error && html`<${Problem} error=${{ message: `The counters cannot be read${readings.length ? ", so these are older" : ""}. ${error.message}` }} />`}
     ${!span && !error && html`<p class="quiet" role="status">Reading the counters of the server.</p>`}
-    ${span && html`<${Health} ...${span} /><${Rates} readings=${readings} /><${Calls} ...${span} />
+    ${span && html`<${Health} ...${span} /><${Owners} ...${span} /><${Rates} readings=${readings} /><${Calls} ...${span} />
       <div class="columns"><${Store} ...${span} /><${Actors} ...${span} /><${Process} ...${span} /><${Work} ...${span} /><${Mqtt} ...${span} /></div>
       <${Turns} />`}
   </${Page}>`;
@@ -32,6 +32,7 @@ export function Server() {
 
 function Health({ before, after }) {
   const cpu = perSecond(before, after, "process_cpu_seconds_total");
+  const cores = (after.values.get("process_start_time_seconds") || []).length;
   const refused = perSecond(before, after, "trunkline_messages_refused_total");
   const restarts = total(after, "trunkline_actor_restarts_total");
   return html`<div class="tiles">
@@ -41,7 +42,7 @@ function Health({ before, after }) {
     <${Tile} label="Actor restarts" value=${count(restarts)} tone=${restarts ? "bad" : ""} detail="since the start" />
     <${Tile} label="Links and streams" value=${count(total(after, "trunkline_links_open") + total(after, "trunkline_streams_open"))}
       detail=${`${count(total(after, "trunkline_links_open"))} links, ${count(total(after, "trunkline_streams_open"))} streams`} />
-    <${Tile} label="CPU" value=${`${Math.round(100 * cpu)} %`} detail="of one core" tone=${cpu > 0.9 ? "warn" : ""} />
+    <${Tile} label="CPU" value=${`${Math.round(100 * cpu)} %`} detail=${cores > 1 ? `of one core, ${cores} processes` : "of one core"} tone=${cpu > 0.9 * Math.max(cores, 1) ? "warn" : ""} />
     <${Tile} label="Memory" value=${bytes(total(after, "process_resident_memory_bytes"))} detail=${`peak ${bytes(total(after, "trunkline_memory_peak_bytes"))}`} />
   </div>`;
 }
@@ -63,8 +64,13 @@ function Calls({ before, after }) {
     all: total(after, CLASS_TIMES + "_count", { class: name }),
   }));
   const time = (value) => (value === null ? "-" : duration(value * 1000));
-  const failed = (after.values.get("trunkline_calls_total") || []).filter(({ labels, value }) => labels.status >= "400" && value);
-  const errors = failed.sort((one, other) => other.value - one.value).slice(0, 10);
+  const failed = new Map();
+  for (const { labels, value } of after.values.get("trunkline_calls_total") || []) {
+    if (labels.status < "400" || !value) continue;
+    const key = `${labels.operation} ${labels.status}`;
+    failed.set(key, { labels, value: value + (failed.get(key)?.value || 0) });
+  }
+  const errors = [...failed.values()].sort((one, other) => other.value - one.value).slice(0, 10);
   return html`<div class="columns">
     <${Card} flush title="Calls by class"><${Table} label="Calls by class" rows=${rows} columns=${[
       { label: "Class", render: (row) => row.id },
@@ -85,25 +91,41 @@ function Calls({ before, after }) {
 function Store({ before, after }) {
   const time = (share) => quantile(before, after, "trunkline_commit_duration_seconds", share);
   const shown = (value) => (value === null ? "no commit" : duration(value * 1000));
-  const quota = total(after, "trunkline_store_quota_bytes");
+  const quota = total(after, "trunkline_store_quota_bytes"), disk = fullestDisk(after);
   return html`<${Card} title="Store"><${Facts} rows=${[
     ["Commit, p50 and p99", `${shown(time(0.5))}, ${shown(time(0.99))}`],
-    ["Longest commit", duration(total(after, "trunkline_commit_longest_seconds") * 1000)],
+    ["Longest commit", duration(most(after, "trunkline_commit_longest_seconds") * 1000)],
     ["Commits", rate(perSecond(before, after, "trunkline_commits_total"))],
     ["Failed commits", count(total(after, "trunkline_commit_failures_total"))],
     ["Written", `${bytes(perSecond(before, after, "trunkline_bytes_written_total"))}/s`],
     ["In use", `${bytes(total(after, "trunkline_store_used_bytes"))}${quota === Infinity ? "" : ` of ${bytes(quota)}`}`],
     ["Waiting for a commit", bytes(total(after, "trunkline_journal_pending_bytes"))],
     ["Refused by the journal", count(total(after, "trunkline_journal_refusals_total"))],
-    ["Disk free", `${bytes(total(after, "trunkline_disk_free_bytes"))} of ${bytes(total(after, "trunkline_disk_size_bytes"))}`],
+    ["Disk free", `${bytes(disk.free)} of ${bytes(disk.size)}`],
+  ]} /></${Card}>`;
+}
+
+// The owners of the partitions, if there are several.
+function Owners({ before, after }) {
+  const rows = (after.values.get("trunkline_process_up") || []).map(({ labels, value }) => ({ id: labels.process, up: value, of: { process: labels.process } }));
+  if (rows.length === 0) return null;
+  const known = (show) => (row) => (row.up ? show(row.of) : "-");
+  return html`<${Card} flush title="Processes of the partitions"><${Table} label="Processes of the partitions" rows=${rows} columns=${[
+    { label: "Process", render: (row) => html`<code>${row.id}</code>` },
+    { label: "State", render: (row) => (row.up ? "answers" : "does not answer: its figures are missing here") },
+    { label: "Applications", number: true, render: known((of) => count(total(after, "trunkline_applications", of))) },
+    { label: "Store", number: true, render: known((of) => bytes(total(after, "trunkline_store_used_bytes", of))) },
+    { label: "Messages", number: true, render: known((of) => rate(perSecond(before, after, "trunkline_messages_handled_total", of))) },
+    { label: "CPU", number: true, render: known((of) => `${Math.round(100 * perSecond(before, after, "process_cpu_seconds_total", of))} %`) },
+    { label: "Memory", number: true, render: known((of) => bytes(total(after, "process_resident_memory_bytes", of))) },
   ]} /></${Card}>`;
 }
 
 function Actors({ after }) {
   return html`<${Card} title="Actors"><${Facts} rows=${[
     ["In memory", count(total(after, "trunkline_actors_active"))],
-    ["Fullest mailbox", `${count(total(after, "trunkline_mailbox_depth_max"))} messages`],
-    ["Oldest message", duration(total(after, "trunkline_mailbox_oldest_message_age_max_seconds") * 1000)],
+    ["Fullest mailbox", `${count(most(after, "trunkline_mailbox_depth_max"))} messages`],
+    ["Oldest message", duration(most(after, "trunkline_mailbox_oldest_message_age_max_seconds") * 1000)],
     ["Loaded", count(total(after, "trunkline_actor_activations_total"))],
     ["Dropped when idle", count(total(after, "trunkline_actor_deactivations_total"))],
     ["Restarted", count(total(after, "trunkline_actor_restarts_total"))],
@@ -112,7 +134,7 @@ function Actors({ after }) {
 
 function Process({ after }) {
   const build = after.values.get("trunkline_build_info")?.[0]?.labels || {};
-  const started = total(after, "process_start_time_seconds") * 1000;
+  const started = most(after, "process_start_time_seconds") * 1000;
   return html`<${Card} title="Process"><${Facts} rows=${[
     ["Trunkline", build.version],
     ["Python", build.python_version],
@@ -122,7 +144,7 @@ function Process({ after }) {
     ["Connections refused", count(total(after, "trunkline_connections_refused_total"))],
     ["Slow streams closed", count(total(after, "trunkline_slow_consumers_closed_total"))],
     ["Logins failed", count(total(after, "trunkline_logins_failed_total"))],
-    ["Longest pause of the garbage collector", duration(total(after, "trunkline_gc_pause_longest_seconds") * 1000)],
+    ["Longest pause of the garbage collector", duration(most(after, "trunkline_gc_pause_longest_seconds") * 1000)],
   ].filter(Boolean)} /></${Card}>`;
 }
 
@@ -144,7 +166,7 @@ function Work({ before, after }) {
     ["Workflow runs", rate(perSecond(before, after, "trunkline_flow_runs_total"))],
     ["Failed runs", count(total(after, "trunkline_flow_runs_failed_total"))],
     ["Triggers waiting", count(total(after, "trunkline_flow_triggers_waiting"))],
-    ["Oldest of them", duration(total(after, "trunkline_flow_oldest_trigger_age_seconds") * 1000)],
+    ["Oldest of them", duration(most(after, "trunkline_flow_oldest_trigger_age_seconds") * 1000)],
     ["Jobs running", count(total(after, "trunkline_jobs_running"))],
     ["Jobs waiting", count(total(after, "trunkline_jobs_waiting"))],
     ["Calls in the backlog lane", count(total(after, "trunkline_backlog_calls_waiting"))],
@@ -157,12 +179,14 @@ function Work({ before, after }) {
 function Turns() {
   const data = useData((signal) => get("/server/longTurns", {}, { signal }), [], { every: TURNS_EVERY_MS });
   return html`<${Card} flush title="Longest turns of the event loop"><${Loaded} data=${data}>${(turns) => html`
+    ${turns.missing && html`<p class="quiet">Not answered: ${turns.missing.join(", ")}.</p>`}
     <p class="quiet">All tenants wait while a turn lasts. Listed are the longest above ${duration(turns.limitMs)} of the last day; the longest since the start took ${duration(turns.longestMs)}.</p>
-    ${turns.items.length === 0 ? html`<p class="empty quiet">None.</p>` : html`<${Table} label="Longest turns" rows=${turns.items} rowKey=${(row) => `${row.time} ${row.durationMs}`} columns=${[
+    ${turns.items.length === 0 ? html`<p class="empty quiet">None.</p>` : html`<${Table} label="Longest turns" rows=${turns.items} rowKey=${(row) => `${row.time} ${row.durationMs} ${row.process}`} columns=${[
       { label: "Took", number: true, render: (row) => duration(row.durationMs) },
       { label: "Processor", number: true, render: (row) => duration(row.cpuMs) },
       { label: "Collector", number: true, render: (row) => duration(row.collectorMs) },
       { label: "Work", render: (row) => row.kind },
+      ...(turns.items.some((row) => row.process) ? [{ label: "Process", render: (row) => html`<code>${row.process}</code>` }] : []),
       { label: "Operation", render: (row) => html`<code>${row.name}</code>${row.detail && html` <span class="quiet">${row.detail}</span>`}` },
       { label: "Application", render: (row) => (row.applicationId ? html`<code>${row.applicationId}</code>` : "-") },
       { label: "Owner", render: (row) => (row.ownerId ? html`<code>${row.ownerId}</code>` : "-") },
