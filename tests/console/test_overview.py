@@ -10,8 +10,8 @@ import httpx
 import pytest
 import trio
 
-from tests.console.console_page import ConsolePage, console_page
-from tests.e2e.conftest import PASSWORD, Server
+from tests.console.console_page import ConsolePage, console_page, login_of
+from tests.e2e.conftest import PASSWORD, Server, running_server
 from tests.e2e.test_long_turns import hold_the_loop
 from trunkline.actors import server_users
 from trunkline.actors.core.runtime.work import Work
@@ -141,6 +141,25 @@ async def test_the_server_is_shown_from_its_counters(server: Server, console: Co
         nursery.cancel_scope.cancel()
     async with httpx.AsyncClient(base_url=server.url) as client:
         assert "trunkline_commits_total" in (await client.get("/metrics")).text
+
+
+async def test_the_figures_of_several_partitions_are_shown_together(chromium: None, tmp_path: Path) -> None:
+    async with (
+        running_server(tmp_path / "data", partitions=3) as server,
+        console_page(server.url, tmp_path, login=await login_of(server)) as console,
+    ):
+        for name in ("one", "two"):
+            device = await server.device(await server.application(name))
+            await server.call("POST", f"{device}/state", {"data": {"temp": 1}})
+        await console.go("#/server")
+        await console.at("region", "Processes of the partitions").says("partition-2")
+        rows = "[...document.querySelectorAll('[aria-label=\"Processes of the partitions\"] tbody tr')]"
+        shown = await console.run(
+            f"{rows}.map((row) => row.innerText.split('\\t').slice(0, 3).join(' ')).join('|')"
+        )
+        assert shown == "partition-0 answers 0|partition-1 answers 1|partition-2 answers 1"
+        started = await console.run("document.body.innerText")
+        assert "Runs for" in str(started)
 
 
 LATE = """{

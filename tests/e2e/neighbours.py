@@ -58,7 +58,7 @@ async def neighbours(server: Server, applications: int = APPLICATIONS) -> tuple[
     """The greedy user with so many applications, and the quiet one with one."""
     greedy = Tenant(server, (await server.call("GET", "/me"))["id"], server.token)
     await greedy.create(applications)
-    id = await server_users.add_user(server.system, QUIET, PASSWORD)
+    id = await server_users.add_user(server.root, QUIET, PASSWORD)
     quiet = Tenant(server, id, await server.log_in(QUIET))
     await quiet.create()
     return greedy, quiet

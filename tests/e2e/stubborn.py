@@ -82,7 +82,12 @@ class Stubborn:
 
 async def prepared(server: Server) -> tuple[str, str, str]:
     application = await server.application()
-    return application, await server.device(application), await table(server, application)
+    return await prepared_in(server, application, await server.device(application))
+
+
+async def prepared_in(server: Server, application: str, device: str) -> tuple[str, str, str]:
+    """The same with an application that is there."""
+    return application, device, await table(server, application)
 
 
 def calls(paths: tuple[str, str, str], client: int, count: int) -> list[tuple[str, Any]]:

@@ -94,7 +94,7 @@ async def test_recent_items_are_bounded_and_outlive_a_restart(start_server: Star
 async def test_an_item_that_the_user_does_not_reach_is_refused(server: Server) -> None:
     house = await server.application()
     pump = await server.device(house)
-    await server_users.add_user(server.system, OTHER, PASSWORD)
+    await server_users.add_user(server.root, OTHER, PASSWORD)
     stranger = await server.log_in(OTHER)
     unknown = "0" * 24
     cases: list[tuple[dict[str, str], str]] = [
@@ -166,7 +166,7 @@ async def moved(server: Server, **body: Any) -> Any:
 
 
 async def test_resources_go_to_another_owner(server: Server) -> None:
-    other = await server_users.add_user(server.system, OTHER, PASSWORD)
+    other = await server_users.add_user(server.root, OTHER, PASSWORD)
     farm = await server.organization("farm")
     house, shed = await server.application("house"), await server.application("shed")
     device = await server.device(house)
@@ -205,7 +205,7 @@ async def test_resources_go_to_another_owner(server: Server) -> None:
 
 
 async def test_a_transfer_that_does_not_fit_changes_nothing(server: Server) -> None:
-    other = await server_users.add_user(server.system, OTHER, PASSWORD)
+    other = await server_users.add_user(server.root, OTHER, PASSWORD)
     stranger = await server.log_in(OTHER)
     theirs = (await server.call("POST", "/applications", {"name": "theirs"}, token=stranger))["id"]
     farm = (await server.call("POST", "/orgs", {"name": "farm"}, token=stranger))["id"]
@@ -248,7 +248,7 @@ async def test_a_transfer_that_does_not_fit_changes_nothing(server: Server) -> N
 
 
 async def test_nothing_is_left_of_a_deleted_user(server: Server) -> None:
-    user = await server_users.add_user(server.system, OTHER, PASSWORD)
+    user = await server_users.add_user(server.root, OTHER, PASSWORD)
     owner, server.token = server.token, await server.log_in(OTHER)
     application = await server.application()
     device = await server.device(application)
@@ -273,13 +273,13 @@ async def test_nothing_is_left_of_a_deleted_user(server: Server) -> None:
     while await sweep(server.system):
         pass
     assert await traces(server, user, id_of(application), id_of(device), OTHER) == []
-    assert [line.email for line in server_users.users(server.system)] == [EMAIL]
+    assert [line.email for line in server_users.users(server.root)] == [EMAIL]
     # The address is free again.
-    await server_users.add_user(server.system, OTHER, PASSWORD)
+    await server_users.add_user(server.root, OTHER, PASSWORD)
 
 
 async def test_the_only_administrator_of_an_organization_stays(server: Server) -> None:
-    await server_users.add_user(server.system, OTHER, PASSWORD)
+    await server_users.add_user(server.root, OTHER, PASSWORD)
     application, farm = await server.application(), await server.organization("farm")
     login = {"email": EMAIL, "password": PASSWORD}
     answer = await server.call("POST", "/me/delete", login, status=400)

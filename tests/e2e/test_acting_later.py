@@ -71,7 +71,7 @@ async def key(server: Server) -> None:
 
 async def invitation(server: Server) -> None:
     org = await server.organization()
-    await server_users.add_user(server.system, "eve@example.com", "Other-horse-9")
+    await server_users.add_user(server.root, "eve@example.com", "Other-horse-9")
     await server.call("POST", f"{org}/invites", {"email": "eve@example.com", "role": "view"})
     body = {"email": "eve@example.com", "token": mail_to(server, "eve@example.com")[1], "accept": True}
     (invite,) = await server.call("GET", f"{org}/invites")

@@ -177,7 +177,7 @@ async def test_the_health_of_all_applications_of_a_user_is_one_answer(start_serv
         shown = await server.call("GET", "/applications/health?perPage=1&page=1")
         assert ([each["name"] for each in shown["items"]], shown["totalCount"]) == (["b"], 3)
         await server.call("GET", "/applications/health?perPage=26", status=400)
-        await server_users.add_user(server.system, "eve@example.com", PASSWORD)
+        await server_users.add_user(server.root, "eve@example.com", PASSWORD)
         token = (await server.call("POST", "/auth/user", {"email": "eve@example.com", "password": PASSWORD}))[
             "token"
         ]

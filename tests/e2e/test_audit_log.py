@@ -267,7 +267,7 @@ async def test_applications_of_a_person_have_an_audit_log_that_the_owner_reads(s
     assert await server.call("GET", f"/me/audit-logs/{entry['id']}") == entry
     wanted = json.dumps({"primaryTarget": [{"id": id}], "actor": [{"name": "robot"}]})
     assert (await server.call("GET", "/me/audit-logs", params={"auditLogFilter": wanted}))["totalCount"] == 2
-    await server_users.add_user(server.system, "eve@example.com", "Other-horse-9")
+    await server_users.add_user(server.root, "eve@example.com", "Other-horse-9")
     eve = await server.log_in("eve@example.com", "Other-horse-9")
     assert (await server.call("GET", "/me/audit-logs", token=eve))["totalCount"] == 0
     await server.call("GET", f"/me/audit-logs/{entry['id']}", token=eve, status=404)

@@ -56,7 +56,7 @@ async def serving(start_server: StartServer, **settings: Any) -> AsyncIterator[t
         nursery.start_soon(partial(trio.serve_listeners, host.serve, listeners))
         url = f"http://127.0.0.1:{host.port}/user?x=y"
         async with start_server(**{"codehost_url": url, "limits": UNTHROTTLED, **settings}) as server:
-            await server_users.verify_email(server.system, EMAIL)
+            await server_users.verify_email(server.root, EMAIL)
             yield server, host
         nursery.cancel_scope.cancel()
 
@@ -85,9 +85,9 @@ async def test_a_verified_address_logs_in(start_server: StartServer) -> None:
 
 async def test_everything_else_does_not(start_server: StartServer) -> None:
     async with serving(start_server) as (server, host):
-        await server_users.add_user(server.system, "other@example.com", PASSWORD)
-        await server_users.add_user(server.system, "strasse@example.com", PASSWORD)
-        await server_users.verify_email(server.system, "strasse@example.com")
+        await server_users.add_user(server.root, "other@example.com", PASSWORD)
+        await server_users.add_user(server.root, "strasse@example.com", PASSWORD)
+        await server_users.verify_email(server.root, "strasse@example.com")
         answers: list[tuple[Any, int, str]] = [
             ({"email": "nobody@example.com"}, 401, "There is no user"),
             ({"email": "other@example.com"}, 401, "is not verified"),

@@ -18,7 +18,7 @@ for _ in range(200):
 
 async def other_user(server: Server) -> str:
     """The token of another user."""
-    await server_users.add_user(server.system, "other@example.com", OTHER_PASSWORD)
+    await server_users.add_user(server.root, "other@example.com", OTHER_PASSWORD)
     return await server.log_in("other@example.com", OTHER_PASSWORD)
 
 

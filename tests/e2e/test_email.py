@@ -112,4 +112,4 @@ async def test_an_operator_verifies_an_address(server: Server) -> None:
         assert done.returncode == 1
         assert "There is no user nobody@example.com." in done.stderr
     assert (await trunkline("user", "reset-two-factor", EMAIL, *data)).returncode == 0
-    assert [line.email for line in server_users.users(server.system)] == [EMAIL]
+    assert [line.email for line in server_users.users(server.root)] == [EMAIL]

@@ -23,7 +23,7 @@ OTHER_PASSWORD = "Other-horse-9"
 async def test_a_user_does_not_reach_the_applications_of_another(server: Server) -> None:
     application = await server.application()
     device = await server.device(application)
-    await server_users.add_user(server.system, "other@example.com", OTHER_PASSWORD)
+    await server_users.add_user(server.root, "other@example.com", OTHER_PASSWORD)
     other = await server.log_in("other@example.com", OTHER_PASSWORD)
     ids = (application.rpartition("/")[2], device.rpartition("/")[2])
     async with server.client(other) as client:
@@ -58,7 +58,7 @@ async def test_an_application_token_stays_in_its_application(server: Server) -> 
 
 async def test_a_users_token_is_none_of_another_user(server: Server) -> None:
     made = await server.call("POST", "/me/tokens", {"name": "mine"})
-    await server_users.add_user(server.system, "other@example.com", OTHER_PASSWORD)
+    await server_users.add_user(server.root, "other@example.com", OTHER_PASSWORD)
     other = await server.log_in("other@example.com", OTHER_PASSWORD)
     path = f"/me/tokens/{made['id']}"
     await server.call("GET", path, token=other, status=404)

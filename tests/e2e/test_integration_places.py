@@ -30,7 +30,7 @@ async def test_so_many_integrations_of_an_application_are_enabled(start_server: 
         bound = "All 4 connections of this server are in use, or half of them by this owner."
         assert waiting == {"ts": None, "error": bound}
         # Another owner is not delayed by that.
-        await server_users.add_user(server.system, "eve@example.com", "Other-horse-9")
+        await server_users.add_user(server.root, "eve@example.com", "Other-horse-9")
         server.token, token = await server.log_in("eve@example.com", "Other-horse-9"), server.token
         assert "not public" in await failure(server, await mqtt(server, await server.application(), 1))
         server.token = token

@@ -22,7 +22,12 @@ WEEK_S = 7 * 86400
 
 def mail_to(server: Server, address: str) -> tuple[str, str]:
     """The text of the newest mail to an address, and the token in it."""
-    mails = [each for each in kept_messages(Path(server.settings.data_dir)) if each["To"] == address]
+    return kept_invitation(Path(server.settings.data_dir), address)
+
+
+def kept_invitation(data_dir: Path, address: str) -> tuple[str, str]:
+    """The same, of a server that may be in another process."""
+    mails = [each for each in kept_messages(data_dir) if each["To"] == address]
     text = mails[-1].get_content()
     (answer,) = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     assert (answer["email"], answer["accept"]) == (address, True)
@@ -31,7 +36,7 @@ def mail_to(server: Server, address: str) -> tuple[str, str]:
 
 async def other_user(server: Server, email: str = OTHER) -> str:
     """Create a user with a verified address; returns a token."""
-    await server_users.add_user(server.system, email, PASSWORD)
+    await server_users.add_user(server.root, email, PASSWORD)
     token = await server.log_in(email, PASSWORD)
     await server.call("POST", "/me/verify-email", token=token)
     (mail,) = [
@@ -67,7 +72,7 @@ async def test_the_token_of_the_mail_accepts_once(server: Server) -> None:
     # Without a user there is nobody to become a member; the invitation waits.
     refusal = await server.call("POST", "/invites", answer, token="", status=400)
     assert refusal["message"].startswith(f"email: there is no user {OTHER}, and there is no sign-up")
-    await server_users.add_user(server.system, OTHER, PASSWORD)
+    await server_users.add_user(server.root, OTHER, PASSWORD)
     answers: list[httpx.Response] = []
 
     async def accept(client: httpx.AsyncClient) -> None:
@@ -89,7 +94,7 @@ async def test_the_token_of_the_mail_accepts_once(server: Server) -> None:
 
 async def test_an_invitation_is_declined_revoked_replaced_and_expires(server: Server) -> None:
     org = await server.organization()
-    await server_users.add_user(server.system, OTHER, PASSWORD)
+    await server_users.add_user(server.root, OTHER, PASSWORD)
 
     async def invite(role: str = "view") -> tuple[str, str]:
         sent = await server.call("POST", f"{org}/invites", {"email": OTHER, "role": role})
@@ -124,7 +129,7 @@ async def test_an_invitation_is_declined_revoked_replaced_and_expires(server: Se
 
 async def test_a_user_answers_the_invitations_to_a_verified_address(server: Server) -> None:
     org, second = await server.organization("farm"), await server.organization("mill")
-    await server_users.add_user(server.system, "liar@example.com", PASSWORD)
+    await server_users.add_user(server.root, "liar@example.com", PASSWORD)
     liar = await server.log_in("liar@example.com", PASSWORD)
     change = {"email": OTHER, "currentCredentials": {"password": PASSWORD}}
     await server.call("PATCH", "/me", change, token=liar)
@@ -180,7 +185,7 @@ async def test_invitations_are_bounded(start_server: StartServer) -> None:
         )
         assert refusal["message"].startswith("email: this address has 2 open invitations")
         # An answer that does not fit leaves the invitation as it is.
-        await server_users.add_user(server.system, "a@example.com", PASSWORD)
+        await server_users.add_user(server.root, "a@example.com", PASSWORD)
         answer = {"email": "a@example.com", "token": mail_to(server, "a@example.com")[1], "accept": True}
         refusal = await server.call("POST", "/invites", answer, token="", status=400)
         assert refusal["message"].startswith("The organization has 1 members")

@@ -44,12 +44,12 @@ async def test_operators_see_what_held_the_loop_and_for_whom(server: Server) -> 
 
 
 async def test_who_is_no_operator_sees_nothing_of_other_tenants(server: Server) -> None:
-    await server_users.add_user(server.system, "eve@example.com", "Other-horse-9")
+    await server_users.add_user(server.root, "eve@example.com", "Other-horse-9")
     eve = await server.log_in("eve@example.com", "Other-horse-9")
     refused = await server.call("GET", PATH, token=eve, status=403)
     assert "`trunkline user operator EMAIL` makes one" in refused["message"]
-    await server_users.set_operator(server.system, "eve@example.com", is_operator=True)
+    await server_users.set_operator(server.root, "eve@example.com", is_operator=True)
     assert (await server.call("GET", PATH, token=eve))["limitMs"] == 5
-    await server_users.set_operator(server.system, EMAIL, is_operator=False)
+    await server_users.set_operator(server.root, EMAIL, is_operator=False)
     await server.call("GET", PATH, status=403)
     await server.call("GET", PATH, token="", status=401)

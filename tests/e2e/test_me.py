@@ -100,7 +100,7 @@ async def test_a_profile_that_does_not_fit_is_400(server: Server) -> None:
 
 
 async def test_an_address_belongs_to_one_account(server: Server) -> None:
-    await server_users.add_user(server.system, "other@example.com", NEW_PASSWORD)
+    await server_users.add_user(server.root, "other@example.com", NEW_PASSWORD)
     for taken in ("other@example.com", "OTHER@example.com"):
         answer = await server.call("PATCH", "/me", {"email": taken, **CREDENTIALS}, status=400)
         assert "belongs to another user" in answer["message"]
@@ -111,11 +111,11 @@ async def test_an_address_belongs_to_one_account(server: Server) -> None:
     await server.call("POST", "/auth/user", login | {"email": "New@example.com"}, token="", status=200)
     # The address that was given up is free; the token goes on.
     await server.call("GET", "/me", status=200)
-    await server_users.add_user(server.system, EMAIL, NEW_PASSWORD)
+    await server_users.add_user(server.root, EMAIL, NEW_PASSWORD)
 
 
 async def test_two_users_do_not_win_the_same_address(server: Server) -> None:
-    await server_users.add_user(server.system, "other@example.com", PASSWORD)
+    await server_users.add_user(server.root, "other@example.com", PASSWORD)
     tokens = [server.token, await server.log_in("other@example.com")]
     codes: list[int] = []
 
@@ -177,7 +177,7 @@ async def test_a_new_password_ends_every_earlier_token(server: Server) -> None:
 
 
 async def test_the_operators_new_password_ends_every_earlier_token(server: Server) -> None:
-    await server_users.set_password(server.system, EMAIL, NEW_PASSWORD)
+    await server_users.set_password(server.root, EMAIL, NEW_PASSWORD)
     assert not await holds(server, server.token)
     assert await holds(server, await server.log_in(password=NEW_PASSWORD))
 

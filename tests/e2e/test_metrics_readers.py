@@ -21,7 +21,7 @@ async def status(server: Server, token: str = "", **headers: str) -> int:
 
 
 async def test_a_user_who_is_no_operator_reads_no_figures_of_the_server(server: Server) -> None:
-    await server_users.add_user(server.system, "eve@example.com", "Other-horse-9")
+    await server_users.add_user(server.root, "eve@example.com", "Other-horse-9")
     eve = await server.log_in("eve@example.com", "Other-horse-9")
     assert await status(server, eve) == 403
     assert await status(server, server.token) == 200  # the first user
@@ -29,10 +29,10 @@ async def test_a_user_who_is_no_operator_reads_no_figures_of_the_server(server: 
     assert await status(server, "nonsense") == 401
     for name in ("X-Forwarded-For", "Forwarded", "Via", "X-Real-IP"):
         assert await status(server, **{name: "203.0.113.7"}) == 401
-    await server_users.set_operator(server.system, "eve@example.com", is_operator=True)
+    await server_users.set_operator(server.root, "eve@example.com", is_operator=True)
     assert await status(server, eve, **{"X-Forwarded-For": "203.0.113.7"}) == 200
     assert (await server.call("GET", "/me", token=eve))["isOperator"]
-    await server_users.set_operator(server.system, EMAIL, is_operator=False)
+    await server_users.set_operator(server.root, EMAIL, is_operator=False)
     assert await status(server, server.token) == 403
     assert "isOperator" not in await server.call("GET", "/me")
 

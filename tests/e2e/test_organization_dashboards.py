@@ -60,7 +60,7 @@ async def test_members_reach_the_dashboards_of_an_organization_by_their_role(ser
     barn = (await server.call("POST", "/applications", {"name": "barn", "orgId": org_id}, status=201))["id"]
     await server.call("POST", f"/applications/{barn}/dashboards", {"name": "c"}, status=201)
     token = await other_user(server)
-    other = next(user.id for user in server_users.users(server.system) if user.email == "other@example.com")
+    other = next(user.id for user in server_users.users(server.root) if user.email == "other@example.com")
     await server.call("POST", f"{org}/invites", {"email": "other@example.com", "role": "view"})
     answer = {"email": "other@example.com", "token": mail_to(server, "other@example.com")[1], "accept": True}
     await server.call("POST", "/invites", answer, token="")

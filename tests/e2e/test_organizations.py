@@ -50,7 +50,7 @@ async def test_an_organization_lives_and_ends(server: Server) -> None:
 async def test_the_organizations_of_a_user_are_sorted_paged_and_filtered(server: Server) -> None:
     for name in ("delta", "Alpha", "charlie", "bravo"):
         await server.organization(name)
-    await server_users.add_user(server.system, OTHER, OTHER_PASSWORD)
+    await server_users.add_user(server.root, OTHER, OTHER_PASSWORD)
     other = await server.log_in(OTHER, OTHER_PASSWORD)
     await server.call("POST", "/orgs", {"name": "theirs"}, token=other)
 
@@ -118,7 +118,7 @@ async def test_nobody_else_reaches_an_organization(server: Server) -> None:
     application = await server.call(
         "POST", "/applications", {"name": "barn", "orgId": org.rpartition("/")[2]}
     )
-    await server_users.add_user(server.system, OTHER, OTHER_PASSWORD)
+    await server_users.add_user(server.root, OTHER, OTHER_PASSWORD)
     other = await server.log_in(OTHER, OTHER_PASSWORD)
     for method, body in (("GET", None), ("PATCH", {"name": "mine"}), ("DELETE", None)):
         await server.call(method, org, body, token=other, status=403)

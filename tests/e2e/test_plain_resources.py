@@ -184,7 +184,7 @@ async def test_what_is_hidden_or_shown_once_comes_back_nowhere(server: Server, n
 
 
 def user_of(server: Server) -> bytes:
-    return bytes.fromhex(server_users.users(server.system)[0].id)
+    return bytes.fromhex(server_users.users(server.root)[0].id)
 
 
 async def test_the_summary_of_the_application_counts_them(server: Server) -> None:

@@ -1,7 +1,7 @@
 """A server with several processes, started as an operator starts it: one owns the data, the others are its doors.
 
 What a door passes on is tested by `THROUGH_DOORS=1 pytest tests/e2e`, and in the ordinary run by the modules that
-`BOTH_WAYS` lists (conftest.py). Here are the processes: how they start and stop, and what happens when one dies.
+`BY_DOORS` lists (conftest.py). Here are the processes: how they start and stop, and what happens when one dies.
 
 `pytest -m load tests/e2e/test_processes.py` kills them for longer, and prints what was kept.
 """

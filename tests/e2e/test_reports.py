@@ -284,7 +284,7 @@ async def test_what_cannot_be_reported_is_400(server: Server) -> None:
 async def test_nothing_is_left_of_a_deleted_user(server: Server) -> None:
     """The jobs of a user are kept by an actor of their own; the sweeper removes them."""
     token = await other_user(server)
-    user = bytes.fromhex(server_users.users(server.system)[1].id)
+    user = bytes.fromhex(server_users.users(server.root)[1].id)
     daily = {"cron": "@daily", "toEmail": ["a@example.com"]}
     made = await server.call("POST", "/dashboards", {"name": "d", "reportConfigs": [daily]}, token=token)
     await server.call("POST", f"/dashboards/{made['id']}", {"toEmail": ["a@example.com"]}, token=token)
@@ -303,7 +303,7 @@ async def test_nothing_is_left_of_a_deleted_user(server: Server) -> None:
         while is_open():  # noqa: ASYNC110 - the store has no event
             await trio.sleep(0.01)
     assert any(key.startswith(b"job\x00") for key in left())
-    await server_users.delete_user(server.system, "other@example.com", with_applications=True)
+    await server_users.delete_user(server.root, "other@example.com", with_applications=True)
     while await sweep(server.system):
         pass
     assert left() == []

@@ -60,7 +60,7 @@ class Farm:
     async def join(self, name: str, role: str, **roles: Json) -> str:
         """Invite a new user, accept, and return the token of the member."""
         email = f"{name}@example.com"
-        await server_users.add_user(self.server.system, email, PASSWORD)
+        await server_users.add_user(self.server.root, email, PASSWORD)
         await self.server.call("POST", f"{self.org}/invites", {"email": email, "role": role, **roles})
         answer = {"email": email, "token": mail_to(self.server, email)[1], "accept": True}
         await self.server.call("POST", "/invites", answer, token="", status=200)
@@ -225,7 +225,7 @@ async def test_an_organization_keeps_an_administrator(server: Server) -> None:
     await server.call("DELETE", f"{farm.org}/member?userId={me}", token=token, status=403)
     await server.call("DELETE", f"{farm.org}/member?userId={UNKNOWN}", status=404)
     with pytest.raises(Invalid, match=last):
-        await server_users.delete_user(server.system, EMAIL, with_applications=True)
+        await server_users.delete_user(server.root, EMAIL, with_applications=True)
     assert await farm.names(server.token) == ["barn", "mill"], "nothing was deleted"
     await farm.change("second", role="admin")
     left = await server.call("DELETE", f"{farm.org}/member?userId={me}", status=200)
@@ -235,7 +235,7 @@ async def test_an_organization_keeps_an_administrator(server: Server) -> None:
     await farm.server.call(
         "PATCH", f"{farm.org}/member", {"userId": farm.ids["second"]}, token=token, status=200
     )
-    assert await server_users.delete_user(server.system, EMAIL, with_applications=False) == 0
+    assert await server_users.delete_user(server.root, EMAIL, with_applications=False) == 0
     members = (await server.call("GET", farm.org, token=token))["members"]
     assert [each["email"] for each in members] == ["second@example.com"]
 

@@ -40,7 +40,7 @@ async def serving(start_server: StartServer, idp: IdentityProvider, **domain: An
     """A server with single sign-on for example.com, whose owner has a verified address."""
     sso = {"example.com": idp.domain(**domain), "other.example": idp.domain()}
     async with start_server(sso=sso, public_url=f"{PUBLIC}/", limits=UNTHROTTLED) as server:
-        await server_users.verify_email(server.system, EMAIL)
+        await server_users.verify_email(server.root, EMAIL)
         yield server
 
 
@@ -96,7 +96,7 @@ async def test_a_signed_answer_logs_in(start_server: StartServer, idp: IdentityP
         assert (await server.call("GET", "/me", token=answer["token"]))["id"] == answer["userId"]
         await server.call("GET", "/applications", token=answer["token"], status=403)
         # The session ends as one of the password does.
-        await server_users.set_password(server.system, EMAIL, PASSWORD)
+        await server_users.set_password(server.root, EMAIL, PASSWORD)
         await server.call("GET", "/me", token=answer["token"], status=401)
 
 
@@ -118,7 +118,7 @@ async def test_an_answer_must_be_right_in_every_part(
     start_server: StartServer, idp: IdentityProvider
 ) -> None:
     async with serving(start_server, idp) as server:
-        await server_users.add_user(server.system, OTHER, PASSWORD)
+        await server_users.add_user(server.root, OTHER, PASSWORD)
         other_domain = (await begun(server, "other.example")).request
         cases: list[tuple[dict[str, Any], str]] = [
             ({"issuer": "https://evil.example"}, "issuer"),
@@ -158,8 +158,8 @@ async def test_only_what_the_identity_provider_signed_is_read(
 ) -> None:
     """Answers that are not signed, badly signed, or rearranged around a true signature (signature wrapping)."""
     async with serving(start_server, idp) as server:
-        await server_users.add_user(server.system, OTHER, PASSWORD)
-        await server_users.verify_email(server.system, OTHER)
+        await server_users.add_user(server.root, OTHER, PASSWORD)
+        await server_users.verify_email(server.root, OTHER)
         wanted = await begun(server)
         evil = wanted.but(email=OTHER, id="_evil")
         unsigned = idp.response(wanted)

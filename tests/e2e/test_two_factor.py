@@ -151,7 +151,7 @@ async def test_one_code_permits_one_of_many_calls_at_once(server: Server) -> Non
 async def test_every_call_with_the_password_needs_a_code(server: Server) -> None:
     app = await enabled(server)
     wait_for_codes(server)
-    await server_users.add_user(server.system, "other@example.com", PASSWORD)
+    await server_users.add_user(server.root, "other@example.com", PASSWORD)
     credentials = {"password": PASSWORD}
     calls: list[tuple[str, str, dict[str, Any]]] = [
         ("PATCH", "/me", {"email": EMAIL, "currentCredentials": credentials}),
@@ -185,7 +185,7 @@ async def test_the_key_is_encrypted_and_an_operator_opens_a_lost_one(server: Ser
     assert MARK in kept
     for secret in (app.key, *app.recovery_codes, *(code.replace("-", "") for code in app.recovery_codes)):
         assert secret.encode() not in kept
-    await server_users.reset_two_factor(server.system, EMAIL)
+    await server_users.reset_two_factor(server.root, EMAIL)
     await log_in(server, None)
     assert (await server.call("GET", "/me"))["twoFactorAuthEnabled"] is False
     answer = await server.call(
