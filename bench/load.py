@@ -275,18 +275,21 @@ class Load:
             return
         ready, idle, interval_s = self._ready, self._idle, self._interval_s
         while ready and idle and self._due_s <= clock():
-            connection, caller = idle.popleft(), ready.popleft()
-            raw = connection.protocol.encode(caller.request())
-            connection.caller = caller
-            connection.sent_s = clock()
-            connection.intended_s = self._due_s if interval_s else connection.sent_s
-            self._next_due()
-            self._in_flight += 1
-            caller.tally.sent += 1
-            connection.send(raw)
+            self._begin(idle.popleft(), ready.popleft())
         if interval_s and ready and idle and not self._due_timer_set:
             self._due_timer_set = True
             self.reactor.call_at(self._due_s, self._on_due_timer)
+
+    def _begin(self, connection: CallConnection, caller: Caller) -> None:
+        """Send the next call of a caller."""
+        raw = connection.protocol.encode(caller.request())
+        connection.caller = caller
+        connection.sent_s = clock()
+        connection.intended_s = self._due_s if self._interval_s else connection.sent_s
+        self._next_due()
+        self._in_flight += 1
+        caller.tally.sent += 1
+        connection.send(raw)
 
     def _on_due_timer(self) -> None:
         self._due_timer_set = False
