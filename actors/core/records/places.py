@@ -103,11 +103,17 @@ class Places:
         self._known[application] = number
 
     def place_new(self, application: bytes) -> None:
-        """Choose where a new application will be: in the last one of those partitions that have the fewest."""
+        """Choose where a new application will be: in the last one of those partitions that have the fewest.
+
+        One that cannot be read gets none.
+        """
         key, fewest, chosen = keys.total_key(APPLICATION.name, ROOT), -1, ROOT_PARTITION
         for number in range(self._partitions.count):
-            with self._partitions.snapshot_of(number) as snapshot:
-                raw = snapshot.get(keys.COUNTS, key)
+            try:
+                with self._partitions.snapshot_of(number) as snapshot:
+                    raw = snapshot.get(keys.COUNTS, key)
+            except StoreError:
+                continue
             total = 0 if raw is None else decode(raw).get("n", 0)
             if fewest < 0 or total <= fewest:
                 fewest, chosen = total, number

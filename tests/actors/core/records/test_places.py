@@ -17,8 +17,11 @@ from trunkline.actors.core.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.batch import Batch
 from trunkline.store.codec import encode
+from trunkline.store.directory import data_file
 from trunkline.store.env import Store
+from trunkline.store.errors import StoreError
 from trunkline.store.partitioned import EVERYWHERE
+from trunkline.store.partitions import partition_directory
 
 HERE, THERE, USER, NOBODY = (bytes([number]) * 12 for number in (1, 2, 3, 4))
 
@@ -106,3 +109,15 @@ def test_a_range_of_one_owner_is_in_one_partition_and_one_of_several_everywhere(
         assert each.of_range(keys.META, keys.JOBS_PREFIX, keys.prefix_end(keys.JOBS_PREFIX)) == EVERYWHERE
         assert each.of_range(keys.EVENTS, THERE, keys.prefix_end(THERE)) == 1
         assert each.of_range(keys.COUNTS, THERE, None) == EVERYWHERE
+
+
+def test_what_is_in_no_readable_partition_is_not_taken_for_one_of_the_root(tmp_path: Path) -> None:
+    make_partitions(tmp_path, 2)
+    data_file(partition_directory(tmp_path, 1)).write_bytes(b"\xff" * 16_384)
+    with Store.open(tmp_path) as store:
+        assert store.partitions is not None
+        root = Places(store.partitions, KINDS)
+        root.place_new(NOBODY)
+        assert root.of_application(NOBODY) == 0
+        with pytest.raises(StoreError):
+            root.of_application(THERE)
