@@ -16,7 +16,7 @@ from typing import Any
 
 import trio
 
-from tests.e2e.server_process import ServerProcess, serving, trunkline
+from tests.e2e.server_process import ServerProcess, processes, serving, trunkline
 from tests.patience import PATIENCE_S
 from trunkline.bench.client import Connection
 from trunkline.bench.framing import Body, Response
@@ -42,22 +42,6 @@ async def divided(data_dir: Path, *arguments: str, **options: Any) -> AsyncItera
         await divide(data_dir)
     async with serving(data_dir, *arguments, **options) as server:
         yield server
-
-
-def processes(server: ServerProcess) -> dict[str, int]:
-    """The ids of the processes of a server, by what they are."""
-    found: dict[str, int] = {}
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            arguments = (folder / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue  # it has just ended
-        if parent == server.process.pid and b"trunkline.http.cli.process" in arguments:
-            found[arguments[-2].decode()] = int(folder.name)
-    return found
 
 
 def sockets_of(id: int) -> set[str]:

@@ -188,6 +188,22 @@ async def serving(data_dir: Path, *arguments: str, **options: Any) -> AsyncItera
         yield server
 
 
+def processes(server: ServerProcess) -> dict[str, int]:
+    """The ids of the processes of a server, by what they are."""
+    found: dict[str, int] = {}
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            arguments = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue  # it has just ended
+        if parent == server.process.pid and b"trunkline.http.cli.process" in arguments:
+            found[arguments[-2].decode()] = int(folder.name)
+    return found
+
+
 async def trunkline(
     *arguments: str,
     env: Mapping[str, str] | None = None,

@@ -13,8 +13,8 @@ from typing import Any
 
 import trio
 
-from tests.e2e.divided import PARTITIONS, At, House, connected, house_in, processes
-from tests.e2e.server_process import ServerProcess
+from tests.e2e.divided import PARTITIONS, At, House, connected, house_in
+from tests.e2e.server_process import ServerProcess, processes
 from tests.patience import PATIENCE_S
 from trunkline.bench.errors import WireError
 

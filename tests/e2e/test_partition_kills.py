@@ -15,8 +15,8 @@ from random import Random
 import pytest
 import trio
 
-from tests.e2e.divided import PARTITIONS, divided, house_in, processes
-from tests.e2e.server_process import ServerProcess
+from tests.e2e.divided import PARTITIONS, divided, house_in
+from tests.e2e.server_process import ServerProcess, processes
 from tests.e2e.steady import Kills, Steady, answered_again, audited, steady_clients
 from tests.e2e.stubborn import Stubborn, calls, patience, prepared_in, read_back, sent_marks
 from tests.e2e.test_crash import UNTHROTTLED, checked

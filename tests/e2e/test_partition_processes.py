@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.e2e.server_process import OWNER, ServerProcess, serving
+from tests.e2e.server_process import OWNER, ServerProcess, processes, serving
 from tests.e2e.test_partition_figures import by_process, families, page
-from tests.e2e.test_processes import processes
 from tests.partitions import make_partitions
 from tests.patience import PATIENCE_S
 

@@ -28,11 +28,10 @@ from tests.e2e.divided import (
     divided,
     houses,
     opened_streams,
-    processes,
 )
 from tests.e2e.link_peer import linked
 from tests.e2e.mqtt_client import mqtt_client
-from tests.e2e.server_process import ServerProcess, one_sentence, serving, started, trunkline
+from tests.e2e.server_process import ServerProcess, one_sentence, processes, serving, started, trunkline
 from tests.e2e.test_crash import UNTHROTTLED, checked
 from tests.e2e.test_mqtt_crash import OPTIONS as WITH_MQTT
 from tests.e2e.test_mqtt_crash import port_of

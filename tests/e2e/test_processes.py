@@ -20,7 +20,15 @@ import pytest
 import trio
 
 from tests.e2e.conftest import Json
-from tests.e2e.server_process import OWNER, ServerProcess, one_sentence, serving, started, trunkline
+from tests.e2e.server_process import (
+    OWNER,
+    ServerProcess,
+    one_sentence,
+    processes,
+    serving,
+    started,
+    trunkline,
+)
 from tests.e2e.stubborn import Stubborn, calls, history, patience, prepared, read_back, sent_marks
 from tests.e2e.test_crash import UNTHROTTLED, checked
 from tests.e2e.test_service import manager, told
@@ -35,22 +43,6 @@ pytestmark = [pytest.mark.disk, pytest.mark.slow]
 CLIENTS_MAX = 600
 """So many that a door may not keep a part of a body of each."""
 THREE = ("--processes", "3")
-
-
-def processes(server: ServerProcess) -> dict[str, int]:
-    """The ids of the processes of a server, by what they are."""
-    found: dict[str, int] = {}
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            arguments = (folder / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue  # it has just ended
-        if parent == server.process.pid and b"trunkline.http.cli.process" in arguments:
-            found[arguments[-2].decode()] = int(folder.name)
-    return found
 
 
 def is_running(id: int) -> bool:
