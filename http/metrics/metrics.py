@@ -11,6 +11,7 @@ import math
 import platform
 import resource
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
@@ -335,6 +336,12 @@ class MetricsCollector(Collector):
             long.add_metric([kind], count)
         yield long
         yield _gauge("loop_turn_longest_seconds", "Seconds of the longest turn.", watch.longest_ns / 1e9)
+        counted_s, busy_s = watch.hour.busy(time.perf_counter_ns())
+        yield _gauge(
+            "loop_busy_ratio",
+            "Share of the last hour, or since the start if that is later, in which the event loop worked.",
+            busy_s / counted_s,
+        )
 
     def _process(self) -> Iterator[Metric]:
         yield from ProcessCollector(registry=None).collect()

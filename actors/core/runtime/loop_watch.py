@@ -1,8 +1,9 @@
 """The watchdog of the event loop: how long each turn holds it, and which turns were the worst.
 
 Owns the histogram of turns, the list of the worst and the log lines of those over the limit, and tells threads whether
-the loop is busy, and calls how much of a pass they have taken (`core/runtime/precedence.py`). Does not own what is
-worked on (`core/runtime/work.py`), and ends nothing: a turn cannot be interrupted, only made shorter.
+the loop is busy, and calls how much of a pass they have taken (`core/runtime/precedence.py`). Takes samples of what the
+loop works on (`busy_hour.py`). Does not own what is worked on (`core/runtime/work.py`), and ends nothing: a turn cannot
+be interrupted, only made shorter.
 
 A turn is one step of a task from one wait to the next, or one callback of a task that serves many (`lap`). All tenants
 wait while it lasts. Besides what its own code computes it has pauses: the garbage collector, other threads that have
@@ -11,6 +12,9 @@ itself, with how much of that was the collector's, and with the cause as far as 
 
 On a machine that is shared with other programs many turns are only pauses of some milliseconds. Nobody can mend them,
 so they are counted and listed but not logged: the log has the turns in which the loop computed, and long pauses.
+
+A sample is due after a random part of a millisecond in which the loop works, so that nothing that it does regularly is
+found more often than it takes.
 
 What it costs: two readings of a clock and some additions for each pass of the loop and each step in it, about 1 us
 together. The processor time is a system call, so it is read at most once a millisecond, and that is how inexact it is.
@@ -21,11 +25,13 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections.abc import Callable
+from random import Random
 from typing import Final, NamedTuple
 
 import structlog
 import trio
 
+from trunkline.actors.core.runtime.busy_hour import SAMPLE_NS, BusyHour
 from trunkline.actors.core.runtime.precedence import LOOP
 from trunkline.actors.core.runtime.work import KINDS, Work, current_work, noted
 from trunkline.limits.log_lines import LogLines
@@ -96,10 +102,15 @@ class LoopWatch(trio.abc.Instrument):
         self._began_ns = self._pass_began_ns = time.perf_counter_ns()
         self._marked_ns = self._cpu_ns = 0
         self._gc_s = 0.0
+        self._random = Random(0)  # noqa: S311 - nobody has to guess it
+        self._sample_ns = self._began_ns
+        """When the next sample is due. While the loop waits, it is put off."""
+        self.hour = BusyHour(self._began_ns)
 
     def begin(self) -> None:
         """What the loop does from now on is measured; the turn of the caller began here."""
-        self._began_ns = self._pass_began_ns = time.perf_counter_ns()
+        self._began_ns = self._pass_began_ns = self._sample_ns = time.perf_counter_ns()
+        self.hour.begin(self._began_ns)
 
     # Called by the loop.
 
@@ -111,7 +122,9 @@ class LoopWatch(trio.abc.Instrument):
     def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - Trio's signature
         LOOP.busy = True
         LOOP.calls_ns = 0
-        self._began_ns = self._pass_began_ns = now_ns = time.perf_counter_ns()
+        now_ns = time.perf_counter_ns()
+        self._sample_ns += now_ns - self._began_ns
+        self._began_ns = self._pass_began_ns = now_ns
         if now_ns - self._marked_ns > _CPU_EVERY_NS:
             self._mark(now_ns)
 
@@ -124,6 +137,8 @@ class LoopWatch(trio.abc.Instrument):
         if work is not None and work.kind == "call":
             LOOP.calls_ns += took_ns
             LOOP.tasks_ns += took_ns
+        if now_ns >= self._sample_ns:
+            self._sample(noted.work or work, now_ns)
         if took_ns > self._gate_ns:
             self._longer_turn(took_ns, now_ns, task)
         noted.work = None
@@ -135,6 +150,8 @@ class LoopWatch(trio.abc.Instrument):
         self._began_ns = now_ns
         self.turns += 1
         LOOP.calls_ns += took_ns
+        if now_ns >= self._sample_ns:
+            self._sample(noted.work, now_ns)
         if took_ns > self._gate_ns:
             self._longer_turn(took_ns, now_ns, None)
         noted.work = None
@@ -151,6 +168,12 @@ class LoopWatch(trio.abc.Instrument):
         """The worst turns of the last day, the longest first."""
         self._forget_old()
         return sorted(self._worst, key=lambda turn: -turn.ms)
+
+    def _sample(self, work: Work | None, now_ns: int) -> None:
+        """Count the samples that were due in a turn, and choose when the next one is."""
+        samples = 1 + (now_ns - self._sample_ns) // SAMPLE_NS
+        self._sample_ns += (samples - 1) * SAMPLE_NS + SAMPLE_NS // 2 + self._random.randrange(SAMPLE_NS)
+        self.hour.count(work, samples, now_ns)
 
     # Turns that are not short.
 

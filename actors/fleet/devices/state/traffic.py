@@ -1,7 +1,8 @@
 """What the devices of each application have sent since the start, and what was refused: counters in memory.
 
-Owns the counts and the latest refusals and connection changes, for the overview of an application. The device counts
-what is stored, right after its commit; the edge counts what it answers with a refusal. Nothing of it is stored.
+Owns the counts and the latest refusals and connection changes, for the overview of an application, and the states of
+the last hour, for who balances partitions. The device counts what is stored, right after its commit; the edge counts
+what it answers with a refusal. Nothing of it is stored.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ RECENT_MAX: Final = 10
 INTERVAL_MS: Final = 10_000
 INTERVALS_MAX: Final = 60
 """The history of an application: so many intervals of this length, of which the last is in progress."""
+HOUR_INTERVALS: Final = 30
+"""So many intervals are a slot of the last hour."""
+HOUR_SLOTS: Final = 12
 _SENTENCE_CHARS_MAX: Final = 500
 _SERIES: Final = 3
 _NOTHING: Final = array("Q", bytes(8 * _SERIES))
@@ -60,6 +64,27 @@ class History(NamedTuple):
     refused: list[int]
 
 
+class StatesOfHour:
+    """How many states there were in the last hour, of which the slot in progress is a part: 55 to 60 minutes."""
+
+    __slots__ = ("_counts", "_slot")
+
+    def __init__(self, slot: int) -> None:
+        self._counts = array("Q", bytes(8 * HOUR_SLOTS))
+        self._slot = slot
+
+    def add(self, slot: int, number: int) -> None:
+        """Count states of this slot, which is not before the last one that was named."""
+        for passed in range(max(self._slot, slot - HOUR_SLOTS) + 1, slot + 1):
+            self._counts[passed % HOUR_SLOTS] = 0
+        self._slot = slot
+        self._counts[slot % HOUR_SLOTS] += number
+
+    def total(self) -> int:
+        """The number of states."""
+        return sum(self._counts)
+
+
 class ApplicationTraffic:
     """The counts of one application since `started_ms`. `refused` is by reason; the latest entries come last.
 
@@ -70,6 +95,7 @@ class ApplicationTraffic:
 
     __slots__ = (
         "_before",
+        "_hour",
         "_interval",
         "_ring",
         "_until_ms",
@@ -89,6 +115,7 @@ class ApplicationTraffic:
         self.refusals: deque[Refusal] = deque(maxlen=RECENT_MAX)
         self.changes: deque[Change] = deque(maxlen=RECENT_MAX)
         self._ring = array("Q", bytes(8 * _SERIES * INTERVALS_MAX))
+        self._hour = StatesOfHour(started_ms // INTERVAL_MS // HOUR_INTERVALS)
         self._begin(started_ms // INTERVAL_MS)
 
     def count_states(self, number: int, now_ms: int) -> None:
@@ -121,6 +148,12 @@ class ApplicationTraffic:
         columns = ([self._ring[slot + series] for slot in slots] for series in range(_SERIES))
         return History(first * INTERVAL_MS, *columns)
 
+    def states_of_hour(self, now_ms: int) -> int:
+        """The states of the last hour, or since `started_ms`."""
+        if now_ms >= self._until_ms:
+            self._advance(now_ms)
+        return self._hour.total() + self.states - self._before[0]
+
     def _begin(self, interval: int) -> None:
         """From now on this is the interval in progress."""
         self._interval = interval
@@ -131,6 +164,8 @@ class ApplicationTraffic:
         """End the interval in progress, because its end has come. Those between it and now have no counts."""
         self._store()
         interval = now_ms // INTERVAL_MS
+        self._hour.add(self._interval // HOUR_INTERVALS, self.states - self._before[0])
+        self._hour.add(interval // HOUR_INTERVALS, 0)
         for passed in range(max(self._interval, interval - INTERVALS_MAX) + 1, interval + 1):
             slot = _slot(passed)
             self._ring[slot : slot + _SERIES] = _NOTHING
@@ -174,6 +209,10 @@ class Traffic:
             return
         now_ms, sentence = self._system.clock.wall_ms(), refusal.message[:_SENTENCE_CHARS_MAX]
         self.of(application).count_refusal(Refusal(now_ms, operation, device, reason, sentence))
+
+    def applications(self) -> dict[bytes, ApplicationTraffic]:
+        """The counts of all applications that are counted."""
+        return dict(self._applications)
 
     def _forget(self, application: bytes) -> None:
         self._applications.pop(application, None)

@@ -208,3 +208,22 @@ def test_the_log_has_so_many_lines_a_minute_and_counts_the_others() -> None:
     with capture_logs() as lines, a_turn_of(watch, 50):
         pass
     assert lines[0]["left_out"] == 3
+
+
+async def test_each_application_has_about_the_time_that_its_turns_took(watch: LoopWatch) -> None:
+    """Also turns that are much shorter than the time between two samples, and those that are longer than several."""
+    turns = {bytes(11) + b"a": (0.02, 900), bytes(11) + b"b": (0.06, 300), bytes(11) + b"c": (12, 3)}
+    took_s = dict.fromkeys(turns, 0.0)
+    watch.begin()
+    for application, (ms, times) in turns.items():
+        began_ns = time.perf_counter_ns()
+        for _ in range(times):
+            noted.work = Work("call", "device.sendState", application)
+            compute(ms)
+            watch.lap()
+        took_s[application] = (time.perf_counter_ns() - began_ns) / 1e9
+    await trio.sleep(0.05)  # no sample is due of the time that the loop waits
+    told = watch.hour.told(time.perf_counter_ns())
+    assert told.busy_s == pytest.approx(sum(took_s.values()), rel=0.15, abs=0.004)
+    for application, expected_s in took_s.items():
+        assert told.applications[application] == pytest.approx(expected_s, rel=0.2, abs=0.006)
