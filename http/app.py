@@ -27,6 +27,7 @@ from werkzeug.routing import MapAdapter, Rule
 from trunkline.actors.core.runtime.late_imports import load
 from trunkline.actors.core.runtime.peers import process_name
 from trunkline.actors.core.values.errors import DomainError, Invalid
+from trunkline.actors.maintenance.owner_traffic import TRAFFIC, own_traffic
 from trunkline.actors.presentation.experience.domain_names import DomainNames
 from trunkline.actors.presentation.experience.sites import Sites
 from trunkline.http.calls.asgi_request import request_of
@@ -288,3 +289,4 @@ def _operator_pages(
 
     system.tells["metrics"] = tell_metrics
     system.tells[LONG_TURNS] = partial(own_turns, system)
+    system.tells[TRAFFIC] = partial(own_traffic, system)

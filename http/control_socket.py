@@ -2,7 +2,7 @@
 
 A data directory has one writer. While a server holds it, the commands of `trunkline user` cannot open it themselves;
 they send the server one line of JSON through a Unix socket in the data directory, which only its owner can access
-(mode 0600 in a directory of mode 0700), and read one line back.
+(mode 0600 in a directory of mode 0700), and read one line back. Does not own the client's end (`control_client.py`).
 """
 
 from __future__ import annotations
@@ -20,13 +20,10 @@ import trio
 from trunkline.actors import boot, server_users
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.errors import DomainError, Invalid
-from trunkline.actors.core.values.store_errors import DirectoryInUse
-from trunkline.http.hosting.unix_sockets import bound_in, short_path
+from trunkline.actors.maintenance import owner_traffic
+from trunkline.http.control_client import ANSWER_S, LINE_BYTES_MAX, SOCKET_NAME, read_line
+from trunkline.http.hosting.unix_sockets import bound_in
 from trunkline.http.wire.accepting import Listener
-
-SOCKET_NAME = "control.sock"
-LINE_BYTES_MAX = 64 * 1024
-ANSWER_S = 30
 
 _log = structlog.get_logger("trunkline.control")
 
@@ -63,6 +60,12 @@ async def _list_users(system: System) -> list[server_users.UserLine]:
     return server_users.users(system)
 
 
+async def _traffic(system: System) -> dict[str, owner_traffic.OwnerTraffic | None]:
+    """By the number of each partition."""
+    told = await owner_traffic.all_traffic(system)
+    return {str(number): each for number, each in told.items()}
+
+
 async def _flush(system: System) -> None:
     """For load tests: bring everything that has arrived into its final place now."""
     await boot.flush_reports(system)
@@ -70,6 +73,7 @@ async def _flush(system: System) -> None:
 
 _HANDLERS: dict[str, Callable[..., Awaitable[Any]]] = {
     "flush": _flush,
+    "partition.traffic": _traffic,
     "user.add": _add_user,
     "user.passwd": _set_password,
     "user.delete": _delete_user,
@@ -109,7 +113,7 @@ async def _answer(system: System, stream: trio.SocketStream) -> None:
     try:
         with trio.move_on_after(ANSWER_S):
             async with stream:
-                answer = await _run_line(system, await _read_line(stream))
+                answer = await _run_line(system, await read_line(stream, LINE_BYTES_MAX))
                 await stream.send_all(msgspec.json.encode(answer) + b"\n")
     except (trio.BrokenResourceError, OSError, ValueError):
         _log.debug("a command was not received completely")
@@ -127,31 +131,3 @@ async def _run_line(system: System, line: bytes) -> dict[str, Any]:
     except Exception as bug:  # noqa: BLE001 - a bug in a command must not stop the server
         _log.error("a command failed", exc_info=bug)
         return {"error": "The server failed to run this command; the reason is in its log."}
-
-
-async def ask_server(directory: Path, command: str, arguments: dict[str, str], in_use: DirectoryInUse) -> Any:
-    """Send a command to the server that holds `directory`.
-
-    Raises `Invalid` if the server refuses the command, and `in_use` (the error that showed that the directory is
-    held) if the holder is not a server or does not answer.
-    """
-    try:
-        with trio.fail_after(ANSWER_S), short_path(directory) as short:
-            async with await trio.open_unix_socket(f"{short}/{SOCKET_NAME}") as stream:
-                await stream.send_all(msgspec.json.encode({command: arguments}) + b"\n")
-                answer = msgspec.json.decode(await _read_line(stream))
-    except (OSError, ValueError, trio.BrokenResourceError, trio.TooSlowError):
-        raise in_use from None
-    if "error" in answer:
-        raise Invalid(answer["error"])
-    return answer["ok"]
-
-
-async def _read_line(stream: trio.SocketStream) -> bytes:
-    received = b""
-    while not received.endswith(b"\n"):
-        piece = await stream.receive_some(LINE_BYTES_MAX)
-        if not piece or len(received) + len(piece) > LINE_BYTES_MAX:
-            raise ValueError("the line did not end")
-        received += piece
-    return received

@@ -47,7 +47,7 @@ COMMANDS: Final = {
         "Read a whole data directory or backup and verify its contents, also while a server runs.",
     ),
     "partition": (
-        "trunkline.http.cli.partition:partition_command",
+        "trunkline.http.cli.partition:partition_app",
         "Divide a data directory into partitions, or list them. To divide it, the server must be stopped.",
     ),
     "archive": (

@@ -30,6 +30,7 @@ def _run_on_directory(settings: Settings, command: str, **arguments: str) -> Any
     from trunkline.actors import boot
     from trunkline.actors.core.values.store_errors import DirectoryInUse
     from trunkline.http import control_socket
+    from trunkline.http.control_client import ask_server
 
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
 
@@ -39,7 +40,7 @@ def _run_on_directory(settings: Settings, command: str, **arguments: str) -> Any
                 async with boot.running(system):
                     return await control_socket.run_command(system, command, arguments)
         except DirectoryInUse as in_use:
-            return await control_socket.ask_server(Path(settings.data_dir), command, arguments, in_use)
+            return await ask_server(Path(settings.data_dir), command, arguments, in_use)
 
     return trio.run(run)
 

@@ -31,6 +31,7 @@ ON_A_DIRECTORY = {
     "backup": ("copy",),
     "check": (),
     "partition": (),
+    "partition balance": (),
 }
 """Commands with `--data`, and their arguments."""
 REFUSED = {"user delete": "is the only user"}
@@ -49,10 +50,11 @@ TO_A_SERVER = {"demo": (), "link": ("0" * 24, "0" * 24), "bench state": ()}
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
     """The names of all commands."""
-    group = getattr(loaded(command), "commands", None)
-    if group is None:
+    command = loaded(command)
+    group = getattr(command, "commands", None)
+    if group is None or (path and command.invoke_without_command):
         yield " ".join(path)
-    else:
+    if group is not None:
         for name, member in group.items():
             yield from commands(member, (*path, name))
 

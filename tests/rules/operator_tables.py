@@ -53,6 +53,8 @@ def command_tree() -> Iterator[tuple[str, Any]]:
         if inner is None:
             yield name, command
             return
+        if command.invoke_without_command and name != "trunkline":
+            yield name, command
         for word, each in inner.items():
             yield from inside(loaded(each), f"{name} {word}")
 
