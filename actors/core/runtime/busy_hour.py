@@ -1,8 +1,8 @@
 """What the event loop has worked on in the last hour, and for which applications: samples, counted.
 
-Owns the counts. Does not own when a sample is taken (`loop_watch.py`): about once in each millisecond in which the loop
-works, in the middle of a turn. Whoever the turn is for gets the sample, so a turn of two microseconds has one chance in
-five hundred, and in the sum each application has as many milliseconds as it took, within some hundredths where it took
+Owns the counts. Does not own when a sample is taken (`loop_watch.py`): about once in two milliseconds in which the loop
+works, in the middle of a turn. Whoever the turn is for gets the sample, so a turn of 20 microseconds has one chance in
+a hundred, and in the sum each application has as many milliseconds as it took, within some hundredths where it took
 seconds. A state costs nothing by that but the comparison of two numbers.
 
 The hour is a ring of slots of five minutes, so it has 55 to 60 of them. Commits are for all who wrote: those of a slot
@@ -17,7 +17,7 @@ from trunkline.actors.core.runtime.work import Work
 
 SLOTS: Final = 12
 SLOT_NS: Final = 300_000_000_000
-SAMPLE_NS: Final = 1_000_000
+SAMPLE_NS: Final = 2_000_000
 """The time of the loop that a sample stands for."""
 APPLICATIONS_MAX: Final = 2_048
 """The applications of a slot. Those that get their first sample of it later are counted together, as no application's:

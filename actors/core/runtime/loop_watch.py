@@ -13,8 +13,8 @@ itself, with how much of that was the collector's, and with the cause as far as 
 On a machine that is shared with other programs many turns are only pauses of some milliseconds. Nobody can mend them,
 so they are counted and listed but not logged: the log has the turns in which the loop computed, and long pauses.
 
-A sample is due after a random part of a millisecond in which the loop works, so that nothing that it does regularly is
-found more often than it takes.
+A sample is due after one to three milliseconds in which the loop works, at random, so that nothing that it does
+regularly is found more often than it takes.
 
 What it costs: two readings of a clock and some additions for each pass of the loop and each step in it, about 1 us
 together. The processor time is a system call, so it is read at most once a millisecond, and that is how inexact it is.
@@ -102,7 +102,7 @@ class LoopWatch(trio.abc.Instrument):
         self._began_ns = self._pass_began_ns = time.perf_counter_ns()
         self._marked_ns = self._cpu_ns = 0
         self._gc_s = 0.0
-        self._random = Random(0)  # noqa: S311 - nobody has to guess it
+        self._random = Random(0).random  # noqa: S311 - nobody has to guess it
         self._sample_ns = self._began_ns
         """When the next sample is due. While the loop waits, it is put off."""
         self.hour = BusyHour(self._began_ns)
@@ -119,11 +119,12 @@ class LoopWatch(trio.abc.Instrument):
         if timeout > 0:
             LOOP.busy = False
 
-    def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - Trio's signature
+    def after_io_wait(self, timeout: float) -> None:
         LOOP.busy = True
         LOOP.calls_ns = 0
         now_ns = time.perf_counter_ns()
-        self._sample_ns += now_ns - self._began_ns
+        if timeout > 0:
+            self._sample_ns += now_ns - self._began_ns
         self._began_ns = self._pass_began_ns = now_ns
         if now_ns - self._marked_ns > _CPU_EVERY_NS:
             self._mark(now_ns)
@@ -172,7 +173,7 @@ class LoopWatch(trio.abc.Instrument):
     def _sample(self, work: Work | None, now_ns: int) -> None:
         """Count the samples that were due in a turn, and choose when the next one is."""
         samples = 1 + (now_ns - self._sample_ns) // SAMPLE_NS
-        self._sample_ns += (samples - 1) * SAMPLE_NS + SAMPLE_NS // 2 + self._random.randrange(SAMPLE_NS)
+        self._sample_ns += int((samples - 0.5 + self._random()) * SAMPLE_NS)
         self.hour.count(work, samples, now_ns)
 
     # Turns that are not short.

@@ -18,6 +18,7 @@ from trunkline.actors.core.runtime.work import Work
 ONE, OTHER = bytes(11) + b"\x01", bytes(11) + b"\x02"
 BEGAN_NS = 7 * SLOT_NS + SLOT_NS // 2
 S = 1_000_000_000
+SAMPLE_S = SAMPLE_NS / S
 
 
 def call(application: bytes | None) -> Work:
@@ -35,8 +36,8 @@ def test_each_application_has_its_samples_and_the_whole_all_of_them() -> None:
     hour.count(None, 5, BEGAN_NS + 2 * S)
     told = hour.told(BEGAN_NS + 10 * S)
     assert told.counted_s == 10
-    assert told.busy_s == pytest.approx(0.050)
-    assert told.applications == pytest.approx({ONE: 0.030, OTHER: 0.010})
+    assert told.busy_s == pytest.approx(50 * SAMPLE_S)
+    assert told.applications == pytest.approx({ONE: 30 * SAMPLE_S, OTHER: 10 * SAMPLE_S})
     assert hour.busy(BEGAN_NS + 10 * S) == told[:2]
 
 
@@ -47,8 +48,8 @@ def test_commits_are_divided_among_those_who_worked_in_their_slot() -> None:
     hour.count(COMMIT, 20, BEGAN_NS)
     hour.count(COMMIT, 7, BEGAN_NS + SLOT_NS)  # of a slot in which no application had a sample
     told = hour.told(BEGAN_NS + SLOT_NS)
-    assert told.applications == pytest.approx({ONE: 0.045, OTHER: 0.015})
-    assert told.busy_s == pytest.approx(0.067)
+    assert told.applications == pytest.approx({ONE: 45 * SAMPLE_S, OTHER: 15 * SAMPLE_S})
+    assert told.busy_s == pytest.approx(67 * SAMPLE_S)
 
 
 def test_what_is_older_than_the_window_is_forgotten() -> None:
@@ -61,7 +62,7 @@ def test_what_is_older_than_the_window_is_forgotten() -> None:
     assert told.busy_s == 0
     assert told.counted_s == (SLOTS - 1) * SLOT_NS / 1e9
     hour.count(call(OTHER), 1, last_ns + 40 * SLOT_NS)
-    assert hour.told(last_ns + 40 * SLOT_NS).applications == pytest.approx({OTHER: 0.001})
+    assert hour.told(last_ns + 40 * SLOT_NS).applications == pytest.approx({OTHER: SAMPLE_S})
 
 
 def test_the_window_is_never_longer_than_an_hour_nor_than_it_has_counted() -> None:
@@ -79,8 +80,8 @@ def test_above_the_bound_of_a_slot_applications_are_counted_as_nobodys() -> None
     hour.count(call(bytes(12)), 1, BEGAN_NS)  # one of those that are counted
     told = hour.told(BEGAN_NS + 100 * S)
     assert len(told.applications) == APPLICATIONS_MAX
-    assert told.applications[bytes(12)] == pytest.approx(0.002)
-    assert told.busy_s == pytest.approx((APPLICATIONS_MAX + 6) / 1000)
+    assert told.applications[bytes(12)] == pytest.approx(2 * SAMPLE_S)
+    assert told.busy_s == pytest.approx((APPLICATIONS_MAX + 6) * SAMPLE_S)
     hour.count(call(b"new in slot "), 1, BEGAN_NS + SLOT_NS)
     assert b"new in slot " in hour.told(BEGAN_NS + SLOT_NS).applications
 
