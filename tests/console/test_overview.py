@@ -158,6 +158,8 @@ async def test_the_figures_of_several_partitions_are_shown_together(chromium: No
             f"{rows}.map((row) => row.innerText.split('\\t').slice(0, 3).join(' ')).join('|')"
         )
         assert shown == "partition-0 answers 0|partition-1 answers 1|partition-2 answers 1"
+        busy = await console.run(f"{rows}.map((row) => row.innerText.split('\\t')[5].trim()).join('|')")
+        assert re.fullmatch(r"\d+ %\|\d+ %\|\d+ %", str(busy)), busy
         started = await console.run("document.body.innerText")
         assert "Runs for" in str(started)
 

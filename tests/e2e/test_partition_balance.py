@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 import trio
 
 from tests.e2e.divided import ROOT, SECOND, At, connections, divide, divided, house_in
-from tests.e2e.server_process import ServerProcess, one_sentence, serving, trunkline
+from tests.e2e.server_process import ServerProcess, one_sentence, processes, serving, trunkline
 from tests.e2e.test_partition_figures import by_process, families
 from tests.patience import PATIENCE_S
 
@@ -91,6 +93,24 @@ async def test_moves_are_proposed_for_what_runs(tmp_path: Path) -> None:
         assert max(less, more) < high
         ratios = by_process((await families(server))["trunkline_loop_busy_ratio"])
         assert 0 <= ratios[ROOT] < ratios[SECOND] <= 1
+
+
+async def test_a_process_that_does_not_answer_is_told(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    async with divided(data) as server:
+        hanging = processes(server)[SECOND]
+        os.kill(hanging, signal.SIGSTOP)
+        try:
+            listed = (await command(data)).splitlines()
+            said = one_sentence(await balance(data))
+        finally:
+            os.kill(hanging, signal.SIGCONT)
+        assert re.search(r"applications: 0, busy [\d.]+% of the last \d+ seconds, since", listed[0])
+        assert listed[1].endswith("applications: 0, its process does not answer")
+        assert "has partitions whose processes do not answer: partition 1" in said
+        nothing = (await balance(data)).stdout
+        assert "trunkline partition move" not in nothing
+        assert "othing " in nothing  # is worth moving, or can be moved
 
 
 async def test_without_a_server_it_is_said_what_to_do(tmp_path: Path) -> None:
