@@ -128,7 +128,11 @@ class Contents:
     # For calls and jobs.
 
     async def reserve_now(self, application: bytes, content: bytes, expires_ms: int) -> None:
-        """Reserve a content without an actor, for a job; on disk when this returns. Raises StoreError."""
+        """Reserve a content without an actor, for a job; on disk when this returns. Raises StoreError.
+
+        Raises Overloaded while the application is being moved.
+        """
+        self._system.moves.check(application)
         batch = Batch()
         batch.put(keys.META, keys.content_key(application, content), encode(expires_ms))
         await self._system.journal.submit(batch).wait()

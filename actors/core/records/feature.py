@@ -20,6 +20,7 @@ from trunkline.actors.core.values.structs import Message
 if TYPE_CHECKING:
     from trunkline.actors.core.query.fields import Fields
     from trunkline.actors.core.runtime.actor import Actor
+    from trunkline.actors.core.runtime.moved import Moved
     from trunkline.actors.core.runtime.system import System
     from trunkline.limits.settings import Settings
 
@@ -77,7 +78,8 @@ class Feature:
     `parts` makes its components of the system, one after the other: each is added before the next is made, and those of
     packages before it in the order are there. `tasks` are the components that work in the background, and `first_tasks`
     those that begin before all others, because they run workflows or serve them. `stops` are those whose work ends in
-    good order when the server stops; those of the last package come first.
+    good order when the server stops; those of the last package come first. `moved` are those with work for
+    applications, which ends and begins where one of them is moved to another process.
 
     `expiries` say what becomes too old and how it is found. `portable` are the resources that are exported and imported
     with their application; a kind that is in none of them says why not.
@@ -100,6 +102,7 @@ class Feature:
     first_tasks: tuple[type[Task], ...] = ()
     tasks: tuple[type[Task], ...] = ()
     stops: tuple[type[Stopped], ...] = ()
+    moved: tuple[type[Moved], ...] = ()
     expiries: tuple[Expiry, ...] = ()
     portable: tuple[Portable, ...] = ()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
+    from trunkline.actors.core.runtime.moves import Moves
     from trunkline.actors.core.runtime.peers import Peers
     from trunkline.actors.core.runtime.ref import Ref
     from trunkline.actors.core.runtime.revocations import Revocations
@@ -34,8 +35,10 @@ class Host(Protocol):
     check_batch: Callable[[Ref, Batch], None] | None
     peers: Peers | None
     """The processes of the other partitions; None if there is one partition."""
-    forgotten: list[Callable[[bytes], None]]
-    """Called with each application that is deleted, after the commit."""
+    forgotten: list[Callable[[bytes], object]]
+    """Called with each application that is deleted, after the commit, or has left for another process."""
+    moves: Moves
+    """The applications that are being moved to other processes."""
 
     def component(self, type: type[T]) -> T:
         """The component of this type."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from trunkline.actors.core.runtime.moves import application_of
 from trunkline.actors.core.values.errors import Overloaded
 
 if TYPE_CHECKING:
@@ -55,6 +56,10 @@ class Registry:
     def of_parent(self, parent: bytes) -> list[Mailbox]:
         """The mailboxes of the active actors of one application."""
         return [mailbox for ref, mailbox in self.mailboxes.items() if ref.parent == parent]
+
+    def of_application(self, application: bytes) -> list[Mailbox]:
+        """The same, and the mailbox of the application's own actor."""
+        return [mailbox for ref, mailbox in self.mailboxes.items() if application_of(ref) == application]
 
     async def sweep(self) -> None:
         """Deactivate idle actors until cancelled, in slices, so that the event loop is never blocked for long."""

@@ -26,6 +26,7 @@ import trio
 from trunkline.actors.core.runtime.actor import Actor, Stamp
 from trunkline.actors.core.runtime.answer import Answer
 from trunkline.actors.core.runtime.mailbox import Mailbox, QueuedMessage
+from trunkline.actors.core.runtime.moves import Moves, application_of, refusal
 from trunkline.actors.core.runtime.owner_shares import OwnerShares
 from trunkline.actors.core.runtime.precedence import compute_in_turn, give_way
 from trunkline.actors.core.runtime.ref import Ref
@@ -38,6 +39,7 @@ from trunkline.actors.core.runtime.turns import WRITES_WAIT, Turn, Turns, as_dom
 from trunkline.actors.core.runtime.work import Work, current_work
 from trunkline.actors.core.values.errors import DomainError, Overloaded, TooManyRequests
 from trunkline.actors.core.values.ids import IdFactory
+from trunkline.store.batch import Batch
 from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
@@ -46,7 +48,6 @@ if TYPE_CHECKING:
     from trunkline.actors.core.values.structs import Message
     from trunkline.limits.table import Limits
     from trunkline.limits.window import Verdict
-    from trunkline.store.batch import Batch
     from trunkline.store.env import Store
     from trunkline.store.journal import Group
     from trunkline.store.snapshot import Snapshot
@@ -111,8 +112,9 @@ class System:
         """The processes that serve the other partitions of the data directory; None if it has one."""
         self.tells: dict[str, Callable[[], Awaitable[Any]]] = {}
         """What this process tells those of the other partitions of itself, by subject."""
-        self.forgotten: list[Callable[[bytes], None]] = []
-        """Called with the id of each application that is deleted."""
+        self.forgotten: list[Callable[[bytes], object]] = []
+        """Called with the id of each application that is deleted, or has left for another process."""
+        self.moves = Moves()
         self._components: dict[type, Any] = {}
         self.draining = False
         self._registry = Registry(limits, clock)
@@ -414,6 +416,8 @@ class System:
         """Activate an actor and register its mailbox. Nothing is registered if the actor does not exist."""
         if self._nursery is None:
             raise Overloaded("The server is stopping.")
+        if self.moves.paused:
+            self.moves.check_actor(ref)
         assert not self.is_elsewhere(ref), f"another process serves {ref.kind} {ref.id.hex()}"
         mailbox = Mailbox(ref)
         self._turns.activate(mailbox, message)
@@ -473,9 +477,8 @@ class System:
         mailbox.queue = None
         if mailbox.gone:
             self._registry.remove(mailbox)
-        for waiting in queue:
-            waiting.error = Overloaded("The server is stopping; the call was not handled.")
-            waiting.event.set()
+        if queue:
+            _refuse(queue, Overloaded("The server is stopping; the call was not handled."))
 
     # Streams.
 
@@ -486,6 +489,7 @@ class System:
         """
         if self.draining:
             raise Overloaded("The server is stopping.")
+        self.moves.check(application_of(ref))
         mailbox = self._mailboxes.get(ref) or self._open(ref, message)
         if mailbox.queue is None:  # a busy actor exists, and its memory belongs to the turn
             self._turns.activate(mailbox, message)
@@ -545,8 +549,51 @@ class System:
         """Remove every active actor of a deleted application from memory and end its streams."""
         for mailbox in self._registry.of_parent(parent):
             self._turns.forget(mailbox)
+        self.forget(parent)
+
+    def forget(self, application: bytes) -> None:
+        """Drop what is known in memory of an application that is deleted, or has left for another process."""
         for forget in self.forgotten:
-            forget(parent)
+            forget(application)
+
+    # Applications that are moved.
+
+    async def pause(self, application: bytes) -> None:
+        """Answer no call of the actors of an application from now on: it is refused as `Overloaded`.
+
+        When this returns none of them is in memory, and all that was written is on disk. A turn that waits for
+        something comes to its end; what is queued behind it is refused. The streams of the application end.
+        """
+        self.moves.away.add(application)
+        self.moves.paused.add(application)
+        waiting: list[QueuedMessage] = []
+        for mailbox in self._registry.of_application(application):
+            self._registry.remove(mailbox)
+            self.streams.end_of(mailbox, Ending.DRAINING)
+            if mailbox.queue is None:
+                mailbox.actor = None  # so a turn that waits for those of other actors counts no longer
+                continue
+            waiting.append(mailbox.queue.popleft())
+            _refuse(mailbox.queue, refusal())
+            mailbox.queue.clear()
+            mailbox.queue.append(waiting[-1])
+        for turn in waiting:
+            await turn.event.wait()
+        await self.settle()
+
+    def resume(self, application: bytes) -> None:
+        """Answer the calls of an application again."""
+        self.moves.paused.discard(application)
+
+    async def settle(self) -> None:
+        """Return when all that was submitted until now is on disk, or has failed."""
+        while self.journal.pending_batches:
+            try:
+                await self.journal.submit(Batch()).wait()
+            except StoreError:
+                await trio.lowlevel.checkpoint()
+            else:
+                return
 
     # Statistics.
 
@@ -595,6 +642,12 @@ class System:
             return None
         age_s = box.oldest_message_age_s(self.clock.monotonic_s())
         return Statistics(box.depth, age_s, box.handled, box.refused, box.restarts, box.last_error)
+
+
+def _refuse(queue: Iterable[QueuedMessage], why: DomainError) -> None:
+    for waiting in queue:
+        waiting.error = why
+        waiting.event.set()
 
 
 async def _committed(group: Group) -> None:
