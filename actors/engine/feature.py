@@ -39,6 +39,7 @@ FEATURE: Final = Feature(
     parts=_parts,
     first_tasks=(FlowRunner,),
     stops=(FlowRunner,),
+    moved=(FlowRunner,),
     expiries=(Expiry(search_flows, {ExpireRuns: ("flowRun", "flowMinute")}),),
     actors=(FlowTester,),
     readers={

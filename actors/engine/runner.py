@@ -19,6 +19,7 @@ import trio
 from trunkline.actors.core.records.mandate import Mandates
 from trunkline.actors.core.records.owners import Owners
 from trunkline.actors.core.runtime import work
+from trunkline.actors.core.runtime.moved import Moved
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.work import Work
 from trunkline.actors.core.scripts.pool import ScriptPool
@@ -33,6 +34,7 @@ from trunkline.actors.engine.share import Share
 from trunkline.actors.engine.told import Told
 from trunkline.actors.engine.trigger_rights import refusal_of
 from trunkline.actors.engine.visit import Bounds, Run
+from trunkline.actors.engine.workers import Workers
 from trunkline.actors.engine.world import RunWorld
 from trunkline.actors.people.organizations.mandates import Authors
 from trunkline.actors.workflows.flows.kind import FLOW
@@ -55,13 +57,12 @@ _DROPS_TOLD_S: Final = 5.0
 _log = structlog.get_logger("trunkline.flows")
 
 
-class FlowRunner:
+class FlowRunner(Moved):
     """Runs the workflows of one system. A component; run `run` in a nursery for as long as it is used."""
 
     def __init__(self, system: System) -> None:
         self.runs = 0
         self.failed = 0
-        self.running = 0
         self._system = system
         self._queue = system.component(TriggerQueue)
         self._index = system.component(FlowIndex)
@@ -71,38 +72,43 @@ class FlowRunner:
         self._share = system.component(Share)
         self._authors = system.component(Authors)
         self._ends = Ends(system, self._queue)
-        self._idle = trio.lowlevel.ParkingLot()
-        self._woken = False
-        self._workers = 0
-        self._nursery: trio.Nursery | None = None
+        limits = system.limits
+        self._workers = Workers(
+            self._queue,
+            self._share,
+            limits.flow_runs_max,
+            run=self._attempt,
+            begin=self._note_drops,
+            end=self._ends.flush,
+        )
         self._scope = trio.CancelScope()
         self._stopped = trio.Event()
         self._stopped.set()
         self._leftover: dict[int, list[tuple[bytes, bytes]]] = {}
+        """By the number of a trigger, what a run of it has done before it was ended."""
         self._drops: dict[tuple[bytes, bytes, str], int] = {}
         self._told = Told(system)
-        limits = system.limits
         self._bounds = Bounds(limits.run_steps_max, limits.run_loop_items_max, limits.run_payload_bytes_max)
+
+    @property
+    def running(self) -> int:
+        """How many run now."""
+        return self._workers.running
 
     # Running.
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Run workflows until cancelled. Started when the triggers of the store are in the queue."""
         await self._load()
-        self._queue.on_work = self._wake
-        self._share.on_free = self._wake
         self._stopped = trio.Event()
         try:
             with self._scope:
                 async with trio.open_nursery() as nursery:
-                    self._nursery = nursery
                     nursery.start_soon(self._tell_drops)
-                    self._wake()
+                    self._workers.open(nursery)
                     task_status.started()
         finally:
-            self._nursery = None
-            self._queue.on_work = lambda: None
-            self._share.on_free = lambda: None
+            self._workers.close()
             self._ends.flush()
             self._stopped.set()
 
@@ -111,13 +117,31 @@ class FlowRunner:
         self._scope.cancel()
         await self._stopped.wait()
 
-    async def _load(self) -> None:
-        """Queue the triggers of the store."""
+    async def leave(self, application: bytes) -> None:
+        """End the runs of an application, which are repeated where it comes."""
+        self._queue.held.ignore(application)
+        self._queue.forget(application)
+        await self._workers.end_runs(application)
+        self.tell()
+        await self._system.settle()
+
+    async def load(self, application: bytes) -> None:
+        """Queue the triggers of an application; none of them is run before it has come."""
+        self._queue.held.keep(application)
+        await self._load(application)
+
+    async def come(self, application: bytes) -> None:
+        """Run workflows of an application again."""
+        self._queue.add(self._queue.held.release(application))
+
+    async def _load(self, application: bytes | None = None) -> None:
+        """Queue the triggers of the store, or those of an application."""
         entries: list[Queued] = []
-        for key, raw in await self._system.store.read(stored_triggers):
+        leftover: dict[int, list[tuple[bytes, bytes]]] = {}
+        for key, raw in await self._system.store.read(partial(stored_triggers, application)):
             number = keys.trigger_number(key)
             if len(key) > keys.TRIGGER_KEY_BYTES:
-                self._leftover.setdefault(number, []).append((key, raw))
+                leftover.setdefault(number, []).append((key, raw))
                 continue
             record = decode_trigger(raw)
             entry = Queued(number, key, record.application, record.flow, record.cause.trigger_id, raw)
@@ -125,52 +149,22 @@ class FlowRunner:
             entries.append(entry)
         if entries:
             self._queue.begin_after(entries[-1].number)
-        for number in self._leftover.keys() - {entry.number for entry in entries}:
+        self._leftover |= leftover
+        for number in leftover.keys() - {entry.number for entry in entries}:
             self._forget_markers(number)
         self._queue.add(entries)
 
-    def _wake(self) -> None:
-        """Have a task take what is to be run, if none is about to."""
-        if self._woken or not self._queue.has_work or self._nursery is None:
-            return
-        if self._idle:
-            self._idle.unpark()
-        elif self._workers < self._system.limits.flow_runs_max:
-            self._workers += 1
-            self._nursery.start_soon(self._work)
-        else:
-            return
-        self._woken = True
-
-    async def _work(self) -> None:
-        """Run triggers, one after the other, while there are some and the turn lasts."""
-        while True:
-            self._woken = False
-            await self._share.enter()
-            try:
-                self._note_drops()
-                while (entry := self._queue.take()) is not None:
-                    self.running += 1
-                    try:
-                        await self._run(entry)
-                    except trio.Cancelled:
-                        if entry.attempts:  # the server stops in good order, so the attempt does not count
-                            self._note_attempts(entry, entry.attempts - 1)
-                        raise
-                    except Exception as bug:  # noqa: BLE001 - what cannot begin is no reason to end the server
-                        _log.error("a run could not begin", flow=entry.flow.hex(), exc_info=bug)
-                        self._remove(entry)
-                    finally:
-                        self.running -= 1
-                        self._queue.done(entry)
-                        work.end()
-                    if self._share.is_used_up:
-                        self._ends.flush()
-                        await self._share.pause()
-                self._ends.flush()
-            finally:
-                self._share.leave()
-            await self._idle.park()
+    async def _attempt(self, entry: Queued) -> None:
+        """Run what a trigger begins, once."""
+        try:
+            await self._run(entry)
+        except trio.Cancelled:
+            if entry.attempts:  # it is ended in good order, so the attempt does not count
+                self._note_attempts(entry, entry.attempts - 1)
+            raise
+        except Exception as bug:  # noqa: BLE001 - what cannot begin is no reason to end the server
+            _log.error("a run could not begin", flow=entry.flow.hex(), exc_info=bug)
+            self._remove(entry)
 
     async def _run(self, entry: Queued) -> None:
         """Run what a trigger begins. Raises nothing but cancellation."""

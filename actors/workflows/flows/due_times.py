@@ -8,7 +8,7 @@ watches: the triggers of inactivity, with the time since which they count.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -199,9 +199,13 @@ def _ignore(_application: bytes) -> None:
 
 
 class DueTimes:
-    """The first due time of each workflow, of what is on disk. A component of the system."""
+    """The first due time of each workflow, of what is on disk. A component of the system.
 
-    def __init__(self) -> None:
+    Nothing is due of applications that are `away` in another process.
+    """
+
+    def __init__(self, away: Collection[bytes] = ()) -> None:
+        self._away = away
         self._first: dict[Place, int] = {}
         self._heap: list[tuple[int, Place]] = []
         self.on_earlier: Callable[[], None] = lambda: None
@@ -212,7 +216,7 @@ class DueTimes:
         if due_ms is None:
             self._first.pop(place, None)
             return
-        if self._first.get(place) == due_ms:
+        if self._first.get(place) == due_ms or place[0] in self._away:
             return
         self._first[place] = due_ms
         heapq.heappush(self._heap, (due_ms, place))
@@ -221,6 +225,13 @@ class DueTimes:
             heapq.heapify(self._heap)
         if self._heap[0] == (due_ms, place):
             self.on_earlier()
+
+    def forget(self, application: bytes) -> int:
+        """Forget all due times of an application. Returns how many there were."""
+        gone = [place for place in self._first if place[0] == application]
+        for place in gone:
+            del self._first[place]
+        return len(gone)
 
     def get(self, place: Place) -> int | None:
         """The first due time of a workflow; None if it has no timers."""

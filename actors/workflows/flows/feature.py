@@ -17,9 +17,9 @@ from trunkline.actors.workflows.flows.selection import SelectOfClass, select_of_
 
 
 def _parts(start: Start) -> Iterator[object]:
-    watches = Watches()
-    start.system.forgotten.append(watches.forget)
-    return iter((FlowChanges(), DueTimes(), watches))
+    due, watches = DueTimes(start.system.moves.away), Watches()
+    start.system.forgotten += (due.forget, watches.forget)
+    return iter((FlowChanges(), due, watches))
 
 
 FEATURE: Final = Feature(

@@ -29,6 +29,7 @@ def _parts(start: Start) -> Iterator[object]:
 FEATURE: Final = Feature(
     parts=_parts,
     tasks=(Timers,),
+    moved=(Replies, Timers),
     actors=(VirtualButton, ScheduledPresses, FlowReplayer),
     readers={
         run_messages.ListRuns: run_reads.list_runs,

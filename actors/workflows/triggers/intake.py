@@ -120,8 +120,11 @@ _encoder: Final = msgspec.msgpack.Encoder()
 _decoder: Final = msgspec.msgpack.Decoder(TriggerRecord)
 
 
-def stored_triggers(snapshot: Snapshot) -> list[tuple[bytes, bytes]]:
-    """The keys and the bytes of all triggers and markers in the store, without those that are damaged."""
+def stored_triggers(application: bytes | None, snapshot: Snapshot) -> list[tuple[bytes, bytes]]:
+    """The keys and the bytes of all triggers and markers in the store, without those that are damaged.
+
+    With an application only its triggers, and the markers with their numbers: the keys are in one order for all.
+    """
     found: list[tuple[bytes, bytes]] = []
     for view in snapshot.keys(keys.TRIGGERS, b"", None):
         key = bytes(view)
@@ -130,9 +133,15 @@ def stored_triggers(snapshot: Snapshot) -> list[tuple[bytes, bytes]]:
         except StoreDamaged as damage:  # it must not prevent the start; `trunkline check` tells of it as well
             _log.error("trigger not run", key=key.hex(), reason=str(damage))
             continue
-        if raw is not None:
+        if raw is None:
+            continue
+        is_trigger = len(key) == keys.TRIGGER_KEY_BYTES
+        if application is None or not is_trigger or decode_trigger(raw).application == application:
             found.append((key, raw))
-    return found
+    if application is None:
+        return found
+    numbers = {keys.trigger_number(key) for key, _ in found if len(key) == keys.TRIGGER_KEY_BYTES}
+    return [each for each in found if keys.trigger_number(each[0]) in numbers]
 
 
 def trigger_problems(snapshot: Snapshot) -> Iterator[str]:

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
+from trunkline.actors.core.runtime.held_back import HeldBack
 from trunkline.actors.core.runtime.owner_shares import OwnerShares
 from trunkline.actors.core.values.clock import Clock
 from trunkline.limits.table import Limits
@@ -121,6 +122,7 @@ class TriggerQueue:
         self._in_row: set[bytes] = set()
         self._running: dict[bytes, int] = {}
         self._long: dict[bytes, dict[bytes, _FlowQueue]] = {}
+        self.held = HeldBack[Queued]()
         self.on_work: Callable[[], None] = lambda: None
         """Called when there is something to take, or to tell of."""
 
@@ -147,6 +149,8 @@ class TriggerQueue:
     def add(self, entries: Iterable[Queued]) -> None:
         """Add triggers whose causes are on disk."""
         for entry in entries:
+            if self.held and self.held.takes(entry.application, entry):
+                continue
             place = (entry.application, entry.flow)
             queue = self._flows.get(place)
             if queue is None:
@@ -168,6 +172,25 @@ class TriggerQueue:
                 self._long.setdefault(entry.application, {})[entry.flow] = queue
             self._give_turn(entry.application, entry.flow, queue)
         self.on_work()
+
+    def forget(self, application: bytes) -> None:
+        """Forget what waits for an application, which stays in the store. What is run is not touched."""
+        self._turns.pop(application, None)
+        self._long.pop(application, None)
+        if application in self._in_row:
+            self._in_row.discard(application)
+            owner = next(owner for owner, row in self._rows.items() if application in row)
+            self._rows[owner].remove(application)
+            if not self._rows[owner]:
+                del self._rows[owner]
+        for place in [place for place in self._flows if place[0] == application]:
+            queue = self._flows[place]
+            self._count_waiting(queue, -queue.waiting)
+            queue.lanes.clear()
+            queue.ready.clear()
+            queue.order.clear()
+            queue.in_turn = False
+            self._forget(*place, queue)
 
     def drop(self, dropped: Dropped) -> None:
         """Note a trigger that will not be run."""

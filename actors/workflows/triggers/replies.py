@@ -14,8 +14,9 @@ from typing import Any
 
 import trio
 
+from trunkline.actors.core.runtime.moved import Moved
 from trunkline.actors.core.runtime.owner_shares import OwnerShares
-from trunkline.actors.core.values.errors import DomainError, Overloaded
+from trunkline.actors.core.values.errors import DomainError, Overloaded, Unanswered
 
 
 class Expected:
@@ -62,7 +63,7 @@ class Expected:
             self._event.set()
 
 
-class Replies:
+class Replies(Moved):
     """The callers who wait, by application: none is answered by another application. A component of the system.
 
     `owner_of` says who is charged for the connection of a caller, which is one of the `lasting` ones.
@@ -104,6 +105,17 @@ class Replies:
             self._waiting[application] -= 1
             if not self._waiting[application]:
                 del self._waiting[application]
+
+    async def leave(self, application: bytes) -> None:
+        """Nobody answers those who wait: the runs that would are repeated in another process."""
+        for place, expected in self._expected.items():
+            if place[0] == application:
+                expected.refuse(
+                    Unanswered(
+                        "The application is being moved to another partition before its workflow has answered; the "
+                        "workflow will run there, and its answer goes to nobody."
+                    )
+                )
 
     def is_expected(self, application: bytes, id: str) -> bool:
         """Whether a caller waits for `id`."""

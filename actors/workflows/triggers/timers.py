@@ -10,12 +10,14 @@ at every few seconds, because somebody may set it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import structlog
 import trio
 
 from trunkline.actors.core.runtime.actor import Actor
+from trunkline.actors.core.runtime.moved import Moved
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, NotFound
 from trunkline.actors.core.values.timestamps import iso
@@ -38,7 +40,7 @@ _RETRY_MS: Final = 1_000
 _log = structlog.get_logger("trunkline.flows")
 
 
-class Timers:
+class Timers(Moved):
     """Fires the timers of one system. A component; run `run` in a nursery for as long as it is used."""
 
     def __init__(self, system: System) -> None:
@@ -61,12 +63,16 @@ class Timers:
         if was_set_back:
             await self._load(now_ms)
 
-    async def _load(self, now_ms: int) -> None:
+    async def come(self, application: bytes) -> None:
+        """Look at the due times of an application."""
+        await self._load(self._system.clock.wall_ms(), application)
+
+    async def _load(self, now_ms: int, application: bytes = b"") -> None:
         """Let each workflow with timers look at its due times, and correct those that a clock set back has changed.
 
-        Each application with scheduled presses looks at them as well.
+        Each application with scheduled presses looks at them as well. All applications are meant, or one.
         """
-        for place in await self._system.store.read(_stored):
+        for place in await self._system.store.read(partial(_stored, application)):
             self._due.set(place, now_ms)
 
     async def _fire(self, place: Place) -> None:
@@ -87,13 +93,12 @@ class Timers:
             self._due.set(place, self._system.clock.wall_ms() + _RETRY_MS)
 
 
-def _stored(snapshot: Snapshot) -> set[Place]:
+def _stored(application: bytes, snapshot: Snapshot) -> set[Place]:
     """The workflows with timers, and the applications with scheduled presses: their ids twice."""
 
     def ids(prefix: bytes) -> Iterator[bytes]:
-        return (
-            bytes(key[len(prefix) :]) for key in snapshot.keys(keys.META, prefix, keys.prefix_end(prefix))
-        )
+        first = prefix + application
+        return (bytes(key[len(prefix) :]) for key in snapshot.keys(keys.META, first, keys.prefix_end(first)))
 
     places = {(each[: keys.ID_BYTES], each[keys.ID_BYTES :]) for each in ids(keys.FLOW_TIMERS_PREFIX)}
     return places | {(each[: keys.ID_BYTES],) * 2 for each in ids(keys.SCHEDULED_PREFIX)}
