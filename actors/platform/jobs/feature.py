@@ -24,6 +24,7 @@ FEATURE: Final = Feature(
     parts=_parts,
     tasks=(Jobs,),
     stops=(Jobs,),
+    moved=(Jobs,),
     kinds=(JOB,),
     fields=(JOB_LOG_FIELDS,),
     readers={

@@ -251,12 +251,15 @@ def is_open(snapshot: Snapshot, parent: bytes, operation: str) -> bool:
     return any(entry[0] == operation and NOTIFYING not in entry for entry in opened.values())
 
 
-def open_jobs(snapshot: Snapshot) -> Iterator[tuple[bytes, bytes, str]]:
-    """Yield parent, id and operation of every job that has something left to do, by parent and age."""
-    prefix = keys.JOBS_PREFIX
+def open_jobs(snapshot: Snapshot, parent: bytes = b"") -> Iterator[tuple[bytes, bytes, str]]:
+    """Yield parent, id and operation of every job that has something left to do, by parent and age.
+
+    With a parent only those of it.
+    """
+    prefix = keys.JOBS_PREFIX + parent
     for key, raw in snapshot.range(keys.META, prefix, keys.prefix_end(prefix)):
         for id, entry in sorted(decode(raw).items()):
-            yield bytes(key[len(prefix) :]), id, entry[0]
+            yield bytes(key[len(keys.JOBS_PREFIX) :]), id, entry[0]
 
 
 def _check_gate(

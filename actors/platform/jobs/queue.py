@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable
 
 import trio
 
+from trunkline.actors.core.runtime.held_back import HeldBack
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.platform.jobs.job import JobKind
@@ -43,6 +44,7 @@ class JobQueue:
         self._waiting: OrderedDict[Hashable, OrderedDict[Ref, deque[bytes]]] = OrderedDict()
         """By who pays; at the front those that were not served for the longest time."""
         self._length = 0
+        self.held = HeldBack[tuple[Ref, bytes]]()
         self._woken = trio.Event()
 
     def __len__(self) -> int:
@@ -51,10 +53,20 @@ class JobQueue:
 
     def add(self, owner: Ref, id: bytes) -> None:
         """Add a job that is on disk. `owner` is the actor of its record."""
+        if self.held and self.held.takes(owner.id, (owner, id)):
+            return
         waiting = self._waiting.setdefault(self.payer_of(owner), OrderedDict())
         waiting.setdefault(owner, deque()).append(id)
         self._length += 1
         self._wake()
+
+    def forget(self, application: bytes) -> None:
+        """Forget the waiting jobs of an application, which stay in the store."""
+        owner = Ref("application", ROOT, application)
+        for payer, waiting in list(self._waiting.items()):
+            self._length -= len(waiting.pop(owner, ()))
+            if not waiting:
+                del self._waiting[payer]
 
     def end(self, id: bytes, operation: str, status: str) -> None:
         """Count a job that has ended, and wake the call that waits for it."""

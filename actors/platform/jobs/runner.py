@@ -23,14 +23,16 @@ from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.kinds import APPLICATION, USER
 from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.runtime import work
+from trunkline.actors.core.runtime.moved import Moved
 from trunkline.actors.core.runtime.owner_shares import OwnerShares
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.work import Work
+from trunkline.actors.core.runtime.works import Works
 from trunkline.actors.core.values.errors import Crashed, DomainError, NotFound, Overloaded, StorageFull
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.structs import Message
 from trunkline.actors.platform.jobs.job import Job, JobKind
-from trunkline.actors.platform.jobs.kind import JOB, OWNERS
+from trunkline.actors.platform.jobs.kind import JOB
 from trunkline.actors.platform.jobs.messages import (
     ENDED,
     BeginJob,
@@ -40,20 +42,19 @@ from trunkline.actors.platform.jobs.messages import (
     RequeueJob,
 )
 from trunkline.actors.platform.jobs.notifications import Notifier
+from trunkline.actors.platform.jobs.old_jobs import expired_jobs
 from trunkline.actors.platform.jobs.outcome import Outcome, error_of, refused
 from trunkline.actors.platform.jobs.owner import is_settled, open_jobs
 from trunkline.actors.platform.jobs.queue import JobQueue
 from trunkline.actors.platform.jobs.reads import show_job
 from trunkline.actors.platform.jobs.results import Results
 from trunkline.limits.table import DAY_MS
-from trunkline.store import keys
 from trunkline.store.errors import StoreError, StoreFull
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable
 
     from trunkline.actors.core.runtime.system import System
-    from trunkline.store.snapshot import Snapshot
 
 _PAUSE_MAX_S: Final = 300
 """The longest pause before another attempt, in seconds."""
@@ -68,7 +69,7 @@ _PASSING = (Overloaded, StorageFull, Crashed)
 _log = structlog.get_logger("trunkline.jobs")
 
 
-class Jobs:
+class Jobs(Moved):
     """The jobs of one system: the queue, and the tasks that do the jobs."""
 
     def __init__(self, system: System, queue: JobQueue, notifier: Notifier) -> None:
@@ -77,6 +78,7 @@ class Jobs:
         self.results = system.component(Results)
         self.notifier = notifier
         self._system = system
+        self._works = Works(system.moves.away)
         self._scope = trio.CancelScope()
         self._stopped = trio.Event()
         self._stopped.set()
@@ -92,9 +94,7 @@ class Jobs:
         self._stopped = trio.Event()
         try:
             with self._scope:
-                with self._system.store.snapshot() as snapshot:
-                    for parent, id, operation in open_jobs(snapshot):
-                        self.queue.add(self.queue.owner_of(operation, parent), id)
+                self._load()
                 async with trio.open_nursery() as self._nursery:
                     for _ in range(self._system.limits.jobs_running_max):
                         self._nursery.start_soon(self._work)
@@ -110,13 +110,36 @@ class Jobs:
         with trio.move_on_after(2 * STOP_S, shield=True):
             await self._stopped.wait()
 
+    async def leave(self, application: bytes) -> None:
+        """Put the running jobs of an application back; they go on where it comes, and so do its notifications."""
+        self.queue.held.ignore(application)
+        self.queue.forget(application)
+        await self._works.end(application)
+
+    async def load(self, application: bytes) -> None:
+        """Queue the open jobs of an application; none of them is done before it has come."""
+        self.queue.held.keep(application)
+        self._load(application)
+
+    async def come(self, application: bytes) -> None:
+        """Do jobs of an application again."""
+        for owner, id in self.queue.held.release(application):
+            self.queue.add(owner, id)
+
     # The queue.
+
+    def _load(self, parent: bytes = b"") -> None:
+        """Queue the open jobs of the store, or those of an application."""
+        with self._system.store.snapshot() as snapshot:
+            for holder, id, operation in open_jobs(snapshot, parent):
+                self.queue.add(self.queue.owner_of(operation, holder), id)
 
     async def _work(self) -> None:
         while True:
             owner, id = await self.queue.next()
             try:
-                await self._run_job(owner, id)
+                with self._works.of(owner.id):
+                    await self._run_job(owner, id)
             except Exception:  # noqa: BLE001 - a bug ends this run, not the runner
                 _log.exception("run of a job failed", owner=owner.id.hex(), job=id.hex())
                 self._retry_later(owner, id, self._system.limits.job_attempts_max)
@@ -124,8 +147,9 @@ class Jobs:
                 self.queue.leave(id)
 
     async def _add_later(self, owner: Ref, id: bytes, pause_s: float) -> None:
-        await trio.sleep(pause_s)
-        self.queue.add(owner, id)
+        with self._works.of(owner.id):
+            await trio.sleep(pause_s)
+            self.queue.add(owner, id)
 
     def _retry_later(self, owner: Ref, id: bytes, attempt: int) -> None:
         pause_s = min(self._system.limits.job_pause_s * 2 ** (attempt - 1), _PAUSE_MAX_S)
@@ -283,10 +307,11 @@ class Jobs:
             found = self._found(owner.id, id)
             if found is None or found.doc["status"] not in ENDED:
                 return
-            async with trio.open_nursery() as nursery:
-                for notification in found.doc["tell"]:
-                    if not is_settled(notification):
-                        nursery.start_soon(self._deliver, owner, id, notification)
+            with self._works.of(owner.id):
+                async with trio.open_nursery() as nursery:
+                    for notification in found.doc["tell"]:
+                        if not is_settled(notification):
+                            nursery.start_soon(self._deliver, owner, id, notification)
         except Exception:  # noqa: BLE001 - it must not end the runner; they are sent after the next start
             _log.exception("notifications postponed to the next start", owner=owner.id.hex(), job=id.hex())
 
@@ -361,38 +386,8 @@ class Jobs:
             lambda snapshot: expired_jobs(snapshot, limits.job_logs_max, oldest_ms)
         )
         for owner, ids in found.items():
+            if owner.id in self._system.moves.away:
+                continue
             for start in range(0, len(ids), DELETE_SLICE):
                 with contextlib.suppress(NotFound):
                     await self._ask(owner, DeleteJobs(ids=ids[start : start + DELETE_SLICE]))
-
-
-def expired_jobs(snapshot: Snapshot, length_max: int, oldest_ms: int) -> dict[Ref, list[bytes]]:
-    """The ended jobs to delete, by owner: the oldest above the limit, and those that are too old."""
-    found: dict[Ref, list[bytes]] = {}
-    for owner in job_owners(snapshot):
-        surplus = records.total(snapshot, JOB, owner.id) - length_max
-        if surplus <= 0 and not _has_old(snapshot, owner.id, oldest_ms):
-            continue
-        ended = [
-            (id, doc["runCompletedAt"])
-            for id, doc in records.scan(snapshot, JOB, owner.id)
-            if "runCompletedAt" in doc
-        ]
-        old = [id for place, (id, ms) in enumerate(ended) if place < surplus or ms < oldest_ms]
-        if old:
-            found[owner] = old
-    return found
-
-
-def job_owners(snapshot: Snapshot) -> Iterator[Ref]:
-    """Yield every actor that may own jobs."""
-    for kind, actor in OWNERS.items():
-        for id, _ in records.scan(snapshot, kind, ROOT):
-            yield Ref(actor, ROOT, id)
-
-
-def _has_old(snapshot: Snapshot, parent: bytes, oldest_ms: int) -> bool:
-    """Whether the oldest job, which is the first by its id, was queued before `oldest_ms`."""
-    prefix = keys.record_prefix(JOB.name, parent)
-    first = next(snapshot.keys(keys.RECORDS, prefix, keys.prefix_end(prefix)), None)
-    return first is not None and int.from_bytes(first[-12:-8], "big") * 1000 < oldest_ms
