@@ -72,7 +72,7 @@ class Retention:
         owners = await self._system.read(_owners)
         self._due_s = {owner: self._due_s.get(owner, 0.0) for owner in owners}
         for owner in owners:
-            if self._due_s[owner] <= now_s:
+            if self._due_s[owner] <= now_s and owner not in self._system.moves.away:
                 searches = [each.search for each in _EXPIRIES if each.of_server == (owner == ROOT)]
                 wait_ms = min([await self._search(search, owner) for search in searches])
                 wait_s = max(self._system.limits.retention_interval_s, min(wait_ms, DAY_MS) / 1000)
@@ -99,6 +99,8 @@ class Retention:
         if not asks:
             return False
         accepted = False
+        if asks[0][0].parent in self._system.moves.away:
+            return False
         answers = await self._system.ask_each(asks)
         for (_, message), answer in zip(asks, answers, strict=True):
             if isinstance(answer, DomainError):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -26,8 +27,10 @@ from trunkline.actors.core.outgoing.mail_rate import MailRate
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.owners import Owners
+from trunkline.actors.core.runtime.moved import Moved
 from trunkline.actors.core.runtime.owner_shares import OwnerShares
 from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.runtime.works import Works
 from trunkline.actors.core.values.errors import DomainError, NotFound
 from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.data.events.alarm_causes import NO_DEVICE
@@ -68,13 +71,15 @@ class _Told(NamedTuple):
     receivers: list[str]
 
 
-class AlarmSender:
+class AlarmSender(Moved):
     """Sends the notices of one system. A component; run `run` in a nursery for as long as it is used."""
 
     def __init__(self, system: System) -> None:
         limits = system.limits
         self._system = system
-        self._due = DueTimes()
+        self._due = DueTimes(system.moves.away)
+        system.forgotten.append(self._due.forget)
+        self._works = Works(system.moves.away)
         self._busy: dict[Place, bool] = {}
         """Notices that are worked on, and whether they are to be looked at again."""
         self._rate = MailRate(limits.alarm_notices_max, limits.alarm_notice_interval_s)
@@ -97,10 +102,22 @@ class AlarmSender:
 
     async def run(self) -> None:
         """Send what is due, until cancelled."""
-        for application, event, due_ms in await self._system.read(_stored):
-            self.set(application, event, due_ms)
+        await self._load()
         async with trio.open_nursery() as self._nursery:
             await self.alarm.run()
+
+    async def leave(self, application: bytes) -> None:
+        """Send no more notices of an application. One that is under way is sent again where it comes."""
+        await self._works.end(application)
+
+    async def come(self, application: bytes) -> None:
+        """Send the notices of an application."""
+        await self._load(application)
+
+    async def _load(self, application: bytes = b"") -> None:
+        """Note when the notices of the store are due, or those of an application."""
+        for place in await self._system.read(partial(_stored, application)):
+            self.set(*place)
 
     async def _ring(self, places: list[Place], _now_ms: int) -> None:
         assert self._nursery is not None
@@ -111,7 +128,8 @@ class AlarmSender:
     async def _work(self, place: Place) -> None:
         due_ms: int | None = self._system.clock.wall_ms() + _RETRY_MS
         try:
-            due_ms = await self._send(*place)
+            with self._works.of(place[0]):
+                due_ms = await self._send(*place)
         except NotFound:
             due_ms = None  # the application is deleted
         except DomainError as refusal:
@@ -256,8 +274,8 @@ def _find(snapshot: Snapshot, application: bytes, event: bytes) -> _Told | None:
     return _Told(application, event, notice, doc | told if doc else {}, rule, device.get("name", ""), to)
 
 
-def _stored(snapshot: Snapshot) -> list[tuple[bytes, bytes, int]]:
-    prefix, size = keys.ALARM_NOTICES_PREFIX, keys.ID_BYTES
+def _stored(application: bytes, snapshot: Snapshot) -> list[tuple[bytes, bytes, int]]:
+    prefix, size = keys.ALARM_NOTICES_PREFIX + application, keys.ID_BYTES
     return [
         (bytes(key[-2 * size : -size]), bytes(key[-size:]), Notice.decoded(bytes(raw)).due_ms)
         for key, raw in snapshot.range(keys.META, prefix, keys.prefix_end(prefix))

@@ -28,6 +28,7 @@ def _parts(start: Start) -> Iterator[object]:
 FEATURE: Final = Feature(
     parts=_parts,
     tasks=(AlarmSender,),
+    moved=(AlarmSender,),
     expiries=(Expiry(search_events, {ExpireEvents: ("event",)}),),
     kinds=(EVENT,),
     actors=(EventLog,),

@@ -22,5 +22,6 @@ FEATURE: Final = Feature(
     resources=(ALARM_RULES, ALARM_GROUPS),
     parts=_parts,
     tasks=(AlarmOutbox,),
+    moved=(AlarmIndex, AlarmOutbox),
     portable=(portable("AlarmGroup", ALARM_GROUPS), portable("AlarmRule", ALARM_RULES)),
 )

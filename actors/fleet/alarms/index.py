@@ -2,8 +2,8 @@
 
 Owns the rules of all applications as they are looked up: by the id of a device, by a tag, or by asking each rule that
 chooses its devices by a query (`wide_alarm_rules_max` of an application, at most). It is read once, when the server
-starts. After that a rule that changes says so after its commit; so a device turn never reads rules, and a change of one
-rule does not read the others again.
+starts or an application comes. After that a rule that changes says so after its commit; so a device turn never reads
+rules, and a change of one rule does not read the others again.
 
 Rules about events are beside the others: devices do not see them, the event log looks them up for each event.
 
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.page import Match
+from trunkline.actors.core.runtime.moved import Moved
 from trunkline.actors.fleet.alarms.conditions import Hears, Holds, compare, hears
 from trunkline.actors.fleet.alarms.kind import ALARM_RULE
 from trunkline.actors.fleet.devices.queries.selection import own_filter
@@ -159,7 +160,7 @@ class Rules:
         return self.heard if is_heard(doc) else self.judged
 
 
-class AlarmIndex:
+class AlarmIndex(Moved):
     """The alarm rules of all applications. A component of the system."""
 
     def __init__(self, system: Host) -> None:
@@ -169,18 +170,24 @@ class AlarmIndex:
         """Called with the application when alarms may begin or end without a report of a device."""
         self.on_heard_change: Callable[[bytes], None] = lambda _application: None
         """Called with the application when a rule about events has changed."""
-        prefix = ALARM_RULE.name.encode() + b"\x00"
-        with system.store.snapshot() as snapshot:
+        self._read(keys.kind_prefix(ALARM_RULE.name))
+        system.forgotten.append(self._forget)
+
+    async def load(self, application: bytes) -> None:
+        """Read the rules of an application."""
+        self._read(keys.record_prefix(ALARM_RULE.name, application))
+
+    def _read(self, prefix: bytes) -> None:
+        with self._system.store.snapshot() as snapshot:
             for key, raw in snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix)):
                 application, id = (
                     bytes(key[-2 * keys.ID_BYTES : -keys.ID_BYTES]),
                     bytes(key[-keys.ID_BYTES :]),
                 )
                 self._rules.setdefault(application, Rules()).add(id, decode(raw))
-        system.forgotten.append(self._forget)
 
     def _forget(self, application: bytes) -> None:
-        """An application is deleted."""
+        """An application is deleted, or has left."""
         self._rules.pop(application, None)
 
     @property

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 import trio
 
+from trunkline.actors.core.runtime.moved import Moved
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, NotFound
 from trunkline.actors.fleet.alarms.index import AlarmIndex
@@ -34,7 +35,7 @@ _RETRY_S: Final = 1.0
 _log = structlog.get_logger("trunkline.alarms")
 
 
-class AlarmOutbox:
+class AlarmOutbox(Moved):
     """The markers that are stored, by application. A component; run `run` in a nursery for as long as it is used."""
 
     def __init__(self, system: Host) -> None:
@@ -45,6 +46,7 @@ class AlarmOutbox:
         """Applications of which a rule about events has changed."""
         self._is_reviewing = False
         self._added = trio.Event()
+        system.forgotten.append(self._forget)
 
     @property
     def is_idle(self) -> bool:
@@ -53,14 +55,24 @@ class AlarmOutbox:
 
     def add(self, application: bytes, device: bytes) -> None:
         """A marker is stored."""
+        if application in self._system.moves.away:
+            return  # it is found where the application comes
         self._waiting.setdefault(application, {})[device] = None
         self._added.set()
+
+    def _forget(self, application: bytes) -> None:
+        """An application is deleted, or has left."""
+        self._waiting.pop(application, None)
+        self._to_review.pop(application, None)
+
+    async def come(self, application: bytes) -> None:
+        """Let the log of an application look."""
+        await self._load(application)
 
     async def run(self) -> None:
         """Let the logs look, until cancelled."""
         self._system.component(AlarmIndex).on_heard_change = self._review_later
-        for application, device in await self._system.read(_stored):
-            self.add(application, device)
+        await self._load()
         async with trio.open_nursery() as nursery:
             while True:
                 await self._added.wait()
@@ -69,6 +81,11 @@ class AlarmOutbox:
                 for application in self._waiting.keys() - self._busy:
                     self._busy.add(application)
                     nursery.start_soon(self._tell, application)
+
+    async def _load(self, application: bytes = b"") -> None:
+        """Note the markers of the store, or those of an application."""
+        for holder, device in await self._system.read(partial(_stored, application)):
+            self.add(holder, device)
 
     def _review_later(self, application: bytes) -> None:
         self._to_review[application] = None
@@ -114,8 +131,9 @@ class AlarmOutbox:
             await trio.sleep(_RETRY_S)
 
 
-def _stored(snapshot: Snapshot) -> list[tuple[bytes, bytes]]:
-    return _places(snapshot, keys.UNTOLD_ALARMS_PREFIX) + _places(snapshot, keys.CAUSED_ALARMS_PREFIX)
+def _stored(application: bytes, snapshot: Snapshot) -> list[tuple[bytes, bytes]]:
+    prefixes = keys.UNTOLD_ALARMS_PREFIX + application, keys.CAUSED_ALARMS_PREFIX + application
+    return [place for prefix in prefixes for place in _places(snapshot, prefix)]
 
 
 def _places(snapshot: Snapshot, prefix: bytes) -> list[tuple[bytes, bytes]]:

@@ -20,5 +20,6 @@ def _parts(start: Start) -> Iterator[object]:
 FEATURE: Final = Feature(
     parts=_parts,
     tasks=(Schedule,),
+    moved=(Schedule,),
     jobs=(ARCHIVE_DATA, BACKFILL, ARCHIVE_TABLES, ARCHIVE_EVENTS),
 )

@@ -13,6 +13,7 @@ import trio
 
 from trunkline.actors.core.records.messages import Creator
 from trunkline.actors.core.records.unreadable import UNREADABLE
+from trunkline.actors.core.runtime.moved import Moved
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, TooManyRequests
 from trunkline.actors.core.values.ids import ROOT
@@ -47,7 +48,7 @@ class Due(NamedTuple):
     input: Doc
 
 
-class Schedule:
+class Schedule(Moved):
     """The look for archives that are due. A component."""
 
     def __init__(self, system: System) -> None:
@@ -56,19 +57,28 @@ class Schedule:
     async def run(self) -> None:
         """Queue what is due, until cancelled."""
         while True:
-            try:
-                await queue_due(self._system)
-            except (StoreError, DomainError) as refusal:
-                _log.warning("archives postponed", reason=str(refusal))
-            except Exception:  # noqa: BLE001 - a failed look must not stop the server
-                _log.exception("look for due archives failed")
+            await self._look()
             await trio.sleep(self._system.limits.archive_interval_s)
 
+    async def come(self, application: bytes) -> None:
+        """Queue what is due of an application."""
+        await self._look(application)
 
-async def queue_due(system: System) -> None:
-    """Queue the jobs that are due now."""
+    async def _look(self, application: bytes | None = None) -> None:
+        try:
+            await queue_due(self._system, application)
+        except (StoreError, DomainError) as refusal:
+            _log.warning("archives postponed", reason=str(refusal))
+        except Exception:  # noqa: BLE001 - a failed look must not stop the server
+            _log.exception("look for due archives failed")
+
+
+async def queue_due(system: System, application: bytes | None = None) -> None:
+    """Queue the jobs that are due now, of all applications or of one."""
     now_ms = system.clock.wall_ms()
-    for due in await system.read(lambda snapshot: due_jobs(snapshot, now_ms, system)):
+    for due in await system.read(lambda snapshot: due_jobs(snapshot, now_ms, system, application)):
+        if due.application in system.moves.away:
+            continue
         message = QueueJob(
             operation=due.operation,
             resource=due.application,
@@ -84,11 +94,11 @@ async def queue_due(system: System) -> None:
             _log.warning("archive postponed", application=due.application.hex(), reason=refusal.message)
 
 
-def due_jobs(snapshot: Snapshot, now_ms: int, system: System) -> list[Due]:
-    """The jobs that are due, of all applications."""
+def due_jobs(snapshot: Snapshot, now_ms: int, system: System, only: bytes | None = None) -> list[Due]:
+    """The jobs that are due, of all applications or of one."""
     due: list[Due] = []
     today = now_ms // DAY_MS
-    for application in configured(snapshot):
+    for application in configured(snapshot) if only is None else (only,):
         try:
             config, days = read_config(snapshot, application), find_days(snapshot, application)
         except UNREADABLE:

@@ -19,12 +19,15 @@ from trunkline.actors.presentation.dashboards.scheduled_reports import Scheduled
 
 
 def _parts(start: Start) -> Iterator[object]:
-    yield ReportDue()
+    due = ReportDue(start.system.moves.away)
+    start.system.forgotten.append(due.forget)
+    yield due
     yield ScheduledReports(start.system)
 
 
 FEATURE: Final = Feature(
     parts=_parts,
+    moved=(ScheduledReports,),
     resources=(DASHBOARDS, USER_DASHBOARDS),
     actors=(UserJobs,),
     jobs=(APPLICATION_REPORT, USER_REPORT),

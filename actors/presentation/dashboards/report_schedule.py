@@ -7,7 +7,7 @@ killed. Does not own the waiting (`scheduled_reports.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -91,8 +91,8 @@ class ReportTimes(NamedTuple):
 class ReportDue(DueTimes):
     """The due times of all dashboards with schedules, of what is on disk. A component of the system."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, away: Collection[bytes] = ()) -> None:
+        super().__init__(away)
         self.times: dict[Place, ReportTimes] = {}
         """By the parent and the id of a dashboard."""
         self.on_first: Callable[[], None] = lambda: None
@@ -104,9 +104,16 @@ class ReportDue(DueTimes):
             self.times.pop(place, None)
             self.set(place, None)
             return
+        if place[0] in self._away:
+            return
         self.times[place] = times
         self.set(place, times.first_ms)
         self.on_first()
+
+    def forget(self, application: bytes) -> int:
+        """Forget the times of an application that is deleted, or has left."""
+        self.times = {place: each for place, each in self.times.items() if place[0] != application}
+        return super().forget(application)
 
 
 def job_kind(holder: str) -> JobKind:

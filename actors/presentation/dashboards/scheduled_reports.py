@@ -18,6 +18,7 @@ from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.messages import Creator
 from trunkline.actors.core.runtime.background import Background
+from trunkline.actors.core.runtime.moved import Moved
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.threads import SHORT, in_thread
 from trunkline.actors.core.values.errors import DomainError, Forbidden, Invalid
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from trunkline.actors.workflows.flows.due_times import Place
     from trunkline.store.snapshot import Snapshot
 
-_RANGE: Final = (keys.REPORT_TIMES_PREFIX, keys.prefix_end(keys.REPORT_TIMES_PREFIX))
 _AT_ONCE: Final = 16
 """Dashboards whose reports are queued together."""
 _RETRY_S: Final = 60
@@ -55,7 +55,7 @@ _RETRY_S: Final = 60
 _log = structlog.get_logger("trunkline.reports")
 
 
-class ScheduledReports:
+class ScheduledReports(Moved):
     """Queues the reports of one system. A component. Its task begins with the first schedule."""
 
     def __init__(self, system: System) -> None:
@@ -64,7 +64,8 @@ class ScheduledReports:
         self.alarm = Alarm(system.clock, self._due, _AT_ONCE, self._ring, self._prepare)
         self._due.on_first = self._begin
         with system.store.snapshot() as snapshot:
-            if next(snapshot.keys(keys.META, *_RANGE), None) is not None:
+            prefix = keys.REPORT_TIMES_PREFIX
+            if next(snapshot.keys(keys.META, prefix, keys.prefix_end(prefix)), None) is not None:
                 self._begin()
 
     def _begin(self) -> None:
@@ -73,11 +74,19 @@ class ScheduledReports:
 
     async def _run(self) -> None:
         """Queue what is due, until cancelled."""
-        for place, raw in await self._system.read(_stored):
+        await self._load()
+        await self.alarm.run()
+
+    async def come(self, application: bytes) -> None:
+        """Queue what is due of an application."""
+        await self._load(application)
+
+    async def _load(self, holder: bytes = b"") -> None:
+        """Note when the reports of the store are due, or those of an application."""
+        for place, raw in await self._system.read(partial(_stored, holder)):
             if place not in self._due.times:
                 self._due.schedule(place, ReportTimes.decoded(raw))
         self._correct(self._system.clock.wall_ms())
-        await self.alarm.run()
 
     async def _prepare(self, now_ms: int, was_set_back: bool) -> None:
         if was_set_back:
@@ -166,9 +175,9 @@ class ScheduledReports:
         )
 
 
-def _stored(snapshot: Snapshot) -> list[tuple[Place, bytes]]:
-    size = keys.ID_BYTES
+def _stored(holder: bytes, snapshot: Snapshot) -> list[tuple[Place, bytes]]:
+    size, prefix = keys.ID_BYTES, keys.REPORT_TIMES_PREFIX + holder
     return [
         ((bytes(key[-2 * size : -size]), bytes(key[-size:])), bytes(raw))
-        for key, raw in snapshot.range(keys.META, *_RANGE)
+        for key, raw in snapshot.range(keys.META, prefix, keys.prefix_end(prefix))
     ]

@@ -14,6 +14,7 @@ import trio
 
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.runtime.host import Host
+from trunkline.actors.core.runtime.moved import Moved
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, NotFound
 from trunkline.actors.core.values.structs import Message
@@ -48,7 +49,7 @@ def add_counts(actor: Actor, message: AddCounts) -> None:
         actor.add(keys.COUNTS, keys.app_counts_key(application, hour), {"endpoint": sum(counts.values())})
 
 
-class RequestCounts:
+class RequestCounts(Moved):
     """The counts of one system that are not stored yet. A component; run `run` for as long as it is used."""
 
     def __init__(self, system: Host) -> None:
@@ -77,6 +78,10 @@ class RequestCounts:
 
     async def stop(self) -> None:
         """Store what was counted, because the server stops."""
+        await self.store()
+
+    async def leave(self, application: bytes) -> None:  # noqa: ARG002 - all are stored
+        """Store what was counted, because an application leaves. What is counted later is told where it comes."""
         await self.store()
 
     async def store(self) -> None:

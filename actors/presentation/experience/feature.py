@@ -37,6 +37,7 @@ FEATURE: Final = Feature(
     parts=_parts,
     tasks=(RequestCounts,),
     stops=(RequestCounts,),
+    moved=(RequestCounts,),
     kinds=(DEVELOP, ENDPOINT_COPY, VIEW_COPY),
     resources=(ENDPOINTS, VIEWS, VERSIONS, DOMAINS, SLUGS, GROUPS, EXPERIENCE_USERS),
     actors=(Experience, EndpointRequests),

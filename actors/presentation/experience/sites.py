@@ -97,6 +97,7 @@ class Sites:
         self._system = system
         self._kept: OrderedDict[tuple[bytes, str], _Kept] = OrderedDict()
         self._bytes = 0
+        system.forgotten.append(self.changed)
 
     def of_domain(self, name: str) -> Address | None:
         """Where the name of a domain leads; None if nobody has it."""

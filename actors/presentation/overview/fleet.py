@@ -123,6 +123,7 @@ class Fleets:
         self._system = system
         self._read = read
         self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
+        system.forgotten.append(self._forget)
 
     async def count(self, application: bytes) -> Fleet:
         """The latest count, or a new one if that is due. Who comes while one is made gets the one before."""
@@ -153,6 +154,12 @@ class Fleets:
         fleet = self._kept[application].fleet
         assert fleet is not None
         return fleet
+
+    def _forget(self, application: bytes) -> None:
+        """An application is deleted, or has left. A count that is under way ends."""
+        kept = self._kept.get(application)
+        if kept is not None and kept.counting is None:
+            del self._kept[application]
 
     def _keep(self, application: bytes, kept: _Kept) -> _Kept:
         self._kept[application] = kept

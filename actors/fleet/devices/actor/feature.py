@@ -20,6 +20,7 @@ def _parts(start: Start) -> Iterator[object]:
 FEATURE: Final = Feature(
     parts=_parts,
     tasks=(Inactivity,),
+    moved=(Inactivity,),
     actors=(Device,),
     readers={GetMissedStates: get_missed_states},
 )

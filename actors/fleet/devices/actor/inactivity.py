@@ -20,6 +20,7 @@ import trio
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.owners import Owners
+from trunkline.actors.core.runtime.moved import Moved
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, NotFound
 from trunkline.actors.fleet.alarms.index import AlarmIndex
@@ -50,7 +51,7 @@ _RETRY_MS: Final = 1_000
 _log = structlog.get_logger("trunkline.flows")
 
 
-class Inactivity:
+class Inactivity(Moved):
     """Looks at the devices of one system. A component; run `run` in a nursery for as long as it is used."""
 
     def __init__(self, system: Host) -> None:
@@ -58,7 +59,7 @@ class Inactivity:
         self._watches = system.component(Watches)
         self._rules = system.component(AlarmIndex)
         self._owners = system.component(Owners)
-        self._looks = DueTimes()
+        self._looks = DueTimes(system.moves.away)
         self._devices = Counter[bytes]()
         """How many are looked at, by the owner who is charged for them."""
         self._applications: dict[bytes, tuple[bytes, int]] = {}
@@ -66,12 +67,22 @@ class Inactivity:
         self._to_scan: dict[bytes, None] = {}
         self._is_full = False
         self.alarm = Alarm(system.clock, self._looks, _AT_ONCE, self._ring, self._prepare)
+        system.forgotten.append(self._forget)
 
     async def run(self) -> None:
         """Look at devices, until cancelled."""
         self._watches.on_change = self._rules.on_change = self._scan_later
         self._scan_all()
         await self.alarm.run()
+
+    def _forget(self, application: bytes) -> None:
+        """An application is deleted, or has left."""
+        self._count(application, -self._looks.forget(application))
+        self._to_scan.pop(application, None)
+
+    async def come(self, application: bytes) -> None:
+        """Look at the devices of an application."""
+        self._scan_later(application)
 
     async def _ring(self, places: list[Place], now_ms: int) -> None:
         for application, _ in places:
@@ -120,6 +131,8 @@ class Inactivity:
         return self._devices[owner] < devices_max - len(self._looks)
 
     def _set(self, place: Place, at_ms: int) -> None:
+        if place[0] in self._system.moves.away:
+            return
         if place not in self._looks:
             self._count(place[0], 1)
         self._looks.set(place, at_ms)
