@@ -35,7 +35,8 @@ from trunkline.actors.core.values.errors import (
     Unauthorized,
 )
 from trunkline.actors.fleet.devices.commands.command_messages import AcknowledgeCommand, LinkCommand
-from trunkline.actors.fleet.devices.commands.links import Link, LinkEnd, Links
+from trunkline.actors.fleet.devices.commands.link import Link, LinkEnd
+from trunkline.actors.fleet.devices.commands.links import Links
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.state.backlog import BacklogLane
 from trunkline.actors.fleet.devices.state.head import Head, Source
@@ -499,7 +500,12 @@ class LinkSession:
                 self._refuse(frame, refusal)
 
 
-_ENDS: Final = {LinkEnd.SUPERSEDED: SUPERSEDED, LinkEnd.GONE: NO_DEVICE, LinkEnd.FAILED: FAILED}
+_ENDS: Final = {
+    LinkEnd.SUPERSEDED: SUPERSEDED,
+    LinkEnd.GONE: NO_DEVICE,
+    LinkEnd.FAILED: FAILED,
+    LinkEnd.MOVED: DRAINING,
+}
 
 
 def _code_of(refusal: DomainError) -> int:

@@ -33,7 +33,8 @@ from trunkline.actors.data.topics.session_actor import (
     OpenedSession,
 )
 from trunkline.actors.fleet.devices.commands.command_messages import LinkCommand
-from trunkline.actors.fleet.devices.commands.links import Link, LinkEnd, Links
+from trunkline.actors.fleet.devices.commands.link import Link, LinkEnd
+from trunkline.actors.fleet.devices.commands.links import Links
 from trunkline.http.mqtt import packets
 from trunkline.http.mqtt.acknowledgements import Acknowledgements
 from trunkline.http.mqtt.gone import GoneClient
@@ -249,7 +250,7 @@ class MqttSession:
             system.component(Links).close(self._link, f"MQTT {VERSIONS[self.version]}: {reason}")
         if self._owner is not None:
             system.lasting.leave(self._owner)
-        if self.has_will:
+        if self.has_will and not (self._publishes_will and client.application in system.moves.away):
             ref = Ref("publisher", client.application, client.key)
             self.service.tell(ref, DisconnectClient(publish_will=self._publishes_will))
         if self.queue is not None:
@@ -415,6 +416,7 @@ class MqttSession:
 
     def let_in(self, client: Client) -> None:
         system, application = self.service.system, client.application
+        system.moves.check(application)
         if client.device is None:
             owner = system.component(Owners).of(application)
             system.lasting.take_at_once(owner)
@@ -578,6 +580,8 @@ class MqttSession:
             code = packets.SESSION_TAKEN_OVER
         elif why is LinkEnd.FAILED:
             code = packets.UNSPECIFIED_ERROR
+        elif why in (ClientEnd.MOVED, LinkEnd.MOVED):
+            code = packets.SERVER_SHUTTING_DOWN
         self.disconnect(code, why.value)
 
     # For those who ask who is connected.

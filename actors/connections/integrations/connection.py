@@ -53,6 +53,7 @@ class Connection:
         self._random = Random(system.random_bytes(8))  # noqa: S311 - spreads attempts, guards nothing
         self._scope = trio.CancelScope()
         self._why = ""
+        self._is_dropped = False
         self._connected_ms: int | None = None
         self._ended_ms: int | None = None
         self._next_ms: int | None = None
@@ -63,9 +64,14 @@ class Connection:
         self._why = why
         self._scope.cancel()
 
+    def drop(self) -> None:
+        """Close the connection, and tell nobody."""
+        self._is_dropped = True
+        self._scope.cancel()
+
     @property
     def is_ending(self) -> bool:
-        """Whether `end` was called."""
+        """Whether `end` or `drop` was called."""
         return self._scope.cancel_called
 
     async def opened(self) -> Session:
@@ -96,7 +102,7 @@ class Connection:
                 await before.ended.wait()
             with self._scope:
                 await self._keep()
-            if self._connected_ms is not None:
+            if self._connected_ms is not None and not self._is_dropped:
                 with trio.move_on_after(self._limits.outgoing_timeout_s, shield=True):
                     await self._note_end(Failed(self._why, 1000))
         except NotFound:

@@ -21,6 +21,7 @@ from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.owners import Owners
+from trunkline.actors.core.runtime.moved import Moved
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.revocations import Bearer
 from trunkline.actors.core.values.ids import ROOT
@@ -38,7 +39,7 @@ _USED: Final = ("integrationType", "topics")
 _log = structlog.get_logger("trunkline.integrations")
 
 
-class Connections:
+class Connections(Moved):
     """The connections, by the ids of the integrations; and the integrations that wait because there are too many."""
 
     def __init__(self, system: System, *, private: bool) -> None:
@@ -69,12 +70,32 @@ class Connections:
             self._nursery = nursery
             board.on_change, board.state_of = self._changed, self._state
             try:
-                for ref in await self._system.read(_enabled):
-                    self._changed(ref)
+                await self._load()
                 task_status.started()
                 await trio.sleep_forever()
             finally:
                 self._nursery = None
+
+    async def leave(self, application: bytes) -> None:
+        """Close the connections of an application, as a stop does: its workflows are told nothing."""
+        watch = self._watches.pop(application, None)
+        if watch is not None:
+            self._system.revocations.release(watch)
+        ended = [each for each in self._open.values() if each.ref.parent == application]
+        for connection in ended:
+            connection.drop()
+        for ref in [ref for ref in self._waiting.values() if ref.parent == application]:
+            del self._waiting[ref.id]
+        for connection in ended:
+            await connection.ended.wait()
+
+    async def come(self, application: bytes) -> None:
+        """Connect what is enabled of an application."""
+        await self._load(application)
+
+    async def _load(self, application: bytes | None = None) -> None:
+        for ref in await self._system.read(partial(_enabled, application)):
+            self._changed(ref)
 
     async def publish(self, application: bytes, id: bytes, topic: str, message: str) -> None:
         """Publish a message to the broker of an integration, when it is connected. Raises `Unsent`."""
@@ -141,6 +162,8 @@ class Connections:
 
     def _settings(self, ref: Ref) -> Doc | None:
         """What the connection of an integration is made from; None if it is not to be connected."""
+        if ref.parent in self._system.moves.away:
+            return None
         get = self._system.journal.get
         raw = records.raw_of(get, INTEGRATION, ref.parent, ref.id)
         doc: Doc = {} if raw is None else decode(raw)
@@ -176,9 +199,10 @@ class Connections:
         return [*(each.ref for each in self._open.values()), *self._waiting.values()]
 
 
-def _enabled(snapshot: Snapshot) -> list[Ref]:
-    """The integrations of all applications that are to be connected."""
-    prefix = keys.kind_prefix(INTEGRATION.name)
+def _enabled(only: bytes | None, snapshot: Snapshot) -> list[Ref]:
+    """The integrations that are to be connected, of all applications or of one."""
+    name = INTEGRATION.name
+    prefix = keys.kind_prefix(name) if only is None else keys.record_prefix(name, only)
     found: list[Ref] = []
     for key in snapshot.keys(keys.RECORDS, prefix, keys.prefix_end(prefix)):
         application, id = bytes(key[-2 * keys.ID_BYTES : -keys.ID_BYTES]), bytes(key[-keys.ID_BYTES :])

@@ -21,6 +21,7 @@ def _parts(start: Start) -> Iterator[object]:
 FEATURE: Final = Feature(
     parts=_parts,
     first_tasks=(Connections,),
+    moved=(Connections,),
     resources=(INTEGRATIONS,),
     actors=(Integration,),
     portable=(portable("Integration", INTEGRATIONS, more=WithSecrets, named={"credentialName": CREDENTIAL}),),

@@ -19,6 +19,8 @@ from trunkline.actors.connections.webhooks.messages import NoteConnectionEnd
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.owners import Owners
+from trunkline.actors.core.runtime.moved import Moved
+from trunkline.actors.core.runtime.moves import MOVED
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.revocations import Bearer
 from trunkline.actors.core.values.errors import DomainError, Overloaded, StorageFull
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 GOING_AWAY: Final = 1001
 """The code with which connections are closed whose webhook is not there any more, or is another one."""
+RESTARTS: Final = 1012
+"""The code with which connections are closed whose clients are to connect again in a moment."""
 ABNORMAL: Final = 1006
 """The code of connections that were open when the server was killed."""
 CONNECTION_ID_BYTES: Final = keys.ID_BYTES
@@ -71,7 +75,7 @@ class _End(NamedTuple):
         return self.ref, NoteConnectionEnd(connection=self.connection, code=self.code, reason=self.reason)
 
 
-class WebhookConnections:
+class WebhookConnections(Moved):
     """The open connections of all webhooks, by application and by the id for replies. A component."""
 
     def __init__(self, system: System) -> None:
@@ -85,10 +89,12 @@ class WebhookConnections:
         self._ends: deque[_End] = deque()
         """At most one for each connection that was opened since ends could be stored."""
         self._wake = trio.Event()
+        system.forgotten.append(self._forget)
 
     def add(self, connection: Connection) -> None:
         """Add a connection before it is open. Raises `Overloaded` if the application or its owner has too many."""
         application, most = connection.ref.parent, self._system.limits.webhook_connections_max
+        self._system.moves.check(application)
         opened = self._open.get(application, {})
         if len(opened) >= most:
             raise Overloaded(
@@ -127,8 +133,7 @@ class WebhookConnections:
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Tell of ends until cancelled; first of those that nobody has told of before the start."""
-        for ref, connection in await self._system.read(_untold):
-            self._note_end(_End(ref, connection, ABNORMAL, _KILLED))
+        await self._load()
         task_status.started()
         while True:
             while self._ends:
@@ -137,26 +142,48 @@ class WebhookConnections:
             self._wake = trio.Event()
             await self._wake.wait()
 
+    async def leave(self, application: bytes) -> None:
+        """Close the connections of an application."""
+        self.close(application, None, RESTARTS, MOVED)
+
+    async def come(self, application: bytes) -> None:
+        """Tell of the ends of an application that nobody has told of."""
+        await self._load(application)
+
+    async def _load(self, application: bytes = b"") -> None:
+        """Tell of the ends that nobody has told of, of all applications or of one."""
+        for ref, connection in await self._system.read(partial(_untold, application)):
+            self._note_end(_End(ref, connection, ABNORMAL, _KILLED))
+
     def _note_end(self, end: _End) -> None:
-        self._ends.append(end)
-        self._wake.set()
+        if end.ref.parent not in self._system.moves.paused:  # else it is told where the application comes
+            self._ends.append(end)
+            self._wake.set()
+
+    def _forget(self, application: bytes) -> None:
+        """An application is deleted, or has left."""
+        self._ends = deque(end for end in self._ends if end.ref.parent != application)
 
     async def _tell(self) -> bool:
         """Tell of the first ends. False if that has to be tried again; an end is told once in any case."""
-        first = [self._ends[at] for at in range(min(_AT_ONCE, len(self._ends)))]
+        first = [self._ends.popleft() for _ in range(min(_AT_ONCE, len(self._ends)))]
         try:
             answers = await self._system.ask_in_order(end.ask for end in first)
         except DomainError as failure:
             _log.warning("ends of connections put off", reason=failure.message)
+            self._put_back(first)
             return False
         told = len(answers)
         refusal = answers[-1]
         if isinstance(refusal, Overloaded | StorageFull):
             _log.warning("ends of connections put off", reason=refusal.message)
             told -= 1
-        for _ in range(told):  # one that was refused for another reason has no application any more
-            self._ends.popleft()
+        self._put_back(first[told:])  # one that was refused for another reason has no application any more
         return told > 0
+
+    def _put_back(self, ends: list[_End]) -> None:
+        paused = self._system.moves.paused
+        self._ends.extendleft(end for end in reversed(ends) if end.ref.parent not in paused)
 
     # Deleted applications.
 
@@ -174,14 +201,14 @@ class WebhookConnections:
             self.close(application, None, GOING_AWAY, "The application of the webhook was deleted.")
 
 
-def _untold(snapshot: Snapshot) -> list[tuple[Ref, bytes]]:
+def _untold(application: bytes, snapshot: Snapshot) -> list[tuple[Ref, bytes]]:
     """The webhooks and the ids of the connections whose ends were not told."""
     found: list[tuple[Ref, bytes]] = []
-    prefix = keys.WEBHOOK_CONNECTION_PREFIX
+    prefix = keys.WEBHOOK_CONNECTION_PREFIX + application
     for key in snapshot.keys(keys.META, prefix, keys.prefix_end(prefix)):
-        ids = bytes(key[len(prefix) :])
-        application, webhook, connection = (
+        ids = bytes(key[len(keys.WEBHOOK_CONNECTION_PREFIX) :])
+        holder, webhook, connection = (
             ids[at : at + keys.ID_BYTES] for at in range(0, len(ids), keys.ID_BYTES)
         )
-        found.append((Ref(WEBHOOK.name, application, webhook), connection))
+        found.append((Ref(WEBHOOK.name, holder, webhook), connection))
     return found

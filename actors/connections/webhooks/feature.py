@@ -28,6 +28,7 @@ def _parts(start: Start) -> Iterator[object]:
 FEATURE: Final = Feature(
     parts=_parts,
     tasks=(WebhookConnections,),
+    moved=(WebhookConnections,),
     resources=(WEBHOOKS,),
     actors=(Webhook,),
     portable=(

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import structlog
 
+from trunkline.actors.core.runtime.moved import Moved
+from trunkline.actors.core.runtime.moves import MOVED
 from trunkline.actors.data.topics.publication import Publication
 from trunkline.actors.data.topics.session_records import (
     SHARED,
@@ -48,6 +50,7 @@ class ClientEnd(Enum):
 
     TAKEN_OVER = "another connection came with the same client id"
     GONE = "the application was deleted"
+    MOVED = MOVED
 
 
 class Client(Protocol):
@@ -253,7 +256,7 @@ def _receiver(client: Client, options: list[Options]) -> Receiver:
     )
 
 
-class Broker:
+class Broker(Moved):
     """The component of the system. `delivered` counts messages that were given to clients since the start."""
 
     def __init__(self, system: System) -> None:
@@ -402,9 +405,15 @@ class Broker:
         with self._system.store.snapshot() as snapshot:
             return sleepers_of(snapshot, application, topic)
 
+    async def leave(self, application: bytes) -> None:
+        """End the connections of the clients of an application."""
+        for client in list(self.clients_of(application).values()):
+            client.end(ClientEnd.MOVED)
+
     def _forget(self, application: bytes) -> None:
-        """An application was deleted."""
+        """An application was deleted, or has left."""
         subscriptions = self._applications.pop(application, None)
         if subscriptions is not None:
+            why = ClientEnd.MOVED if application in self._system.moves.away else ClientEnd.GONE
             for client in list(subscriptions.clients.values()):
-                client.end(ClientEnd.GONE)
+                client.end(why)

@@ -18,4 +18,5 @@ FEATURE: Final = Feature(
     parts=lambda start: (Broker(start.system), Wills(start.system), SessionSweep(start.system)),
     readers={ListSleepingClients: list_sleeping_clients},
     tasks=(Wills, SessionSweep),
+    moved=(Broker, Wills, SessionSweep),
 )

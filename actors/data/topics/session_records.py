@@ -10,7 +10,7 @@ topic is found by looking at each level for the same text, for `+` and for `#`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -167,10 +167,11 @@ def group_id(filter: str) -> bytes | None:
     return sha256(filter.encode()).digest()[: keys.ID_BYTES]
 
 
-def applications_of(snapshot: Snapshot) -> Iterator[bytes]:
-    """The applications with keys in MESSAGES; one search for each."""
+def applications_of(snapshot: Snapshot, away: Collection[bytes] = ()) -> Iterator[bytes]:
+    """The applications with keys in MESSAGES, except those that are `away`; one search for each."""
     low: bytes | None = b""
     while low is not None and (key := next(snapshot.keys(keys.MESSAGES, low, None), None)) is not None:
         application = bytes(key[: keys.ID_BYTES])
-        yield application
+        if application not in away:
+            yield application
         low = keys.prefix_end(application)

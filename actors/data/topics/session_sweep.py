@@ -7,13 +7,14 @@ counts as left at the next start.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import structlog
 import trio
 
+from trunkline.actors.core.runtime.moved import Moved
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, NotFound
 from trunkline.actors.data.topics.session_actor import (
@@ -39,7 +40,7 @@ _AT_ONCE: Final = 256
 _log = structlog.get_logger("trunkline.topics")
 
 
-class SessionSweep:
+class SessionSweep(Moved):
     """A component of the system. `ended` counts sessions that were ended since the start."""
 
     def __init__(self, system: System) -> None:
@@ -48,7 +49,7 @@ class SessionSweep:
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Close what the last run of the server has left open, then sweep until cancelled."""
-        await self._close_open()
+        await self.recover()
         task_status.started()
         while True:
             await trio.sleep(SWEEP_S)
@@ -59,16 +60,18 @@ class SessionSweep:
         """End sessions and remove messages of ended ones. True if some is done, and there may be more to do at once."""
         now_ms = self._system.clock.wall_ms()
         with self._system.store.snapshot() as snapshot:
-            due = list(islice(_due(snapshot, now_ms), _AT_ONCE))
-            removals = list(islice(_removals(snapshot), 1))
+            here = list(applications_of(snapshot, self._system.moves.away))
+            due = list(islice(_due(snapshot, here, now_ms), _AT_ONCE))
+            removals = list(islice(_removals(snapshot, here), 1))
         ended = await self._ask([(ref, EndSession()) for ref in due])
         self.ended += ended
         removed = await self._ask(removals)
         return removed > 0 or ended == _AT_ONCE
 
-    async def _close_open(self) -> None:
+    async def recover(self, application: bytes = b"") -> None:
+        """Close the sessions that are noted as open, of all applications or of one."""
         with self._system.store.snapshot() as snapshot:
-            open_ones = list(_open(snapshot))
+            open_ones = list(_open(snapshot, [application] if application else applications_of(snapshot)))
         for start in range(0, len(open_ones), _AT_ONCE):
             await self._ask(open_ones[start : start + _AT_ONCE])
 
@@ -91,9 +94,9 @@ class SessionSweep:
         return len(answers) - len(refused)
 
 
-def _due(snapshot: Snapshot, now_ms: int) -> Iterator[Ref]:
+def _due(snapshot: Snapshot, applications: Iterable[bytes], now_ms: int) -> Iterator[Ref]:
     """The sessions whose time is over."""
-    for application in applications_of(snapshot):
+    for application in applications:
         prefix = keys.away_prefix(application)
         for key in snapshot.keys(keys.MESSAGES, prefix, keys.prefix_end(prefix)):
             ends_ms, client = keys.away_of_key(bytes(key))
@@ -102,9 +105,9 @@ def _due(snapshot: Snapshot, now_ms: int) -> Iterator[Ref]:
             yield Ref(MqttSessionActor.kind, application, client)
 
 
-def _open(snapshot: Snapshot) -> Iterator[tuple[Ref, Message]]:
+def _open(snapshot: Snapshot, applications: Iterable[bytes]) -> Iterator[tuple[Ref, Message]]:
     """The sessions that are not noted as left."""
-    for application in applications_of(snapshot):
+    for application in applications:
         prefix = keys.sessions_prefix(application)
         for key, raw in snapshot.range(keys.MESSAGES, prefix, keys.prefix_end(prefix)):
             record = decode_session(bytes(raw))
@@ -113,9 +116,9 @@ def _open(snapshot: Snapshot) -> Iterator[tuple[Ref, Message]]:
                 yield ref, CloseSession(session=record.id)
 
 
-def _removals(snapshot: Snapshot) -> Iterator[tuple[Ref, Message]]:
+def _removals(snapshot: Snapshot, applications: Iterable[bytes]) -> Iterator[tuple[Ref, Message]]:
     """What is to be removed of sessions that have ended, a part of each."""
-    for application in applications_of(snapshot):
+    for application in applications:
         prefix = keys.ended_sessions_prefix(application)
         for key, raw in snapshot.range(keys.MESSAGES, prefix, keys.prefix_end(prefix)):
             session = bytes(key[-keys.ID_BYTES :])

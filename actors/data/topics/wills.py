@@ -16,6 +16,7 @@ import trio
 
 from trunkline.actors.access.certificates import CERTIFICATE
 from trunkline.actors.core.records import records
+from trunkline.actors.core.runtime.moved import Moved
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, NotFound
 from trunkline.actors.core.values.origin import Origin
@@ -27,7 +28,7 @@ from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from trunkline.actors.core.runtime.system import System
     from trunkline.actors.core.values.structs import Message
@@ -82,18 +83,19 @@ def may_be_published(snapshot: Snapshot, application: bytes, will: Will) -> bool
     return any(each is not None and each.doc["status"] == "active" for each in found)
 
 
-class Wills:
+class Wills(Moved):
     """A component of the system: publishes wills when their delays are over."""
 
     def __init__(self, system: System) -> None:
         self._system = system
         self._due: list[tuple[int, Ref]] = []
         self._changed = trio.Event()
+        system.forgotten.append(self._forget)
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Take care of the wills of clients that were connected when the server stopped, before any client comes; then
         publish each when it is due, until cancelled."""
-        await self._recover()
+        await self.recover()
         task_status.started()
         while True:
             wait_s = math.inf
@@ -118,15 +120,23 @@ class Wills:
         for start in range(0, len(due), _AT_ONCE):
             refs = due[start : start + _AT_ONCE]
             for ref, answer in zip(refs, await self._tell(refs, PublishDueWill()), strict=True):
+                if ref.parent in self._system.moves.away:
+                    continue  # it is looked for where the application comes
                 if isinstance(answer, DomainError) and not isinstance(answer, NotFound):
                     _log.warning(
                         "a will is published later", application=ref.parent.hex(), reason=answer.message
                     )
                     self.schedule(ref, now_ms + _AGAIN_MS)
 
-    async def _recover(self) -> None:
+    def _forget(self, application: bytes) -> None:
+        """An application is deleted, or has left."""
+        self._due = [each for each in self._due if each[1].parent != application]
+        heapq.heapify(self._due)
+
+    async def recover(self, application: bytes = b"") -> None:
+        """Take care of the wills of clients that were connected when the server stopped, of all applications or one."""
         with self._system.store.snapshot() as snapshot:
-            left = list(_publishers(snapshot))
+            left = list(_publishers(snapshot, [application] if application else applications_of(snapshot)))
         for start in range(0, len(left), _AT_ONCE):
             refs = left[start : start + _AT_ONCE]
             message = DisconnectClient(publish_will=True)
@@ -144,9 +154,9 @@ class Wills:
             return [failure] * len(refs)
 
 
-def _publishers(snapshot: Snapshot) -> Iterator[Ref]:
+def _publishers(snapshot: Snapshot, applications: Iterable[bytes]) -> Iterator[Ref]:
     """The publishers of the clients that have wills."""
-    for application in applications_of(snapshot):
+    for application in applications:
         prefix = keys.wills_prefix(application)
         for key in snapshot.keys(keys.MESSAGES, prefix, keys.prefix_end(prefix)):
             yield Ref("publisher", application, bytes(key[-keys.ID_BYTES :]))

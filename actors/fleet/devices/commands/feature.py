@@ -16,4 +16,5 @@ def _parts(start: Start) -> Iterator[object]:
 FEATURE: Final = Feature(
     parts=_parts,
     tasks=(Links,),
+    moved=(Links,),
 )

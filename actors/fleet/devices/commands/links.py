@@ -14,15 +14,15 @@ the link has room.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from enum import Enum
 from functools import partial
 from itertools import count, islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 import trio
 
 from trunkline.actors.core.records.owners import Owners
+from trunkline.actors.core.runtime.moved import Moved
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, Forbidden, Gone, NotFound
 from trunkline.actors.fleet.devices.commands.command_messages import (
@@ -31,6 +31,7 @@ from trunkline.actors.fleet.devices.commands.command_messages import (
     LinkCommand,
     LinkOpened,
 )
+from trunkline.actors.fleet.devices.commands.link import Link, LinkEnd, LinkSession
 from trunkline.store import keys
 
 if TYPE_CHECKING:
@@ -49,75 +50,7 @@ _STOPPED = "The server stopped."
 _log = structlog.get_logger("trunkline.actors")
 
 
-class LinkEnd(Enum):
-    """Why the server ends a link."""
-
-    SUPERSEDED = "A newer link of the device took over."
-    GONE = "The device was deleted."
-    FAILED = "The server could not store what the link needs."
-
-
-class LinkSession(Protocol):
-    """What a link calls: the session behind it. No call waits or raises."""
-
-    def deliver(self, commands: Sequence[LinkCommand]) -> None:
-        """Send the commands, which are on disk. A few at a time, and only some after `has_room` was true."""
-
-    def has_room(self) -> bool:
-        """Whether the client has taken enough of what it was sent before. Call `Links.pump` when it has again."""
-
-    def end(self, why: LinkEnd) -> None:
-        """End the link: it carries nothing any more. The session closes its connection, and may call `Links.close`."""
-
-    def counts(self) -> tuple[int, int]:
-        """The messages from the client and to it, for the connection log."""
-
-
-class Link:
-    """One link of a device. Make one with `Links.open`.
-
-    `given` has, for each device whose commands it carries and that is not behind, the number of the last command that
-    it was given. `behind` are the devices with commands that it may have to be given.
-    """
-
-    __slots__ = (
-        "application",
-        "behind",
-        "device",
-        "given",
-        "is_closed",
-        "is_taking",
-        "number",
-        "owner",
-        "peripherals_after",
-        "session",
-    )
-
-    def __init__(
-        self, application: bytes, device: bytes, number: int, session: LinkSession, owner: bytes
-    ) -> None:
-        self.application = application
-        self.owner = owner
-        self.device = device
-        self.number = number
-        self.session = session
-        self.given: dict[bytes, int] = {}
-        self.behind: dict[bytes, None] = {device: None}
-        self.is_taking = False
-        self.is_closed = False
-        self.peripherals_after: bytes | None = None  # of a gateway: the last one that was looked at
-
-    def lose(self, device: bytes) -> None:
-        """Forget a peripheral that the link does not carry any more."""
-        self.given.pop(device, None)
-        self.behind.pop(device, None)
-
-    def is_ready(self, device: bytes) -> bool:
-        """Whether it would be given the next command of a device at once."""
-        return device in self.given and device not in self.behind and self.session.has_room()
-
-
-class Links:
+class Links(Moved):
     """The registry. `sent`, `acknowledged` and `expired` count commands since the start.
 
     `expired` counts a command when the server notices it: when the device connects, or when its list is full.
@@ -164,6 +97,7 @@ class Links:
         if the owner of the application has half of all connections; then there is no link either. Whoever gets a link
         calls `close`, also before `then` was called.
         """
+        self._system.moves.check(application)
         owner = self._owners.of(application)
         link = Link(application, device, next(self._numbers), session, owner)
         message = LinkOpened(number=link.number, address=address, origin=origin)
@@ -198,6 +132,8 @@ class Links:
                 carrier.lose(link.device)
         then(error)
         if error is None:
+            if link.application in self._system.moves.away:
+                self._end_all(link.application, LinkEnd.MOVED)
             self.pump(link)
 
     def close(self, link: Link, reason: str) -> None:
@@ -226,8 +162,7 @@ class Links:
             self._log_later(device, refusal)
             self._later(-(message.number or 0), partial(self._end, application, device, message))
             return
-        assert pending is not None
-        if pending.group is not None:
+        if pending is not None and pending.group is not None:  # else the application has been moved
             self._system.when_stored(pending, partial(self._ended, application, device, message))
 
     def _ended(
@@ -236,15 +171,20 @@ class Links:
         if error is not None:
             self._later(-(message.number or 0), partial(self._end, application, device, message))
 
-    async def recover(self) -> None:
-        """End the links that were open when the server stopped. For the start, before the first link is opened.
+    async def leave(self, application: bytes) -> None:
+        """End the links of the devices of an application."""
+        self._end_all(application, LinkEnd.MOVED)
 
-        The time of their end is that of the start: nobody knows the other.
+    async def recover(self, application: bytes = b"") -> None:
+        """End the links that were open when the server stopped, of all applications or of one.
+
+        For the start, before the first link is opened. The time of their end is that of the start: nobody knows the
+        other.
         """
-        after = keys.OPEN_LINKS_PREFIX
+        prefix = after = keys.OPEN_LINKS_PREFIX + application
         while True:
             with self._system.store.snapshot() as snapshot:
-                found = list(islice(_keys_after(snapshot, keys.OPEN_LINKS_PREFIX, after), RECOVERED_LINKS))
+                found = list(islice(_keys_after(snapshot, prefix, after), RECOVERED_LINKS))
             if not found:
                 return
             after = found[-1]
@@ -273,9 +213,14 @@ class Links:
             link.session.end(LinkEnd.GONE)
 
     def _forget_application(self, application: bytes) -> None:
+        """An application is deleted, or has left."""
+        self._end_all(application, LinkEnd.MOVED if application in self._system.moves.away else LinkEnd.GONE)
+
+    def _end_all(self, application: bytes, why: LinkEnd) -> None:
         for link in self:
             if link.application == application:
-                self.gone(link.device)
+                self._open.pop(link.device, None)
+                link.session.end(why)
 
     # Commands.
 
