@@ -98,9 +98,10 @@ ONE_WITH: Final = {"actors.engine.nodes": "actors.engine"}
 """Packages that stand together with the one around them: the engine finds the nodes, and a node is written for it."""
 
 AT_THE_TOP: Final = {
-    "actors": "`catalogue` (every kind, actor, job and resource), `readers`, `boot`, `server_users` (the first user, "
-    "and what commands do with users), `profile` (reads of the current user), `acting_later` (the table of what acts "
-    "in whose name), `server_bounds` (the table of what all tenants share)",
+    "actors": "`catalogue` (every kind, actor, job and resource), `readers`, `boot`, `moving` (an application leaves "
+    "a system that runs, or comes to one), `server_users` (the first user, and what commands do with users), `profile` "
+    "(reads of the current user), `acting_later` (the table of what acts in whose name), `server_bounds` (the table of "
+    "what all tenants share)",
     "http": "`app` and `serve` put the server together; `routes` is the whole table; `systemd` tells the service "
     "manager",
 }
