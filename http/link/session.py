@@ -35,8 +35,8 @@ from trunkline.actors.core.values.errors import (
     Unauthorized,
 )
 from trunkline.actors.fleet.devices.commands.command_messages import AcknowledgeCommand, LinkCommand
-from trunkline.actors.fleet.devices.commands.link import Link, LinkEnd
-from trunkline.actors.fleet.devices.commands.links import Links
+from trunkline.actors.fleet.devices.commands.link_session import LinkEnd
+from trunkline.actors.fleet.devices.commands.links import Link, Links
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.state.backlog import BacklogLane
 from trunkline.actors.fleet.devices.state.head import Head, Source

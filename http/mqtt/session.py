@@ -33,8 +33,8 @@ from trunkline.actors.data.topics.session_actor import (
     OpenedSession,
 )
 from trunkline.actors.fleet.devices.commands.command_messages import LinkCommand
-from trunkline.actors.fleet.devices.commands.link import Link, LinkEnd
-from trunkline.actors.fleet.devices.commands.links import Links
+from trunkline.actors.fleet.devices.commands.link_session import LinkEnd
+from trunkline.actors.fleet.devices.commands.links import Link, Links
 from trunkline.http.mqtt import packets
 from trunkline.http.mqtt.acknowledgements import Acknowledgements
 from trunkline.http.mqtt.gone import GoneClient

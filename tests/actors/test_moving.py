@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,8 +12,10 @@ import trio.testing
 
 from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import (
+    button,
     create_flow,
     kept_runs,
+    press,
     runs_end,
     trigger,
     waiting_triggers,
@@ -31,7 +34,7 @@ from trunkline.actors.core.values.errors import NotFound, Overloaded
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.data.topics.broker import Broker
 from trunkline.actors.data.topics.publication import ConnectClient, Publication
-from trunkline.actors.fleet.devices.commands.link import LinkEnd
+from trunkline.actors.fleet.devices.commands.link_session import LinkEnd
 from trunkline.actors.fleet.devices.commands.links import Links
 from trunkline.actors.platform.applications.messages import (
     ApplicationPatch,
@@ -125,6 +128,41 @@ async def test_it_may_leave_and_come_again_and_again(tmp_path: Path) -> None:
             await move(house)
             await moved_to(house, number * 10_000)
         assert fired(house, flow) == [("t", at(10_000), 0), ("t", at(20_000), 0), ("t", at(30_000), 0)]
+
+
+class Broken(Exception):
+    """What a step of a test raises."""
+
+
+@pytest.mark.parametrize("step", ["leave", "load", "recover", "come"])
+async def test_an_application_is_taken_back_whichever_step_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    parts = [part for feature in catalogue.FEATURES for part in feature.moved]
+    async with running_house(tmp_path / "d") as house:
+        device = await house.device()
+        nodes = [node("w", "DelayNode", {"delay": 0.01}, ["d"]), node("d", "DebugNode")]
+        flow = await create_flow(house, [button(["w"])], nodes)
+        for number, part in enumerate(parts):
+            work = getattr(part, step)
+
+            async def fail(self: Any, application: bytes, work: Any = work) -> None:
+                await work(self, application)
+                raise Broken
+
+            await press(house, flow)
+            await trio.testing.wait_all_tasks_blocked()
+            with monkeypatch.context() as broken:
+                broken.setattr(part, step, fail)
+                with pytest.raises(Broken):
+                    await move(house)
+            await come(house)
+            await house.report(device, {"data": {"a": number}})
+            await runs_end(house)
+            house.clock.pass_s(1)
+        assert len(kept_runs(house, flow)) == len(parts)
+        assert len(await house.states(device)) == len(parts)
+        assert waiting_triggers(house) == []
 
 
 # Connections.

@@ -20,7 +20,7 @@ from trunkline.actors.core.values.terms import Timestamp
 from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.fleet.devices.actor.commands import DeviceCommands
 from trunkline.actors.fleet.devices.commands.command_messages import LinkClosed, LinkOpened
-from trunkline.actors.fleet.devices.commands.link import LinkEnd
+from trunkline.actors.fleet.devices.commands.link_session import LinkEnd
 from trunkline.actors.fleet.devices.record.kind import GATEWAYS
 from trunkline.actors.fleet.devices.record.messages import (
     Connected,

@@ -31,7 +31,7 @@ from trunkline.actors.fleet.devices.commands.command_messages import (
     LinkCommand,
     LinkOpened,
 )
-from trunkline.actors.fleet.devices.commands.link import Link, LinkEnd, LinkSession
+from trunkline.actors.fleet.devices.commands.link_session import LinkEnd, LinkSession
 from trunkline.store import keys
 
 if TYPE_CHECKING:
@@ -48,6 +48,50 @@ _SCANNED_PERIPHERALS = 256
 _STOPPED = "The server stopped."
 
 _log = structlog.get_logger("trunkline.actors")
+
+
+class Link:
+    """One link of a device. Make one with `Links.open`.
+
+    `given` has, for each device whose commands it carries and that is not behind, the number of the last command that
+    it was given. `behind` are the devices with commands that it may have to be given.
+    """
+
+    __slots__ = (
+        "application",
+        "behind",
+        "device",
+        "given",
+        "is_closed",
+        "is_taking",
+        "number",
+        "owner",
+        "peripherals_after",
+        "session",
+    )
+
+    def __init__(
+        self, application: bytes, device: bytes, number: int, session: LinkSession, owner: bytes
+    ) -> None:
+        self.application = application
+        self.owner = owner
+        self.device = device
+        self.number = number
+        self.session = session
+        self.given: dict[bytes, int] = {}
+        self.behind: dict[bytes, None] = {device: None}
+        self.is_taking = False
+        self.is_closed = False
+        self.peripherals_after: bytes | None = None  # of a gateway: the last one that was looked at
+
+    def lose(self, device: bytes) -> None:
+        """Forget a peripheral that the link does not carry any more."""
+        self.given.pop(device, None)
+        self.behind.pop(device, None)
+
+    def is_ready(self, device: bytes) -> bool:
+        """Whether it would be given the next command of a device at once."""
+        return device in self.given and device not in self.behind and self.session.has_room()
 
 
 class Links(Moved):

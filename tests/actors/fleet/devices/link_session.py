@@ -11,8 +11,8 @@ import trio.testing
 from tests.actors.house import House
 from trunkline.actors.core.values.errors import DomainError
 from trunkline.actors.fleet.devices.commands.command_messages import AcknowledgeCommand, LinkCommand
-from trunkline.actors.fleet.devices.commands.link import Link, LinkEnd
-from trunkline.actors.fleet.devices.commands.links import Links
+from trunkline.actors.fleet.devices.commands.link_session import LinkEnd
+from trunkline.actors.fleet.devices.commands.links import Link, Links
 from trunkline.actors.fleet.devices.record import read_messages
 from trunkline.actors.fleet.devices.record.messages import (
     History,

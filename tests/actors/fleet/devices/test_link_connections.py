@@ -15,7 +15,7 @@ from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import Crashed, NotFound
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.fleet.devices.bulk.bulk_messages import RestoreDevice
-from trunkline.actors.fleet.devices.commands.link import LinkEnd
+from trunkline.actors.fleet.devices.commands.link_session import LinkEnd
 from trunkline.actors.fleet.devices.commands.links import RETRY_S
 from trunkline.actors.fleet.devices.record.messages import (
     DeleteDevice,
