@@ -27,7 +27,7 @@ async def leave(system: System, application: bytes) -> None:
     """End all that works for an application. When this returns, nothing of it is in memory, all is on disk, and no call
     of it is answered before `come`, also not after another process has its data.
 
-    If this raises, or is cancelled, `come` takes the application back.
+    If this raises, or is cancelled, `come` takes the application back. Twice does no more than once.
     """
     system.moves.away.add(application)
     for part in reversed(_parts(system)):
@@ -41,10 +41,12 @@ async def leave(system: System, application: bytes) -> None:
 async def come(system: System, application: bytes) -> None:
     """Serve an application whose data is in the store of this system, as after a start.
 
-    Where the places of applications are known (`core/records/places.py`), it has to be placed here before.
+    Where the places of applications are known (`core/records/places.py`), it has to be placed here before, in the same
+    turn of the event loop. If this raises, or is cancelled, no call is answered, and it can be called again.
     """
     system.moves.away.add(application)
     system.moves.paused.add(application)
+    await leave(system, application)
     await load_arrays()
     parts = _parts(system)
     for part in parts:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from trunkline.actors.core.runtime.moves import application_of
+from trunkline.actors.core.runtime.ref import application_streams
 from trunkline.actors.core.values.errors import Overloaded
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ class Registry:
 
     def of_application(self, application: bytes) -> list[Mailbox]:
         """The same, and the mailbox of the application's own actor."""
-        return [mailbox for ref, mailbox in self.mailboxes.items() if application_of(ref) == application]
+        found = self.of_parent(application)
+        own = self.mailboxes.get(application_streams(application))
+        return found if own is None else [*found, own]
 
     async def sweep(self) -> None:
         """Deactivate idle actors until cancelled, in slices, so that the event loop is never blocked for long."""
