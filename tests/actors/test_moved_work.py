@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 import trio
 import trio.testing
 
@@ -20,6 +21,7 @@ from tests.actors.engine.run_house import (
 )
 from tests.actors.fleet.alarms.alarm_house import ABOVE_30, Alarms
 from tests.actors.fleet.alarms.test_notices import STEPS, told
+from tests.actors.fleet.devices import link_session
 from tests.actors.fleet.devices.test_inactivity import moved_to as silent_until
 from tests.actors.fleet.devices.test_inactivity import of_device, watching
 from tests.actors.house import START_MS, House, at, running_house
@@ -29,14 +31,17 @@ from tests.actors.workflows.triggers.test_timers import moved_to, timed, timer
 from tests.actors.workflows.triggers.test_timers import told as fired
 from tests.patience import PATIENCE_S
 from trunkline.actors import moving
-from trunkline.actors.core.values.errors import Unanswered
+from trunkline.actors.core.values.errors import Overloaded, Unanswered
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.origin import Origin
+from trunkline.actors.data.topics.wills import Wills
 from trunkline.actors.engine.runner import FlowRunner
+from trunkline.actors.fleet.devices.commands.links import Links
 from trunkline.actors.platform.jobs.job import Job
 from trunkline.actors.platform.jobs.queue import JobQueue
 from trunkline.actors.platform.jobs.runner import Jobs
 from trunkline.actors.workflows.flows.bodies import ButtonPress
+from trunkline.actors.workflows.flows.due_times import DueTimes
 from trunkline.actors.workflows.triggers.queue import TriggerQueue
 from trunkline.actors.workflows.triggers.replies import Replies
 from trunkline.actors.workflows.triggers.scheduled import SchedulePress, scheduled_ref
@@ -97,6 +102,44 @@ async def test_what_waits_to_be_run_is_run_once_after_it_has_come_and_not_before
         assert waiting_triggers(house) == []
 
 
+async def test_no_run_begins_in_any_step_and_what_is_triggered_meanwhile_is_run_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_links, recover_wills = Links.leave, Wills.recover
+    seen: list[tuple[int, int, int]] = []
+    async with running_house(tmp_path / "d") as house:
+        queue, runner = house.system.component(TriggerQueue), house.system.component(FlowRunner)
+        flow = await create_flow(house, [button(["d"])], [node("d", "DebugNode")])
+        device = await house.device()
+
+        async def trigger_and_look(number: int) -> None:
+            await press(house, flow, {"n": number})
+            await trio.sleep(0.02)
+            seen.append((queue.waiting, runner.running, len(kept_runs(house, flow))))
+            with pytest.raises(Overloaded):
+                link_session.begin(house, device)
+            with pytest.raises(Overloaded):
+                house.listen(device)
+
+        async def leave_and_look(self: Links, application: bytes) -> None:
+            await leave_links(self, application)
+            await trigger_and_look(0)
+
+        async def recover_and_look(self: Wills, application: bytes = b"") -> None:
+            await recover_wills(self, application)
+            await trigger_and_look(1)
+
+        monkeypatch.setattr(Links, "leave", leave_and_look)
+        await leave(house)
+        monkeypatch.setattr(Links, "leave", leave_links)
+        monkeypatch.setattr(Wills, "recover", recover_and_look)
+        await come(house)
+        await runs_end(house)
+        assert seen == [(0, 0, 0)] * 2
+        assert [run.debug[0][3]["data"]["n"] for run in kept_runs(house, flow)] == [0, 1]
+        assert waiting_triggers(house) == []
+
+
 async def test_who_waits_for_a_workflow_is_told_that_it_will_not_answer(house: House) -> None:
     replies = house.system.component(Replies)
     with replies.expect(house.application, "mine", "") as mine, replies.expect(ROOT, "other", "") as other:
@@ -112,6 +155,7 @@ async def test_a_timer_fires_once_at_its_due_time(tmp_path: Path) -> None:
         other = await other_house(house)
         there = await timed(other, timer("b", seconds=60))
         await leave(house)
+        assert [place[0] for place in house.system.component(DueTimes)._first] == [other.application]
         await moved_to(house, 70_000)
         assert fired(house, flow) == []
         assert fired(other, there) == [("b", at(60_000), 0)]
@@ -186,6 +230,19 @@ async def test_alarms_go_on_and_their_notices_are_sent_once(tmp_path: Path) -> N
         assert len(told(tmp_path / "d")) == 3
         await alarms.report(pump, 20)
         assert await alarms.open() == []
+
+
+async def test_a_rule_of_silence_goes_on(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "d") as house:
+        alarms = Alarms(house)
+        await alarms.rule({"type": "silence", "seconds": 60})
+        pump = await house.device({"t": "number"})
+        await alarms.report(pump, 1)
+        await alarms.settled()
+        await leave(house)
+        await alarms.settled(61_000)
+        await come(house)
+        assert len(await alarms.open()) == 1
 
 
 # Jobs.

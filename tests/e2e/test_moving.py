@@ -18,10 +18,12 @@ from tests.e2e.webhook_clients import closing
 from tests.e2e.webhook_clients import connected as webhook_connected
 from trunkline.actors import moving
 from trunkline.actors.connections.integrations.connections import Connections
+from trunkline.actors.data.topics.wills import Wills
 from trunkline.http.link.session import DRAINING
 from trunkline.http.mqtt import packets
 from trunkline.http.mqtt.packets import Will
 from trunkline.http.mqtt.service import MqttService
+from trunkline.store import keys
 
 
 async def leave(house: House) -> None:
@@ -94,7 +96,7 @@ async def test_a_link_is_closed_and_opened_again(tmp_path: Path) -> None:
 
 
 async def test_mqtt_clients_come_back_to_their_sessions_and_wills_are_published_afterwards(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with house_in(tmp_path / "data") as house:
         service = house.server.system.component(MqttService)
@@ -109,10 +111,19 @@ async def test_mqtt_clients_come_back_to_their_sessions_and_wills_are_published_
                 assert await mortal.farewell() == packets.SERVER_SHUTTING_DOWN
             assert await watcher.farewell() == packets.SERVER_SHUTTING_DOWN
         await until(lambda: not service.sessions)
-        async with client_of(house) as early:
-            answer = await early.connect("watcher", **house.credentials)
-            assert answer.code == packets.SERVER_BUSY
+        with house.server.system.store.snapshot() as snapshot:
+            wills = keys.wills_prefix(bytes.fromhex(house.application.rpartition("/")[2]))
+            assert len(list(snapshot.keys(keys.MESSAGES, wills, keys.prefix_end(wills)))) == 1
+        codes, recover = list[int](), Wills.recover
+
+        async def connect_early(self: Wills, application: bytes = b"") -> None:
+            async with client_of(house) as early:
+                codes.append((await early.connect("watcher", **house.credentials)).code)
+            await recover(self, application)
+
+        monkeypatch.setattr(Wills, "recover", connect_early)
         await come(house)
+        assert codes == [packets.SERVER_BUSY]
         async with client_of(house) as watcher:
             assert await opened(watcher, house, "watcher", **kept())
             message = await watcher.message()
