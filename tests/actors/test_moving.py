@@ -179,7 +179,12 @@ async def test_a_link_is_ended_and_the_device_can_have_one_again(
             await link_session.connect(house, device),
             await link_session.connect(other, elsewhere),
         )
-        monkeypatch.setattr(session, "end", lambda why: (session.ended.append(why), session.close(why.value)))
+
+        def end(why: LinkEnd) -> None:
+            session.ended.append(why)
+            session.close(why.value)
+
+        monkeypatch.setattr(session, "end", end)
         await leave(house)
         assert (session.ended, there.ended) == ([LinkEnd.MOVED], [])
         assert house.system.component(Links).of(device) is None
