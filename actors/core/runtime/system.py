@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LAST_TURN_S: Final = 1.0
+"""A turn that waits may take so long after its application was paused."""
 _COMMIT: Final = Work("commit", "group commit")
 
 
@@ -562,7 +564,8 @@ class System:
         """Answer no call of the actors of an application from now on: it is refused as `Overloaded`.
 
         When this returns none of them is in memory, and all that was written is on disk. A turn that waits for
-        something comes to its end; what is queued behind it is refused. The streams of the application end.
+        something comes to its end, within `LAST_TURN_S`, or is given up; what is queued behind it is refused. The
+        streams of the application end.
         """
         self.moves.away.add(application)
         self.moves.paused.add(application)
@@ -573,6 +576,9 @@ class System:
             if mailbox.queue is None:
                 mailbox.actor = None  # so a turn that waits for those of other actors counts no longer
                 continue
+            scope = self._turns.waiting.get(mailbox)
+            if scope is not None:
+                scope.deadline = min(scope.deadline, trio.current_time() + LAST_TURN_S)
             waiting.append(mailbox.queue.popleft())
             _refuse(mailbox.queue, refusal())
             mailbox.queue.clear()

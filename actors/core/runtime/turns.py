@@ -54,6 +54,8 @@ class Turns:
         self.restarts = 0
         self.activations = 0
         self.kinds = {kind.kind: kind for kind in kinds}
+        self.waiting: dict[Mailbox, trio.CancelScope] = {}
+        """The turns that may wait, and the scopes that end them in time."""
         self._system = system
         self._journal = system.journal
         self._registry = registry
@@ -133,6 +135,7 @@ class Turns:
         base_group = mailbox.group
         try:
             with trio.move_on_after(self._system.limits.request_timeout_s) as timeout:
+                self.waiting[mailbox] = timeout
                 value = await handler.call(actor, message)
             if timeout.cancelled_caught:
                 raise self._timed_out(mailbox, message)
@@ -152,6 +155,8 @@ class Turns:
         except BaseException:
             mailbox.actor = None
             raise
+        finally:
+            self.waiting.pop(mailbox, None)
         return value, self._submit(mailbox, actor, is_new)
 
     def stage(self, mailbox: Mailbox, message: Message) -> tuple[Actor, Any]:
@@ -277,7 +282,6 @@ class Turns:
             kind=mailbox.ref.kind,
             id=mailbox.ref.id.hex(),
             message=type(message).__name__,
-            after_s=self._system.limits.request_timeout_s,
         )
         return Overloaded(
             f"The {mailbox.ref.kind} did not finish this call in time; nothing of this call was stored. "

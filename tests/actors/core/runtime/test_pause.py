@@ -9,6 +9,7 @@ import trio
 import trio.testing
 
 from tests.actors.probes import TOPIC, Add, AddSlowly, Begin, Peek, Workshop, tally, workshop
+from trunkline.actors.core.runtime import system
 from trunkline.actors.core.runtime.held_back import HeldBack
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.subscription import Ending
@@ -92,6 +93,21 @@ async def test_a_turn_that_waits_is_finished_and_what_is_behind_it_is_refused(tm
         assert await slow.result() == 3
         assert shop.stored(ref) == (3, [3])
         assert shop.system.mailbox(ref) is None
+
+
+async def test_a_turn_that_waits_for_too_long_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(system, "LAST_TURN_S", 0.01)
+    async with workshop(tmp_path) as shop:
+        (ref,) = await begin(shop, HERE)
+        slow = shop.start(ref, AddSlowly(by=3, gate=trio.Event()))
+        await trio.testing.wait_all_tasks_blocked()
+        await shop.system.pause(HERE)
+        assert isinstance(await slow.result(), Overloaded)
+        assert shop.stored(ref) == (0, [])
+        shop.system.resume(HERE)
+        assert await shop.ask(ref, AddSlowly(by=4)) == 4
 
 
 async def test_a_call_to_many_that_is_under_way_is_stored_before_or_refused_as_a_whole(
