@@ -12,15 +12,22 @@ it is away, what they do in it is refused, and they try again after a pause.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final
+
+import trio
 
 from trunkline.actors.catalogue import FEATURES
+from trunkline.actors.core.values.errors import Overloaded
 from trunkline.actors.engine.runner import FlowRunner
 from trunkline.actors.fleet.devices.state.arrays import load_arrays
 
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.moved import Moved
     from trunkline.actors.core.runtime.system import System
+
+_PAUSE_S: Final = 0.1
+"""The pause before a step is tried again."""
 
 
 async def leave(system: System, application: bytes) -> None:
@@ -42,7 +49,7 @@ async def come(system: System, application: bytes) -> None:
     """Serve an application whose data is in the store of this system, as after a start.
 
     Where the places of applications are known (`core/records/places.py`), it has to be placed here before, in the same
-    turn of the event loop. If this raises, or is cancelled, no call is answered, and it can be called again.
+    turn of the event loop. If this raises `StoreError`, or is cancelled, it can be called again.
     """
     system.moves.away.add(application)
     system.moves.paused.add(application)
@@ -50,13 +57,22 @@ async def come(system: System, application: bytes) -> None:
     await load_arrays()
     parts = _parts(system)
     for part in parts:
-        await part.load(application)
+        await _insist(part.load, application)
     system.resume(application)
     for part in parts:
-        await part.recover(application)
+        await _insist(part.recover, application)
     system.moves.away.discard(application)
     for part in parts:
-        await part.come(application)
+        await _insist(part.come, application)
+
+
+async def _insist(step: Callable[[bytes], Awaitable[None]], application: bytes) -> None:
+    """Do a step, again and again if the server has too much to do: it may take more than others' calls leave."""
+    while True:
+        try:
+            return await step(application)
+        except Overloaded:
+            await trio.sleep(_PAUSE_S)
 
 
 def _parts(system: System) -> list[Moved]:

@@ -26,7 +26,7 @@ from tests.actors.moves import come, leave, move, other_house
 from tests.actors.workflows.triggers.test_timers import moved_to, timed, timer
 from tests.actors.workflows.triggers.test_timers import told as fired
 from tests.patience import PATIENCE_S
-from trunkline.actors import catalogue
+from trunkline.actors import catalogue, moving
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.runtime.moved import Moved
 from trunkline.actors.core.runtime.ref import Ref
@@ -42,6 +42,7 @@ from trunkline.actors.platform.applications.messages import (
     PatchApplication,
 )
 from trunkline.actors.presentation.experience.counts import RequestCounts
+from trunkline.actors.workflows.triggers.timers import Timers
 
 # Calls.
 
@@ -128,6 +129,23 @@ async def test_it_may_leave_and_come_again_and_again(tmp_path: Path) -> None:
             await move(house)
             await moved_to(house, number * 10_000)
         assert fired(house, flow) == [("t", at(10_000), 0), ("t", at(20_000), 0), ("t", at(30_000), 0)]
+
+
+async def test_a_step_is_repeated_where_the_server_has_too_much_to_do(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    come_timers, refusals = Timers.come, [Overloaded("later")]
+
+    async def refuse(self: Timers, application: bytes) -> None:
+        if refusals:
+            raise refusals.pop()
+        await come_timers(self, application)
+
+    monkeypatch.setattr(moving, "_PAUSE_S", 0.001)
+    monkeypatch.setattr(Timers, "come", refuse)
+    await move(house)
+    assert not refusals
+    assert not house.system.moves.away
 
 
 class Broken(Exception):
