@@ -3,7 +3,8 @@
 - Time is virtual. Trio's clock jumps to the next deadline as soon as every task waits. The clocks of the machine that
   code reads beside it (`time.monotonic`, `time.perf_counter_ns` and so on) follow it, and each look at them costs a
   little time, so that what is bounded by its processor time ends somewhere in the middle, at the same place each time.
-- Trio shuffles the tasks that can run; its random numbers are seeded.
+- Trio shuffles the tasks that can run; its random numbers are seeded. Tasks are cancelled in the order of their begin,
+  which in Trio follows from their addresses.
 - Random bytes of the operating system come from the seed: ids, secrets, nonces.
 - Work for threads is done in the event loop, after a seeded wait.
 
@@ -123,6 +124,7 @@ def _seeded(seed: str) -> Iterator[VirtualTime]:
     try:
         trio_run._r.seed(chance.getrandbits(64))
         replaced.set(trio_run, "_ALLOW_DETERMINISTIC_SCHEDULING", True)
+        replaced.set(trio_run.CancelStatus, "recalculate", _recalculate)
         virtual = VirtualTime(chance.choice(LOOK_NS), chance)
         _replace_clocks(replaced, virtual)
         replaced.set(os, "urandom", chance.randbytes)
@@ -134,6 +136,24 @@ def _seeded(seed: str) -> Iterator[VirtualTime]:
         replaced.put_back()
         trio_run._r.setstate(order)
         structlog.configure(**logs)
+
+
+def _recalculate(status: Any) -> None:
+    """What `CancelStatus.recalculate` does, with the tasks in their order."""
+    todo, cancelled = [status], []
+    while todo:
+        each = todo.pop()
+        by_parent = each.parent_cancellation_is_visible_to_us
+        new = each._scope.cancel_called or by_parent
+        if new != each.effectively_cancelled:
+            if by_parent and each._scope._cancel_reason is None:
+                each._scope._cancel_reason = each._parent._scope._cancel_reason
+            each.effectively_cancelled = new
+            if new:
+                cancelled.extend(each._tasks)
+            todo.extend(each._children)
+    for task in sorted(cancelled, key=lambda task: task._counter):
+        task._attempt_delivery_of_any_pending_cancel()
 
 
 def _replace_clocks(replaced: _Replaced, virtual: VirtualTime) -> None:

@@ -397,4 +397,5 @@ PART: Final = Part(
     },
     look,
     always=True,
+    divided=True,
 )

@@ -4,7 +4,9 @@ The store and its file are real. A power cut leaves an image of the file in anot
 the server begins. What an image may hold follows from what was synced: LMDB writes the pages of a commit, syncs them,
 and writes and syncs the page that makes them valid. So a cut in the middle of a commit leaves what was there before,
 and of the pages that the commit has written any sectors at all. A store that was opened without these syncs may also
-lose what it has acknowledged, as on a real disk.
+lose what it has acknowledged, as on a real disk. Where a machine has several stores, one cut takes all of them.
+
+The death of a process is another thing: what LMDB has written stays, as it is the kernel's.
 
 Owns the images of the store's file. Does not own the files beside it, contents and results (`loose_files.py`).
 """
@@ -32,6 +34,10 @@ class PowerCut(BaseException):
     """The machine has lost its power. Whoever still runs is a ghost."""
 
 
+class Killed(BaseException):
+    """A process has died. Whoever still runs in it is a ghost."""
+
+
 class Fault(NamedTuple):
     """What happens at a commit: `cut` is `before`, `torn` or `after`; `error` is raised; `delay_s` passes."""
 
@@ -43,13 +49,25 @@ class Fault(NamedTuple):
 class Disk:
     """The disk of one life. `next_fault` is what happens at the next commit.
 
-    `older` is the file of the store as it was after the commit with the number `older_at`, if that is not 0.
+    `older` is the file of the store as it was after the commit with the number `older_at`, if that is not 0. `root` is
+    the disk of the first store of the machine, if this one is of another.
     """
 
     def __init__(
-        self, path: Path, chance: Random, sleep: Callable[[float], None], on_cut: Callable[[str], None]
+        self,
+        path: Path,
+        chance: Random,
+        sleep: Callable[[float], None],
+        on_cut: Callable[[str], None],
+        root: Disk | None = None,
     ) -> None:
         self.path = path
+        self.machine: list[Disk] = [] if root is None else root.machine
+        """The disks of all stores."""
+        self.machine.append(self)
+        self.on_kill: Callable[[str], None] = lambda _how: None
+        """Called when the process that has the store is to die, at a commit."""
+        self._kill_at = 0
         self.next_fault: Fault | None = None
         self.commits = 0
         self.older_at = 0
@@ -61,8 +79,9 @@ class Disk:
         self._on_cut = on_cut
         self._data = path / "store" / "data.mdb"
         self._store: Store
+        self._syncs_all = True
         self._image: bytes | None = None
-        self.files = LooseFiles(path, Random(chance.random()))
+        self.files = LooseFiles(path, Random(chance.random())) if root is None else root.files
         self._tree: Tree = {}
         self._over_already = False
         self._fault = Fault()
@@ -70,11 +89,13 @@ class Disk:
     def watch(self, store: Store) -> None:
         """Be below the commits of a store from now on."""
         self._store = store
+        flags = store.memory_map.env.flags()
+        self._syncs_all = bool(flags["sync"] and flags["metasync"])
         journal: Any = store.journal
         write = journal._write
 
         def watched() -> Any:
-            if self._over_already:
+            if self._over_already or self._store is not store:
                 return write()
             fault, self.next_fault = self.next_fault or Fault(), None
             self.commits += 1
@@ -91,15 +112,26 @@ class Disk:
                 self._image = self._cut_in_commit(fault.cut, before, self._data.read_bytes())
                 self._over(fault.cut)
                 raise PowerCut
+            if 0 < self._kill_at <= self.commits:
+                self._kill("after")
             return written
 
-        journal._write = watched
+        def killed() -> Any:
+            if 0 < self._kill_at <= self.commits + 1 and self._chance.random() < 0.5:
+                self._kill("before")
+            return watched()
+
+        journal._write = killed
         journal._sync_delay_s = self._before_sync
 
-    @property
-    def _syncs_all(self) -> bool:
-        flags = self._store.memory_map.env.flags()
-        return bool(flags["sync"] and flags["metasync"])
+    def _kill(self, how: str) -> None:
+        self._kill_at = 0
+        self.on_kill(how)
+        raise Killed
+
+    def kill_soon(self, commits: int) -> None:
+        """Let the process die at the last of so many commits: before it, or right after. 0: not any more."""
+        self._kill_at = self.commits + commits if commits else 0
 
     def _before_sync(self) -> float:
         fault = self._fault
@@ -119,22 +151,31 @@ class Disk:
         """Lose the power between two commits."""
         if self._over_already:
             raise PowerCut
-        if self._syncs_all:
-            self._image = self._data.read_bytes()
+        self._take_image()
         self._over("idle")
 
+    def _take_image(self) -> None:
+        if self._syncs_all or self._image is None:
+            self._image = self._data.read_bytes()
+
     def _over(self, how: str) -> None:
-        self._over_already = True
-        self._tree = self.files.after_cut()
+        self.machine[0]._tree = self.files.after_cut()
+        for disk in self.machine:
+            if disk is not self:
+                disk._take_image()
+            disk._over_already = True
         self._on_cut(how)
-        self._store.journal.submit = _nothing  # type: ignore[method-assign, assignment]
+        for disk in self.machine:
+            take_nothing(disk._store)
 
     def image_to(self, target: Path) -> None:
-        """Write what is on the disk after the cut as another data directory."""
-        assert self._image is not None
+        """Write what is on the disk after the cut as another data directory. For the disk of the first store."""
         write_tree(self._tree, target)
-        (target / "store").mkdir(mode=0o700)
-        (target / "store" / "data.mdb").write_bytes(self._image)
+        for disk in self.machine:
+            assert disk._image is not None
+            folder = target / disk.path.relative_to(self.path) / "store"
+            folder.mkdir(mode=0o700)
+            (folder / "data.mdb").write_bytes(disk._image)
 
     def _cut_in_commit(self, cut: str, before: bytes, after: bytes) -> bytes:
         if cut == "before":
@@ -144,10 +185,15 @@ class Disk:
         return torn(before, after, self._chance, metas=not self._store.memory_map.env.flags()["sync"])
 
 
+def take_nothing(store: Store) -> None:
+    """Let whoever still runs store nothing any more."""
+    store.journal.submit = _nothing  # type: ignore[method-assign, assignment]
+
+
 def _nothing(_batch: Batch) -> Group:
-    """What becomes of a batch without power. Some who wait for it cannot be cancelled."""
+    """What becomes of a batch then. Some who wait for it cannot be cancelled."""
     group = Group()
-    group.finish(StoreBroken("The power was cut."))
+    group.finish(StoreBroken("The machine has stopped."))
     return group
 
 

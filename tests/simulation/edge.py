@@ -1,19 +1,28 @@
-"""The edge of a life: the engine of the server with all its layers, on sockets in memory."""
+"""The edge of a life: the engine of the server with all its layers, on sockets in memory.
+
+Of a server with several processes each has one (`DividedEdge`), which also serves what the others pass on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any, Final
 
 import trio
 from hypercorn.config import Config, Sockets
 
 from tests.simulation.network import Network
+from trunkline.http import serve_processes
 from trunkline.http.app import layered
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import protocol_error
-from trunkline.http.engines import mqtt_protocol
+from trunkline.http.engines import Served, engine_of, mqtt_protocol
 from trunkline.http.link.tasks import LinkTasks
+from trunkline.http.processes import neighbours, owner
+from trunkline.http.processes.neighbours import Neighbours
+from trunkline.http.processes.owner import Doors
 from trunkline.http.routes import TABLE
 from trunkline.http.site.site import MapTiles, Site
 from trunkline.http.wire import engine
@@ -27,19 +36,25 @@ from trunkline.limits.settings import Settings
 _STOPS_S: Final = 1.0
 REAP_S: Final = 3.0
 """How often the engine looks at deadlines here: each look costs as much as some calls."""
+FOLLOW_S: Final = 0.5
+"""How often a process looks here whose access other processes have ended."""
+CERTIFICATES_S: Final = 30.0
+"""How often a process looks here whether certificates have changed: there are none."""
 
 
 class _InMemory(Config):
     """A configuration whose socket is that of a network in memory."""
 
     network: Network
+    engine: Engine
+    """The engine that serves the sockets."""
 
     def create_sockets(self) -> Sockets:
         listening: Any = self.network.http
         return Sockets([], [listening], [])
 
 
-class _InOrder(dict[Connection, None]):
+class _InOrder(dict[Any, None]):
     """A set of connections in the order in which they came: that of a set follows from addresses."""
 
     def add(self, connection: Connection) -> None:
@@ -50,6 +65,21 @@ class _InOrder(dict[Connection, None]):
 
     def __iter__(self) -> Iterator[Connection]:
         return iter(list(super().__iter__()))
+
+
+def _is_answering(engine: Engine) -> bool:
+    """Whether there is a request on a connection of the engine that is not answered yet."""
+    return any(
+        bool(each._exchange is not None or each._parser.requests)
+        if isinstance(each, Http1Connection)
+        else isinstance(each, Http2Connection) and bool(each._exchanges)
+        for each in engine._connections
+    )
+
+
+def _places_too_many(engine: Engine, open: int) -> int:
+    """How many more connections the engine counts, or has places taken for, than the `open` sockets."""
+    return max(0, engine.connections - open, len(engine.places) - open)
 
 
 class Edge:
@@ -86,16 +116,95 @@ class Edge:
     @property
     def is_quiet(self) -> bool:
         """Whether nothing is under way to the server, and it answers no request."""
-        busy = (
-            each._exchange is not None or each._parser.requests
-            if isinstance(each, Http1Connection)
-            else isinstance(each, Http2Connection) and each._exchanges
-            for each in self._engine._connections
-        )
-        return self._network.is_quiet and not any(busy)
+        return self._network.is_quiet and not _is_answering(self._engine)
 
     @property
     def places_too_many(self) -> int:
         """How many more connections the engine counts, or has places taken for, than have an open socket."""
-        open = len(self._network)
-        return max(0, self._engine.connections - open, len(self._engine.places) - open)
+        return _places_too_many(self._engine, self._network.count(None))
+
+
+class DividedEdge:
+    """What one of several processes serves: clients, and what other processes pass on."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        settings: Settings,
+        network: Network,
+        neighbours: Neighbours,
+        process: int,
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._settings = settings
+        self._network = network
+        self._neighbours = neighbours
+        self._process = process
+        self._config = _InMemory()
+        self._config.network = network
+        self._config.graceful_timeout = _STOPS_S
+
+    async def serve(
+        self, nursery: trio.Nursery, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Serve until cancelled."""
+        pages = Site(TABLE, "0", MapTiles(self._settings.map_tiles, self._settings.map_attribution))
+        config: Any = self._config
+        listening: Any = SimpleNamespace(
+            http=SimpleNamespace(detach=lambda: 0), mqtt=[(self._network.mqtt, False)]
+        )
+        await serve_processes.serve_processes(
+            nursery,
+            Served(self._dispatcher, pages, self._settings, config),
+            listening,
+            self._neighbours,
+            trio.sleep_forever,
+            task_status,
+        )
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it answers no request, and waits for nothing from other processes."""
+        asks = any(door._pending or door._calls or door._questions for door in self._neighbours.doors.values())
+        return not asks and not _is_answering(self._config.engine)
+
+    @property
+    def places_too_many(self) -> int:
+        """How many more connections the engine counts, or has places taken for, than have an open socket."""
+        return _places_too_many(self._config.engine, self._network.count(self._process))
+
+
+class _DoorsInOrder(Doors):
+    """The doors of an owner, in the order in which they came."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._channels = _InOrder()  # type: ignore[assignment]
+
+
+def _engine_in_memory(*arguments: Any) -> Engine:
+    """The engine of a process, which its configuration knows."""
+    engine = engine_of(*arguments)
+    engine._connections = _InOrder()  # type: ignore[assignment]
+    arguments[4].engine = engine
+    return engine
+
+
+def _mqtt_in_memory(protocol: Any, sockets: Sequence[tuple[Any, bool]]) -> Sequence[Listener]:
+    return [Listener(sock, tls=tls, protocol=protocol) for sock, tls in sockets]
+
+
+@contextmanager
+def processes_in_memory() -> Iterator[None]:
+    """Let processes serve on sockets in memory while the body runs."""
+    serving: Any = serve_processes
+    before = serving.engine_of, serving.mqtt_listeners, serving.Doors
+    serving.engine_of, serving.mqtt_listeners = _engine_in_memory, _mqtt_in_memory
+    serving.Doors = _DoorsInOrder
+    engine.REAP_S = REAP_S
+    neighbours.FOLLOW_S = FOLLOW_S  # type: ignore[misc]
+    owner.FOLLOW_S = CERTIFICATES_S  # type: ignore[misc]
+    try:
+        yield
+    finally:
+        serving.engine_of, serving.mqtt_listeners, serving.Doors = before

@@ -34,12 +34,12 @@ class Clock:
 
 async def fail_commit(world: World, chance: Random) -> None:
     number = chance.choice((errno.EIO, errno.ENOSPC))
-    world.life.disk.next_fault = Fault(error=OSError(number, "told to fail"))
+    world.life.any_disk(chance).next_fault = Fault(error=OSError(number, "told to fail"))
 
 
 async def slow_commit(world: World, chance: Random) -> None:
     delay_s = chance.choice((0.01, 0.3, 4, 40))
-    world.life.disk.next_fault = Fault(delay_s=delay_s)
+    world.life.any_disk(chance).next_fault = Fault(delay_s=delay_s)
     world.of(Clock).stalls += delay_s > 1
 
 
@@ -64,7 +64,7 @@ async def no_memory(world: World, chance: Random) -> None:
 
 async def cut_power(world: World, chance: Random) -> None:
     if chance.random() < 0.3:
-        world.life.disk.cut_soon(chance.choice((1, 1, 4, 15)))
+        world.life.any_disk(chance).cut_soon(chance.choice((1, 1, 4, 15)))
 
 
 async def set_clock(world: World, chance: Random) -> None:
@@ -83,4 +83,5 @@ PART: Final = Part(
     {fail_commit: 2, slow_commit: 2, no_memory: 1, cut_power: 1, set_clock: 0.5},
     nothing,
     always=True,
+    divided=True,
 )

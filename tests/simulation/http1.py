@@ -130,6 +130,25 @@ class Clients:
         raw = waiting.raw
         return None if raw is None or raw.status == _TOO_SLOW else raw
 
+    async def call_once(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        token: str,
+        headers: Mapping[str, str] | None,
+        chance: Random,
+    ) -> Raw | None:
+        """Make a call on a connection of its own, which nobody cuts. None where it was lost before the answer."""
+        wire = self._network.http.connect()
+        try:
+            with suppress(Lost):
+                await wire.send(_request(method, path, body, token, headers or {}, chance))
+                return await _Responses(wire).next()
+        finally:
+            wire.close()
+        return None
+
     def _one(self, chance: Random) -> Kept:
         """A connection that waits for no response; rather seldom one that does."""
         self._kept = [each for each in self._kept if not each.is_over]

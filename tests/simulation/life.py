@@ -1,11 +1,13 @@
 """One life of a server: the whole of it, on sockets in memory and the files that the life before has left.
 
+It is one process, or several with a partition each (`processes.py`), of which each can be called.
+
 Owns how a life begins and ends, and the calls to it. Does not own what is called, nor what ought to come back.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,10 +19,12 @@ import trio
 
 from tests.simulation.determinism import VirtualTime
 from tests.simulation.disk import Disk
-from tests.simulation.edge import Edge
+from tests.simulation.edge import Edge, processes_in_memory
 from tests.simulation.http1 import Clients
 from tests.simulation.http2 import Clients2
+from tests.simulation.model import Broken
 from tests.simulation.network import Network
+from tests.simulation.processes import Process, Server, open_store, running
 from trunkline.actors import boot
 from trunkline.actors.catalogue import ACTORS
 from trunkline.actors.core.runtime.system import System
@@ -29,18 +33,16 @@ from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.request import Request
 from trunkline.http.serve import make_dispatcher
 from trunkline.limits.settings import Settings
-from trunkline.limits.table import Limits
 from trunkline.store import arrivals, compaction
-from trunkline.store.env import Store
 
-MAP_BYTES: Final = 1 << 19
-"""So small that the map grows in each run."""
 PACKED_CHUNKS, GROUP_RUNS = 9, 3
 """So many commits with reports become a segment, and so many runs one: with the usual numbers, hardly ever."""
 HTTP2: Final = 0.4
 """The share of calls over HTTP/2 among those on connections."""
 _PIECE_S: Final = 0.003
 """Between two pieces of a body."""
+_PATIENCE_S: Final = 300.0
+"""After so long an answer will never come."""
 
 
 @dataclass
@@ -55,25 +57,80 @@ class Answer:
 
 
 class Life:
-    """A server that runs. `over` once its power is cut: what it still answers is nobody's."""
+    """A server that runs. `over` once its power is cut: what it still answers is nobody's.
+
+    `home` is the partition of the application in which nearly everything is done.
+    """
 
     def __init__(
-        self, system: System, dispatcher: Dispatcher, disk: Disk, network: Network, edge: Edge
+        self,
+        network: Network,
+        nursery: trio.Nursery,
+        virtual: VirtualTime,
+        only: Server | None = None,
+        processes: Sequence[Process] = (),
+        chance: Random | None = None,
     ) -> None:
-        self.system = system
-        self.dispatcher = dispatcher
-        self.disk = disk
+        """It has one server, or several processes; `chance` says then what becomes of calls."""
         self.network = network
-        self.edge = edge
-        self.clients: Clients
+        self.processes = processes
+        self.home = 0
+        self.clients = Clients(network, nursery)
         """Those that call over connections."""
-        self.clients2: Clients2 | None = None
+        self.clients2 = Clients2(network, nursery, virtual) if network.has_newer else None
         """Those among them that speak HTTP/2."""
         self.over = False
+        self._only = only
+        self._chance = chance
+
+    def server(self, partition: int) -> Server:
+        """What the process of a partition has in memory, or had when it died."""
+        return self._only or self.processes[partition].server
+
+    @property
+    def servers(self) -> list[Server]:
+        """Those of all partitions."""
+        return [self._only] if self._only is not None else [each.server for each in self.processes]
+
+    @property
+    def running(self) -> list[Server]:
+        """Those of all processes that are there."""
+        return [*self.servers] if self._only else [each.server for each in self.processes if each.is_up]
+
+    def any_disk(self, chance: Random) -> Disk:
+        """One of the disks of the machine."""
+        return self.disk if self._only is not None else chance.choice(self.disk.machine)
+
+    @property
+    def system(self) -> System:
+        """The system in which nearly everything is done."""
+        return self.server(self.home).system
+
+    @property
+    def root(self) -> System:
+        """The system that has the users."""
+        return self.server(0).system
+
+    @property
+    def dispatcher(self) -> Dispatcher:
+        """The dispatcher of `system`."""
+        return self.server(self.home).dispatcher
+
+    @property
+    def edge(self) -> Any:
+        """The edge of `system`."""
+        return self.server(self.home).edge
+
+    @property
+    def disk(self) -> Disk:
+        """The disk of `system`. The first of its `machine` has the files beside the stores."""
+        return self.server(self.home).disk
 
     @property
     def is_quiet(self) -> bool:
         """Nothing waits for a commit or is under way to the server, and it answers no request of a connection."""
+        if self._only is None:
+            return self.network.is_quiet and all(process.is_quiet for process in self.processes)
         return not self.system.journal.pending_batches and self.edge.is_quiet
 
     async def call(
@@ -84,8 +141,13 @@ class Life:
         *,
         token: str = "",
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
-        """Make a call of the API, as a client on 127.0.0.1 does. `body` is JSON, or the bytes of a form."""
+    ) -> Answer | None:
+        """Make a call of the API, as a client on 127.0.0.1 does. `body` is JSON, or the bytes of a form.
+
+        With several processes it is made at one of them, on a connection of its own. None if it was lost.
+        """
+        if self._chance is not None:
+            return await self._call_any(method, path, body, token, headers, self._chance)
         path, _, query = path.partition("?")
         stream = _in_pieces(body, short_end=self.network.has_newer) if isinstance(body, bytes) else None
         raw = b"" if body is None or stream is not None else msgspec.json.encode(body)
@@ -98,6 +160,28 @@ class Life:
         response = await self.dispatcher.handle(request)
         found = {name.decode().lower(): value.decode() for name, value in response.headers}
         return _answer(response.status, found, response.body, response.stream)
+
+    async def _call_any(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        token: str,
+        headers: Mapping[str, str] | None,
+        chance: Random,
+    ) -> Answer | None:
+        deaths, made = self._deaths, None
+        with trio.move_on_after(_PATIENCE_S) as waiting:
+            made = await self.clients.call_once(method, path, body, token, headers, chance)
+        if waiting.cancelled_caught:
+            raise Broken(f"{method} {path}: no answer after {_PATIENCE_S:.0f} seconds")
+        if made is None and deaths == self._deaths and not self.over:
+            raise Broken(f"{method} {path}: the connection was lost, and no process has died")
+        return None if made is None else _answer(made.status, made.headers, made.body)
+
+    @property
+    def _deaths(self) -> int:
+        return sum(process.deaths for process in self.processes)
 
     async def call_over_wire(
         self,
@@ -151,26 +235,12 @@ async def living(
 async def _living(
     path: Path, settings: Settings, virtual: VirtualTime, disk: Disk, network: Network, random_bytes: Any
 ) -> AsyncIterator[Life]:
-    arrivals.PACKED_CHUNKS = PACKED_CHUNKS  # type: ignore[misc]
-    compaction.GROUP_RUNS = GROUP_RUNS  # type: ignore[misc]
-    limits: Limits = settings.limits
-    store = Store.open(
-        path,
-        map_size_bytes=MAP_BYTES,
-        store_size_max_bytes=settings.store_size_max_bytes,
-        journal_bytes_max=limits.journal_bytes_max,
-        journal_batches_max=limits.journal_batches_max,
-        arrival_window_bytes=limits.arrival_window_bytes,
-        arrivals_bytes_max=limits.arrivals_bytes_max,
-        read_threads_max=limits.read_threads_max,
-        read_queue_length_max=limits.read_queue_length_max,
-        start_check_s=limits.start_check_s,
-        monotonic_s=virtual.monotonic_s,
-    )
+    _make_rare_things_frequent()
+    store = open_store(path, settings, virtual)
     try:
         virtual.threads_may_run = lambda: not store.memory_map._reads_held
         disk.watch(store)
-        system = System(store, limits, virtual, ACTORS, random_bytes=random_bytes)
+        system = System(store, settings.limits, virtual, ACTORS, random_bytes=random_bytes)
         boot.add_parts(system, settings)
         with network.below_sockets():
             async with boot.running(system), trio.open_nursery() as nursery:
@@ -178,10 +248,28 @@ async def _living(
                 nursery.start_soon(dispatcher.call_turns.run)
                 edge = Edge(dispatcher, settings, network)
                 await nursery.start(edge.serve)
-                life = Life(system, dispatcher, disk, network, edge)
-                life.clients = Clients(network, nursery)
-                life.clients2 = Clients2(network, nursery, virtual) if network.has_newer else None
-                yield life
+                yield Life(network, nursery, virtual, Server(system, dispatcher, disk, edge))
                 nursery.cancel_scope.cancel()
     finally:
         store.close()
+
+
+@asynccontextmanager
+async def living_in_processes(
+    settings: Settings, virtual: VirtualTime, disk: Disk, network: Network, seed: str
+) -> AsyncIterator[Life]:
+    """A server with several processes. `disk` is that of the first store."""
+    _make_rare_things_frequent()
+    with disk.files.watched(), network.below_sockets(), processes_in_memory():
+        processes = [
+            Process(number, settings, virtual, each, network, seed)
+            for number, each in enumerate(disk.machine)
+        ]
+        virtual.threads_may_run = lambda: not any(process.holds_reads for process in processes)
+        async with running(processes, network) as nursery:
+            yield Life(network, nursery, virtual, None, processes, Random(f"{seed} calls"))
+
+
+def _make_rare_things_frequent() -> None:
+    arrivals.PACKED_CHUNKS = PACKED_CHUNKS  # type: ignore[misc]
+    compaction.GROUP_RUNS = GROUP_RUNS  # type: ignore[misc]

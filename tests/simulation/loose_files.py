@@ -18,8 +18,10 @@ from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
+from trunkline.store.partitions import FOLDER
+
 BESIDE: Final = frozenset({"store", "lock", "control.sock", "crash"})
-"""What is left out at the top: the store itself, and what each start makes anew."""
+"""What is left out at the top, and in the folder of each partition: the store, and what each start makes anew."""
 
 
 class Entry(NamedTuple):
@@ -92,7 +94,7 @@ class LooseFiles:
         if not path.is_relative_to(self._path):
             return
         inside = path.relative_to(self._path)
-        if inside.parts and inside.parts[0] in self._left_out:
+        if inside.parts and _top(inside.as_posix()) in self._left_out:
             return
         found = os.fstat(descriptor)
         if stat.S_ISDIR(found.st_mode):
@@ -110,7 +112,7 @@ class LooseFiles:
             return {
                 each.name: Entry(None if each.is_dir(follow_symlinks=False) else each.inode())
                 for each in sorted(entries, key=lambda each: each.name)
-                if folder or each.name not in self._left_out
+                if _top(f"{folder}/{each.name}" if folder else each.name) not in self._left_out
             }
 
     def _cut(self, folder: str, tree: Tree) -> None:
@@ -138,6 +140,12 @@ class LooseFiles:
             return new
         at = self._chance.randrange(len(new) + 1)
         return self._chance.choice((old or b"", new, b"", new[:at], new[:at] + bytes(len(new) - at)))
+
+
+def _top(path: str) -> str:
+    """The first name in a path below a data directory, or below the folder of a partition."""
+    names = path.split("/")
+    return names[2] if names[0] == FOLDER and len(names) > 2 else names[0]
 
 
 def write_tree(tree: Tree, target: Path) -> None:

@@ -1,7 +1,8 @@
 """The network of a life: its wires, the sockets that listen, and who waits for them.
 
-It stands below the engine of the server, which is the real one: `epoll` and the waits of Trio for sockets are replaced
-while it is `below_sockets`. Events of `epoll` are edge-triggered, as the engine asks for them.
+It stands below the engine of the server, which is the real one: `epoll`, the waits of Trio for sockets, and the Unix
+sockets between processes are replaced while it is `below_sockets`. Events of `epoll` are edge-triggered, as the engine
+asks for them. All processes of a server accept on the same sockets.
 
 Owns which socket is ready, and when pieces arrive. Does not own the bytes (`wires.py`).
 """
@@ -12,14 +13,19 @@ import select
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from errno import ECONNREFUSED
 from heapq import heappop, heappush
+from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from typing import Any, Final
 
 import trio
 
-from tests.simulation.wires import ListeningSocket, ServerSocket, Wire
+from tests.simulation.inner_wires import InnerListener, InnerSocket, InnerWire
+from tests.simulation.wires import PROCESS, ListeningSocket, ServerSocket, Wire
+from trunkline.http import serve_processes
+from trunkline.http.processes import passage
 from trunkline.http.wire import readiness
 
 _FIRST: Final = 1 << 20
@@ -38,13 +44,15 @@ class Network:
         """Whether clients of HTTP/2 come, and pieces of bodies that are short."""
         self.http = ListeningSocket(self, _FIRST)
         self.mqtt = ListeningSocket(self, _FIRST + 1)
-        self._sockets: dict[int, ServerSocket | ListeningSocket] = {
+        self._sockets: dict[int, ServerSocket | ListeningSocket | InnerSocket | InnerListener] = {
             _FIRST: self.http,
             _FIRST + 1: self.mqtt,
         }
+        self._inner: dict[Path, InnerListener] = {}
+        """The sockets on which processes listen for each other."""
         self._next = _FIRST + 2
         self._epolls: dict[int, Epoll] = {}
-        self._wires: dict[Wire, None] = {}
+        self._wires: dict[Wire | InnerWire, None] = {}
         self._waits: dict[int, trio.Event] = {}
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._serial = 0
@@ -53,11 +61,12 @@ class Network:
     @property
     def is_quiet(self) -> bool:
         """Whether nothing is under way to the server."""
-        return not any(wire.to_server.is_moving for wire in self._wires)
+        return not any(wire.is_moving for wire in self._wires)
 
-    def __len__(self) -> int:
-        """The wires of which the server has not closed its end."""
-        return len(self._wires)
+    def count(self, process: int | None) -> int:
+        """The connections that a process has accepted, and of which it has not closed its end."""
+        ends = [wire.socket if isinstance(wire, Wire) else wire.ends[1] for wire in self._wires]
+        return sum(end.process == process and not end.is_closed for end in ends)
 
     def wire(self) -> Wire:
         """A new wire."""
@@ -67,10 +76,59 @@ class Network:
         self._next += 1
         return wire
 
-    def forget(self, wire: Wire) -> None:
-        """The server has closed its end."""
-        self._wires.pop(wire, None)
-        del self._sockets[wire.socket.fileno()]
+    def forget(self, wire: Wire | InnerSocket) -> None:
+        """The server has closed its end, or one of both."""
+        if isinstance(wire, Wire):
+            self._wires.pop(wire, None)
+            del self._sockets[wire.socket.fileno()]
+        elif wire.wire.other(wire).is_closed:
+            self._wires.pop(wire.wire, None)
+
+    # Between processes.
+
+    @contextmanager
+    def bound_in(self, directory: Path, name: str) -> Iterator[InnerListener]:
+        """A socket on which this process listens for others (`hosting/unix_sockets.py`)."""
+        path = directory / name
+        with InnerListener(self, self._next, PROCESS.get()) as listener:
+            self._sockets[self._next] = self._inner[path] = listener
+            self._next += 1
+            try:
+                yield listener
+            finally:
+                if self._inner.get(path) is listener:
+                    del self._inner[path]
+
+    def connect_in(self, directory: Path, name: str, first: bytes = b"") -> InnerSocket:
+        """A socket that is connected to one of another process. Raises OSError if none is there."""
+        listener = self._inner.get(directory / name)
+        if listener is None:
+            raise OSError(ECONNREFUSED, "nobody listens")
+        numbers = self._next, self._next + 1
+        self._next += 2
+        wire = InnerWire(self, numbers, Random(self.chance.getrandbits(64)))
+        self._wires[wire] = None
+        self._sockets |= zip(numbers, wire.ends, strict=True)
+        wire.ends[0].process = PROCESS.get()
+        listener.connect(wire.ends[1])
+        if first:
+            wire.ends[0].send(first)
+        return wire.ends[0]
+
+    def kill(self, process: int) -> None:
+        """A process has died: the system closes its sockets."""
+        for path, listener in list(self._inner.items()):
+            if listener.process == process:
+                del self._inner[path]
+                listener.close()
+        for wire in list(self._wires):
+            if isinstance(wire, Wire):
+                if wire.socket.process == process:
+                    wire.socket.kill()
+            else:
+                for end in wire.ends:
+                    if end.process == process:
+                        end.close()
 
     # Pieces under way.
 
@@ -111,7 +169,8 @@ class Network:
         """What is so of a socket now, with the names of `epoll`."""
         if number in self._epolls:
             return select.EPOLLIN if self._epolls[number].ready else 0
-        return self._sockets[number].events()
+        found = self._sockets.get(number)
+        return 0 if found is None else found.events()
 
     async def _wait(self, number: int, events: int) -> None:
         """Wait until one of these is so of a socket."""
@@ -129,7 +188,10 @@ class Network:
         """Be what the server waits for, as long as the body runs."""
         lowlevel: Any = trio.lowlevel
         module: Any = readiness
+        serving: Any = serve_processes
+        passing: Any = passage
         before = lowlevel.wait_readable, lowlevel.wait_writable, module.select
+        between = serving.bound_in, passing.connect_in
 
         def waiting(real: Any, events: int) -> Any:
             async def wait(sock: Any) -> None:
@@ -142,10 +204,12 @@ class Network:
         lowlevel.wait_writable = waiting(before[1], select.EPOLLOUT)
         names = {name: value for name, value in vars(select).items() if name.startswith("EPOLL")}
         module.select = SimpleNamespace(epoll=self.epoll, **names)
+        serving.bound_in, passing.connect_in = self.bound_in, self.connect_in
         try:
             yield
         finally:
             lowlevel.wait_readable, lowlevel.wait_writable, module.select = before
+            serving.bound_in, passing.connect_in = between
 
 
 class Epoll:

@@ -18,7 +18,8 @@ class Part(NamedTuple):
     """Clients of one sort: how they prepare in the first life, what they do, and how they look at everything.
 
     `actions` have weights. A part that is not `always` there is in some runs only, and in none of the seeds before
-    `since`: the histories of those stay as they were before the part was written.
+    `since`: the histories of those stay as they were before the part was written. `divided`: it is in runs with several
+    partitions; `undivided`: in those with one.
     """
 
     prepare: Look
@@ -26,3 +27,5 @@ class Part(NamedTuple):
     look: Look
     always: bool = False
     since: int = 0
+    divided: bool = False
+    undivided: bool = True

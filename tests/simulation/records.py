@@ -175,4 +175,4 @@ async def look(world: World) -> None:
         await _list(world, world.of(each))
 
 
-PART: Final = Part(prepare, {create: 14, patch: 8, delete: 4, read: 6, truncate: 1}, look)
+PART: Final = Part(prepare, {create: 14, patch: 8, delete: 4, read: 6, truncate: 1}, look, divided=True)

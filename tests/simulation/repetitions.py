@@ -81,4 +81,4 @@ async def _for_the_first_time(world: World, call: Repeatable, chance: Random) ->
         world.reached["a repetition was the first to be stored"] += 1
 
 
-PART: Final = Part(nothing, {repeat: 5}, nothing)
+PART: Final = Part(nothing, {repeat: 5}, nothing, divided=True)

@@ -17,6 +17,7 @@ from tests.simulation import (
     exports,
     faults,
     files,
+    kills,
     leftovers,
     link,
     mqtt,
@@ -56,6 +57,7 @@ PARTS: Final = (
     people.PART,
     retained.PART,
     shared.PART,
+    kills.PART,
     faults.PART._replace(look=leftovers.look),
 )
 _FORKING: Final = get_context("fork")

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from tests.simulation.life import Answer, Life
+from tests.simulation.machine import place_of
 from tests.simulation.model import Book, Broken, State
 from tests.simulation.part import Part
 from tests.simulation.world import World
@@ -54,13 +55,17 @@ def check_found(path: str, answer: Answer, allowed: set[State]) -> bool:
 
 async def prepare(world: World) -> None:
     site = world.of(Site)
-    await server_users.add_user(world.life.system, EMAIL, PASSWORD)
+    await server_users.add_user(world.life.root, EMAIL, PASSWORD)
     answer = await world.call("POST", "/auth/user", {"email": EMAIL, "password": PASSWORD})
     assert answer is not None
     world.token = answer.body["token"]
+    for _ in range(world.seed // 3 % world.partitions):  # each new one goes to another partition
+        await world.call("POST", "/applications", {"name": "another"})
     answer = await world.call("POST", "/applications", {"name": "site"})
     assert answer is not None
     site.id = answer.body["applicationId"]
+    if world.partitions > 1:
+        world.home = world.life.home = place_of(world, site.id)
 
 
 async def nothing(_world: World) -> None:
@@ -76,15 +81,16 @@ async def look(world: World) -> None:
     site.looks = 0 if site.life is not world.life else site.looks + 1
     site.life = world.life
     if world.is_ending or site.looks % CHECKED == 0:
-        problems = verify(world.life.system.store, partial(records.index_keys, KINDS)).problems
-        if problems:
-            raise Broken(
-                f"the check of the store finds {len(problems)} problems, the first is: {problems[0]}"
-            )
+        for server in world.life.servers:
+            problems = verify(server.system.store, partial(records.index_keys, KINDS)).problems
+            if problems:
+                raise Broken(
+                    f"the check of the store finds {len(problems)} problems, the first is: {problems[0]}"
+                )
     answer = await world.call("GET", site.path)
     assert answer is not None
     if answer.status != 200:
         raise Broken(f"the application is {answer.status}")
 
 
-PART: Final = Part(prepare, {}, look, always=True)
+PART: Final = Part(prepare, {}, look, always=True, divided=True)

@@ -13,6 +13,7 @@ import select
 import socket
 from collections import Counter, deque
 from collections.abc import Callable
+from contextvars import ContextVar
 from random import Random
 from typing import Any, Final, Protocol
 
@@ -28,6 +29,8 @@ _STALLS: Final = 0.004
 """The share of pieces that stall."""
 _ADDRESS: Final = ("127.0.0.1", 40_000)
 _END: Final = b""
+PROCESS: Final[ContextVar[int | None]] = ContextVar("PROCESS", default=None)
+"""The process of the server whose task this is, if there are several."""
 
 
 class Below(Protocol):
@@ -45,7 +48,7 @@ class Below(Protocol):
     def wire(self) -> Wire:
         """A new wire."""
 
-    def forget(self, wire: Wire) -> None:
+    def forget(self, wire: Any) -> None:
         """The server has closed its end."""
 
 
@@ -53,10 +56,30 @@ class Lost(Exception):
     """The connection is lost, for the client."""
 
 
+class Between(Protocol):
+    """What a pipe asks of the connection that it belongs to."""
+
+    network: Below
+    has_stalled: bool
+
+    @property
+    def stalls_s(self) -> tuple[float, ...]:
+        """How long a piece may stall."""
+
+    def has_arrived(self, pipe: Pipe) -> None:
+        """Something has come through a pipe."""
+
+    def has_room(self, pipe: Pipe) -> None:
+        """Something was taken from a pipe."""
+
+    def cut(self, how: str) -> None:
+        """Cut it now."""
+
+
 class Pipe:
     """One direction of a wire. `arrived` is what the receiver may take."""
 
-    def __init__(self, wire: Wire, chance: Random) -> None:
+    def __init__(self, wire: Between, chance: Random) -> None:
         self._wire = wire
         self._chance = chance
         self.holds_bytes = chance.choice(HOLDS_BYTES)
@@ -104,7 +127,7 @@ class Pipe:
         network = self._wire.network
         delay_s = self._chance.choice(_DELAYS_S)
         if self._chance.random() < _STALLS and network.may_stall:
-            delay_s = self._chance.choice(_STALLS_S)
+            delay_s = self._chance.choice(self._wire.stalls_s)
             self._wire.has_stalled = True
             network.reached["a connection stalled"] += 1
         now_s = trio.current_time()
@@ -149,6 +172,8 @@ class Pipe:
 class Wire:
     """A connection, for its client."""
 
+    stalls_s = _STALLS_S
+
     def __init__(self, network: Below, number: int, chance: Random) -> None:
         self.network = network
         self.to_server, self.to_client = Pipe(self, chance), Pipe(self, chance)
@@ -163,6 +188,11 @@ class Wire:
         self.sent_s = 0.0
         """When the client has sent something for the last time."""
         self._changed = trio.Event()
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether something is under way to the server."""
+        return self.to_server.is_moving
 
     # For the client.
 
@@ -259,6 +289,8 @@ class ServerSocket:
     def __init__(self, wire: Wire, number: int) -> None:
         self._wire = wire
         self._number = number
+        self.process: int | None = None
+        """The process that has accepted it."""
         self.is_reset = False
         self.is_closed = False
         self._has_ended = False
@@ -320,6 +352,12 @@ class ServerSocket:
         if unread:
             self._wire.cut("reset")
 
+    def kill(self) -> None:
+        """Its process has died: the system closes it, and who still has it finds an error."""
+        self.close()
+        self._wire.to_server.arrived.clear()
+        self.is_reset = True
+
     def events(self) -> int:
         """What of the events of `epoll` is so now."""
         wire, is_ended = self._wire, self._wire.to_server.ended
@@ -377,7 +415,9 @@ class ListeningSocket:
     def accept(self) -> tuple[ServerSocket, tuple[str, int]]:
         if not self._waiting:
             raise BlockingIOError
-        return self._waiting.popleft().socket, _ADDRESS
+        sock = self._waiting.popleft().socket
+        sock.process = PROCESS.get()
+        return sock, _ADDRESS
 
     def events(self) -> int:
         return select.EPOLLIN if self._waiting else 0

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -26,10 +26,10 @@ from typing import Any, Final, NamedTuple
 import trio
 
 from tests.password_hashes import hash_cheaply
-from tests.simulation import coverage, damage, determinism
+from tests.simulation import coverage, damage, determinism, machine
 from tests.simulation.determinism import VirtualTime
-from tests.simulation.disk import Disk, PowerCut
-from tests.simulation.life import Answer, Life, living
+from tests.simulation.disk import PowerCut
+from tests.simulation.life import Answer, Life
 from tests.simulation.model import Broken, Change
 from tests.simulation.network import Network
 from tests.simulation.part import NEWER_FROM, Part
@@ -105,7 +105,8 @@ class Outcome(NamedTuple):
 
 def plan(seed: int) -> list[Step]:
     """All steps of a run."""
-    lives, steps = Random(f"{seed} shape").choice(SHAPES)
+    shapes = SHAPES if machine.partitions_of(seed) == 1 else machine.SHAPES
+    lives, steps = Random(f"{seed} shape").choice(shapes)
     return [Step(life, number) for life in range(lives) for number in range(steps)]
 
 
@@ -121,14 +122,21 @@ class World:
         self.unanswered: list[Change] = []
         self.restore_days = Random(f"{seed} restore").choice((0, 93))
         """For how long a deleted device can be restored: not at all, or longer than a run."""
-        self._ends_damaged = Random(f"{seed} damage").random() < 0.2
+        self.partitions = machine.partitions_of(seed)
+        self.home = 0
+        """The partition of the application in which nearly everything is done."""
+        self.placed: dict[str, int] = {}
+        """The partitions of applications, as far as they are known."""
+        is_divided = self.partitions > 1
+        self._ends_damaged = not is_divided and Random(f"{seed} damage").random() < 0.2
         self._said: damage.Said = {}
         self._older = b""
         self.strays: Callable[[str, Any], list[Any]] = lambda _path, _body: []
         """Given a path and an answer, what it shows that nobody has ever sent."""
         self._is_recent = Random(f"{seed} recent").random() < 0.5
         """Whether states, which are named by such numbers, are of the time at which they are sent."""
-        self.quota = Random(f"{seed} quota").choice(QUOTAS) if seed % 4 == 0 else None
+        has_quota = seed % 4 == 0 and not is_divided
+        self.quota = Random(f"{seed} quota").choice(QUOTAS) if has_quota else None
         self.is_ending = False
         self.failed_commits = self.open_calls = self.number = 0
         self.number_at_failure = 0
@@ -140,7 +148,11 @@ class World:
         self.callers: trio.Nursery
         self._path: Path
         choice = Random(f"{seed} swarm")
-        may_act = [part for part in parts if part.since <= seed]
+        may_act = [
+            part
+            for part in parts
+            if part.since <= seed and (part.divided if is_divided else part.undivided)
+        ]
         self._parts = [part for part in may_act if choice.random() < PART_CHANCE or part.always]
         self._weights = {
             action: weight * choice.choice(FACTORS)
@@ -191,16 +203,14 @@ class World:
 
     async def _live(self, number: int, here: Path, there: Path, *, last: bool) -> None:
         chance = Random(f"{self.seed} life {number}")
-        disk = Disk(here, chance, self.virtual.sleep, self._cut)
-        disk.on_failure = self._commit_failed
+        disk = machine.disks_of(self, here, chance, first=number == 0)
         if last and self._ends_damaged:
             disk.older_at = Random(f"{self.seed} older").choice((3, 20, 60, 150))
-        settings = self.settings(here)
         network = Network(Random(f"{self.seed} network {number}"), self.reached)
         network.has_newer = self.seed >= NEWER_FROM
         try:
             async with (
-                living(here, settings, self.virtual, disk, network, chance.randbytes) as self.life,
+                machine.started(self, number, disk, network, chance) as self.life,
                 trio.open_nursery() as self.callers,
             ):
                 await self._begin(first=number == 0)
@@ -219,7 +229,8 @@ class World:
                     await self._lose_power(chance)
         except* PowerCut:
             pass
-        self.reached.update(coverage.of_life(self.life.system))
+        for server in self.life.servers:
+            self.reached.update(coverage.of_life(server.system))
         if self.life.over:
             disk.image_to(there)
 
@@ -243,7 +254,7 @@ class World:
         if chance.random() < 0.4:
             self.life.disk.cut_now()
             raise PowerCut
-        self.life.disk.cut_soon(chance.choice((1, 1, 2, 6)))
+        self.life.any_disk(chance).cut_soon(chance.choice((1, 1, 2, 6)))
         with trio.move_on_after(SETTLE_S):
             while True:
                 await self._act(chance)
@@ -251,13 +262,15 @@ class World:
         self.life.disk.cut_now()  # who is left has nothing to store
         raise PowerCut
 
-    def _cut(self, how: str) -> None:
+    def cut(self, how: str) -> None:
         self.life.over = True
         self._cut_s = self.virtual.now_s
-        self.reached.update([f"power cut: {how}", *coverage.at_cut(self.life.system)])
+        self.reached[f"power cut: {how}"] += 1
+        for server in self.life.running:
+            self.reached.update(coverage.at_cut(server.system))
         self.note(f"power cut ({how}) with {self.open_calls} calls under way")
 
-    def _commit_failed(self) -> None:
+    def commit_failed(self) -> None:
         self.failed_commits += 1
         self.number_at_failure = self.number
         self.note("a commit failed")
@@ -295,7 +308,9 @@ class World:
 
     async def settle(self) -> None:
         """Wait until everybody is answered and nothing is under way; then look at everything."""
-        self.life.disk.next_fault = None
+        for disk in self.life.disk.machine:
+            disk.next_fault = None
+            disk.kill_soon(0)
         with trio.move_on_after(SETTLE_S) as waiting:
             comes_back = True  # a device may
             while comes_back:
@@ -339,12 +354,14 @@ class World:
         token: str | None = None,
         headers: Mapping[str, str] | None = None,
         chance: Random | None = None,
+        needs: Iterable[int] = (),
     ) -> Answer | None:
-        """Make a call. None if there is no answer: the client has left, or the power was cut.
+        """Make a call. None if nobody knows what became of it: the client has left, a process is away, or the power.
 
-        With `chance` the client may leave before the answer. A fault of the server must have a reason.
+        With `chance` the client may leave before the answer. A fault of the server must have a reason. `needs` are
+        partitions without which it cannot be answered, beside that of its application.
         """
-        life, failed = self.life, self.failed_commits
+        life, failed, began_s = self.life, self.failed_commits, self.virtual.now_s
         answer: Answer | None = None
         make: Any = life.call
         if chance is not None and not self._patient and chance.random() < OVER_WIRES:
@@ -362,6 +379,9 @@ class World:
             return None
         hashed = hashlib.sha256(answer.raw).hexdigest()[:8]
         self.note(f"{method} {path}: {answer.status} {hashed}")
+        if answer.status in machine.AWAY and life.processes:
+            machine.check_away(self, f"{method} {path}", path, answer, began_s, needs)
+            return None
         if answer.status == 507 and self.quota is not None:
             self.reached["the quota was full"] += 1
             self.number_at_failure = self.number

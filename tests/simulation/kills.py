@@ -1,0 +1,22 @@
+"""Processes of a server that die: between two commits, right before one, or right after it."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from tests.simulation.part import Part
+from tests.simulation.site import nothing
+from tests.simulation.world import World
+
+
+async def kill(world: World, chance: Random) -> None:
+    """Let a process die, now or at a commit that comes."""
+    process = chance.choice(world.life.processes)
+    if chance.random() < 0.4:
+        process.kill()
+    else:
+        process.disk.kill_soon(chance.choice((1, 1, 2, 5)))
+
+
+PART: Final = Part(nothing, {kill: 3}, nothing, divided=True, undivided=False)

@@ -1,0 +1,106 @@
+"""Runs in which the server has several partitions, each with a process of its own: from seed 200,000 on.
+
+Owns how many there are in a run, what begins a life of such a server, and what a call may be told while a process is
+away: nothing, where its partition is another one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from tests.partitions import make_partitions
+from tests.simulation.disk import Disk
+from tests.simulation.life import Answer, Life, living, living_in_processes
+from tests.simulation.model import Broken, Throttle
+from tests.simulation.network import Network
+from tests.simulation.processes import Process
+from trunkline.actors.core.records.kinds import APPLICATION
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.store import keys
+from trunkline.store.partitions import partition_directory
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+DIVIDED_FROM: Final = 200_000
+"""The first seed with several partitions."""
+SHAPES: Final = ((1, 40), (2, 25), (2, 40), (3, 15))
+"""Lives of such a run, and steps of each: there are more seeds, as each is about what is between processes."""
+AWAY: Final = (502, 503)
+_OF_APPLICATION: Final = re.compile(r"/applications/([0-9a-f]{24})")
+
+
+def partitions_of(seed: int) -> int:
+    """How many partitions a run has."""
+    return 1 if seed < DIVIDED_FROM else 2 + seed % 3
+
+
+@asynccontextmanager
+async def started(
+    world: World, number: int, disk: Disk, network: Network, chance: Random
+) -> AsyncIterator[Life]:
+    """A life of the server, on the directory of `disk`."""
+    settings = world.settings(disk.path)
+    if world.partitions == 1:
+        async with living(disk.path, settings, world.virtual, disk, network, chance.randbytes) as life:
+            yield life
+        return
+    seed = f"{world.seed} life {number}"
+    async with living_in_processes(settings, world.virtual, disk, network, seed) as life:
+        life.home = world.home
+        for process in life.processes:
+            process.on_death = partial(_died, world, process)
+        yield life
+
+
+def disks_of(world: World, here: Path, chance: Random, *, first: bool) -> Disk:
+    """The disk of the first store in the directory of a life. The others are in its `machine`."""
+    if first and world.partitions > 1:
+        make_partitions(here, world.partitions)
+    disk = Disk(here, chance, world.virtual.sleep, world.cut)
+    for number in range(1, world.partitions):
+        own = Random(chance.getrandbits(64))
+        Disk(partition_directory(here, number), own, world.virtual.sleep, world.cut, disk)
+    for each in disk.machine:
+        each.on_failure = world.commit_failed
+    return disk
+
+
+def _died(world: World, process: Process) -> None:
+    world.note(f"process {process.number} died")
+    world.reached["a process died"] += 1
+    if process.number == world.home:
+        Throttle.crashes += 1
+
+
+def place_of(world: World, application: str) -> int:
+    """The partition of an application; the root's for one that is not there."""
+    if application not in world.placed:
+        key = keys.record_key(APPLICATION.name, ROOT, bytes.fromhex(application))
+        partitions = next(each.server.system.store.partitions for each in world.life.processes if each.is_up)
+        assert partitions is not None
+        for number in range(world.partitions):
+            with partitions.snapshot_of(number) as snapshot:
+                if snapshot.get(keys.RECORDS, key) is not None:
+                    world.placed[application] = number
+    return world.placed.get(application, 0)
+
+
+def check_away(world: World, call: str, path: str, answer: Answer, began_s: float, needs: Iterable[int]) -> None:
+    """A call was told that a process is away. Raises `Broken` where each one that it `needs` was there.
+
+    That is the process of its application, or else that of the root.
+    """
+    named = _OF_APPLICATION.match(path)
+    needed = {place_of(world, named[1]) if named else 0, *needs}
+    if "retry-after" not in answer.headers and answer.status == 503:
+        raise Broken(f"{call} is 503, and does not say when to come again")
+    if not any(world.life.processes[each].was_away(began_s) for each in needed):
+        raise Broken(f"{call} is {answer.status}, and the processes {needed} were there: {answer.body}")
+    world.reached[f"{answer.status} as a process was away"] += 1
