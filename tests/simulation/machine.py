@@ -30,9 +30,12 @@ if TYPE_CHECKING:
 
 DIVIDED_FROM: Final = 200_000
 """The first seed with several partitions."""
-SHAPES: Final = ((1, 40), (2, 25), (2, 40), (3, 15))
+SHAPES: Final = ((2, 20), (2, 35), (3, 15), (4, 10))
 """Lives of such a run, and steps of each: there are more seeds, as each is about what is between processes."""
 AWAY: Final = (502, 503)
+CLAIM_S: Final = 2.0
+"""So long after a name was claimed, or refused, others may find that it is being claimed."""
+_CLAIMED: Final = "claims a name just now"
 _OF_APPLICATION: Final = re.compile(r"/applications/([0-9a-f]{24})")
 
 
@@ -101,6 +104,12 @@ def check_away(world: World, call: str, path: str, answer: Answer, began_s: floa
     needed = {place_of(world, named[1]) if named else 0, *needs}
     if "retry-after" not in answer.headers and answer.status == 503:
         raise Broken(f"{call} is 503, and does not say when to come again")
+    if answer.status == 503 and _CLAIMED in answer.body["message"]:
+        others = [claimed_s for number, claimed_s in world.claims.items() if number not in needed]
+        if max(others, default=-CLAIM_S) + CLAIM_S < began_s:
+            raise Broken(f"{call} is told that a name is claimed, and nobody claims one")
+        world.reached["a name was being claimed"] += 1
+        return
     if not any(world.life.processes[each].was_away(began_s) for each in needed):
         raise Broken(f"{call} is {answer.status}, and the processes {needed} were there: {answer.body}")
     world.reached[f"{answer.status} as a process was away"] += 1

@@ -40,6 +40,8 @@ class Network:
         self.chance = chance
         self.reached = reached
         self.may_stall = True
+        self.dead: set[int | None] = set()
+        """The processes that have died, and were not started again: what they still do is nobody's."""
         self.has_newer = False
         """Whether clients of HTTP/2 come, and pieces of bodies that are short."""
         self.http = ListeningSocket(self, _FIRST)
@@ -102,7 +104,7 @@ class Network:
     def connect_in(self, directory: Path, name: str, first: bytes = b"") -> InnerSocket:
         """A socket that is connected to one of another process. Raises OSError if none is there."""
         listener = self._inner.get(directory / name)
-        if listener is None:
+        if listener is None or PROCESS.get() in self.dead:
             raise OSError(ECONNREFUSED, "nobody listens")
         numbers = self._next, self._next + 1
         self._next += 2
@@ -117,6 +119,7 @@ class Network:
 
     def kill(self, process: int) -> None:
         """A process has died: the system closes its sockets."""
+        self.dead.add(process)
         for path, listener in list(self._inner.items()):
             if listener.process == process:
                 del self._inner[path]

@@ -220,7 +220,7 @@ async def prepare(world: World) -> None:
     people.application = f"/applications/{answer.body['applicationId']}"
     for number in range(MEMBERS):
         email = f"member{number}@example.com"
-        system = world.life.system
+        system = world.life.root
         id = await server_users.add_user(system, email, PASSWORD)
         await system.ask(Ref("user", ROOT, bytes.fromhex(id)), VerifyEmail(email=email))
         answer = await world.call("POST", "/auth/user", {"email": email, "password": PASSWORD}, token="")
@@ -261,4 +261,5 @@ PART: Final = Part(
         use: 10,
     },
     look,
+    divided=True,
 )

@@ -130,6 +130,7 @@ class Process:
         PROCESS.set(self.number)
         while True:
             self._is_dead, self._scope = False, trio.CancelScope()
+            self._network.dead.discard(self.number)
             try:
                 with self._scope:
                     await self._run()

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from tests.simulation import (
     access,
     alarms,
+    applications,
     devices,
     effects,
     exports,
@@ -57,6 +58,7 @@ PARTS: Final = (
     people.PART,
     retained.PART,
     shared.PART,
+    applications.PART,
     kills.PART,
     faults.PART._replace(look=leftovers.look),
 )

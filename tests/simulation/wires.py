@@ -38,6 +38,7 @@ class Below(Protocol):
 
     reached: Counter[str]
     may_stall: bool
+    dead: set[int | None]
 
     def later(self, at_s: float, arrive: Callable[[], None]) -> None:
         """Let a piece arrive at a time."""
@@ -413,7 +414,7 @@ class ListeningSocket:
         return wire
 
     def accept(self) -> tuple[ServerSocket, tuple[str, int]]:
-        if not self._waiting:
+        if not self._waiting or PROCESS.get() in self._network.dead:
             raise BlockingIOError
         sock = self._waiting.popleft().socket
         sock.process = PROCESS.get()

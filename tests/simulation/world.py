@@ -127,6 +127,8 @@ class World:
         """The partition of the application in which nearly everything is done."""
         self.placed: dict[str, int] = {}
         """The partitions of applications, as far as they are known."""
+        self.claims: dict[int, float] = {}
+        """By partition, when a name that is unique in the server was claimed there for the last time."""
         is_divided = self.partitions > 1
         self._ends_damaged = not is_divided and Random(f"{seed} damage").random() < 0.2
         self._said: damage.Said = {}
