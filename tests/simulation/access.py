@@ -128,4 +128,6 @@ async def look(world: World) -> None:
     window.check({id: status for id, status in found.items() if id in keys.known}, list(keys.known))
 
 
-PART: Final = Part(prepare, {create_key: 1, set_status: 4, delete_key: 1, log_in: 5, use: 10}, look, divided=True)
+PART: Final = Part(
+    prepare, {create_key: 1, set_status: 4, delete_key: 1, log_in: 5, use: 10}, look, divided=True
+)

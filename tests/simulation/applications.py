@@ -65,9 +65,7 @@ async def rename(world: World, chance: Random) -> None:
         name = f"application {world.unique()}"
         change = Change([(all.names, id, name)])
         with all.names.watched() as names:
-            answer = await world.change(
-                change, "PATCH", f"/applications/{id}", {"name": name}, chance=chance
-            )
+            answer = await world.change(change, "PATCH", f"/applications/{id}", {"name": name}, chance=chance)
         if answer is not None and answer.status < 500:
             check_found(f"/applications/{id}", answer, names.allowed(id))
 
@@ -178,7 +176,9 @@ async def look(world: World) -> None:
     all = world.of(Applications)
     strays = await _list(world)
     if strays is None or len(strays) > all.strays:
-        raise Broken(f"applications: {strays} are there that no answer has named, of {all.strays} without one")
+        raise Broken(
+            f"applications: {strays} are there that no answer has named, of {all.strays} without one"
+        )
     all.strays = 0
     for id in [*all.names.things, *strays]:
         books = (all.names, all.slugs, all.owners)

@@ -65,7 +65,7 @@ def steady(trace: Iterable[str]) -> list[str]:
 async def said(life: Life, token: str, asked: Iterable[str]) -> Said:
     """What the server answers."""
     answers = {path: await life.call("GET", path, token=token) for path in asked}
-    return {path: (answer.status, answer.raw) for path, answer in answers.items()}
+    return {path: (answer.status, answer.raw) for path, answer in answers.items() if answer is not None}
 
 
 def damaged(here: Path, there: Path, chance: Random, older: bytes = b"") -> str:

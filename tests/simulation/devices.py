@@ -12,11 +12,12 @@ import trio
 from tests.simulation.determinism import START_MS
 from tests.simulation.faults import Clock
 from tests.simulation.life import Life
+from tests.simulation.limits import CALLS, WINDOW_S
 from tests.simulation.model import Book, Broken, Change, Throttle, Window
 from tests.simulation.part import Part
 from tests.simulation.repetitions import Repeatable, Repetitions
 from tests.simulation.site import Site, check_found, surely
-from tests.simulation.world import CALLS, WINDOW_S, World
+from tests.simulation.world import World
 from trunkline.actors.core.values.timestamps import iso, parse_iso
 
 DAY_MS: Final = 24 * 3_600_000
@@ -383,19 +384,7 @@ async def prepare(world: World) -> None:
         await create_device(world, Random(0))
 
 
-PART: Final = Part(
-    prepare,
-    {
-        report: 30,
-        command: 14,
-        command_many: 4,
-        read_states: 8,
-        read_commands: 5,
-        create_device: 3,
-        rename_device: 3,
-        delete_device: 2,
-    },
-    look,
-    always=True,
-    divided=True,
-)
+_REPORTS: Final = {report: 30, command: 14, command_many: 4}
+_READS: Final = {read_states: 8, read_commands: 5}
+_CHANGES: Final = {create_device: 3, rename_device: 3, delete_device: 2}
+PART: Final = Part(prepare, {**_REPORTS, **_READS, **_CHANGES}, look, always=True, divided=True)

@@ -81,7 +81,7 @@ class Disk:
         self._store: Store
         self._syncs_all = True
         self._image: bytes | None = None
-        self.files = LooseFiles(path, Random(chance.random())) if root is None else root.files
+        self.files: LooseFiles = LooseFiles(path, Random(chance.random())) if root is None else root.files
         self._tree: Tree = {}
         self._over_already = False
         self._fault = Fault()

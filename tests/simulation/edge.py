@@ -165,7 +165,9 @@ class DividedEdge:
     @property
     def is_quiet(self) -> bool:
         """Whether it answers no request, and waits for nothing from other processes."""
-        asks = any(door._pending or door._calls or door._questions for door in self._neighbours.doors.values())
+        asks = any(
+            door._pending or door._calls or door._questions for door in self._neighbours.doors.values()
+        )
         return not asks and not _is_answering(self._config.engine)
 
     @property

@@ -138,16 +138,16 @@ class Clients:
         token: str,
         headers: Mapping[str, str] | None,
         chance: Random,
-    ) -> Raw | None:
+    ) -> tuple[Raw | None, Wire]:
         """Make a call on a connection of its own, which nobody cuts. None where it was lost before the answer."""
-        wire = self._network.http.connect()
+        wire, raw = self._network.http.connect(), None
         try:
             with suppress(Lost):
                 await wire.send(_request(method, path, body, token, headers or {}, chance))
-                return await _Responses(wire).next()
+                raw = await _Responses(wire).next()
         finally:
             wire.close()
-        return None
+        return None if raw is None or raw.status == _TOO_SLOW else raw, wire
 
     def _one(self, chance: Random) -> Kept:
         """A connection that waits for no response; rather seldom one that does."""

@@ -15,7 +15,7 @@ from collections import deque
 from random import Random
 from typing import Final
 
-from tests.simulation.wires import Below, Pipe
+from tests.simulation.pipes import Below, Pipe
 
 _HOLDS_BYTES: Final = 1 << 18
 """What a pipe holds: hardly ever is one full, as with the kernel's."""
@@ -58,7 +58,7 @@ class InnerWire:
 
 
 class InnerSocket:
-    """An end of a connection, as a non-blocking socket. It receives from the pipe `taken`, and sends through `given`."""
+    """An end of a connection, as a non-blocking socket. It receives from `taken`, and sends through `given`."""
 
     family = socket.AF_UNIX
 

@@ -25,6 +25,7 @@ from tests.simulation.http2 import Clients2
 from tests.simulation.model import Broken
 from tests.simulation.network import Network
 from tests.simulation.processes import Process, Server, open_store, running
+from tests.simulation.wires import Wire
 from trunkline.actors import boot
 from trunkline.actors.catalogue import ACTORS
 from trunkline.actors.core.runtime.system import System
@@ -82,6 +83,7 @@ class Life:
         self.over = False
         self._only = only
         self._chance = chance
+        self._virtual = virtual
 
     def server(self, partition: int) -> Server:
         """What the process of a partition has in memory, or had when it died."""
@@ -170,18 +172,22 @@ class Life:
         headers: Mapping[str, str] | None,
         chance: Random,
     ) -> Answer | None:
-        deaths, made = self._deaths, None
+        began_s, slept_s = self._virtual.now_s, self._virtual.slept_s
         with trio.move_on_after(_PATIENCE_S) as waiting:
-            made = await self.clients.call_once(method, path, body, token, headers, chance)
+            made, wire = await self.clients.call_once(method, path, body, token, headers, chance)
         if waiting.cancelled_caught:
             raise Broken(f"{method} {path}: no answer after {_PATIENCE_S:.0f} seconds")
-        if made is None and deaths == self._deaths and not self.over:
-            raise Broken(f"{method} {path}: the connection was lost, and no process has died")
-        return None if made is None else _answer(made.status, made.headers, made.body)
+        if made is not None:
+            return _answer(made.status, made.headers, made.body)
+        was_late = wire.has_stalled or self._virtual.slept_s > slept_s
+        if not (was_late or self.over or self.was_away(wire, began_s)):
+            raise Broken(f"{method} {path}: the connection was lost, and its process was there")
+        return None
 
-    @property
-    def _deaths(self) -> int:
-        return sum(process.deaths for process in self.processes)
+    def was_away(self, wire: Wire, since_s: float, *, with_home: bool = False) -> bool:
+        """Whether the process at the other end of a wire was away, or with the one in which nearly all is done."""
+        ends = {wire.socket.process, self.home if with_home else None}
+        return any(each.number in ends and each.was_away(since_s) for each in self.processes)
 
     async def call_over_wire(
         self,

@@ -16,11 +16,12 @@ import trio
 from tests.simulation.access import Keys, Login
 from tests.simulation.devices import Fleet
 from tests.simulation.faults import Clock
+from tests.simulation.limits import CALLS
 from tests.simulation.link_device import Frame, LinkDevice
 from tests.simulation.model import Broken
 from tests.simulation.websocket import NO_CLOSE, WebSocket
 from tests.simulation.wires import CUTS, Lost
-from tests.simulation.world import CALLS, World
+from tests.simulation.world import World
 
 _ANSWERS_S: Final = 45.0
 """So long a device waits for an acknowledgement before it gives the connection up."""

@@ -95,7 +95,9 @@ def place_of(world: World, application: str) -> int:
     return world.placed.get(application, 0)
 
 
-def check_away(world: World, call: str, path: str, answer: Answer, began_s: float, needs: Iterable[int]) -> None:
+def check_away(
+    world: World, call: str, path: str, answer: Answer, began_s: float, needs: Iterable[int]
+) -> None:
     """A call was told that a process is away. Raises `Broken` where each one that it `needs` was there.
 
     That is the process of its application, or else that of the root.

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 
 class Mutation(NamedTuple):
-    """`what` is the mistake, `old` the text in `file` that becomes `new`."""
+    """`what` is the mistake, `old` the text in `file` that becomes `new`. `seeds` are tried, if they are named."""
 
     what: str
     file: str
     old: str
     new: str
+    seeds: str = ""

@@ -9,6 +9,7 @@ from typing import Final
 
 from tests.simulation.connection_mutations import MISTAKES_ON_CONNECTIONS
 from tests.simulation.mutation import Mutation
+from tests.simulation.partition_mutations import MISTAKES_BETWEEN_PROCESSES
 
 MUTATIONS: Final = (
     Mutation(
@@ -159,6 +160,7 @@ MUTATIONS: Final = (
         "            head.is_silent = False",
     ),
     *MISTAKES_ON_CONNECTIONS,
+    *MISTAKES_BETWEEN_PROCESSES,
     Mutation(
         "what is too old takes younger states of its block with it",
         "actors/fleet/devices/state/retention.py",

@@ -12,9 +12,10 @@ from typing import Final
 from tests.simulation.devices import ATTRIBUTES
 from tests.simulation.faults import Clock
 from tests.simulation.life import Life
+from tests.simulation.limits import KEEP_DAYS
 from tests.simulation.model import Book, Broken, Change
 from tests.simulation.part import Part
-from tests.simulation.world import KEEP_DAYS, World
+from tests.simulation.world import World
 from trunkline.actors.core.values.timestamps import iso, parse_iso
 from trunkline.actors.fleet.devices.state.head import Head
 from trunkline.store import keys

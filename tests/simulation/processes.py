@@ -1,9 +1,9 @@
 """The processes of a server with several partitions: each owns one store, dies now and then, and starts again.
 
-All of them run in one event loop. What a process is, follows from the task: `PROCESS` says whose a task is, and so whose
-the sockets are that it opens. When a process dies, the system closes its sockets and its files, nothing that it had in
-memory is written any more, and its tasks are cancelled: what they still do is seen by nobody. The file of its store
-stays as LMDB has written it, and the others go on reading it.
+All of them run in one event loop. `PROCESS` says whose a task is, and so whose the sockets are that it opens. When a
+process dies, the system closes its sockets and its files, nothing that it had in memory is written any more, and its
+tasks are cancelled: what they still do is seen by nobody. The file of its store stays as LMDB has written it, and the
+others go on reading it.
 
 Owns how a process starts, dies and starts again. Does not own what it serves (`edge.py`), nor when it dies.
 """
@@ -218,7 +218,7 @@ def _raise_unless_ghost(error: BaseException, *, is_dead: bool) -> None:
     if not is_dead:
         raise error
     if isinstance(error, BaseExceptionGroup):
-        cut, rest = error.split((trio.Cancelled, PowerCut))
+        cut = error.split((trio.Cancelled, PowerCut))[0]
         if cut is not None:
             raise cut
     elif isinstance(error, trio.Cancelled):

@@ -59,13 +59,21 @@ async def prepare(world: World) -> None:
     answer = await world.call("POST", "/auth/user", {"email": EMAIL, "password": PASSWORD})
     assert answer is not None
     world.token = answer.body["token"]
-    for _ in range(world.seed // 3 % world.partitions):  # each new one goes to another partition
-        await world.call("POST", "/applications", {"name": "another"})
+    others = []
+    for _ in range(world.seed // 3 % world.partitions):
+        answer = await world.call("POST", "/applications", {"name": "another"})
+        assert answer is not None
+        others.append(answer.body["applicationId"])
     answer = await world.call("POST", "/applications", {"name": "site"})
     assert answer is not None
     site.id = answer.body["applicationId"]
     if world.partitions > 1:
         world.home = world.life.home = place_of(world, site.id)
+        places = [place_of(world, id) for id in (*others, site.id)]
+        if len(set(places)) < len(places):
+            raise Broken(
+                f"new applications are in the partitions {places}, and each should be in another one"
+            )
 
 
 async def nothing(_world: World) -> None:

@@ -10,7 +10,8 @@ import pytest
 import trio
 
 from tests.simulation.network import Network
-from tests.simulation.wires import CUTS, HOLDS_BYTES, Lost, ServerSocket, Wire
+from tests.simulation.pipes import HOLDS_BYTES
+from tests.simulation.wires import CUTS, Lost, ServerSocket, Wire
 
 DATA = bytes(range(256)) * 20
 

@@ -30,11 +30,11 @@ from tests.simulation import coverage, damage, determinism, machine
 from tests.simulation.determinism import VirtualTime
 from tests.simulation.disk import PowerCut
 from tests.simulation.life import Answer, Life
+from tests.simulation.limits import LIMITS, WINDOW_S
 from tests.simulation.model import Broken, Change
 from tests.simulation.network import Network
 from tests.simulation.part import NEWER_FROM, Part
 from trunkline.limits.settings import Settings
-from trunkline.limits.table import Limits
 
 SHAPES: Final = ((2, 60), (3, 40), (4, 30), (6, 20))
 """Lives of a run, and steps of each."""
@@ -42,7 +42,6 @@ PART_CHANCE: Final = 0.65
 """How probable it is that a part of the clients is in a run."""
 FACTORS: Final = (0.2, 1.0, 1.0, 1.0, 3.0)
 """By what the weight of an action is multiplied in a run."""
-CALLS, WINDOW_S = 6, 3.0
 SETTLE_S: Final = 300.0
 """After so long without a new call everything must have come to rest; otherwise something waits for ever."""
 OFF_S: Final = 600.0
@@ -55,32 +54,6 @@ _WAS_DONE: Final = "The call was done"
 OVER_WIRES: Final = 0.4
 """The share of calls that are made as bytes on a connection, of those whose clients may leave."""
 _LEAVES_AFTER_S: Final = (0.0, 0.0005, 0.02, 0.4)
-
-KEEP_DAYS: Final = 1
-"""After so long what a device has reported may be removed; a run is shorter."""
-_MANY: Final = {"calls": 1000, "window_s": 1.0}
-LIMITS: Final = Limits().override(
-    {
-        "send_state": {"calls": CALLS, "window_s": WINDOW_S},
-        "send_command": {"calls": CALLS, "window_s": WINDOW_S},
-        "set_connection_status": _MANY,
-        "verify_email": _MANY,
-        "event_create": _MANY,
-        "mqtt_publish": _MANY,
-        "mqtt_topic": _MANY,
-        "mqtt_client": _MANY,
-        "mqtt_connect": _MANY,
-        "login_per_account": _MANY,
-        "login_per_address": _MANY,
-        "actor_idle_s": 20,
-        "run_attempts_max": 1000,
-        "arrival_window_bytes": 1 << 16,
-        "arrival_flush_s": 10,
-        "state_keep_days": KEEP_DAYS,
-        "retention_interval_s": 60,
-    }
-)
-"""As delivered, but with what is rare there made frequent."""
 
 
 class Step(NamedTuple):
@@ -151,9 +124,7 @@ class World:
         self._path: Path
         choice = Random(f"{seed} swarm")
         may_act = [
-            part
-            for part in parts
-            if part.since <= seed and (part.divided if is_divided else part.undivided)
+            part for part in parts if part.since <= seed and (part.divided if is_divided else part.undivided)
         ]
         self._parts = [part for part in may_act if choice.random() < PART_CHANCE or part.always]
         self._weights = {

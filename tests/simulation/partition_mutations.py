@@ -1,0 +1,132 @@
+"""Ways to break what is between the processes of a server with several partitions on purpose (`mutations.py`).
+
+They are tried with seeds that have several partitions, first with the one that is named.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.simulation.mutation import Mutation
+
+_ALL: Final = "200001..200100"
+
+
+def _between(what: str, file: str, old: str, new: str, seed: int | None = None) -> Mutation:
+    return Mutation(what, file, old, new, _ALL if seed is None else f"{seed},{_ALL}")
+
+
+MISTAKES_BETWEEN_PROCESSES: Final = (
+    _between(
+        "a new application is not placed, and comes to the root",
+        "actors/core/records/places.py",
+        "        self.place(application, chosen)",
+        "        pass",
+    ),
+    _between(
+        "a question for an actor is asked of the first other process",
+        "http/processes/peers.py",
+        "        return Answer(*await self._asked(self._places.of_ref(ref), ASK, ref, message))",
+        "        return Answer(*await self._asked(next(iter(self.doors)), ASK, ref, message))",
+    ),
+    _between(
+        "other processes are not told whose access has ended",
+        "actors/core/runtime/revocations.py",
+        "            self.shared.revoke(subject)",
+        "            pass",
+    ),
+    _between(
+        "it is not looked whose access other processes have ended before a token is relied on",
+        "http/calls/auth.py",
+        "        self._system.revocations.follow()",
+        "        pass",
+    ),
+    _between(
+        "what other processes have is read once, and remembered",
+        "store/partitioned.py",
+        "            return self._of(place).get(db, key)\n        value",
+        '            kept = partitions.__dict__.setdefault("kept", {})\n'
+        "            return kept.setdefault((db, key), self._of(place).get(db, key))\n        value",
+    ),
+    _between(
+        "a name is claimed while another process claims one",
+        "actors/core/records/records.py",
+        "    if partitions is not None and not partitions.hold_names():",
+        "    if False:",
+    ),
+    _between(
+        "names are not held until the commit",
+        "store/partitioned.py",
+        "        self._names = names\n        return True",
+        "        os.close(names)\n        return True",
+    ),
+    _between(
+        "whether a name is free is looked up in the own partition only",
+        "store/partitioned.py",
+        "        if place == EVERYWHERE and (value is None or db == keys.COUNTS):",
+        "        if place == EVERYWHERE and db == keys.COUNTS:",
+    ),
+    _between(
+        "lists of applications leave out other partitions",
+        "store/partitioned.py",
+        "        return [self, *(self._of(number) for number in partitions.others)]",
+        "        return [self]",
+    ),
+    _between(
+        "applications of other partitions are listed and not counted",
+        "store/partitioned.py",
+        "        if db == keys.COUNTS and not self._wide:\n            return value",
+        "        if db == keys.COUNTS:\n            return value",
+    ),
+    _between(
+        "a call is sent again to an owner that has died and started again",
+        "http/processes/door.py",
+        "        pending, self._pending = self._pending, {}\n"
+        "        for each in pending.values():\n"
+        "            each.respond(*_unanswered(each.exchange.method))\n",
+        "        async def again(pending: Any = list(self._pending.items())) -> None:\n"
+        "            while not self.channel.open:\n"
+        "                await trio.sleep(0.1)\n"
+        "            for number, each in pending:\n"
+        "                head = each.exchange\n"
+        "                fields = head.method, head.target, head.headers, head.whole_body()\n"
+        "                self.channel.send(Kind.WHOLE, number, *fields)\n\n"
+        "        trio.lowlevel.spawn_system_task(again)\n",
+    ),
+    _between(
+        "a call whose owner has died is said to be done",
+        "http/processes/door.py",
+        '    return _refusal(503, NO_OWNER) if method in ("GET", "HEAD") else _refusal(502, OWNER_ENDED)',
+        '    return 200, ((b"content-type", b"application/json"), (b"content-length", b"2")), b"{}"',
+    ),
+    _between(
+        "a call for an owner that is away waits for ever",
+        "http/processes/door.py",
+        "        if again is None or not channel.open or exchange.offer is not None:",
+        "        if again is None or exchange.offer is not None:",
+    ),
+    _between(
+        "an owner that has started again is taken to know the heads of requests",
+        "http/processes/door.py",
+        "        self._head_numbers.clear()\n",
+        "",
+    ),
+    _between(
+        "a batch of which a part has come is read",
+        "http/processes/batches.py",
+        "                if len(data) < end:\n                    return\n",
+        "",
+    ),
+    _between(
+        "messages of one turn of the loop are sent in another order",
+        "http/processes/channel.py",
+        "            self._connection.send(encode(waiting))",
+        "            self._connection.send(encode(waiting[::-1]))",
+    ),
+    _between(
+        "a refusal of an actor in another process is taken for its answer",
+        "http/processes/peers.py",
+        "        if not is_refusal:",
+        "        if True:",
+    ),
+)
