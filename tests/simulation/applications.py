@@ -32,8 +32,9 @@ class Applications:
         self.org = ""
 
     def one(self, chance: Random) -> str | None:
-        """One that is there for sure, and that nobody deletes."""
-        sure = list(self.names.sure())
+        """One that is there for sure, and that nobody changes."""
+        books = (self.names, self.slugs, self.owners)
+        sure = [id for id in self.names.sure() if all(book.thing(id).is_sure for book in books)]
         return chance.choice(sure) if sure else None
 
     def add(self, id: str, name: str) -> None:
@@ -47,14 +48,16 @@ async def create(world: World, chance: Random) -> None:
     if len(all.names.sure()) >= APPLICATIONS_MAX:
         return
     name = f"application {world.unique()}"
+    all.strays += 1  # until somebody is told its id
     answer = await world.call(
         "POST", "/applications", {"name": name}, chance=chance, needs=range(world.partitions)
     )
-    if answer is None or answer.status >= 500:
-        all.strays += answer is None
-    elif answer.status == 201:
+    if answer is None:
+        return
+    all.strays -= 1
+    if answer.status == 201:
         all.add(answer.body["applicationId"], name)
-    else:
+    elif answer.status < 500:
         raise Broken(f"an application is {answer.status}: {answer.body}")
 
 

@@ -86,10 +86,10 @@ async def create_device(world: World, chance: Random) -> None:
     if len(fleet.records.sure()) >= DEVICES_MAX:
         return
     body = {"name": f"meter {world.unique()}", "tags": [TAG], "attributes": ATTRIBUTES}
+    site.strays += 1  # until somebody is told its id
     answer = await world.call("POST", f"{site.path}/devices", body)
-    if answer is None:
-        site.strays += 1  # nobody was told its id
-    elif answer.status == 201:
+    site.strays -= answer is not None
+    if answer is not None and answer.status == 201:
         id = answer.body["deviceId"]
         fleet.meters[id] = Meter(id, f"{site.path}/devices/{id}")
         fleet.meters[id].is_active(world, None)

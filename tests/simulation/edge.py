@@ -48,6 +48,8 @@ class _InMemory(Config):
     network: Network
     engine: Engine
     """The engine that serves the sockets."""
+    doors: Doors
+    """What other processes pass on."""
 
     def create_sockets(self) -> Sockets:
         listening: Any = self.network.http
@@ -70,11 +72,16 @@ class _InOrder(dict[Any, None]):
 def _is_answering(engine: Engine) -> bool:
     """Whether there is a request on a connection of the engine that is not answered yet."""
     return any(
-        bool(each._exchange is not None or each._parser.requests)
+        bool(_is_open(each._exchange) or each._parser.requests)
         if isinstance(each, Http1Connection)
         else isinstance(each, Http2Connection) and bool(each._exchanges)
         for each in engine._connections
     )
+
+
+def _is_open(exchange: Any) -> bool:
+    """Whether a request has no answer yet, and is not for a stream, whose answer has no end."""
+    return exchange is not None and not exchange.target.endswith(b"Stream")
 
 
 def _places_too_many(engine: Engine, open: int) -> int:
@@ -165,10 +172,10 @@ class DividedEdge:
     @property
     def is_quiet(self) -> bool:
         """Whether it answers no request, and waits for nothing from other processes."""
-        asks = any(
-            door._pending or door._calls or door._questions for door in self._neighbours.doors.values()
-        )
-        return not asks and not _is_answering(self._config.engine)
+        asks = any(door._pending or door._questions for door in self._neighbours.doors.values())
+        channels = self._config.doors._channels
+        calls = any(_is_open(call) for channel in channels for call in channel._calls.values())
+        return not (asks or calls or _is_answering(self._config.engine))
 
     @property
     def places_too_many(self) -> int:
@@ -187,6 +194,7 @@ class _DoorsInOrder(Doors):
 def _engine_in_memory(*arguments: Any) -> Engine:
     """The engine of a process, which its configuration knows."""
     engine = engine_of(*arguments)
+    arguments[4].doors = arguments[5][-1].passed_on.__self__
     engine._connections = _InOrder()  # type: ignore[assignment]
     arguments[4].engine = engine
     return engine

@@ -138,16 +138,22 @@ class Clients:
         token: str,
         headers: Mapping[str, str] | None,
         chance: Random,
-    ) -> tuple[Raw | None, Wire]:
+    ) -> tuple[Raw | None, Wire, Stream | None]:
         """Make a call on a connection of its own, which nobody cuts. None where it was lost before the answer."""
-        wire, raw = self._network.http.connect(), None
+        wire, raw, stream = self._network.http.connect(), None, None
+        responses = _Responses(wire)
         try:
             with suppress(Lost):
                 await wire.send(_request(method, path, body, token, headers or {}, chance))
-                raw = await _Responses(wire).next()
+                status, fields = await responses.head()
+                if fields.get("content-type", "").startswith("text/event-stream"):
+                    raw, stream = Raw(status, fields, b""), Stream(responses, wire)
+                else:
+                    raw = await responses.rest(status, fields)
         finally:
-            wire.close()
-        return None if raw is None or raw.status == _TOO_SLOW else raw, wire
+            if stream is None:
+                wire.close()
+        return None if raw is None or raw.status == _TOO_SLOW else raw, wire, stream
 
     def _one(self, chance: Random) -> Kept:
         """A connection that waits for no response; rather seldom one that does."""
@@ -195,6 +201,25 @@ def _request(
     return "\r\n".join([*lines, "", ""]).encode() + sent
 
 
+class Stream:
+    """A response whose parts come one after the other."""
+
+    def __init__(self, responses: _Responses, wire: Wire) -> None:
+        self._responses = responses
+        self._wire = wire
+
+    async def next(self) -> bytes | None:
+        """The next part; None where no more come."""
+        try:
+            return await self._responses.chunk() or None
+        except Lost:
+            return None
+
+    def close(self) -> None:
+        """Nobody wants more."""
+        self._wire.close()
+
+
 class _Responses:
     """The responses in the bytes of a connection, to requests that are no HEAD. Raises `Lost`."""
 
@@ -203,13 +228,20 @@ class _Responses:
         self._rest = b""
 
     async def next(self) -> Raw:
+        return await self.rest(*await self.head())
+
+    async def head(self) -> tuple[int, dict[str, str]]:
+        """The status and the headers of the next one."""
         while True:
             status, *lines = (await self._until(b"\r\n\r\n")).decode("latin1").split("\r\n")
             code = int(status.split(" ")[1])
             headers = dict(line.split(": ", 1) for line in lines)
             headers = {name.lower(): value for name, value in headers.items()}
             if code >= 200:
-                break
+                return code, headers
+
+    async def rest(self, code: int, headers: dict[str, str]) -> Raw:
+        """The whole response that begins so."""
         if "chunked" in headers.get("transfer-encoding", ""):
             body = await self._chunks()
         else:
@@ -218,12 +250,15 @@ class _Responses:
 
     async def _chunks(self) -> bytes:
         body = b""
-        while True:
-            length = int(await self._until(b"\r\n"), 16)
-            body += await self._bytes(length)
-            await self._bytes(2)
-            if not length:
-                return body
+        while chunk := await self.chunk():
+            body += chunk
+        return body
+
+    async def chunk(self) -> bytes:
+        """The next part of a body."""
+        found = await self._bytes(int(await self._until(b"\r\n"), 16))
+        await self._bytes(2)
+        return found
 
     async def _until(self, end: bytes) -> bytes:
         while end not in self._rest:

@@ -135,6 +135,13 @@ class Life:
             return self.network.is_quiet and all(process.is_quiet for process in self.processes)
         return not self.system.journal.pending_batches and self.edge.is_quiet
 
+    @property
+    def has_under_way(self) -> bool:
+        """Whether something waits for a commit where nearly all is done, or is under way between processes."""
+        return bool(
+            self.system.journal.pending_batches or (self.processes and not self.network.is_quiet_inside)
+        )
+
     async def call(
         self,
         method: str,
@@ -174,11 +181,11 @@ class Life:
     ) -> Answer | None:
         began_s, slept_s = self._virtual.now_s, self._virtual.slept_s
         with trio.move_on_after(_PATIENCE_S) as waiting:
-            made, wire = await self.clients.call_once(method, path, body, token, headers, chance)
+            made, wire, stream = await self.clients.call_once(method, path, body, token, headers, chance)
         if waiting.cancelled_caught:
             raise Broken(f"{method} {path}: no answer after {_PATIENCE_S:.0f} seconds")
         if made is not None:
-            return _answer(made.status, made.headers, made.body)
+            return _answer(made.status, made.headers, made.body, stream)
         was_late = wire.has_stalled or self._virtual.slept_s > slept_s
         if not (was_late or self.over or self.was_away(wire, began_s)):
             raise Broken(f"{method} {path}: the connection was lost, and its process was there")

@@ -188,4 +188,4 @@ async def _look_at_commands(world: World, device: LinkDevice, connection: LinkCo
     connection.finish()
 
 
-PART: Final = Part(nothing, {connect: 12, send: 18, leave: 1, revoke: 1}, look)
+PART: Final = Part(nothing, {connect: 12, send: 18, leave: 1, revoke: 1}, look, divided=True)

@@ -55,6 +55,7 @@ class LinkConnection:
         self._under_way: dict[int, Frame] = {}
         self._failed = world.failed_commits
         self._slept_s = world.virtual.slept_s
+        self._began_s = world.virtual.now_s
         self._has_left = False
         self._sends = trio.Lock()
         self._throttle = device.meter.throttles["state"]
@@ -62,6 +63,11 @@ class LinkConnection:
     @property
     def title(self) -> str:
         return f"link of {self.device.meter.id[-4:]}"
+
+    @property
+    def _was_away(self) -> bool:
+        """Whether a process that serves the connection was away."""
+        return self.life.was_away(self.socket.wire, self._began_s, with_home=True)
 
     async def live(self) -> None:
         """Connect, and take what comes until the connection ends."""
@@ -130,7 +136,7 @@ class LinkConnection:
 
     def _give_up(self) -> None:
         wire = self.socket.wire
-        excused = wire.was_cut or wire.has_stalled or self.is_left_behind
+        excused = wire.was_cut or wire.has_stalled or self.is_left_behind or self._was_away
         if not excused and self.world.virtual.slept_s == self._slept_s:
             raise Broken(f"{self.title}: nothing came for too long, not even a ping")
         self._has_left = True
@@ -290,7 +296,7 @@ class LinkConnection:
 
     def finish(self) -> None:
         """What was acknowledged on this connection is over, if nothing of it is under way any more."""
-        if self.socket.wire.to_server.is_moving or self.world.life.system.journal.pending_batches:
+        if self.socket.wire.to_server.is_moving or self.life.has_under_way:
             return
         if self.world.quota is None and not self.is_over:
             done = (name for name, failed in self._acknowledged if failed == self.world.failed_commits)
@@ -363,7 +369,8 @@ class LinkConnection:
         reasons = {
             401: may_be_closed or may_be_gone,
             404: may_be_gone,
-            NO_CLOSE: wire.has_stalled or self.is_left_behind,
+            **dict.fromkeys((502, 503), self._was_away),
+            NO_CLOSE: wire.has_stalled or self.is_left_behind or self._was_away,
             408: wire.has_stalled or self.is_left_behind,
             1011: failed,
             4401: may_be_closed or may_be_gone,

@@ -86,7 +86,7 @@ def place_of(world: World, application: str) -> int:
     """The partition of an application; the root's for one that is not there."""
     if application not in world.placed:
         key = keys.record_key(APPLICATION.name, ROOT, bytes.fromhex(application))
-        partitions = next(each.server.system.store.partitions for each in world.life.processes if each.is_up)
+        partitions = world.life.root.store.partitions
         assert partitions is not None
         for number in range(world.partitions):
             with partitions.snapshot_of(number) as snapshot:

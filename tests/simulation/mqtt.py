@@ -135,4 +135,4 @@ def _problem(world: World, client: MqttClient) -> str:
     return f"{client.id} has not got {missing}" if missing else ""
 
 
-PART: Final = Part(nothing, {connect: 8, publish: 14, subscribe: 7, leave: 4}, look)
+PART: Final = Part(nothing, {connect: 8, publish: 14, subscribe: 7, leave: 4}, look, divided=True)

@@ -55,14 +55,12 @@ class MqttConnection:
         self._under_way: dict[Any, Any] = {}
         self._failed = world.failed_commits
         self._slept_s = world.virtual.slept_s
+        self._began_s = world.virtual.now_s
         self._reader = PacketReader(1 << 20, client_version=client.version)
         self._sends = trio.Lock()
         self._code: int | None = None
         self._new: set[str] = set()  # what came that was not sent before
-
-    @property
-    def title(self) -> str:
-        return f"MQTT of {self.client.id}"
+        self.title = f"MQTT of {client.id}"
 
     @property
     def waits_for(self) -> list[Any]:
@@ -123,10 +121,15 @@ class MqttConnection:
                 elif isinstance(packet, p.Disconnect):
                     self._code = packet.code
 
+    @property
+    def _was_away(self) -> bool:
+        """Whether a process that serves the connection was away."""
+        return self.life.was_away(self.wire, self._began_s, with_home=True)
+
     def _give_up(self) -> None:
         wire = self.wire
         slept = self.world.virtual.slept_s > self._slept_s
-        if not (wire.was_cut or wire.has_stalled or slept or self._has_left):
+        if not (wire.was_cut or wire.has_stalled or slept or self._has_left or self._was_away):
             raise Broken(f"{self.title}: nothing came for {_ANSWER_S:.0f} seconds")
         self._has_left = True
         wire.abort()
@@ -385,7 +388,7 @@ class MqttConnection:
         # A client that waits for messages with QoS 0 answers none, and pings only where none comes.
         was_silent = trio.current_time() - self.wire.sent_s >= 1.5 * KEEP_ALIVE_S
         reasons: dict[int | None, bool] = {
-            None: failed or stalled or self.is_superseded,
+            None: failed or stalled or self.is_superseded or self._was_away,
             p.KEEP_ALIVE_TIMEOUT: stalled or was_silent,
             p.SESSION_TAKEN_OVER: self.is_superseded,
             **dict.fromkeys((*_FAILED, p.SERVER_UNAVAILABLE, 3), failed),

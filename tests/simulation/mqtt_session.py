@@ -42,11 +42,15 @@ class Session:
         self._reader = PacketReader(1 << 20, client_version=version)
         self._came: deque[Any] = deque()
         self._slept_s = world.virtual.slept_s
+        self._began_s = world.virtual.now_s
 
     @property
     def was_held_up(self) -> bool:
         """Something may have come too late."""
-        return bool(self.wire.was_cut or self.wire.has_stalled or self.world.virtual.slept_s > self._slept_s)
+        wire, was_away = self.wire, self.life.was_away(self.wire, self._began_s, with_home=True)
+        return bool(
+            wire.was_cut or wire.has_stalled or was_away or self.world.virtual.slept_s > self._slept_s
+        )
 
     async def connect(self) -> None:
         """Send the CONNECT, and take its CONNACK. Raises Lost."""

@@ -65,6 +65,11 @@ class Network:
         """Whether nothing is under way to the server."""
         return not any(wire.is_moving for wire in self._wires)
 
+    @property
+    def is_quiet_inside(self) -> bool:
+        """Whether nothing is under way between processes."""
+        return not any(wire.is_moving for wire in self._wires if isinstance(wire, InnerWire))
+
     def count(self, process: int | None) -> int:
         """The connections that a process has accepted, and of which it has not closed its end."""
         ends = [wire.socket if isinstance(wire, Wire) else wire.ends[1] for wire in self._wires]

@@ -111,4 +111,4 @@ async def look(world: World) -> None:
     raise Broken("retained messages: nobody could read them")
 
 
-PART: Final = Part(nothing, {publish: 8, read: 4}, look, since=NEWER_FROM)
+PART: Final = Part(nothing, {publish: 8, read: 4}, look, since=NEWER_FROM, divided=True)

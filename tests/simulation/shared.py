@@ -150,4 +150,4 @@ async def look(world: World) -> None:
         raise Broken(f"shared messages that were acknowledged came to nobody: {missing}")
 
 
-PART: Final = Part(prepare, {publish: 8, work: 8}, look, since=NEWER_FROM)
+PART: Final = Part(prepare, {publish: 8, work: 8}, look, since=NEWER_FROM, divided=True)

@@ -131,4 +131,4 @@ async def prepare(_world: World) -> None:
     """Nobody listens yet."""
 
 
-PART: Final = Part(prepare, {listen: 5}, look)
+PART: Final = Part(prepare, {listen: 5}, look, divided=True)

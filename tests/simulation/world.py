@@ -16,7 +16,7 @@ import hashlib
 import tempfile
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -216,8 +216,9 @@ class World:
         """In a later life: what was under way is whole or not there, and all else is as it was."""
         self.open_calls = 0
         if first:
-            for part in self._parts:
-                await part.prepare(self)
+            with self.nobody_leaves() if self.partitions > 1 else nullcontext():
+                for part in self._parts:
+                    await part.prepare(self)
         await self._look()
 
     async def _lose_power(self, chance: Random) -> None:
@@ -346,6 +347,8 @@ class World:
             answer = await make(method, path, body, token=bearer, headers=headers)
         if life.over:
             return None
+        if self._patient and (answer is None or answer.status in machine.AWAY):
+            raise Broken(f"{method} {path} has no answer, and all processes are there: {answer}")
         if answer is None:
             self.reached["a client left"] += 1
             self.note(f"{method} {path}: left")
