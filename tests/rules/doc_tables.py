@@ -262,6 +262,7 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
     "docs/reference/metrics.md": {"metrics": operator_tables.metrics},
     "docs/guides/testing.md": {
         "rare states": fault_tables.rare_states,
+        "rare states of processes": fault_tables.rare_states_of_processes,
         "mistakes": fault_tables.mistakes,
         "faults found": fault_tables.faults_found,
     },

@@ -6,7 +6,7 @@ Owns their contents; `doc_tables.py` says which document contains them.
 from __future__ import annotations
 
 from tests.rules.markdown import code, table
-from tests.simulation.coverage import RARE
+from tests.simulation.coverage import RARE, RARE_OF_PROCESSES
 from tests.simulation.mutations import MUTATIONS
 from tests.simulation.regressions import REGRESSIONS
 
@@ -14,6 +14,11 @@ from tests.simulation.regressions import REGRESSIONS
 def rare_states() -> str:
     """What the seeds of a long run must all have reached."""
     return "\n".join(f"- {state}" for state in sorted(RARE, key=str.lower))
+
+
+def rare_states_of_processes() -> str:
+    """The same for seeds with several partitions."""
+    return "\n".join(f"- {state}" for state in sorted(RARE_OF_PROCESSES, key=str.lower))
 
 
 def mistakes() -> str:

@@ -13,7 +13,8 @@ import sys
 import time
 from collections import Counter
 
-from tests.simulation.coverage import RARE
+from tests.simulation.coverage import RARE, RARE_OF_PROCESSES
+from tests.simulation.machine import DIVIDED_FROM
 from tests.simulation.runs import Result, result, results
 from tests.simulation.shrinking import kind_of, shrunk
 from tests.simulation.world import Step, plan
@@ -48,7 +49,8 @@ def main() -> int:
         virtual_s += found.outcome.virtual_s
         lines += len(found.outcome.trace)
     took_s = time.monotonic() - began_s
-    for what in sorted({*reached, *RARE}):
+    rare = RARE if min(seeds) < DIVIDED_FROM else RARE_OF_PROCESSES
+    for what in sorted({*reached, *rare}):
         print(f"{reached[what]:>9}  {what}{'' if reached[what] else '  NEVER REACHED'}")
     hours = virtual_s / 3600
     print(

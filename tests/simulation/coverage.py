@@ -83,6 +83,28 @@ RARE: Final = (
     *(f"power cut while {what}" for what in AT_A_CUT),
 )
 
+RARE_OF_PROCESSES: Final = (
+    "502 as a process was away",
+    "503 as a process was away",
+    "a link was cut",
+    "a member was refused",
+    "a member was served",
+    "a name of the server was taken",
+    "a name was being claimed",
+    "a process died",
+    "a process died after a commit",
+    "a process died before a commit",
+    "a process died between commits",
+    "a repetition got the first answer",
+    "a revoked token was refused",
+    "a stream came back",
+    "a will was to be published",
+    "an MQTT connection was cut",
+    "applications of several partitions were given",
+    *(f"power cut: {how}" for how in ("before", "torn", "after", "idle")),
+)
+"""The same for seeds with several partitions."""
+
 
 def _has_triggers(system: System) -> bool:
     with system.store.snapshot() as snapshot:

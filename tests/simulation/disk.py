@@ -113,12 +113,12 @@ class Disk:
                 self._over(fault.cut)
                 raise PowerCut
             if 0 < self._kill_at <= self.commits:
-                self._kill("after")
+                self._kill("after a commit")
             return written
 
         def killed() -> Any:
             if 0 < self._kill_at <= self.commits + 1 and self._chance.random() < 0.5:
-                self._kill("before")
+                self._kill("before a commit")
             return watched()
 
         journal._write = killed

@@ -14,6 +14,7 @@ import trio
 
 from tests.simulation.life import Life
 from tests.simulation.model import Broken
+from tests.simulation.processes import Server
 from tests.simulation.world import World
 from trunkline.actors.core.contents.downloads import Downloads
 from trunkline.actors.core.contents.uploads import Uploads
@@ -28,13 +29,20 @@ _LOOKS: Final = 200
 
 
 def under_way(life: Life) -> dict[str, int]:
-    """What is not 0 of what the server counts as under way."""
-    system = life.system
+    """What is not 0 of what the server counts as under way, in any of its processes."""
+    found: dict[str, int] = {}
+    for server in life.servers:
+        found |= _under_way(server)
+    return found
+
+
+def _under_way(server: Server) -> dict[str, int]:
+    system = server.system
     lane, jobs = system.component(BacklogLane), system.component(Jobs)
     counts = {
         "bytes that wait for a commit": system.journal.pending_bytes,
         "messages in a mailbox": max((each.depth for each in system.mailboxes()), default=0),
-        "calls that wait for their turn": life.dispatcher.call_turns.waiting,
+        "calls that wait for their turn": server.dispatcher.call_turns.waiting,
         "calls of backlogs": lane.waiting,
         "bytes of backlogs": lane.waiting_bytes,
         "jobs that wait": len(jobs.queue),
@@ -44,7 +52,7 @@ def under_way(life: Life) -> dict[str, int]:
         "downloads": system.component(Downloads).running,
         "triggers that wait": system.component(TriggerQueue).waiting,
         "runs": system.component(FlowRunner).running,
-        "places of connections that have ended": life.edge.places_too_many,
+        "places of connections that have ended": server.edge.places_too_many,
     }
     return {what: count for what, count in counts.items() if count}
 

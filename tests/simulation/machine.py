@@ -75,9 +75,9 @@ def disks_of(world: World, here: Path, chance: Random, *, first: bool) -> Disk:
     return disk
 
 
-def _died(world: World, process: Process) -> None:
-    world.note(f"process {process.number} died")
-    world.reached["a process died"] += 1
+def _died(world: World, process: Process, when: str) -> None:
+    world.note(f"process {process.number} died {when}")
+    world.reached.update(["a process died", f"a process died {when}"])
     if process.number == world.home:
         Throttle.crashes += 1
 

@@ -95,7 +95,7 @@ class Process:
         """It serves, since it was started last."""
         self.server: Server
         self.neighbours: Neighbours
-        self.on_death: Callable[[], None] = lambda: None
+        self.on_death: Callable[[str], None] = lambda _when: None
         self._settings = settings
         self._virtual = virtual
         self._network = network
@@ -104,7 +104,7 @@ class Process:
         self._store: Store
         self._is_dead = False
         self._scope = trio.CancelScope()
-        disk.on_kill = self._die_at_commit
+        disk.on_kill = self._die
 
     def was_away(self, since_s: float) -> bool:
         """Whether others may have found it away since a time of the run."""
@@ -176,15 +176,12 @@ class Process:
     def kill(self) -> None:
         """Let it die now, between two commits."""
         if not self._is_dead:
-            self._die()
+            self._die("between commits")
 
-    def _die_at_commit(self, _how: str) -> None:
-        self._die()
-
-    def _die(self) -> None:
+    def _die(self, when: str) -> None:
         self._is_dead, self.is_up, self.up = True, False, trio.Event()
         self.deaths += 1
-        self.on_death()
+        self.on_death(when)
         self._network.kill(self.number)
         _forget(self._store)
         self._scope.cancel()

@@ -13,11 +13,14 @@ from typing import Any
 import pytest
 
 from tests.simulation.disk import PAGE, torn
+from tests.simulation.machine import DIVIDED_FROM
 from tests.simulation.model import Book, Broken, Change, Throttle
 from tests.simulation.mutations import MUTATIONS
 from tests.simulation.regressions import REGRESSIONS
 from tests.simulation.shrinking import kind_of, shrunk
 from tests.simulation.world import plan
+
+PARTITIONED: tuple[int, ...] = (200_001, 200_002, 200_003)
 
 
 def simulated(checkout: Path, hash_seed: int, *arguments: str) -> dict[str, str]:
@@ -32,10 +35,22 @@ def simulated(checkout: Path, hash_seed: int, *arguments: str) -> dict[str, str]
 @pytest.mark.slow
 def test_seeds_keep_the_promises_and_replay_in_another_process(checkout: Path) -> None:
     """Those that have found a fault are among them. Sets and dicts of texts may have another order there."""
-    seeds = sorted({1, 2, 3, 4, *(fault.seed for fault in REGRESSIONS)})
+    seeds = sorted({1, 2, 3, 4, *(fault.seed for fault in REGRESSIONS if fault.seed < DIVIDED_FROM)})
     here = simulated(checkout, 1, "--seeds", ",".join(map(str, seeds)))
     assert len(set(here.values())) == len(seeds)
     assert simulated(checkout, 7, "--seed", "3") == {"3": here["3"]}
+
+
+@pytest.mark.slow
+def test_servers_of_several_partitions_keep_the_promises_and_replay_in_another_process(
+    checkout: Path,
+) -> None:
+    """Of two, three and four, whose processes die."""
+    seeds = PARTITIONED + tuple(fault.seed for fault in REGRESSIONS if fault.seed >= DIVIDED_FROM)
+    here = simulated(checkout, 1, "--seeds", ",".join(map(str, seeds)))
+    assert len(set(here.values())) == len(seeds)
+    first = str(PARTITIONED[0])
+    assert simulated(checkout, 7, "--seed", first) == {first: here[first]}
 
 
 # The model is the oracle, so it must refuse what is wrong.

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import select
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from random import Random
 
 import pytest
 import trio
 
+from tests.simulation.inner_wires import InnerSocket
 from tests.simulation.network import Network
 from tests.simulation.pipes import HOLDS_BYTES
-from tests.simulation.wires import CUTS, Lost, ServerSocket, Wire
+from tests.simulation.wires import CUTS, PROCESS, Lost, ServerSocket, Wire
 
 DATA = bytes(range(256)) * 20
 
@@ -94,3 +98,50 @@ async def test_both_directions_end_behind_what_was_sent(autojump_clock: trio.abc
             answer += data
         assert answer == b"answer"
         nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_what_a_process_has_sent_before_it_died_arrives_and_then_the_end(
+    autojump_clock: trio.abc.Clock, tmp_path: Path, seed: int
+) -> None:
+    network = Network(Random(seed), Counter())
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(network.run)
+        with as_process(1), network.bound_in(tmp_path, "sock") as listener:
+            with as_process(0):
+                ours = network.connect_in(tmp_path, "sock", b"first ")
+            theirs, _ = listener.accept()
+            assert ours.send(DATA) == len(DATA)
+            network.kill(0)
+            with pytest.raises(OSError, match="the socket is closed"):
+                ours.recv(1)
+            with network.below_sockets():
+                assert await received(theirs) == b"first " + DATA
+            with pytest.raises(BrokenPipeError):
+                theirs.send(b"answer")
+            network.kill(1)
+            with pytest.raises(ConnectionRefusedError):
+                network.connect_in(tmp_path, "sock")
+        nursery.cancel_scope.cancel()
+
+
+@contextmanager
+def as_process(number: int) -> Iterator[None]:
+    token = PROCESS.set(number)
+    try:
+        yield
+    finally:
+        PROCESS.reset(token)
+
+
+async def received(socket: InnerSocket) -> bytes:
+    got = b""
+    while True:
+        try:
+            piece = socket.recv(100)
+        except BlockingIOError:
+            await trio.lowlevel.wait_readable(socket.fileno())
+            continue
+        if not piece:
+            return got
+        got += piece
