@@ -1,7 +1,7 @@
 """Runs in which the server has several partitions, each with a process of its own: from seed 200,000 on.
 
 Owns how many there are in a run, what begins a life of such a server, and what a call may be told while a process is
-away: nothing, where its partition is another one.
+away: nothing, where its partition is another one. A `World` is `Any` here, as it imports this module.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 from tests.partitions import make_partitions
 from tests.simulation.disk import Disk
@@ -24,9 +24,6 @@ from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.partitions import partition_directory
-
-if TYPE_CHECKING:
-    from tests.simulation.world import World
 
 DIVIDED_FROM: Final = 200_000
 """The first seed with several partitions."""
@@ -46,7 +43,7 @@ def partitions_of(seed: int) -> int:
 
 @asynccontextmanager
 async def started(
-    world: World, number: int, disk: Disk, network: Network, chance: Random
+    world: Any, number: int, disk: Disk, network: Network, chance: Random
 ) -> AsyncIterator[Life]:
     """A life of the server, on the directory of `disk`."""
     settings = world.settings(disk.path)
@@ -62,7 +59,7 @@ async def started(
         yield life
 
 
-def disks_of(world: World, here: Path, chance: Random, *, first: bool) -> Disk:
+def disks_of(world: Any, here: Path, chance: Random, *, first: bool) -> Disk:
     """The disk of the first store in the directory of a life. The others are in its `machine`."""
     if first and world.partitions > 1:
         make_partitions(here, world.partitions)
@@ -75,14 +72,14 @@ def disks_of(world: World, here: Path, chance: Random, *, first: bool) -> Disk:
     return disk
 
 
-def _died(world: World, process: Process, when: str) -> None:
+def _died(world: Any, process: Process, when: str) -> None:
     world.note(f"process {process.number} died {when}")
     world.reached.update(["a process died", f"a process died {when}"])
     if process.number == world.home:
         Throttle.crashes += 1
 
 
-def place_of(world: World, application: str) -> int:
+def place_of(world: Any, application: str) -> int:
     """The partition of an application; the root's for one that is not there."""
     if application not in world.placed:
         key = keys.record_key(APPLICATION.name, ROOT, bytes.fromhex(application))
@@ -96,7 +93,7 @@ def place_of(world: World, application: str) -> int:
 
 
 def check_away(
-    world: World, call: str, path: str, answer: Answer, began_s: float, needs: Iterable[int]
+    world: Any, call: str, path: str, answer: Answer, began_s: float, needs: Iterable[int]
 ) -> None:
     """A call was told that a process is away. Raises `Broken` where each one that it `needs` was there.
 

@@ -270,7 +270,7 @@ class ListeningSocket:
 
     def connect(self) -> Wire:
         """Connect to the server."""
-        wire = self._network.wire()
+        wire: Wire = self._network.wire()
         self._waiting.append(wire)
         self._network.changed(self._number, select.EPOLLIN)
         return wire
