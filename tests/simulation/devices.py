@@ -14,7 +14,7 @@ from tests.simulation.faults import Clock
 from tests.simulation.life import Life
 from tests.simulation.limits import CALLS, WINDOW_S
 from tests.simulation.model import Book, Broken, Change, Throttle, Window
-from tests.simulation.part import Part
+from tests.simulation.part import Action, Part
 from tests.simulation.repetitions import Repeatable, Repetitions
 from tests.simulation.site import Site, check_found, surely
 from tests.simulation.world import World
@@ -384,7 +384,7 @@ async def prepare(world: World) -> None:
         await create_device(world, Random(0))
 
 
-_REPORTS: Final = {report: 30, command: 14, command_many: 4}
-_READS: Final = {read_states: 8, read_commands: 5}
-_CHANGES: Final = {create_device: 3, rename_device: 3, delete_device: 2}
+_REPORTS: Final[dict[Action, float]] = {report: 30, command: 14, command_many: 4}
+_READS: Final[dict[Action, float]] = {read_states: 8, read_commands: 5}
+_CHANGES: Final[dict[Action, float]] = {create_device: 3, rename_device: 3, delete_device: 2}
 PART: Final = Part(prepare, {**_REPORTS, **_READS, **_CHANGES}, look, always=True, divided=True)

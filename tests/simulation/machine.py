@@ -89,7 +89,7 @@ def place_of(world: Any, application: str) -> int:
             with partitions.snapshot_of(number) as snapshot:
                 if snapshot.get(keys.RECORDS, key) is not None:
                     world.placed[application] = number
-    return world.placed.get(application, 0)
+    return int(world.placed.get(application, 0))
 
 
 def check_away(

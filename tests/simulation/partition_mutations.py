@@ -123,10 +123,4 @@ MISTAKES_BETWEEN_PROCESSES: Final = (
         "            self._connection.send(encode(waiting))",
         "            self._connection.send(encode(waiting[::-1]))",
     ),
-    _between(
-        "a refusal of an actor in another process is taken for its answer",
-        "http/processes/peers.py",
-        "        if not is_refusal:",
-        "        if True:",
-    ),
 )

@@ -114,6 +114,7 @@ async def set_role(world: World, chance: Random) -> None:
         change = Change([(people.roles, number, role)])
         body = {"userId": people.all[number].id, "role": role}
         await world.change(change, "PATCH", f"{people.org}/member", body, chance=chance)
+        await _use_at_once(world, number, chance)
 
 
 async def remove(world: World, chance: Random) -> None:
@@ -125,6 +126,13 @@ async def remove(world: World, chance: Random) -> None:
         path = f"{people.org}/member?userId={people.all[number].id}"
         change = Change([(people.roles, number, None)])
         await world.change(change, "DELETE", path, token=token, chance=chance)
+        await _use_at_once(world, number, chance)
+
+
+async def _use_at_once(world: World, number: int, chance: Random) -> None:
+    """Call with the next request, which another process may get."""
+    if world.partitions > 1:
+        await _use(world, chance, number, chance.choice((READ, *CALLS)), None)
 
 
 async def delete_account(world: World, chance: Random) -> None:
