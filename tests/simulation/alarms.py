@@ -92,4 +92,4 @@ def _said(devices: Counter[str]) -> str:
     return str({id[-4:]: count for id, count in sorted(devices.items())})
 
 
-PART: Final = Part(prepare, {}, look)
+PART: Final = Part(prepare, {}, look, divided=True)

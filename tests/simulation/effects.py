@@ -105,4 +105,4 @@ async def _rows(world: World, effects: Effects) -> Counter[int]:
     return Counter(row["n"] for row in answer.body["items"])
 
 
-PART: Final = Part(prepare, {}, look)
+PART: Final = Part(prepare, {}, look, divided=True)

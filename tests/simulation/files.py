@@ -88,8 +88,11 @@ async def upload(world: World, chance: Random) -> None:
         url, fields, part = urlsplit(form["url"]).path, form["fields"], "file"
     body, headers = _form(fields, part, content)
     change = Change([(files.book, name, digest)])
-    answer = await world.change(change, "POST", url, body, headers=headers, chance=chance)
-    files.lost += answer is None or answer.status >= 300
+    files.lost += 1  # until it is acknowledged
+    answer = await world.change(
+        change, "POST", url, body, headers=headers, chance=chance, needs=(world.home,)
+    )
+    files.lost -= answer is not None and answer.status < 300
     if answer is not None and answer.status < 300:
         world.reached["a content was uploaded"] += 1
 
@@ -144,9 +147,12 @@ async def _found(world: World, shown: Mapping[str, Any]) -> str | None:
     if shown["status"] == PENDING:
         return PENDING
     url = urlsplit(shown["url"])
-    answer = await world.call("GET", url.path + (f"?{url.query}" if url.query else ""), token="")
-    if answer is None or answer.stream is None:
+    path = url.path + (f"?{url.query}" if url.query else "")
+    answer = await world.call("GET", path, token="", needs=(world.home,))
+    if answer is None or answer.status != 200:
         return "" if answer is None or answer.status in (404, 410) else str(answer.status)
+    if answer.stream is None:
+        return _short(answer.raw)
     pieces = bytearray()
     try:
         while (piece := await answer.stream.next()) is not None:
@@ -206,7 +212,7 @@ def _look_at_disk(world: World, files: Files) -> None:
         files.life, files.changes, files.since_s = world.life, changes, world.virtual.now_s
     if world.virtual.now_s - files.since_s < SWEPT_S:
         return
-    folder = world.life.disk.path / "contents" / world.of(Site).id
+    folder = world.life.disk.machine[0].path / "contents" / world.of(Site).id
     there = len(list(folder.iterdir())) if folder.is_dir() else 0
     complete = [name for name, thing in files.book.things.items() if thing.states - {None, PENDING}]
     if there > len(complete) + files.lost:
@@ -217,4 +223,6 @@ async def prepare(world: World) -> None:
     await create(world, Random(1))
 
 
-PART: Final = Part(prepare, {create: 3, upload: 6, delete: 1, delete_directory: 1, download: 4}, look)
+PART: Final = Part(
+    prepare, {create: 3, upload: 6, delete: 1, delete_directory: 1, download: 4}, look, divided=True
+)

@@ -19,4 +19,4 @@ async def kill(world: World, chance: Random) -> None:
         process.disk.kill_soon(chance.choice((1, 1, 2, 5)))
 
 
-PART: Final = Part(nothing, {kill: 3}, nothing, divided=True, undivided=False)
+PART: Final = Part(nothing, {kill: 6}, nothing, divided=True, undivided=False)
