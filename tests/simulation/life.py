@@ -30,7 +30,6 @@ from trunkline.actors import boot
 from trunkline.actors.catalogue import ACTORS
 from trunkline.actors.core.runtime.system import System
 from trunkline.http.calls.body_stream import BodyStream
-from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.request import Request
 from trunkline.http.serve import make_dispatcher
 from trunkline.limits.settings import Settings
@@ -114,16 +113,6 @@ class Life:
         return self.server(0).system
 
     @property
-    def dispatcher(self) -> Dispatcher:
-        """The dispatcher of `system`."""
-        return self.server(self.home).dispatcher
-
-    @property
-    def edge(self) -> Any:
-        """The edge of `system`."""
-        return self.server(self.home).edge
-
-    @property
     def disk(self) -> Disk:
         """The disk of `system`. The first of its `machine` has the files beside the stores."""
         return self.server(self.home).disk
@@ -133,7 +122,7 @@ class Life:
         """Nothing waits for a commit or is under way to the server, and it answers no request of a connection."""
         if self._only is None:
             return self.network.is_quiet and all(process.is_quiet for process in self.processes)
-        return not self.system.journal.pending_batches and self.edge.is_quiet
+        return not self._only.system.journal.pending_batches and self._only.edge.is_quiet
 
     @property
     def has_under_way(self) -> bool:
@@ -166,7 +155,7 @@ class Life:
         if body is not None and stream is None:
             sent[b"content-type"] = b"application/json"
         request = Request(method, path, query.encode(), sent, raw, "127.0.0.1", stream=stream)
-        response = await self.dispatcher.handle(request)
+        response = await self.server(0).dispatcher.handle(request)
         found = {name.decode().lower(): value.decode() for name, value in response.headers}
         return _answer(response.status, found, response.body, response.stream)
 
