@@ -284,7 +284,6 @@ class World:
         """Wait until everybody is answered and nothing is under way; then look at everything."""
         for disk in self.life.disk.machine:
             disk.next_fault = None
-            disk.kill_soon(0)
         with trio.move_on_after(SETTLE_S) as waiting:
             comes_back = True  # a device may
             while comes_back:
@@ -300,6 +299,8 @@ class World:
     async def _look(self) -> None:
         for change in self.unanswered:
             change.over()
+        for disk in self.life.disk.machine:
+            disk.kill_soon(0)  # nobody dies meanwhile
         with self.nobody_leaves():
             for part in self._parts:
                 await part.look(self)
