@@ -81,17 +81,15 @@ MISTAKES_BETWEEN_PROCESSES: Final = (
     _between(
         "a call is sent again to an owner that has died and started again",
         "http/processes/door.py",
-        "        pending, self._pending = self._pending, {}\n"
-        "        for each in pending.values():\n"
-        "            each.respond(*_unanswered(each.exchange.method))\n",
-        "        async def again(pending: Any = list(self._pending.items())) -> None:\n"
-        "            while not self.channel.open:\n"
-        "                await trio.sleep(0.1)\n"
-        "            for number, each in pending:\n"
-        "                head = each.exchange\n"
-        "                fields = head.method, head.target, head.headers, head.whole_body()\n"
-        "                self.channel.send(Kind.WHOLE, number, *fields)\n\n"
-        "        trio.lowlevel.spawn_system_task(again)\n",
+        "                await self._pass_back(channel, number, call, exchange, send)\n",
+        "                while not (call.messages or call.left):\n"
+        "                    if call.ended:\n"
+        "                        while not self.channel.open:\n"
+        "                            await trio.sleep(0.1)\n"
+        "                        channel, call.ended = self.channel, False\n"
+        "                        channel.send(Kind.CALL, number, head, body, more)\n"
+        "                    await call.changed()\n"
+        "                await self._pass_back(channel, number, call, exchange, send)\n",
     ),
     _between(
         "a call whose owner has died is said to be done",
@@ -104,12 +102,6 @@ MISTAKES_BETWEEN_PROCESSES: Final = (
         "http/processes/door.py",
         "        if again is None or not channel.open or exchange.offer is not None:",
         "        if again is None or exchange.offer is not None:",
-    ),
-    _between(
-        "an owner that has started again is taken to know the heads of requests",
-        "http/processes/door.py",
-        "        self._head_numbers.clear()\n",
-        "",
     ),
     _between(
         "a batch of which a part has come is read",
