@@ -22,12 +22,14 @@ MISTAKES_BETWEEN_PROCESSES: Final = (
         "actors/core/records/places.py",
         "        self.place(application, chosen)",
         "        pass",
+        200001,
     ),
     _between(
         "a question for an actor is asked of the first other process",
         "http/processes/peers.py",
         "        return Answer(*await self._asked(self._places.of_ref(ref), ASK, ref, message))",
         "        return Answer(*await self._asked(next(iter(self.doors)), ASK, ref, message))",
+        200002,
     ),
     _between(
         "other processes are not told whose access has ended",
@@ -71,12 +73,14 @@ MISTAKES_BETWEEN_PROCESSES: Final = (
         "store/partitioned.py",
         "        return [self, *(self._of(number) for number in partitions.others)]",
         "        return [self]",
+        200001,
     ),
     _between(
         "applications of other partitions are listed and not counted",
         "store/partitioned.py",
         "        if db == keys.COUNTS and not self._wide:\n            return value",
         "        if db == keys.COUNTS:\n            return value",
+        200001,
     ),
     _between(
         "a call is sent again to an owner that has died and started again",
@@ -90,29 +94,34 @@ MISTAKES_BETWEEN_PROCESSES: Final = (
         "                        channel.send(Kind.CALL, number, head, body, more)\n"
         "                    await call.changed()\n"
         "                await self._pass_back(channel, number, call, exchange, send)\n",
+        200001,
     ),
     _between(
         "a call whose owner has died is said to be done",
         "http/processes/door.py",
         '    return _refusal(503, NO_OWNER) if method in ("GET", "HEAD") else _refusal(502, OWNER_ENDED)',
         '    return 200, ((b"content-type", b"application/json"), (b"content-length", b"2")), b"{}"',
+        200001,
     ),
     _between(
         "a call for an owner that is away waits for ever",
         "http/processes/door.py",
         "        if again is None or not channel.open or exchange.offer is not None:",
         "        if again is None or exchange.offer is not None:",
+        200001,
     ),
     _between(
         "a batch of which a part has come is read",
         "http/processes/batches.py",
         "                if len(data) < end:\n                    return\n",
         "",
+        200001,
     ),
     _between(
         "messages of one turn of the loop are sent in another order",
         "http/processes/channel.py",
         "            self._connection.send(encode(waiting))",
         "            self._connection.send(encode(waiting[::-1]))",
+        200002,
     ),
 )
