@@ -5,7 +5,8 @@ that of its applications, and moves with them; the rest stays: what is for no ap
 and organizations.
 
 A plan has few moves: each is the one after which the busiest partition is least busy, and those that turn out not to
-be needed are left out. No application moves twice.
+be needed are left out. If two moves would do where these are more, or do not do, those two are the plan. So it has the
+fewest moves where one or two are enough, of which each helps by itself. No application moves twice.
 """
 
 from __future__ import annotations
@@ -22,8 +23,13 @@ PLAN_SHARE: Final = 0.05
 MOVE_SHARE: Final = 0.005
 """A move is worth it if the busier of both partitions gets less busy by this part of the mean, or if it is all that it
 takes."""
+SPARED_SHARE: Final = 0.02
+"""Moves without which the busiest partition would be busier by no more than this part of the mean are left out."""
 MOVES_MAX: Final = 32
 """The moves of a plan: after those it is better to look again."""
+_PAIR_APPLICATIONS_MAX: Final = 32
+_PAIR_TARGETS_MAX: Final = 6
+"""Of so many applications, the busiest, and so many partitions, the least busy, all pairs of moves are looked at."""
 SMALL_BYTES: Final = 1 << 30
 """The size of a partition does not matter up to this."""
 DISK_LEFT_SHARE: Final = 0.10
@@ -101,6 +107,8 @@ def plan(partitions: Sequence[Partition], applications: Mapping[str, Application
         state.move(*best)
         chosen.append(best)
     moves, after = _needed(partitions, applications, chosen)
+    if len(moves) > 2 or not is_balanced(after):
+        moves, after = _best_pair(partitions, applications) or (moves, after)
     if not is_balanced(after) and max(after) > max(loads) - PLAN_SHARE * mean_of(loads):
         return Plan((), loads, too_large)
     return Plan(moves, after, too_large)
@@ -118,7 +126,7 @@ class _State:
         self._applications = applications
         self._mean = mean_of(self.loads)
         most = self._mean * (1 + TOLERANCE) + _EQUAL
-        self._left = {id for id, each in applications.items() if _EQUAL < each.load <= most}
+        self.left = {id for id, each in applications.items() if _EQUAL < each.load <= most}
         mean_bytes = sum(self.sizes) / len(self.sizes)
         self._most_bytes = max(*self.sizes, round(mean_bytes * (1 + TOLERANCE)), SMALL_BYTES)
 
@@ -132,7 +140,7 @@ class _State:
         """Yield the moves out of a partition that make the busier of both less busy: the load of that, the bytes."""
         high = self.loads[source]
         least = min(MOVE_SHARE * self._mean, high - self._mean * (1 + TOLERANCE))
-        for id in self._left:
+        for id in self.left:
             partition, load, size_bytes = self._applications[id]
             if partition != source:
                 continue
@@ -154,7 +162,7 @@ class _State:
         if not helps or not self._has_room(target, size_bytes):
             return None
         before = self.loads[source], self.loads[target]
-        self._left.discard(id)
+        self.left.discard(id)
         self.loads[source] -= load
         self.loads[target] += load
         self.sizes[source] -= size_bytes
@@ -169,10 +177,11 @@ def _needed(
 ) -> tuple[list[Move], list[float]]:
     """The moves without those that are not needed, the smallest tried first, and the loads after them."""
     moves, loads = _after(partitions, applications, chosen)
+    most = max(loads) + SPARED_SHARE * mean_of(loads)
     for each in sorted(chosen, key=lambda one: (applications[one[0]].load, one)):
         fewer = [other for other in chosen if other != each]
         fewer_moves, fewer_loads = _after(partitions, applications, fewer)
-        is_as_good = is_balanced(fewer_loads) or max(fewer_loads) <= max(loads) + _EQUAL
+        is_as_good = is_balanced(fewer_loads) or (max(fewer_loads) <= most and not is_balanced(loads))
         if is_as_good and len(fewer_moves) == len(fewer):
             chosen, moves, loads = fewer, fewer_moves, fewer_loads
     return moves, loads
@@ -187,3 +196,53 @@ def _after(
     state = _State(partitions, applications)
     moves = [state.move(*each) for each in chosen]
     return [move for move in moves if move is not None], state.loads
+
+
+def _best_pair(
+    partitions: Sequence[Partition], applications: Mapping[str, Application]
+) -> tuple[list[Move], list[float]] | None:
+    """The two moves that balance, of those the ones with the least load; None if there are none."""
+    for _, *pair in sorted(_pairs(partitions, applications)):
+        moves, loads = _after(partitions, applications, pair)
+        if len(moves) == len(pair):
+            return moves, loads
+    return None
+
+
+def _pairs(
+    partitions: Sequence[Partition], applications: Mapping[str, Application]
+) -> Iterator[tuple[float, tuple[str, int], tuple[str, int]]]:
+    """Yield two moves that balance, where the bytes do not matter, behind the load that they move."""
+    state = _State(partitions, applications)
+    before = state.loads
+    ids = sorted(state.left, key=lambda each: (-applications[each].load, each))[:_PAIR_APPLICATIONS_MAX]
+    targets = sorted(range(len(before)), key=lambda number: (before[number], number))[:_PAIR_TARGETS_MAX]
+    for first in _moves(before, ids, targets, applications):
+        between = _loads_after(before, first, applications)
+        for second in _moves(between, ids, targets, applications):
+            if second[0] != first[0] and is_balanced(_loads_after(between, second, applications)):
+                yield applications[first[0]].load + applications[second[0]].load, first, second
+
+
+def _moves(
+    loads: Sequence[float],
+    ids: Sequence[str],
+    targets: Sequence[int],
+    applications: Mapping[str, Application],
+) -> Iterator[tuple[str, int]]:
+    """Yield the moves of these applications that make the busier of both partitions less busy."""
+    for id in ids:
+        source, load, _ = applications[id]
+        for target in targets:
+            if target != source and loads[target] + load < loads[source]:
+                yield id, target
+
+
+def _loads_after(
+    loads: Sequence[float], move: tuple[str, int], applications: Mapping[str, Application]
+) -> list[float]:
+    id, target = move
+    after = [*loads]
+    after[applications[id].partition] -= applications[id].load
+    after[target] += applications[id].load
+    return after

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 import trio
 
+from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.maintenance.owner_traffic import OwnerTraffic
 from trunkline.http.control_client import ask_server
 from trunkline.limits.errors import SettingsError
@@ -17,11 +18,14 @@ HOUR_S: Final = 3300.0
 
 
 def asked_traffic(directory: Path) -> dict[int, OwnerTraffic | None] | None:
-    """What each owner tells, by partition: None for one that does not answer. None in all if no server answers."""
+    """What each owner tells, by partition: None for one that does not answer.
+
+    None in all if no server answers, or one of an earlier version, which counts no traffic.
+    """
     nobody = SettingsError(str(directory), "is not served", "start the server")
     try:
         answer = trio.run(ask_server, directory, "partition.traffic", {}, nobody)
-    except SettingsError:
+    except (SettingsError, Invalid):
         return None
     found = msgspec.convert(answer, dict[str, OwnerTraffic | None])
     return {int(number): told for number, told in found.items()}

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.e2e.conftest import running_server
 from tests.e2e.divided import ROOT, SECOND, At, connections, divide, divided, house_in
 from tests.e2e.server_process import ServerProcess, one_sentence, processes, serving, trunkline
 from tests.e2e.test_partition_figures import by_process, families
 from tests.patience import PATIENCE_S
+from trunkline.http import control_socket
 
 pytestmark = pytest.mark.slow
 
@@ -72,8 +74,9 @@ async def test_moves_are_proposed_for_what_runs(tmp_path: Path) -> None:
             re.M,
         )
         assert [(number, states) for number, _, states in busy] == [("0", "0"), ("1", str(sent))]
-        assert float(busy[1][1]) > 5 * float(busy[0][1])
-        assert re.search(rf"^  {one}  one  busy [\d.]+%, states: \d+$", listed, re.M)
+        assert float(busy[1][1]) > 2 * float(busy[0][1])
+        shares = dict(re.findall(r"^  \w+  (\w+)  busy ([\d.]+)%, states: \d+$", listed, re.M))
+        assert float(shares["one"]) > float(shares["two"]) > 0, "it has sent twice as much"
         assert re.search(rf"^  {quiet}  quiet", listed, re.M)
         done = await balance(data)
         assert done.returncode == 0, done
@@ -129,6 +132,17 @@ async def test_one_partition_has_nothing_to_balance(tmp_path: Path) -> None:
         assert "has one partition: there is nothing to balance" in done.stdout
         assert ", busy " in await command(tmp_path / "data")
         assert await server.terminate() == 0
+
+
+async def test_a_server_of_an_earlier_version_is_listed_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(control_socket._HANDLERS, "partition.traffic")
+    async with running_server(tmp_path / "data", partitions=2):
+        assert re.fullmatch(
+            r"(Partition \d: \d+ bytes, applications: 0\n){2}", await command(tmp_path / "data")
+        )
+        assert "is served by no server that answers" in one_sentence(await balance(tmp_path / "data"))
 
 
 async def test_options_before_the_command_are_refused(tmp_path: Path) -> None:

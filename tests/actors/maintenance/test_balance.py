@@ -128,6 +128,11 @@ def test_what_would_not_be_felt_is_not_moved() -> None:
     assert not planned([0.6, 0.05], {"the only one": (0, 0.56)}).moves, "then the other one is the busy one"
 
 
+def test_a_small_move_beside_a_large_one_is_spared() -> None:
+    applications = {"large": (0, 0.2), "small": (0, 0.005), "too large": (0, 0.6)}
+    assert moved(planned([0.85, 0.05], applications)) == [("large", 0, 1)]
+
+
 def test_a_small_move_is_made_if_it_is_all_that_it_takes() -> None:
     assert len(planned([0.551, 0.449], {str(number): (0, 0.002) for number in range(90)}).moves) == 1
 
@@ -207,3 +212,11 @@ def test_if_one_move_is_enough_one_is_proposed(tenths: list[int], count: int) ->
         is_balanced([loads[0] - load, loads[1] + load, *loads[2:]]) for _, load in applications.values()
     )
     assert (len(made.moves) == 1 and is_balanced(made.loads)) or not one_is_enough
+
+
+def test_two_moves_are_proposed_where_the_best_single_one_leads_nowhere() -> None:
+    """The largest that fits would leave the first partition too busy, and nothing fits beside it."""
+    applications = {"a": (0, 0.30), "b": (0, 0.22), "c": (0, 0.21), "d": (0, 0.13)}
+    made = planned([0.86, 0.0], applications)
+    assert is_balanced(made.loads)
+    assert len(made.moves) == 2
