@@ -29,6 +29,9 @@ from trunkline.actors.core.values.clock import Clock, SystemClock
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.fleet.devices.state.arrays import load_arrays
 from trunkline.actors.maintenance.data_directory import bucket_of, keys_file_of
+from trunkline.actors.maintenance.foreign import settle
+from trunkline.actors.maintenance.move_source import MoveSource
+from trunkline.actors.maintenance.move_target import MoveTarget
 from trunkline.actors.maintenance.retention import Retention
 from trunkline.actors.maintenance.sweep import run_sweep
 from trunkline.actors.people.accounts.passwords import use_threads
@@ -72,6 +75,8 @@ def opened(settings: Settings, clock: Clock | None = None, partition: int = 0) -
         outbox_length_max=limits.outbox_length_max,
     )
     try:
+        if store.partitions is not None:
+            settle(store, store.partitions, store.results)
         system = System(store, limits, clock or SystemClock(), ACTORS)
         add_parts(system, settings)
         yield system
@@ -134,6 +139,9 @@ def add_parts(system: System, settings: Settings) -> None:
     notifier = Notifier(settings, system.limits, system.component(Mail), system.component(Results))
     system.add_component(Jobs(system, queue, notifier))
     system.add_component(Retention(system))
+    if system.store.partitions is not None:
+        system.add_component(MoveSource(system))
+        system.add_component(MoveTarget(system))
 
 
 @asynccontextmanager

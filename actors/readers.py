@@ -96,11 +96,15 @@ def read_at_once(system: System, message: Message) -> Any:
         return LATER
     reader, inline = READERS[type(message)], Inline()
     try:
-        with (
-            looked_at(inline.check),
-            system.store.snapshot(wide=True, on_step=inline.check, on_large=inline.take) as snapshot,
-        ):
-            return reader(Reading(snapshot, system.limits, in_loop=True, system=system), message)
+        with looked_at(inline.check):
+            return system.store.look(
+                lambda snapshot: reader(
+                    Reading(snapshot, system.limits, in_loop=True, system=system), message
+                ),
+                wide=True,
+                on_step=inline.check,
+                on_large=inline.take,
+            )
     except TakesLong:
         return LATER
     except StoreError as broken:

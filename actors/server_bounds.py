@@ -266,9 +266,12 @@ BOUNDS: Final = (
         "Forty threads of the process, for all that has no places of its own",
         "A thread",
         (),
-        "None: jobs and their notifications use them, which have shares of their own, and the server itself. Together "
-        "they are fewer than the threads, so none waits.",
+        "None: jobs and their notifications use them, which have shares of their own, and the server itself, also to "
+        "move an application for the operator. Together they are fewer than the threads, so none waits.",
         (
+            "actors/maintenance/foreign.py",
+            "actors/maintenance/move_target.py",
+            "actors/maintenance/sweep.py",
             "actors/portability/archives/jobs.py",
             "actors/portability/archives/slices.py",
             "actors/portability/archives/writing.py",

@@ -124,8 +124,10 @@ async def delete_user(system: System, email: str, *, with_applications: bool) ->
     ends in between, some of the applications are deleted; the command can be repeated.
     """
     user = _user_id(system, email)
-    with system.store.snapshot(wide=True) as snapshot:
-        owned = records.total(snapshot, APPLICATION, ROOT, user.hex())
+    owned = system.store.look(
+        lambda snapshot: records.total(snapshot, APPLICATION, ROOT, user.hex()), wide=True
+    )
+    with system.store.snapshot() as snapshot:
         alone = records.total(snapshot, USER, ROOT) == 1
     if owned and not alone and not with_applications:
         raise Invalid(
@@ -162,8 +164,9 @@ async def delete_account(system: System, user: bytes) -> int:
 
 
 async def _delete_applications(system: System, user: bytes) -> int:
-    with system.store.snapshot(wide=True) as snapshot:
-        owned = list(ids_of_facet(snapshot, APPLICATION, ROOT, user.hex()))
+    owned = system.store.look(
+        lambda snapshot: list(ids_of_facet(snapshot, APPLICATION, ROOT, user.hex())), wide=True
+    )
     for application in owned:
         with suppress(NotFound):  # deleted in the meantime
             await system.ask(Ref("application", ROOT, application), DeleteApplication())

@@ -21,6 +21,8 @@ LINE_BYTES_MAX: Final = 64 * 1024
 ANSWER_BYTES_MAX: Final = 16 * 1024 * 1024
 """The length of an answer: the traffic of 64 owners with a thousand applications each is 4 MB."""
 ANSWER_S: Final = 30
+LONG_ANSWERS_S: Final = {"partition.move": 86_400}
+"""Commands that may take longer: a move copies all that an application has."""
 
 
 async def ask_server(
@@ -31,7 +33,7 @@ async def ask_server(
     Raises `Invalid` if the server refuses the command, and `no_server` if there is none or it does not answer.
     """
     try:
-        with trio.fail_after(ANSWER_S), short_path(directory) as short:
+        with trio.fail_after(LONG_ANSWERS_S.get(command, ANSWER_S)), short_path(directory) as short:
             async with await trio.open_unix_socket(f"{short}/{SOCKET_NAME}") as stream:
                 await stream.send_all(msgspec.json.encode({command: arguments}) + b"\n")
                 answer = msgspec.json.decode(await read_line(stream, ANSWER_BYTES_MAX))

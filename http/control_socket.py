@@ -20,8 +20,8 @@ import trio
 from trunkline.actors import boot, server_users
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.errors import DomainError, Invalid
-from trunkline.actors.maintenance import owner_traffic
-from trunkline.http.control_client import ANSWER_S, LINE_BYTES_MAX, SOCKET_NAME, read_line
+from trunkline.actors.maintenance import moves, owner_traffic
+from trunkline.http.control_client import ANSWER_S, LINE_BYTES_MAX, LONG_ANSWERS_S, SOCKET_NAME, read_line
 from trunkline.http.hosting.unix_sockets import bound_in
 from trunkline.http.wire.accepting import Listener
 
@@ -71,8 +71,13 @@ async def _flush(system: System) -> None:
     await boot.flush_reports(system)
 
 
+async def _move(system: System, application: str, partition: str) -> dict[str, Any]:
+    return await moves.move(system, application, partition)
+
+
 _HANDLERS: dict[str, Callable[..., Awaitable[Any]]] = {
     "flush": _flush,
+    "partition.move": _move,
     "partition.traffic": _traffic,
     "user.add": _add_user,
     "user.passwd": _set_password,
@@ -111,18 +116,19 @@ def _take(nursery: trio.Nursery, system: System, sock: socket.socket, _address: 
 async def _answer(system: System, stream: trio.SocketStream) -> None:
     """Answer one command. No error of the command or of its sender stops the server."""
     try:
-        with trio.move_on_after(ANSWER_S):
+        with trio.move_on_after(ANSWER_S) as time:
             async with stream:
-                answer = await _run_line(system, await read_line(stream, LINE_BYTES_MAX))
+                answer = await _run_line(system, await read_line(stream, LINE_BYTES_MAX), time)
                 await stream.send_all(msgspec.json.encode(answer) + b"\n")
     except (trio.BrokenResourceError, OSError, ValueError):
         _log.debug("a command was not received completely")
 
 
-async def _run_line(system: System, line: bytes) -> dict[str, Any]:
+async def _run_line(system: System, line: bytes, time: trio.CancelScope) -> dict[str, Any]:
     try:
         commands = msgspec.json.decode(line, type=dict[str, dict[str, str]])
         ((command, arguments),) = commands.items()
+        time.deadline += LONG_ANSWERS_S.get(command, 0)
         return {"ok": await run_command(system, command, arguments)}
     except DomainError as refusal:
         return {"error": refusal.message}

@@ -66,9 +66,7 @@ async def serve_processes(
     lap = system.component(LoopWatch).lap
     protocol = protocol_behind = mqtt_protocol(dispatcher)
     if neighbours is not None:
-        protocol = _placed_mqtt(dispatcher, neighbours)
-        if neighbours.places.own == ROOT_PARTITION:
-            protocol_behind = protocol
+        protocol = protocol_behind = _placed_mqtt(dispatcher, neighbours)
     doors = Doors(
         behind,
         fast_behind,

@@ -37,6 +37,9 @@ def load_arrivals(memory_map: MemoryMap, transaction: lmdb.Transaction[bytes], w
             chunks.append(chunk)
             arrivals.keep(chunk)
         arrivals.load(chunks)
+        skipped = memory_map.read(transaction, keys.META, keys.SKIPPED_KEY)
+        if skipped is not None:
+            arrivals.skip_to(decode(skipped))
     except lmdb.Error as error:
         raise translate(error, "read") from error
     return arrivals

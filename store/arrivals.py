@@ -174,6 +174,13 @@ class Arrivals:
         self._closed_bytes += self.windows[-1].size_bytes
         self.windows = (*self.windows, Window(self.seq))
 
+    def skip_to(self, seq: int) -> None:
+        """Let there be no commit between the last one and `seq`: whoever reads the log finds something missing there.
+
+        The caller stores `seq` at `keys.SKIPPED_KEY`.
+        """
+        self.seq = max(self.seq, seq)
+
     def flushed(self, window: Window) -> None:
         """Drop the oldest window: all of it is in the runs."""
         assert self.windows[0] is window

@@ -52,7 +52,7 @@ from trunkline.store.manifest import manifest_problems, write_manifest
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.migrations import FORMAT, other_format, refuse_to_copy, stored_format
 from trunkline.store.object_store import Stored
-from trunkline.store.partitions import partition_count, partition_directory
+from trunkline.store.partitions import partition_count, partition_directory, without_moves
 from trunkline.store.snapshot import Snapshot
 from trunkline.store.store_files import copy_file, copy_partitions, open_read_only, opened_read_only
 from trunkline.store.timeline_check import run_problems, value_problems
@@ -87,9 +87,10 @@ def backup(directory: Path, target: Path, contents: NamedContents = no_contents)
     `contents` names the files to copy beside the store. Another process may be using the directory; if this process
     has it open, StoreBroken is raised. The other process continues to commit, and each commit is in the copy
     completely or not at all. Of several partitions each is copied as it is at a moment, the first one last: what
-    applications name of the server as a whole is in it then. Raises FormatUnsupported for a store of a newer program,
-    whose contents this one may not find, StoreBroken for one of several partitions without the others, and
-    BackupRefused, StoreFull or StoreBroken; `target` is then not created.
+    applications name of the server as a whole is in it then. No application is moved meanwhile. Raises
+    FormatUnsupported for a store of a newer program, whose contents this one may not find, StoreBroken for one of
+    several partitions without the others, and BackupRefused, StoreFull or StoreBroken; `target` is then not
+    created.
     """
     blobs = Blobs(directory / CONTENTS)
     with ExitStack() as stack:
@@ -104,6 +105,7 @@ def backup(directory: Path, target: Path, contents: NamedContents = no_contents)
 
         if (directory / CONTENTS).is_dir():
             stack.enter_context(blobs.kept())
+        stack.enter_context(without_moves(directory))
         copy_store(first, directory, target, copy_more, others)
     with suppress(OSError):  # the backup is complete; the note of it is only for the metrics of the server
         (directory / LAST_BACKUP).touch()

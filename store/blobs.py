@@ -20,6 +20,7 @@ prevent old pages of the whole store from being reused.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import secrets
@@ -80,6 +81,20 @@ class Blobs:
         except OSError as error:
             raise translate(error, f"reading of {name}") from error
         return Content(source, stored)
+
+    def take(self, path: Path) -> None:
+        """Have a file of another folder here as well, by its name; no error if it is here already."""
+        target = self._path / checked_name(path.name)
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.link(path, target)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise translate(error, f"copying of {path}") from error
+            with path.open("rb") as file, self.write(path.name) as draft:
+                while piece := file.read(BUFFER_BYTES):
+                    draft.write(piece)
+                draft.finish()
 
     def remove(self, name: str) -> None:
         """Remove a file; no error if there is none."""

@@ -25,7 +25,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import structlog
 import trio
@@ -54,7 +54,7 @@ from trunkline.store.manifest import accept_backup
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.object_store import ObjectStore
 from trunkline.store.outbox import Outbox
-from trunkline.store.partitioned import PartitionedJournal, PartitionedSnapshot, Partitions
+from trunkline.store.partitioned import MovedMeanwhile, PartitionedJournal, PartitionedSnapshot, Partitions
 from trunkline.store.partitions import check_partition, partition_count, partition_directory
 from trunkline.store.s3 import S3Place, S3Store
 from trunkline.store.snapshot import Snapshot
@@ -220,28 +220,43 @@ class Store:
         self,
         *,
         wide: bool = False,
+        own: bool = False,
         wait: bool = False,
         on_step: Callable[[], None] | None = None,
         on_large: Callable[[int], None] | None = None,
     ) -> Snapshot:
         """The committed state of this moment, for short reads. In the event loop, close it before any `await`.
 
-        `wide`: lists of applications are those of all partitions (`PartitionedSnapshot`). The rest is as in `Snapshot`.
+        `wide`: lists of applications are those of all partitions (`PartitionedSnapshot`). `own`: all keys are those of
+        this partition, also of what belongs to others. The rest is as in `Snapshot`.
         """
-        if self.partitions is None:
+        if self.partitions is None or own:
             return Snapshot(self.memory_map, wait=wait, on_step=on_step, on_large=on_large)
         return PartitionedSnapshot(
             self.memory_map, self.partitions, wide=wide, wait=wait, on_step=on_step, on_large=on_large
         )
+
+    def look(self, query: Callable[[Snapshot], T], **options: Any) -> T:
+        """Return the result of `query` on a snapshot (`snapshot`), for short reads.
+
+        It is called once more if an application was moved meanwhile.
+        """
+        while True:
+            try:
+                with self.snapshot(**options) as snapshot:
+                    return query(snapshot)
+            except MovedMeanwhile:
+                continue
 
     async def read(
         self,
         query: Callable[[Snapshot], T],
         *,
         wide: bool = False,
+        own: bool = False,
         on_step: Callable[[], None] | None = None,
     ) -> T:
-        """Run `query` in a worker thread on a snapshot of its own, `wide` or not, and return its result.
+        """Run `query` in a worker thread on a snapshot of its own (`snapshot`), and return its result.
 
         Raises ReadQueueFull at once if too many reads wait. If the caller is cancelled, the read ends after at
         most 256 more entries of a scan, and only then the caller returns. After as many `on_step` is called, in the
@@ -251,19 +266,21 @@ class Store:
             raise ReadQueueFull(f"{self._reads} long reads run or wait, which is the limit of this server.")
         self._reads += 1
         try:
-            return await trio.to_thread.run_sync(self._read, query, wide, on_step, limiter=self._limiter)
+            read = partial(self._read, query, on_step, wide=wide, own=own)
+            return await trio.to_thread.run_sync(read, limiter=self._limiter)
         finally:
             self._reads -= 1
 
-    def _read(self, query: Callable[[Snapshot], T], wide: bool, on_step: Callable[[], None] | None) -> T:
+    def _read(
+        self, query: Callable[[Snapshot], T], on_step: Callable[[], None] | None, *, wide: bool, own: bool
+    ) -> T:
         def step() -> None:
             trio.from_thread.check_cancelled()
             if on_step is not None:
                 on_step()
 
         trio.from_thread.check_cancelled()
-        with self.snapshot(wide=wide, wait=True, on_step=step) as snapshot:
-            return query(snapshot)
+        return self.look(query, wide=wide, own=own, wait=True, on_step=step)
 
     @property
     def reads(self) -> int:

@@ -12,8 +12,8 @@ grow faster than they are flushed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -95,6 +95,7 @@ class Flusher:
         self._removals = 0
         self._compaction: Compaction | None = None
         """The one that is going on."""
+        self._holds = 0
         self._step_s = STEP_S
         self._failing = False
         self.flushed_rows = 0
@@ -142,6 +143,25 @@ class Flusher:
                 batch = flushing_batch()
                 self._delete_segments(batch, self._arrivals.flushed_seq)
                 await self._commit(batch)
+
+    @contextmanager
+    def no_compaction(self) -> Iterator[None]:
+        """While the body runs no blocks of a run are changed, and no run goes: only new runs come, and devices that are
+        wiped go. One step may still be under way when the body begins; `flush_all` waits for it."""
+        self._holds += 1
+        try:
+            yield
+        finally:
+            self._holds -= 1
+
+    async def change_runs(self, change: Callable[[Sequence[SortedRun]], Sequence[SortedRun]]) -> None:
+        """Change the list of runs between two flushes. Raises StoreError, then nothing was changed."""
+        async with self._working:
+            with self.read() as snapshot:
+                runs = change(runs_of(snapshot))
+            batch = Batch()
+            batch.put(keys.META, keys.RUNS_KEY, encoded_runs(runs))
+            await self._store.journal.submit(batch).wait()
 
     async def _flush_closed(self) -> None:
         if self._arrivals.is_due:
@@ -320,6 +340,8 @@ class Flusher:
 
     async def _compaction_step(self) -> bool:
         """Bring some points of adjacent runs into the oldest one of them; False if runs are few enough of each size."""
+        if self._holds:
+            return False
         with self.read() as snapshot:
             runs = runs_of(snapshot)
         batch, began_s = flushing_batch(), self.now_s()

@@ -307,6 +307,9 @@ RUNS_KEY: Final = b"runs"
 FLUSHED_KEY: Final = b"settled"
 """The key in META of the number of the last commit whose reports are all in the runs."""
 
+SKIPPED_KEY: Final = b"skipped"
+"""The key in META of the last number that no commit has, if there are any: positions in the log of another store."""
+
 
 def counts_key(device: bytes, hour: int) -> bytes:
     """The key in TIMELINE of a device's payload counts in one hour (hours since the epoch)."""
@@ -788,6 +791,24 @@ PURGE_PREFIX: Final = b"purge\x00"
 def purge_key(app: bytes) -> bytes:
     """The key in META of the marker that the data of a deleted application is still to be removed."""
     return PURGE_PREFIX + _checked(app)
+
+
+FOREIGN_PREFIX: Final = b"foreign\x00"
+
+
+def foreign_key(app: bytes) -> bytes:
+    """The key in META of the marker that an application is in another partition, and what this one has of it is void:
+    it was copied from there and not taken over, or is left of what was moved."""
+    return FOREIGN_PREFIX + _checked(app)
+
+
+ARRIVED_PREFIX: Final = b"arrived\x00"
+
+
+def arrived_key(app: bytes) -> bytes:
+    """The key in META of the marker that an application was copied as a whole. It belongs here as soon as it is foreign
+    in the partition that the value names."""
+    return ARRIVED_PREFIX + _checked(app)
 
 
 BUILDING_PREFIX: Final = b"building\x00"

@@ -130,10 +130,7 @@ def _move_result(before: Path, after: Path, name: str) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        with source.open("rb") as file, results.write(name) as draft:
-            while piece := file.read(_PIECE_BYTES):
-                draft.write(piece)
-            draft.finish()
+        results.take(source)
         source.unlink()
 
 

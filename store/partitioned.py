@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -33,11 +34,10 @@ from trunkline.store.snapshot import Snapshot
 EVERYWHERE: Final = -1
 NAMES: Final = "names"
 """The file that is locked by the process that claims a name."""
+SETTLE: Final = "settle"
 FOREIGN_MAP_BYTES: Final = 1 << 40
 """The map of a store that another process writes: only address space, and larger than it grows."""
 _BY_KEY: Final = itemgetter(0)
-_OF_TABLES: Final = frozenset({keys.ROWS, keys.CELLS})
-"""Their keys do not say which application they belong to, so `wide` reads look for them everywhere."""
 
 
 class Placing(Protocol):
@@ -51,6 +51,19 @@ class Placing(Protocol):
         """The one with the keys from `lo` to `hi`."""
         ...
 
+    def record_of(self, application: bytes) -> bytes:
+        """The key in RECORDS of the record of an application."""
+        ...
+
+    def counted(self, key: bytes, application: bytes) -> Mapping[str, int]:
+        """What the record of an application adds to the numbers at a key of COUNTS."""
+        ...
+
+
+class MovedMeanwhile(Exception):
+    """An application was moved while a snapshot of several partitions was opened, which may show it twice or not at
+    all. Whoever reads begins again with another one (`Store.look`)."""
+
 
 class _Own:
     """Everything is in the own partition, until the domain says better."""
@@ -63,6 +76,12 @@ class _Own:
 
     def of_range(self, _db: str, _lo: bytes, _hi: bytes | None) -> int:
         return self._own
+
+    def record_of(self, _application: bytes) -> bytes:
+        return b"none"
+
+    def counted(self, _key: bytes, _application: bytes) -> Mapping[str, int]:
+        return {}
 
 
 class Partitions:
@@ -127,6 +146,27 @@ class Partitions:
             names, self._names = self._names, None
             os.close(names)
 
+    # Moves of applications.
+
+    @contextmanager
+    def locked(self, name: str, *, waits: bool = False) -> Iterator[bool]:
+        """Keep what all processes of the server do one after the other; False if another process does that just now.
+
+        `MOVE` is a move of an application, or a backup; `SETTLE` the decision where an application belongs that is in
+        two partitions, which takes a commit.
+        """
+        file = os.open(self.directory / FOLDER / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+        except BlockingIOError:
+            os.close(file)
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            os.close(file)
+
     def close(self) -> None:
         """Close the stores of the other partitions, unless they are still read."""
         for memory_map in self._opened:
@@ -137,7 +177,7 @@ class Partitions:
 class PartitionedSnapshot(Snapshot):
     """A read transaction on the own store, and on each other one that has what is read."""
 
-    __slots__ = ("_others", "_partitions", "_steps", "_wide")
+    __slots__ = ("_moves", "_others", "_partitions", "_steps", "_void", "_wide")
 
     def __init__(
         self,
@@ -154,6 +194,8 @@ class PartitionedSnapshot(Snapshot):
         self._partitions = partitions
         self._wide = wide
         self._steps: dict[str, Any] = {"on_step": on_step, "on_large": on_large}
+        self._moves = partitions.numbers.moves()
+        self._void: dict[int, dict[bytes, bytes]] | None = None
         super().__init__(memory_map, wait=wait, on_step=on_step, on_large=on_large)
 
     def _of(self, number: int) -> Snapshot:
@@ -162,9 +204,41 @@ class PartitionedSnapshot(Snapshot):
             found = self._others[number] = Snapshot(self._partitions.map_of(number), **self._steps)
         return found
 
+    def _all(self) -> list[tuple[int, Snapshot]]:
+        """Those of all partitions, the own one first. Raises `MovedMeanwhile`."""
+        partitions = self._partitions
+        own = 0 if partitions.own is None else partitions.own
+        found: list[tuple[int, Snapshot]] = [
+            (own, self),
+            *((each, self._of(each)) for each in partitions.others),
+        ]
+        if partitions.numbers.moves() != self._moves:
+            raise MovedMeanwhile
+        if self._void is None:
+            self._void = {}
+            for number, part in found:
+                self._void[number] = self._arrived(part)
+        return found
+
+    def _arrived(self, part: Snapshot) -> dict[bytes, bytes]:
+        """The records of applications that have arrived in a partition, and that another one has not given away yet."""
+        found = {}
+        low, high = keys.ARRIVED_PREFIX, keys.prefix_end(keys.ARRIVED_PREFIX)
+        for key, value in Snapshot.range(part, keys.META, low, high):
+            id = bytes(key[len(low) :])
+            record, source = self._partitions.placing.record_of(id), codec.decode(value)["from"]
+            there = self if source == self._partitions.own else self._of(source)
+            if Snapshot.get(there, keys.RECORDS, record) is not None:
+                found[id] = Snapshot.get(part, keys.RECORDS, record) or b""
+        return found
+
+    def of_application(self, application: bytes) -> Snapshot:
+        place = self._partitions.placing.of_key(keys.EVENTS, application)
+        return self if place == self._partitions.own else self._of(place)
+
     def get(self, db: str, key: bytes) -> bytes | None:
         partitions = self._partitions
-        place = EVERYWHERE if self._wide and db in _OF_TABLES else partitions.placing.of_key(db, key)
+        place = partitions.placing.of_key(db, key)
         if place == partitions.own:
             return super().get(db, key)
         if place != EVERYWHERE:
@@ -172,49 +246,66 @@ class PartitionedSnapshot(Snapshot):
         value = super().get(db, key)
         if db == keys.COUNTS and not self._wide:
             return value
+        if db == keys.COUNTS:
+            return self._sum(key)
         for number in partitions.others:
-            if value is None or db == keys.COUNTS:
-                value = _together(db, value, self._of(number).get(db, key))
+            if value is None:
+                value = self._of(number).get(db, key)
+        return value
+
+    def _sum(self, key: bytes) -> bytes | None:
+        """The counters of all partitions at a key, without what does not count."""
+        value: bytes | None = None
+        for number, part in self._all():
+            value = _together(keys.COUNTS, value, Snapshot.get(part, keys.COUNTS, key))
+            assert self._void is not None
+            for record in self._void[number].values() if value is not None else ():
+                counted = self._partitions.placing.counted(key, record)
+                if counted and value is not None:
+                    value = apply_increments(value, {name: -each for name, each in counted.items()})
         return value
 
     def range(
         self, db: str, lo: bytes, hi: bytes | None, *, reverse: bool = False, skip: int = 0
     ) -> Iterator[tuple[bytes, bytes]]:
-        parts = self._parts(db, lo, hi)
-        if len(parts) == 1:
-            if parts[0] is self:
-                return super().range(db, lo, hi, reverse=reverse, skip=skip)
-            return parts[0].range(db, lo, hi, reverse=reverse, skip=skip)
-        own = super().range(db, lo, hi, reverse=reverse)
-        others = [part.range(db, lo, hi, reverse=reverse) for part in parts[1:]]
-        return islice(merge(_kept(own), *map(_kept, others), key=_BY_KEY, reverse=reverse), skip, None)
+        place = self._place(db, lo, hi)
+        if place != EVERYWHERE:
+            part = self if place == self._partitions.own else self._of(place)
+            return Snapshot.range(part, db, lo, hi, reverse=reverse, skip=skip)
+        parts = [self._counting(*part, db, lo, hi, reverse=reverse) for part in self._all()]
+        return islice(merge(*parts, key=_BY_KEY, reverse=reverse), skip, None)
+
+    def _counting(
+        self, number: int, part: Snapshot, db: str, lo: bytes, hi: bytes | None, *, reverse: bool
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """The entries of a range of a part, without those of applications that do not count there."""
+        assert self._void is not None
+        entries, void = _kept(Snapshot.range(part, db, lo, hi, reverse=reverse)), self._void[number]
+        if not void or db not in (keys.RECORDS, keys.INDEXES):
+            return entries
+        return (entry for entry in entries if entry[0][-keys.ID_BYTES :] not in void)
 
     def keys(
         self, db: str, lo: bytes, hi: bytes | None, *, reverse: bool = False, skip: int = 0
     ) -> Iterator[bytes]:
-        parts = self._parts(db, lo, hi)
-        if len(parts) == 1:
-            if parts[0] is self:
-                return super().keys(db, lo, hi, reverse=reverse, skip=skip)
-            return parts[0].keys(db, lo, hi, reverse=reverse, skip=skip)
+        place = self._place(db, lo, hi)
+        if place != EVERYWHERE:
+            part = self if place == self._partitions.own else self._of(place)
+            return Snapshot.keys(part, db, lo, hi, reverse=reverse, skip=skip)
         return (key for key, _ in self.range(db, lo, hi, reverse=reverse, skip=skip))
 
     def count(self, db: str, lo: bytes, hi: bytes | None) -> int:
-        parts = self._parts(db, lo, hi)
-        return sum(part.count(db, lo, hi) for part in parts if part is not self) + (
-            super().count(db, lo, hi) if self in parts else 0
-        )
-
-    def _parts(self, db: str, lo: bytes, hi: bytes | None) -> list[Snapshot]:
-        """The snapshots that have the entries of a range; the own one first."""
-        partitions = self._partitions
-        is_of_table = self._wide and db in _OF_TABLES
-        place = EVERYWHERE if is_of_table else partitions.placing.of_range(db, lo, hi)
-        if place == partitions.own or (place == EVERYWHERE and not self._wide):
-            return [self]
+        place = self._place(db, lo, hi)
         if place != EVERYWHERE:
-            return [self._of(place)]
-        return [self, *(self._of(number) for number in partitions.others)]
+            part = self if place == self._partitions.own else self._of(place)
+            return Snapshot.count(part, db, lo, hi)
+        return sum(1 for _ in self.range(db, lo, hi))
+
+    def _place(self, db: str, lo: bytes, hi: bytes | None) -> int:
+        """The partition that has the entries of a range, `EVERYWHERE` if all have some."""
+        place = self._partitions.placing.of_range(db, lo, hi)
+        own = self._partitions.own
+        return own if own is not None and place == EVERYWHERE and not self._wide else place
 
     def close(self) -> None:
         others, self._others = self._others, {}

@@ -15,7 +15,11 @@ then: whoever asks how many there are is told the command that completes it.
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -26,6 +30,8 @@ FOLDER: Final = "partitions"
 COUNT: Final = "count"
 SWITCH: Final = "switch"
 SHARED: Final = "shared"
+MOVE: Final = "move"
+"""The file that is locked while an application is moved, and while a backup is made of all partitions."""
 PARTITIONS_MAX: Final = 64
 
 
@@ -57,6 +63,24 @@ def partition_count(directory: Path) -> int:
             f"it, run: trunkline partition --count {switch.after} --data {directory}"
         )
     return stored_count(directory)
+
+
+@contextmanager
+def without_moves(directory: Path) -> Iterator[None]:
+    """While the body runs no application is moved. Waits for a move that goes on. Raises StoreBroken."""
+    path = directory / FOLDER / MOVE
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:  # none ever was
+        yield
+        return
+    except OSError as error:
+        raise translate(error, f"opening of {path}") from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(file)
 
 
 def check_partition(directory: Path, count: int, number: int) -> None:

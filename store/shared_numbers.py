@@ -1,10 +1,10 @@
-"""What the processes of a server with several partitions tell each other at once: that records have changed, and whose
-access has ended.
+"""What the processes of a server with several partitions tell each other at once: that records have changed, whose
+access has ended, and that an application was moved.
 
-A file that all of them have in memory, with a block for each partition, which only its owner writes: how often records
-have changed, how many subjects were revoked, and the latest of those. A process looks before it relies on what it
-remembers, which costs the comparison of a few numbers. Whoever is told of a change by an answer sees it here, because
-the owner writes before it answers.
+A file that all of them have in memory, with a block for each partition, which only its owner writes: how often
+records have changed, how many subjects were revoked, how many applications were moved, and the latest of those
+subjects. A process looks before it relies on what it remembers, which costs the comparison of a few numbers. Whoever
+is told of a change by an answer sees it here, because the owner writes before it answers.
 
 The numbers go on when a process starts again. They mean nothing after a restart of the machine, and nothing relies on
 them then.
@@ -23,7 +23,7 @@ from trunkline.store.errors import translate
 SUBJECT_BYTES: Final = 12
 RING_LENGTH: Final = 4096
 """So many subjects are kept. A process that has missed more takes all access for ended, and looks again."""
-_HEAD_NUMBERS: Final = 2
+_HEAD_NUMBERS: Final = 3
 _BLOCK_BYTES: Final = 8 * _HEAD_NUMBERS + RING_LENGTH * SUBJECT_BYTES
 assert _BLOCK_BYTES % 8 == 0
 
@@ -59,6 +59,15 @@ class SharedNumbers:
         """Records of this partition have changed, and the change is on disk."""
         assert self._own is not None
         self._heads[self._own][0] += 1
+
+    def moves(self) -> int:
+        """A number that is another one whenever an application was moved. It never falls."""
+        return sum([head[2] for head in self._heads])
+
+    def note_move(self) -> None:
+        """An application was moved from this partition, or to it."""
+        assert self._own is not None
+        self._heads[self._own][2] += 1
 
     def revoke(self, subject: bytes) -> None:
         """Tell all processes that access which depends on this subject has ended."""

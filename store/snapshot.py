@@ -80,6 +80,10 @@ class Snapshot:
         if self._arrivals is not None and not wait:
             self._last_seq = self._arrivals.seq
 
+    def of_application(self, _application: bytes) -> Snapshot:
+        """Where what belongs to an application is read whose keys do not name it, as rows. Open as long as this is."""
+        return self
+
     def get(self, db: str, key: bytes) -> bytes | None:
         """Return the value at `key`, None if there is none. Raises StoreDamaged if it is not what was written."""
         try:
@@ -297,6 +301,9 @@ class Snapshot:
                     if _place(cursor, b"", keys.LATEST_COUNTS, reverse=True):
                         self._last_seq = int.from_bytes(cursor.key(), "big")
                         break
+            skipped = self.get(keys.META, keys.SKIPPED_KEY)
+            if skipped is not None:
+                self._last_seq = max(self._last_seq, codec.decode(skipped))
         return self._last_seq
 
     def databases(self) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.fleet.devices.state.head import encoded_after
 from trunkline.actors.maintenance.data_directory import keys_file_of
+from trunkline.actors.maintenance.foreign import settle
 from trunkline.actors.maintenance.new_stores import NewStores
 from trunkline.actors.maintenance.shares import shares
 from trunkline.actors.maintenance.survey import Source, Survey
@@ -42,6 +43,7 @@ from trunkline.store.keys import ID_BYTES
 from trunkline.store.migrations import check_division
 from trunkline.store.offline_store import OfflineStore
 from trunkline.store.partition_switch import NEW_STORE, complete, remove_new_stores
+from trunkline.store.partitioned import Partitions
 from trunkline.store.partitions import (
     FOLDER,
     PARTITIONS_MAX,
@@ -193,6 +195,8 @@ class _Division:
                 )
                 stack.callback(store.close)
                 check_division(store.memory_map, self._before, store.place)
+                if self._before > 1:
+                    settle(store, Partitions(self._directory, number), Blobs(store.place / RESULTS))
                 self._tell(f"Partition {number}: bringing what devices reported into the runs.")
                 trio.run(store.flush, encoded_after)
                 sources.append(Source(number, store))

@@ -17,8 +17,7 @@ all the same, and the index entries that cannot be computed from it are found by
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
@@ -30,7 +29,7 @@ from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc, Kind
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.listing import ids_of_facet, index_range
-from trunkline.actors.core.records.places import ROOT_PARTITION
+from trunkline.actors.core.records.places import ROOT_PARTITION, Places
 from trunkline.actors.core.records.unreadable import UNREADABLE, log_unreadable
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, NotFound
@@ -38,6 +37,7 @@ from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.data.tables.removed_columns import tidy_rows
 from trunkline.actors.fleet.deployments.kind import EDGE_DEPLOYMENT, EMBEDDED_DEPLOYMENT
 from trunkline.actors.fleet.devices.record.kind import DELETED_DEVICE, restorable_since_ms
+from trunkline.actors.maintenance.foreign import is_awaited, markers, remove_results
 from trunkline.actors.people.audit.messages import AUDIT_ENTRY
 from trunkline.actors.platform.applications.messages import DeleteApplication
 from trunkline.actors.platform.jobs.kind import JOB, OWNERS
@@ -50,6 +50,7 @@ from trunkline.store.errors import StoreError
 
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.system import System
+    from trunkline.store.partitioned import Partitions
     from trunkline.store.snapshot import Snapshot
 
 SLICE_KEYS: Final = 500
@@ -88,7 +89,17 @@ async def run_sweep(system: System) -> None:
         except Exception:  # noqa: BLE001 - data that cannot be removed must not stop the server
             _log.exception("sweep failed")
             more = False
-        await trio.sleep(limits.purge_pause_s if more else limits.purge_interval_s)
+        with trio.move_on_after(limits.purge_pause_s if more else limits.purge_interval_s):
+            await _something_left(system, is_busy=more)
+
+
+async def _something_left(system: System, *, is_busy: bool) -> None:
+    """Return when an application was moved away, unless the sweep is busy already."""
+    if is_busy or system.store.partitions is None:
+        await trio.sleep_forever()
+    places = system.component(Places)
+    await places.has_left.wait()
+    places.has_left = trio.Event()
 
 
 async def sweep(system: System) -> bool:
@@ -98,9 +109,9 @@ async def sweep(system: System) -> bool:
     """
     await _delete_unfinished(system)
     oldest_ms = restorable_since_ms(system.clock.wall_ms(), system.limits)
-    partitions = system.store.partitions
-    is_root = partitions is None or partitions.own == ROOT_PARTITION
-    batch = await system.read(lambda snapshot: next_slice(snapshot, oldest_ms, is_root=is_root))
+    batch = await system.read(lambda snapshot: next_slice(snapshot, oldest_ms), own=True)
+    if not batch and system.store.partitions is not None:
+        batch = await _of_others(system)
     contents = system.component(Contents)
     for marker in _purge_markers(batch):
         # It stays until the contents of the files are removed; the rest goes on without them.
@@ -113,6 +124,22 @@ async def sweep(system: System) -> bool:
         more = await tidy_rows(system)
     # Each time: the contents of deleted files need not wait until a large application of somebody else is removed.
     return await contents.sweep() or more
+
+
+async def _of_others(system: System) -> Batch:
+    """The next slice of what this partition has of others: of applications, and of users and organizations."""
+    places, partitions = system.component(Places), system.store.partitions
+    assert partitions is not None
+    batch = await system.read(
+        lambda snapshot: _slice(_moved_steps(snapshot, partitions, places.arriving)), own=True
+    )
+    for key in batch.writes.get(keys.META, {}):
+        if key.startswith(keys.FOREIGN_PREFIX):
+            application = key[len(keys.FOREIGN_PREFIX) :]
+            await trio.to_thread.run_sync(remove_results, system.store.results, application)
+    if batch or places.own == ROOT_PARTITION:
+        return batch
+    return await system.read(lambda snapshot: _slice(_lost_audit_steps(snapshot)))
 
 
 async def _delete_unfinished(system: System) -> None:
@@ -148,16 +175,16 @@ def _without(batch: Batch, marker: bytes) -> Batch:
     return Batch.from_plain([each for each in batch.to_plain() if each[:2] != [keys.META, marker]])
 
 
-def next_slice(snapshot: Snapshot, oldest_ms: int, *, is_root: bool = True) -> Batch:
-    """Return a batch that removes the next keys; an empty one if there is nothing to remove.
+def next_slice(snapshot: Snapshot, oldest_ms: int) -> Batch:
+    """Return a batch that removes the next keys; an empty one if there is nothing to remove."""
+    return _slice(_steps(snapshot, oldest_ms))
 
-    `is_root`: the store has the users and organizations (`core/records/places.py`).
-    """
+
+def _slice(steps: Iterator[Step]) -> Batch:
     batch = Batch()
     left = SLICE_KEYS
     counted: set[bytes] = set()
-    steps = _steps(snapshot, oldest_ms)
-    for step in steps if is_root else chain(steps, _lost_audit_steps(snapshot)):
+    for step in steps:
         if step.counter is not None:
             # A deployment may go with its device and with its workflow, and is counted once.
             _, record = step.deletes[-1]
@@ -190,6 +217,19 @@ def _steps(snapshot: Snapshot, oldest_ms: int) -> Iterator[Step]:
     prefix = keys.record_prefix(APPLICATION.name, ROOT)
     for key in snapshot.keys(keys.RECORDS, prefix, keys.prefix_end(prefix)):
         yield from _expired_device_steps(snapshot, bytes(key[-12:]), oldest_ms)
+
+
+def _moved_steps(snapshot: Snapshot, partitions: Partitions, arriving: Container[bytes]) -> Iterator[Step]:
+    """Yield what is left of applications that were moved to another partition. Their names are not theirs here."""
+    for application in markers(snapshot, keys.FOREIGN_PREFIX):
+        if application in arriving:
+            continue
+        for step in _application_steps(snapshot, application):
+            yield step._replace(deletes=[each for each in step.deletes if each[0] != keys.UNIQUE])
+        key = keys.foreign_key(application)
+        marker = snapshot.get(keys.META, key)
+        if marker is not None and not is_awaited(partitions, application, marker):
+            yield Step([(keys.META, key)])
 
 
 def _lost_audit_steps(snapshot: Snapshot) -> Iterator[Step]:

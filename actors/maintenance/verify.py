@@ -30,7 +30,7 @@ from trunkline.store.env import RESULTS
 from trunkline.store.errors import BackupRefused, StoreError
 from trunkline.store.keyring import Keyring
 from trunkline.store.object_store import ObjectStore
-from trunkline.store.partitions import partition_directory
+from trunkline.store.partitions import partition_directory, without_moves
 from trunkline.store.reseal import seal_problems
 from trunkline.store.s3 import S3Place, S3Store
 from trunkline.store.snapshot import Snapshot
@@ -43,7 +43,10 @@ def verify(
     bucket: S3Place | None = None,
     partition: int = 0,
 ) -> backup.Report:
-    """Verify a partition of the data directory or backup at `path` in this process, which damaged pages may end."""
+    """Verify a partition of the data directory or backup at `path` in this process, which damaged pages may end.
+
+    No application is moved meanwhile: a copy that is not complete would look like damage.
+    """
     place = partition_directory(path, partition)
 
     def problems(snapshot: Snapshot) -> Iterator[str]:
@@ -57,7 +60,10 @@ def verify(
             yield from result_problems(snapshot, Blobs(place / RESULTS))
         yield from _content_problems(path, snapshot, bucket)
 
-    with Blobs(path / CONTENTS).kept() if (path / CONTENTS).is_dir() else nullcontext():
+    with (
+        Blobs(path / CONTENTS).kept() if (path / CONTENTS).is_dir() else nullcontext(),
+        without_moves(path),
+    ):
         return backup.verify(place, partial(records.index_keys, KINDS), problems, report, common=path)
 
 

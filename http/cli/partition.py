@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trunkline.http.cli.balance import balance_command
+from trunkline.http.cli.move import move_command
 from trunkline.http.cli.options import ConfigOption, DataOption, existing_directory
 from trunkline.limits.errors import SettingsError
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 partition_app = typer.Typer(invoke_without_command=True)
 partition_app.command("balance")(balance_command)
+partition_app.command("move")(move_command)
 
 
 @partition_app.callback()

@@ -16,7 +16,8 @@ from trunkline.http.processes.peers import ProcessPeers
 READERS_LOOKS: Final = 100
 """In so many of those, readers of the store are forgotten whose process was killed: their pages can be used again."""
 FOLLOW_S: Final = 0.05
-"""How often it is looked whose access other processes have ended, for streams on which nothing comes."""
+"""How often it is looked whose access other processes have ended, for streams on which nothing comes; and whether an
+application was moved."""
 
 
 class Neighbours:
@@ -59,6 +60,7 @@ class Neighbours:
         while True:
             await trio.sleep(FOLLOW_S)
             self._system.revocations.follow()
+            self.places.follow()
             looks += 1
             store.tidy(readers=looks % READERS_LOOKS == 0)
 

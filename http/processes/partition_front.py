@@ -50,7 +50,7 @@ class Routing:
 
     def __init__(self, places: Places, hosts: ExperienceHosts, *, is_behind_doors: bool = False) -> None:
         """`is_behind_doors`: what names an application has been sent to the right process already."""
-        self._places = places
+        self.places = places
         self._hosts = hosts
         self._is_behind_doors = is_behind_doors
 
@@ -60,27 +60,37 @@ class Routing:
         if address is None and (slug := _EXPERIENCE.match(target)) is not None:
             address = self._hosts.of_slug(slug[1].decode("latin1"))
         if address is not None:
-            return self._places.of_application(address.application)
+            return self.places.of_application(address.application)
         application = application_of(target)
         if application is not None and self._is_behind_doors:
-            return self._places.own
+            return self.places.own
         if application is None and (link := _LINKS.match(target)) is not None:
             application = _application_of_link(link[1])
         if application is not None:
-            return self._places.of_application(application)
-        return self._places.own if target.partition(b"?")[0] in _HERE else ROOT_PARTITION
+            return self.places.of_application(application)
+        return self.places.own if target.partition(b"?")[0] in _HERE else ROOT_PARTITION
 
 
 class DoorRouting:
     """Which partition a door passes a request on to: by the application in its path, everything else to the root."""
 
     def __init__(self, places: Places) -> None:
-        self._places = places
+        self.places = places
 
     def of_request(self, target: bytes, _host: bytes) -> int:
         """The number of the partition."""
         application = application_of(target)
-        return ROOT_PARTITION if application is None else self._places.of_application(application)
+        return ROOT_PARTITION if application is None else self.places.of_application(application)
+
+
+class _Route:
+    """Where requests with a known head go, as long as it `holds`."""
+
+    __slots__ = ("door", "holds")
+
+    def __init__(self, door: Door) -> None:
+        self.door = door
+        self.holds = True
 
 
 class PartitionFront:
@@ -100,23 +110,39 @@ class PartitionFront:
         self._routing = routing
         self._own = own
         self._doors = doors
+        self._epoch = routing.places.epoch
+        self._routes: dict[int, _Route] = {}
 
     def begin(self, exchange: Exchange, respond: Respond, again: Any) -> bool:
         """Handle a whole request, or pass it on (`FastPath`)."""
+        if self._epoch != self._routing.places.epoch:
+            self._forget_routes()
         head = exchange.known
         memo = None if head is None else head.memo
-        if memo is None:
+        if memo is None or (type(memo) is _Route and not memo.holds):
             try:
                 place = self._place_of(exchange)
             except StoreError:
                 return False  # why is told by what comes next
+            memo = None
             if place != self._own:
-                memo = self._doors[place]
-                if head is not None:
-                    head.memo = memo
-        if type(memo) is Door:
-            return memo.begin(exchange, respond, again)
-        return self._fast_path is not None and self._fast_path.begin(exchange, respond, again)
+                memo = self._routes.setdefault(place, _Route(self._doors[place]))
+            if head is not None:
+                head.memo = memo
+        if type(memo) is _Route:
+            return memo.door.begin(exchange, respond, again)
+        if self._fast_path is not None and self._fast_path.begin(exchange, respond, again):
+            return True
+        if head is not None and self._epoch:
+            head.memo = None  # its application may have been moved
+        return False
+
+    def _forget_routes(self) -> None:
+        """Look again where requests go that were met before, as an application was moved."""
+        self._epoch = self._routing.places.epoch
+        for route in self._routes.values():
+            route.holds = False
+        self._routes = {}
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "http":

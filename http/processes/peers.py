@@ -9,6 +9,7 @@ No turn waits for another process: a question is asked by a call or a job, never
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -21,6 +22,7 @@ from trunkline.actors import readers
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.places import Places
 from trunkline.actors.core.runtime.answer import Answer
+from trunkline.actors.core.runtime.moves import elsewhere
 from trunkline.actors.core.runtime.work import current_work
 from trunkline.actors.core.values.errors import Crashed, DomainError, Overloaded, Unanswered
 from trunkline.http.processes.door import Door
@@ -69,6 +71,10 @@ class ProcessPeers:
         """Have another process answer a read message."""
         return await self._asked(self._places.of_application(application), READ, message)
 
+    async def command(self, partition: int, subject: str, *arguments: Any) -> Any:
+        """Have the process of a partition do something, however long that takes."""
+        return await self._asked(partition, TELL, subject, *arguments, wait_s=math.inf)
+
     async def ask_each(self, subject: str) -> dict[int, Any]:
         """What each of them tells of itself; None for one that does not answer in time."""
         told: dict[int, Any] = dict.fromkeys(self.doors)
@@ -86,11 +92,11 @@ class ProcessPeers:
         """The partitions to whose processes there is no channel."""
         return [partition for partition, door in self.doors.items() if not door.channel.open]
 
-    async def _asked(self, partition: int, *question: Any) -> Any:
+    async def _asked(self, partition: int, *question: Any, wait_s: float = ASK_S) -> Any:
         work = current_work.get()
         plain = None if work is None else work._replace(detail=None)
         answer = None
-        with trio.move_on_after(ASK_S):
+        with trio.move_on_after(wait_s):
             answer = await self.doors[partition].ask(pickle.dumps((plain, *question)))
         if answer is None:
             raise Unanswered(HANGS)
@@ -139,12 +145,14 @@ async def _read(system: System, message: Message) -> Any:
 
 def _is_here(places: Places, application: bytes) -> None:
     """Who asks knows that an application is here: it will be created by this, or was deleted. So nothing is asked in a
-    circle."""
+    circle. Where it is elsewhere, it was moved just now: raises `Overloaded`."""
+    if places.find(application) not in (None, places.own):
+        raise elsewhere()
     places.place(application, places.own)
 
 
-async def _tell(system: System, subject: str) -> Any:
-    return await system.tells[subject]()
+async def _tell(system: System, subject: str, *arguments: Any) -> Any:
+    return await system.tells[subject](*arguments)
 
 
 _ANSWERS: Final[dict[str, Callable[..., Awaitable[Any]]]] = {ASK: _ask, READ: _read, TELL: _tell}

@@ -37,10 +37,13 @@ from trunkline.http.wire.engine import Engine
 from trunkline.limits.settings import Settings
 
 if TYPE_CHECKING:
+    from trunkline.actors.core.records.places import Places
     from trunkline.http.processes.partition_front import PartitionFront
 
 RECONNECT_S: Final = 0.02
 """How often the owner is looked for while it is not there."""
+MOVES_S: Final = 0.05
+"""How often it is looked whether an application was moved."""
 COUNTS_S: Final = 1.0
 """How often the owner is told what is counted."""
 
@@ -62,6 +65,7 @@ class DoorServer:
         passage = partial(Passage, flushes=self._flushes, connections=self._connections, limits=limits)
         self._owner = passage(directory, use=self._use)
         self._passages = {0: self._owner}
+        self._places: Places | None = None
         self._front: Any = self._owner.door
         if partition_count(directory) > 1:
             self._front = self._partition_front(directory, passage)
@@ -78,7 +82,7 @@ class DoorServer:
         from trunkline.actors.core.records.places import Places
         from trunkline.http.processes.partition_front import DoorRouting, PartitionFront
 
-        places = Places.seen_by_door(directory)
+        places = self._places = Places.seen_by_door(directory)
         for number in range(1, places.count):
             self._passages[number] = passage(partition_directory(directory, number))
         doors = {number: each.door for number, each in self._passages.items()}
@@ -117,6 +121,8 @@ class DoorServer:
             for passage in self._passages.values():
                 await nursery.start(passage.keep)
             nursery.start_soon(self._tell_counts, engine)
+            if self._places is not None:
+                nursery.start_soon(self._follow_moves, self._places)
             async with trio.open_nursery() as serving:
                 await serving.start(engine.serve, shutdown)
                 task_status.started()
@@ -131,6 +137,12 @@ class DoorServer:
             counts.doors, counts.doors_cpu_s = 1, time.process_time()
             self._owner.door.channel.send(Kind.COUNTS, counts)
             await trio.sleep(COUNTS_S)
+
+    @staticmethod
+    async def _follow_moves(places: Places) -> None:
+        while True:
+            await trio.sleep(MOVES_S)
+            places.follow()
 
     def _mqtt_listener(self, sock: socket.socket, *, tls: bool) -> Listener:
         owner = self._owner

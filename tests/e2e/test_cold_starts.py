@@ -32,6 +32,7 @@ ON_A_DIRECTORY = {
     "check": (),
     "partition": (),
     "partition balance": (),
+    "partition move": (),
 }
 """Commands with `--data`, and their arguments."""
 REFUSED = {"user delete": "is the only user"}

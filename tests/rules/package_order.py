@@ -64,6 +64,7 @@ ORDER: Final = {
         "portability.templates",
         "portability",
         "catalogue",
+        "moving",
         "maintenance",
     ),
     "http": (

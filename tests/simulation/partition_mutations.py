@@ -71,8 +71,8 @@ MISTAKES_BETWEEN_PROCESSES: Final = (
     _between(
         "lists of applications leave out other partitions",
         "store/partitioned.py",
-        "        return [self, *(self._of(number) for number in partitions.others)]",
-        "        return [self]",
+        "        parts = [self._counting(*part, db, lo, hi, reverse=reverse) for part in self._all()]",
+        "        parts = [self._counting(*self._all()[0], db, lo, hi, reverse=reverse)]",
         200001,
     ),
     _between(

@@ -16,6 +16,7 @@ from trunkline.store import codec, keys
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store
 from trunkline.store.partitioned import EVERYWHERE
+from trunkline.store.snapshot import Snapshot
 
 COUNT = 3
 
@@ -28,6 +29,12 @@ class ByFirstByte:
 
     def of_range(self, db: str, lo: bytes, _hi: bytes | None) -> int:
         return self.of_key(db, lo)
+
+    def record_of(self, application: bytes) -> bytes:
+        return b"\x09" + application
+
+    def counted(self, _key: bytes, application: bytes) -> dict[str, int]:
+        return {"n": int(application)}
 
 
 class Stores(NamedTuple):
@@ -176,3 +183,53 @@ def test_only_one_process_claims_a_name_at_a_time(stores: Stores) -> None:
     second.release_names()
     assert first.hold_names()
     first.release_names()
+
+
+APPLICATION = b"a" * 12
+
+
+def test_what_has_arrived_and_was_not_given_away_does_not_count(stores: Stores) -> None:
+    """A move copies a record with its count, and another commit takes them away where they were."""
+    record, index, counts = b"\x09" + APPLICATION, b"\x09i" + APPLICATION, b"\x09n"
+    for number in (0, 1):
+        stores.put(number, keys.RECORDS, record, b"1")
+        stores.put(number, keys.INDEXES, index, b"")
+        stores.put(number, keys.COUNTS, counts, codec.encode({"n": 1}))
+    stores.put(1, keys.META, keys.arrived_key(APPLICATION), codec.encode({"from": 0}))
+
+    def seen(own: Store) -> tuple[int, int, int, int]:
+        with own.snapshot(wide=True) as snapshot:
+            found = snapshot.get(keys.COUNTS, counts)
+            assert found is not None
+            lists = [len(list(snapshot.range(db, b"\x09", b"\x0a"))) for db in (keys.RECORDS, keys.INDEXES)]
+            return *lists, snapshot.count(keys.RECORDS, b"\x09", b"\x0a"), codec.decode(found)["n"]
+
+    for own in stores.all:
+        assert seen(own) == (1, 1, 1, 1)
+    batch = Batch()
+    batch.delete(keys.RECORDS, record)
+    batch.delete(keys.INDEXES, index)
+    batch.add(keys.COUNTS, counts, {"n": -1})
+    stores.all[0].journal.submit(batch)
+    stores.all[0].journal.flush()
+    for own in stores.all:
+        assert seen(own) == (1, 1, 1, 1)
+
+
+def test_a_reader_begins_again_where_an_application_was_moved_while_stores_were_opened(
+    stores: Stores,
+) -> None:
+    looks = 0
+
+    def look(snapshot: Snapshot) -> list[bytes]:
+        nonlocal looks
+        looks += 1
+        if looks == 1:  # it has opened its own store
+            partitions = stores.all[2].partitions
+            assert partitions is not None
+            stores.put(2, keys.RECORDS, b"\x09b", b"")
+            partitions.numbers.note_move()
+        return [bytes(key) for key, _ in snapshot.range(keys.RECORDS, b"\x09", b"\x0a")]
+
+    assert stores.all[0].look(look, wide=True) == [b"\x09b"]
+    assert looks == 2

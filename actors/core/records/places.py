@@ -1,8 +1,9 @@
 """Places: in which partition each key and each actor is, of a data directory with several.
 
 An application is in the partition that has its record, with all that belongs to it; everything else is in the root.
-Where an application is, is remembered: it does not move while a server runs. What is not found is looked for again when
-a record has changed.
+Where an application is, is remembered until one is moved (`follow`). What is not found is looked for again when a
+record has changed. While an application is moved two partitions have its record for a moment: then it is in that one
+which does not say that it has arrived.
 
 Some keys are `EVERYWHERE`: the lists and numbers of applications, the entries of audit logs, which each partition
 writes for its own calls, and names that are unique in the server.
@@ -14,9 +15,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+import trio
+
 from trunkline.actors.core.records.kind import Kind
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.placement import APPLICATION_PREFIXES
+from trunkline.actors.core.records.records import counted_of
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.store import keys
@@ -42,6 +46,13 @@ class Places:
         self._known: dict[bytes, int] = {}
         self._unknown: set[bytes] = set()
         self._changes = -1
+        self._moves = partitions.numbers.moves()
+        self.arriving: set[bytes] = set()
+        """Applications that are being copied into the own partition."""
+        self.has_left = trio.Event()
+        """An application was moved from the own partition, which has something to remove."""
+        self.epoch = 0
+        """Rises with each move that was noticed."""
 
     @classmethod
     def seen_by_door(cls, directory: Path) -> Places:
@@ -70,6 +81,7 @@ class Places:
         """
         if len(id) != keys.ID_BYTES:
             return ROOT_PARTITION
+        self.follow()
         known = self._known.get(id)
         return self._looked_up(id) if known is None else known
 
@@ -80,21 +92,64 @@ class Places:
             self._unknown.clear()
         if id in self._unknown:
             return ROOT_PARTITION
-        key, broken = keys.record_key(APPLICATION.name, ROOT, id), None
+        number = self.find(id)
+        if number is None:
+            self._unknown.add(id)
+            return ROOT_PARTITION
+        self.place(id, number)
+        return number
+
+    def find(self, id: bytes) -> int | None:
+        """The partition that has an application now; None if it is in none.
+
+        Raises StoreError if it is in none that can be read, and another one cannot be read.
+        """
+        key, arrived_key = keys.record_key(APPLICATION.name, ROOT, id), keys.arrived_key(id)
+        arrived: int | None = None
+        broken: StoreError | None = None
         for number in range(self._partitions.count):
             try:
                 with self._partitions.snapshot_of(number) as snapshot:
-                    is_there = snapshot.get(keys.RECORDS, key) is not None
+                    if snapshot.get(keys.RECORDS, key) is None:
+                        continue
+                    if snapshot.get(keys.META, arrived_key) is None:
+                        return number
+                    arrived = number
             except StoreError as error:
                 broken = error
-                continue
-            if is_there:
-                self.place(id, number)
-                return number
         if broken is not None:
             raise broken
-        self._unknown.add(id)
-        return ROOT_PARTITION
+        return arrived
+
+    def record_of(self, application: bytes) -> bytes:
+        """The key of the record of an application."""
+        return keys.record_key(APPLICATION.name, ROOT, application)
+
+    def counted(self, key: bytes, application: bytes) -> Mapping[str, int]:
+        """What the record of an application adds to the numbers at a key of COUNTS."""
+        is_total = key == keys.total_key(APPLICATION.name, ROOT)
+        return counted_of(APPLICATION, decode(application)) if is_total else {}
+
+    def follow(self) -> None:
+        """Forget where applications are if one was moved since the last call."""
+        moves = self._partitions.numbers.moves()
+        if moves != self._moves:
+            self._moves = moves
+            self.forget()
+
+    def forget(self) -> None:
+        """Look again where applications are."""
+        self.epoch += 1
+        self._known.clear()
+        self._unknown.clear()
+
+    def moved(self, application: bytes, number: int) -> None:
+        """An application was moved to a partition, from the own one or to it: all processes look again."""
+        self._partitions.numbers.note_move()
+        self.follow()
+        self.place(application, number)
+        if number != self.own:
+            self.has_left.set()
 
     def place(self, application: bytes, number: int) -> None:
         """Remember where an application is, or will be when it is created."""

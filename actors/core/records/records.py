@@ -131,11 +131,18 @@ def unique_keys(kind: Kind, parent: bytes, doc: Doc) -> dict[str, bytes]:
 
 
 def unique_problems(kinds: Mapping[str, Kind], snapshot: Snapshot) -> Iterator[str]:
-    """Yield a sentence for each record that does not hold its unique texts; used by the verification of a store."""
+    """Yield a sentence for each record that does not hold its unique texts; used by the verification of a store.
+
+    What is left of an application that was moved to another partition holds none.
+    """
+    marker = keys.FOREIGN_PREFIX
+    moved = {bytes(key[len(marker) :]) for key in snapshot.keys(keys.META, marker, keys.prefix_end(marker))}
     for kind in (kind for kind in kinds.values() if kind.unique):
         prefix = keys.kind_prefix(kind.name)
         for key, raw in snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix)):
             parent, id = bytes(key[-24:-12]), bytes(key[-12:])
+            if parent in moved:
+                continue
             try:
                 held = unique_keys(kind, parent, decode(raw))
             except UNREADABLE:

@@ -45,6 +45,10 @@ class Staged:
         counts = None if batch is None else batch.increments.get(db, {}).get(key)
         return raw if counts is None else apply_increments(raw, counts)
 
+    def of_application(self, _application: bytes) -> Staged:
+        """As that of a snapshot: a turn changes only what is in its own partition."""
+        return self
+
     def range(self, db: str, lo: bytes, hi: bytes) -> list[tuple[bytes, bytes]]:
         found: dict[bytes, bytes | None] = dict(self._actor.system.journal.range(db, lo, hi))
         if self._actor.batch is not None:

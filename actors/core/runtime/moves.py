@@ -46,3 +46,10 @@ def refusal() -> Overloaded:
     return Overloaded(
         "The application is being moved to another partition; repeat the call in a second.", reason="moved"
     )
+
+
+def elsewhere() -> Overloaded:
+    """How calls are refused that only the process of an application can answer, which is another one since a moment."""
+    return Overloaded(
+        "The application was moved to another partition just now; repeat the call.", reason="moved"
+    )

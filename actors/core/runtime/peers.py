@@ -29,6 +29,13 @@ class Peers(Protocol):
         """
         ...
 
+    async def command(self, partition: int, subject: str, *arguments: Any) -> Any:
+        """Have the process of a partition do what it does about a subject (`System.tells`), however long that takes.
+
+        Raises as `ask`.
+        """
+        ...
+
     async def ask_each(self, subject: str) -> dict[int, Any]:
         """What each of them tells of itself about a subject (`System.tells`), by the number of its partition.
 

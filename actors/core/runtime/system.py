@@ -26,7 +26,7 @@ import trio
 from trunkline.actors.core.runtime.actor import Actor, Stamp
 from trunkline.actors.core.runtime.answer import Answer
 from trunkline.actors.core.runtime.mailbox import Mailbox, QueuedMessage
-from trunkline.actors.core.runtime.moves import Moves, application_of, refusal
+from trunkline.actors.core.runtime.moves import Moves, application_of, elsewhere, refusal
 from trunkline.actors.core.runtime.owner_shares import OwnerShares
 from trunkline.actors.core.runtime.precedence import compute_in_turn, give_way
 from trunkline.actors.core.runtime.ref import Ref
@@ -112,8 +112,8 @@ class System:
         self.check_batch: Callable[[Ref, Batch], None] | None = None
         self.peers: Peers | None = None
         """The processes that serve the other partitions of the data directory; None if it has one."""
-        self.tells: dict[str, Callable[[], Awaitable[Any]]] = {}
-        """What this process tells those of the other partitions of itself, by subject."""
+        self.tells: dict[str, Callable[..., Awaitable[Any]]] = {}
+        """What this process tells those of the other partitions of itself, or does for them, by subject."""
         self.forgotten: list[Callable[[bytes], object]] = []
         """Called with the id of each application that is deleted, or has left for another process."""
         self.moves = Moves()
@@ -155,7 +155,8 @@ class System:
         pending = self.begin(ref, message, stamp)
         if pending is None and self.is_elsewhere(ref):
             assert self.peers is not None
-            assert stamp is None, "what is added to a turn does not travel to another process"
+            if stamp is not None:
+                raise elsewhere()  # what is added to a turn does not travel to another process
             return await self.peers.ask(ref, message)
         if pending is None:
             mailbox, now_s = self._mailboxes[ref], self.clock.monotonic_s()
@@ -399,6 +400,7 @@ class System:
         query: Callable[[Snapshot], T],
         *,
         wide: bool = False,
+        own: bool = False,
         on_step: Callable[[], None] | None = None,
     ) -> T:
         """Run a long read on its own snapshot (`Store.snapshot`) in a worker thread, charged to `payer`.
@@ -411,6 +413,7 @@ class System:
             return await self.store.read(
                 lambda snapshot: compute_in_turn(payer, partial(query, snapshot)),
                 wide=wide,
+                own=own,
                 on_step=on_step or give_way,
             )
 
@@ -420,7 +423,8 @@ class System:
             raise Overloaded("The server is stopping.")
         if self.moves.paused:
             self.moves.check_actor(ref)
-        assert not self.is_elsewhere(ref), f"another process serves {ref.kind} {ref.id.hex()}"
+        if self.is_elsewhere(ref):
+            raise elsewhere()
         mailbox = Mailbox(ref)
         self._turns.activate(mailbox, message)
         try:

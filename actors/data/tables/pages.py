@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 def open_rows(snapshot: Snapshot, application: bytes, table: bytes) -> RowReader:
     """Open a table for reading its rows. Raises `NotFound` if there is no such table in the application."""
+    snapshot = snapshot.of_application(application)
     found = find_table(snapshot, application, table)
     return RowReader(snapshot, table, found, read_counts(snapshot, table, found))
 
@@ -38,7 +39,7 @@ def open_rows(snapshot: Snapshot, application: bytes, table: bytes) -> RowReader
 
 def get_row(reading: Reading, message: GetRow) -> WithEtag:
     """Return one row."""
-    snapshot = reading.snapshot
+    snapshot = reading.snapshot.of_application(message.application)
     table = find_table(snapshot, message.application, message.data_table)
     raw = snapshot.get(keys.ROWS, keys.row_key(message.data_table, table.generation, message.row))
     if raw is None:

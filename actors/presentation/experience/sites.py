@@ -106,9 +106,13 @@ class Sites:
     def domains(self) -> list[str]:
         """The names of all domains."""
         lo = keys.kind_prefix(DOMAIN.name)
-        with self._system.store.snapshot(wide=True) as snapshot:
-            entries = snapshot.range(keys.RECORDS, lo, keys.prefix_end(lo))
-            return [decode(value)["domainName"] for _, value in entries]
+        return self._system.store.look(
+            lambda snapshot: [
+                decode(value)["domainName"]
+                for _, value in snapshot.range(keys.RECORDS, lo, keys.prefix_end(lo))
+            ],
+            wide=True,
+        )
 
     def certificate_of(self, name: str) -> Certificate | None:
         """The certificate of a domain and its key; None if it has none that can be used."""

@@ -1,0 +1,163 @@
+"""What a partition has of applications that are in another one: copies that were not taken over, and what is left of
+applications that were moved.
+
+Owns that it goes, and that it never counts. What is left of an application that was moved is removed by the sweep while
+the server runs, as that of a deleted one. A copy that was given up may be half of an application, so it is removed at
+once, and so is all that is there at a start: nothing has looked at the store then, and what works in the background
+would take it for an application.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Protocol
+
+import trio
+
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.kinds import APPLICATION
+from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.maintenance.application_keys import held_keys, switched
+from trunkline.store import keys
+from trunkline.store.batch import Batch
+from trunkline.store.blobs import Blobs
+from trunkline.store.codec import decode, encode
+from trunkline.store.partitioned import SETTLE, Partitions
+from trunkline.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from trunkline.store.env import Store
+    from trunkline.store.journal import Journal
+    from trunkline.store.memory_map import MemoryMap
+
+KEYS_AT_ONCE: Final = 5_000
+
+
+class OpenStore(Protocol):
+    """The parts of a store that are used here."""
+
+    journal: Journal
+    memory_map: MemoryMap
+
+
+def markers(snapshot: Snapshot, prefix: bytes) -> Iterator[bytes]:
+    """Yield the applications with a marker of this prefix in META."""
+    for key in snapshot.keys(keys.META, prefix, keys.prefix_end(prefix)):
+        yield bytes(key[len(prefix) :])
+
+
+def is_awaited(partitions: Partitions, application: bytes, marker: bytes) -> bool:
+    """Whether the partition where an application went still looks for its marker here (`settle`). Raises StoreError."""
+    with partitions.snapshot_of(decode(marker)["partition"]) as snapshot:
+        return snapshot.get(keys.META, keys.arrived_key(application)) is not None
+
+
+def _slice(snapshot: Snapshot, application: bytes) -> Batch:
+    """A batch that removes the next keys of a foreign application; empty if there are none."""
+    batch = Batch()
+    batch.completes = "deletion"
+    for db, key in islice(held_keys(snapshot, application), KEYS_AT_ONCE):
+        batch.delete(db, key)
+    return batch
+
+
+def _without_marker(application: bytes) -> Batch:
+    batch = Batch()
+    batch.completes = "deletion"
+    batch.delete(keys.META, keys.foreign_key(application))
+    return batch
+
+
+async def remove_copy(store: Store, application: bytes) -> None:
+    """Remove a copy that was given up. Nothing if the application is not foreign.
+
+    Raises StoreError; then the next start removes it.
+    """
+    while True:
+        with store.snapshot(own=True) as snapshot:
+            if snapshot.get(keys.META, keys.foreign_key(application)) is None:
+                return
+            batch = _slice(snapshot, application)
+        if not batch:
+            await trio.to_thread.run_sync(remove_results, store.results, application)
+            batch = _without_marker(application)
+        await store.journal.submit(batch).wait()
+
+
+def remove_results(results: Blobs, application: bytes) -> None:
+    """Remove the results of its jobs. Blocks."""
+    for name in results.names():
+        if name.startswith(application.hex()):
+            results.remove(name)
+
+
+def settle(store: OpenStore, partitions: Partitions, results: Blobs) -> None:
+    """At a start: decide for each application that has arrived whether it belongs here, and remove what is foreign.
+
+    It belongs here if it is foreign in the partition where it came from; there the marker stays until the one here is
+    gone. Raises StoreError.
+    """
+    with Snapshot(store.memory_map) as snapshot:
+        arrived = list(markers(snapshot, keys.ARRIVED_PREFIX))
+    for application in arrived:
+        with partitions.locked(SETTLE, waits=True):
+            _settle(store, partitions, application)
+    remove_foreign(store, partitions, results)
+
+
+def _settle(store: OpenStore, partitions: Partitions, application: bytes) -> None:
+    key = keys.arrived_key(application)
+    with Snapshot(store.memory_map) as snapshot:
+        marker = snapshot.get(keys.META, key)
+        assert marker is not None
+        with partitions.snapshot_of(decode(marker)["from"]) as source:
+            is_ours = source.get(keys.META, keys.foreign_key(application)) is not None
+        batch = Batch() if is_ours else taken_back(snapshot, application, decode(marker)["from"])
+    batch.delete(keys.META, key)
+    _commit(store, batch)
+
+
+def taken_back(snapshot: Snapshot, application: bytes, place: int) -> Batch:
+    """What makes an application that has arrived foreign again."""
+    batch = Batch()
+    batch.completes = "deletion"
+    found = records.find(snapshot, APPLICATION, ROOT, application)
+    if found is not None:
+        batch.delete(keys.RECORDS, keys.record_key(APPLICATION.name, ROOT, application))
+        batch.delete_all(keys.INDEXES, records.entries(APPLICATION, ROOT, application, found.doc))
+        counted = {name: -number for name, number in records.counted_of(APPLICATION, found.doc).items()}
+        batch.add(keys.COUNTS, keys.total_key(APPLICATION.name, ROOT), counted)
+    for db, key, _ in switched(snapshot, application):
+        batch.delete(db, key)
+    batch.put(keys.META, keys.foreign_key(application), encode({"partition": place}))
+    batch.delete(keys.META, keys.arrived_key(application))
+    return batch
+
+
+def remove_foreign(store: OpenStore, partitions: Partitions, results: Blobs) -> None:
+    """Remove all that is foreign, at once. Nothing else uses the store yet. Raises StoreError."""
+    with Snapshot(store.memory_map) as snapshot:
+        foreign = {each: snapshot.get(keys.META, keys.foreign_key(each)) for each in _marked(snapshot)}
+    for application, marker in foreign.items():
+        assert marker is not None
+        remove_results(results, application)
+        while True:
+            with Snapshot(store.memory_map) as snapshot:
+                batch = _slice(snapshot, application)
+            if not batch:
+                break
+            _commit(store, batch)
+        if not is_awaited(partitions, application, marker):
+            _commit(store, _without_marker(application))
+
+
+def _marked(snapshot: Snapshot) -> list[bytes]:
+    return list(markers(snapshot, keys.FOREIGN_PREFIX))
+
+
+def _commit(store: OpenStore, batch: Batch) -> None:
+    group = store.journal.submit(batch)
+    store.journal.flush()
+    if group.error is not None:
+        raise group.error
