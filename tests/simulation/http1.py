@@ -142,9 +142,10 @@ class Clients:
         """Make a call on a connection of its own, which nobody cuts. None where it was lost before the answer."""
         wire, raw, stream = self._network.http.connect(), None, None
         responses = _Responses(wire)
+        request = _request(method, path, body, token, headers or {}, chance)
+        self._nursery.start_soon(_send, wire, request)  # the answer may come before all is sent
         try:
             with suppress(Lost):
-                await wire.send(_request(method, path, body, token, headers or {}, chance))
                 status, fields = await responses.head()
                 if fields.get("content-type", "").startswith("text/event-stream"):
                     raw, stream = Raw(status, fields, b""), Stream(responses, wire)
@@ -199,6 +200,11 @@ def _request(
         else:
             lines.append(f"content-length: {len(sent)}")
     return "\r\n".join([*lines, "", ""]).encode() + sent
+
+
+async def _send(wire: Wire, request: bytes) -> None:
+    with suppress(Lost):
+        await wire.send(request)
 
 
 class Stream:
