@@ -32,10 +32,10 @@ ON_A_DIRECTORY = {
     "check": (),
     "partition": (),
     "partition balance": (),
-    "partition move": (),
+    "partition move": ("0" * 24, "0"),
 }
 """Commands with `--data`, and their arguments."""
-REFUSED = {"user delete": "is the only user"}
+REFUSED = {"user delete": "is the only user", "partition move": "is served by no server that answers"}
 ALONE = ("routes", "openapi", "version", "--version", "--help")
 ON_FILES = {
     "archive check": ("none",),
