@@ -18,7 +18,7 @@ import trio
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.values.ids import ROOT
-from trunkline.actors.maintenance.application_keys import held_keys, switched
+from trunkline.actors.maintenance.application_keys import held_keys, switched, triggers
 from trunkline.store import keys
 from trunkline.store.batch import Batch
 from trunkline.store.blobs import Blobs
@@ -113,13 +113,13 @@ def _settle(store: OpenStore, partitions: Partitions, application: bytes) -> Non
         assert marker is not None
         with partitions.snapshot_of(decode(marker)["from"]) as source:
             is_ours = source.get(keys.META, keys.foreign_key(application)) is not None
-        batch = Batch() if is_ours else taken_back(snapshot, application, decode(marker)["from"])
+        batch = Batch() if is_ours else made_foreign(snapshot, application, decode(marker)["from"])
     batch.delete(keys.META, key)
     _commit(store, batch)
 
 
-def taken_back(snapshot: Snapshot, application: bytes, place: int) -> Batch:
-    """What makes an application that has arrived foreign again."""
+def made_foreign(snapshot: Snapshot, application: bytes, place: int) -> Batch:
+    """What ends that an application belongs here, and that anything is done for it: it is in partition `place`."""
     batch = Batch()
     batch.completes = "deletion"
     found = records.find(snapshot, APPLICATION, ROOT, application)
@@ -130,6 +130,7 @@ def taken_back(snapshot: Snapshot, application: bytes, place: int) -> Batch:
         batch.add(keys.COUNTS, keys.total_key(APPLICATION.name, ROOT), counted)
     for db, key, _ in switched(snapshot, application):
         batch.delete(db, key)
+    batch.delete_all(keys.TRIGGERS, [key for key, _ in triggers(snapshot, application)])
     batch.put(keys.META, keys.foreign_key(application), encode({"partition": place}))
     batch.delete(keys.META, keys.arrived_key(application))
     return batch

@@ -24,10 +24,10 @@ from trunkline.actors.core.runtime.background import Background
 from trunkline.actors.core.runtime.turns import as_domain_error
 from trunkline.actors.core.values.errors import Invalid, Overloaded
 from trunkline.actors.core.values.ids import ROOT
-from trunkline.actors.maintenance.application_keys import SWITCHED_MAX, switched, triggers
+from trunkline.actors.maintenance.application_keys import SWITCHED_MAX, switched
+from trunkline.actors.maintenance.foreign import made_foreign
 from trunkline.store import keys
-from trunkline.store.batch import Batch
-from trunkline.store.codec import decode, encode
+from trunkline.store.codec import decode
 from trunkline.store.errors import StoreError
 from trunkline.store.flusher import Flusher
 from trunkline.store.partitioned import SETTLE
@@ -130,8 +130,10 @@ class MoveSource:
                     marker = snapshot.get(keys.META, keys.arrived_key(application))
                 if marker is None or decode(marker)["token"] != token:
                     return False
+                with self._system.store.snapshot(own=True) as snapshot:
+                    departing = made_foreign(snapshot, application, move.to)
                 try:
-                    await self._system.journal.submit(self._departing(application, move.to)).wait()
+                    await self._system.journal.submit(departing).wait()
                 except StoreError as error:
                     raise as_domain_error(error) from error
             self._end(move)
@@ -144,22 +146,6 @@ class MoveSource:
         move = self._moves.get(application)
         if move is not None and move.token == token:
             await self._take_back(move)
-
-    def _departing(self, application: bytes, to: int) -> Batch:
-        """What ends that the application belongs here, and that anything is done for it."""
-        batch = Batch()
-        with self._system.store.snapshot(own=True) as snapshot:
-            found = records.find(snapshot, APPLICATION, ROOT, application)
-            assert found is not None
-            batch.delete(keys.RECORDS, keys.record_key(APPLICATION.name, ROOT, application))
-            batch.delete_all(keys.INDEXES, records.entries(APPLICATION, ROOT, application, found.doc))
-            counted = {name: -number for name, number in records.counted_of(APPLICATION, found.doc).items()}
-            batch.add(keys.COUNTS, keys.total_key(APPLICATION.name, ROOT), counted)
-            for db, key, _ in switched(snapshot, application):
-                batch.delete(db, key)
-            batch.delete_all(keys.TRIGGERS, [key for key, _ in triggers(snapshot, application)])
-        batch.put(keys.META, keys.foreign_key(application), encode({"partition": to}))
-        return batch
 
     # A move that is not completed.
 

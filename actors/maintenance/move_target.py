@@ -33,7 +33,7 @@ from trunkline.actors.core.values.errors import DomainError, Invalid, Overloaded
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.maintenance.application_copy import ApplicationCopy, paired_runs
 from trunkline.actors.maintenance.application_keys import switched, triggers
-from trunkline.actors.maintenance.foreign import remove_copy, taken_back
+from trunkline.actors.maintenance.foreign import made_foreign, remove_copy
 from trunkline.actors.maintenance.move_source import PATIENCE_S
 from trunkline.store import keys
 from trunkline.store.batch import Batch
@@ -276,7 +276,7 @@ class _Move:
             if has_departed:
                 return
             with self._system.store.snapshot(own=True) as snapshot:
-                batch = taken_back(snapshot, self._application, self._before)
+                batch = made_foreign(snapshot, self._application, self._before)
             await self._commit(batch)
             raise Overloaded("The other partition has taken the application back; move it again.")
 

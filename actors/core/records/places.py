@@ -104,7 +104,7 @@ class Places:
 
         Raises StoreError if it is in none that can be read, and another one cannot be read.
         """
-        key, arrived_key = keys.record_key(APPLICATION.name, ROOT, id), keys.arrived_key(id)
+        key, arrived_key = self.record_of(id), keys.arrived_key(id)
         arrived: int | None = None
         broken: StoreError | None = None
         for number in range(self._partitions.count):
