@@ -30,6 +30,7 @@ from trunkline.actors.presentation.dashboards.kind import DASHBOARD
 from trunkline.actors.presentation.dashboards.messages import Report
 from trunkline.actors.presentation.dashboards.report_options import report_options
 from trunkline.actors.presentation.dashboards.report_schedule import (
+    SCHEDULER,
     ReportDue,
     ReportTimes,
     as_report,
@@ -114,9 +115,11 @@ class ScheduledReports(Moved):
         with self._system.store.snapshot() as snapshot:
             holder, found = find_holder(snapshot, place[0]), records.find(snapshot, DASHBOARD, *place)
         times = self._due.times.get(place)
-        configs: list[Doc] = [] if found is None else found.doc["reportConfigs"]
+        configs: list[Doc] = (
+            found.doc["reportConfigs"] if found is not None and SCHEDULER in found.doc else []
+        )
         if times is None or holder is None or found is None or len(configs) != len(times.due_ms):
-            self._due.schedule(place, None)  # it was deleted, or goes with its owner
+            self._due.schedule(place, None)  # deleted, perhaps while due times were loaded; or its owner goes
             return 0
         times = times.corrected(configs, now_ms)
         self._due.schedule(place, times)
