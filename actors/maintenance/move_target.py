@@ -108,6 +108,8 @@ class MoveTarget:
             self._places.arriving.add(application)
             try:
                 moved = await _Move(self._system, self._flusher, self._places, application, before).run()
+            except StoreError as error:
+                raise as_domain_error(error) from error
             finally:
                 self._is_busy = False
                 self._places.arriving.discard(application)
@@ -156,7 +158,7 @@ class _Move:
                 nursery.cancel_scope.cancel()
         if failure is not None:
             await remove_copy(self._system.store, self._application)
-            raise as_domain_error(failure) if isinstance(failure, StoreError) else failure
+            raise failure
         return Moved(self._before, self._copy.copied_bytes, round(pause_s, 3))
 
     async def _precopy(self) -> None:

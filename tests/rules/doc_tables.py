@@ -263,6 +263,7 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
     "docs/guides/testing.md": {
         "rare states": fault_tables.rare_states,
         "rare states of processes": fault_tables.rare_states_of_processes,
+        "rare states of moves": fault_tables.rare_states_of_moves,
         "mistakes": fault_tables.mistakes,
         "faults found": fault_tables.faults_found,
     },

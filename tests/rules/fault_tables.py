@@ -6,7 +6,7 @@ Owns their contents; `doc_tables.py` says which document contains them.
 from __future__ import annotations
 
 from tests.rules.markdown import code, table
-from tests.simulation.coverage import RARE, RARE_OF_PROCESSES
+from tests.simulation.coverage import RARE, RARE_OF_MOVES, RARE_OF_PROCESSES
 from tests.simulation.mutations import MUTATIONS
 from tests.simulation.regressions import REGRESSIONS
 
@@ -19,6 +19,12 @@ def rare_states() -> str:
 def rare_states_of_processes() -> str:
     """The same for seeds with several partitions."""
     return "\n".join(f"- {state}" for state in sorted(RARE_OF_PROCESSES, key=str.lower))
+
+
+def rare_states_of_moves() -> str:
+    """What a thousand seeds with moves must reach as well."""
+    own = {*RARE_OF_MOVES} - {*RARE_OF_PROCESSES}
+    return "\n".join(f"- {state}" for state in sorted(own, key=str.lower))
 
 
 def mistakes() -> str:

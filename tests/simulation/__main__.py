@@ -13,8 +13,9 @@ import sys
 import time
 from collections import Counter
 
-from tests.simulation.coverage import RARE, RARE_OF_PROCESSES
+from tests.simulation.coverage import RARE, RARE_OF_MOVES, RARE_OF_PROCESSES
 from tests.simulation.machine import DIVIDED_FROM
+from tests.simulation.moves import MOVES_FROM
 from tests.simulation.runs import Result, result, results
 from tests.simulation.shrinking import kind_of, shrunk
 from tests.simulation.world import Step, plan
@@ -49,7 +50,8 @@ def main() -> int:
         virtual_s += found.outcome.virtual_s
         lines += len(found.outcome.trace)
     took_s = time.monotonic() - began_s
-    rare = RARE if min(seeds) < DIVIDED_FROM else RARE_OF_PROCESSES
+    first = min(seeds)
+    rare = RARE if first < DIVIDED_FROM else RARE_OF_PROCESSES if first < MOVES_FROM else RARE_OF_MOVES
     for what in sorted({*reached, *rare}):
         print(f"{reached[what]:>9}  {what}{'' if reached[what] else '  NEVER REACHED'}")
     hours = virtual_s / 3600

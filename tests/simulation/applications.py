@@ -90,12 +90,13 @@ async def claim(world: World, chance: Random) -> None:
     slug = chance.choice(SLUGS)
     change = Change([(all.slugs, id, slug)])
     began_s = world.virtual.now_s
-    world.claims[place_of(world, id)] = float("inf")
+    place = place_of(world, id)
+    world.claims[place] = float("inf")
     with all.names.watched() as names, all.slugs.watched() as slugs:
         answer = await world.change(
             change, "PATCH", f"/applications/{id}", {"endpointSlug": slug}, chance=chance
         )
-    world.claims[place_of(world, id)] = world.virtual.now_s
+    world.claims[place] = world.virtual.now_s
     if answer is None or answer.status >= 500 or None in names.allowed(id):
         return
     others = [slugs.allowed(each) for each in all.slugs.things if each != id]

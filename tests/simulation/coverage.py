@@ -105,6 +105,17 @@ RARE_OF_PROCESSES: Final = (
 )
 """The same for seeds with several partitions."""
 
+RARE_OF_MOVES: Final = (
+    *RARE_OF_PROCESSES,
+    "503 as an application was moved",
+    "a link ended with 4503",
+    "a move was refused",
+    "an application was moved",
+    "an application was moved, and a process died meanwhile",
+    "power cut while an application was moved",
+)
+"""The same for seeds with moves."""
+
 
 def _has_triggers(system: System) -> bool:
     with system.store.snapshot() as snapshot:

@@ -75,6 +75,10 @@ class Life:
         self.network = network
         self.processes = processes
         self.home = 0
+        self.home_moves_until_s = float("-inf")
+        """Until when that application is, or was, on its way to another partition."""
+        self.moves: dict[str, float] = {}
+        """The same for each application that was moved."""
         self.clients = Clients(network, nursery)
         """Those that call over connections."""
         self.clients2 = Clients2(network, nursery, virtual) if network.has_newer else None
@@ -116,6 +120,11 @@ class Life:
     def disk(self) -> Disk:
         """The disk of `system`. The first of its `machine` has the files beside the stores."""
         return self.server(self.home).disk
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether any application is on its way to another partition."""
+        return float("inf") in self.moves.values()
 
     @property
     def is_quiet(self) -> bool:
@@ -183,7 +192,8 @@ class Life:
     def was_away(self, wire: Wire, since_s: float, *, with_home: bool = False) -> bool:
         """Whether the process at the other end of a wire was away, or with the one in which nearly all is done."""
         ends = {wire.socket.process, self.home if with_home else None}
-        return any(each.number in ends and each.was_away(since_s) for each in self.processes)
+        was_moved = with_home and self.home_moves_until_s > since_s
+        return was_moved or any(each.number in ends and each.was_away(since_s) for each in self.processes)
 
     async def call_over_wire(
         self,

@@ -81,15 +81,25 @@ def _died(world: Any, process: Process, when: str) -> None:
 
 def place_of(world: Any, application: str) -> int:
     """The partition of an application; the root's for one that is not there."""
-    if application not in world.placed:
-        key = keys.record_key(APPLICATION.name, ROOT, bytes.fromhex(application))
-        partitions = world.life.root.store.partitions
-        assert partitions is not None
-        for number in range(world.partitions):
-            with partitions.snapshot_of(number) as snapshot:
-                if snapshot.get(keys.RECORDS, key) is not None:
-                    world.placed[application] = number
+    if application not in world.placed and (places := places_of(world, application)):
+        world.placed[application] = places[-1]
     return int(world.placed.get(application, 0))
+
+
+def places_of(world: Any, application: str) -> list[int]:
+    """The partitions that have an application: one, or none if it is not there, or if no process is."""
+    id = bytes.fromhex(application)
+    key = keys.record_key(APPLICATION.name, ROOT, id)
+    found: list[int] = []
+    arrived: list[int] = []
+    for server in world.life.running[:1]:
+        for number in range(world.partitions):
+            with server.system.store.partitions.snapshot_of(number) as snapshot:
+                if snapshot.get(keys.RECORDS, key) is None:
+                    continue
+                has_arrived = snapshot.get(keys.META, keys.arrived_key(id)) is not None
+                (arrived if has_arrived else found).append(number)
+    return found or arrived
 
 
 def check_away(
@@ -109,6 +119,12 @@ def check_away(
             raise Broken(f"{call} is told that a name is claimed, and nobody claims one")
         world.reached["a name was being claimed"] += 1
         return
+    was_moved = named and world.life.moves.get(named[1], began_s) > began_s
+    if answer.status == 503 and (was_moved or (needs and world.life.is_moving)):
+        world.reached["503 as an application was moved"] += 1
+        return
+    if was_moved:
+        needed |= set(range(world.partitions))
     if not any(world.life.processes[each].was_away(began_s) for each in needed):
         raise Broken(f"{call} is {answer.status}, and the processes {needed} were there: {answer.body}")
     world.reached[f"{answer.status} as a process was away"] += 1

@@ -209,12 +209,13 @@ class Passing:
     """A call to a throttle: when it was admitted, at the earliest and at the latest, if it was (None: perhaps).
 
     `crashes` is how many actors had crashed before it: one that restarts has forgotten what its throttle has counted.
+    Nobody knows it while actors move.
     """
 
     __slots__ = ("began_s", "crashes", "ended_s", "passed")
 
     def __init__(self, began_s: float) -> None:
-        self.crashes = Throttle.crashes
+        self.crashes = None if Throttle.moves else Throttle.crashes
         self.began_s = began_s
         self.ended_s = float("inf")
         self.passed: bool | None = None
@@ -224,6 +225,8 @@ class Throttle:
     """The calls that a throttle has let pass, as far as their answers tell: `calls` in any `window_s`."""
 
     crashes: ClassVar[int] = 0
+    moves: ClassVar[int] = 0
+    """How many moves of the application in which nearly everything is done are under way."""
 
     def __init__(self, calls: int, window_s: float) -> None:
         self.calls = calls

@@ -391,7 +391,8 @@ class MqttConnection:
             None: failed or stalled or self.is_superseded or self._was_away,
             p.KEEP_ALIVE_TIMEOUT: stalled or was_silent,
             p.SESSION_TAKEN_OVER: self.is_superseded,
-            **dict.fromkeys((*_FAILED, p.SERVER_UNAVAILABLE, 3), failed),
+            **dict.fromkeys((*_FAILED, p.SERVER_UNAVAILABLE, 3), failed or self._was_away),
+            p.SERVER_SHUTTING_DOWN: self._was_away,
         }
         if not reasons.get(self._code):
             raise Broken(f"{self.title}: the server has ended it with {self._code}")

@@ -21,6 +21,7 @@ from tests.simulation import (
     kills,
     leftovers,
     link,
+    moves,
     mqtt,
     old_data,
     people,
@@ -60,6 +61,7 @@ PARTS: Final = (
     shared.PART,
     applications.PART,
     kills.PART,
+    moves.PART,
     faults.PART._replace(look=leftovers.look),
 )
 _FORKING: Final = get_context("fork")

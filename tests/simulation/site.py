@@ -95,6 +95,8 @@ async def look(world: World) -> None:
                 raise Broken(
                     f"the check of the store finds {len(problems)} problems, the first is: {problems[0]}"
                 )
+    if world.partitions > 1:
+        world.home = world.life.home = place_of(world, site.id)
     answer = await world.call("GET", site.path)
     assert answer is not None
     if answer.status != 200:

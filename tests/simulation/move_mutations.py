@@ -1,0 +1,92 @@
+"""Ways to break the move of an application to another partition on purpose (`mutations.py`).
+
+They are tried with seeds that have moves, first with the one that is named.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.simulation.mutation import Mutation
+
+_ALL: Final = "300001..300100"
+
+
+def _moving(what: str, file: str, old: str, new: str, seed: int | None = None) -> Mutation:
+    return Mutation(what, f"actors/maintenance/{file}", old, new, _ALL if seed is None else f"{seed},{_ALL}")
+
+
+MISTAKES_IN_MOVES: Final = (
+    _moving(
+        "what was stored before the pause is not copied again",
+        "move_target.py",
+        "        await self._pair(runs)\n        await self._pass()\n",
+        "        await self._pair(runs)\n",
+    ),
+    _moving(
+        "calls are served while the copy is completed",
+        "move_source.py",
+        "            await moving.leave(self._system, application)\n",
+        "",
+    ),
+    _moving(
+        "reports of devices are not flushed before the last copy",
+        "move_source.py",
+        "            await moving.leave(self._system, application)\n            await self._flusher.flush_all()\n",
+        "            await moving.leave(self._system, application)\n",
+    ),
+    _moving(
+        "what was deleted during a move comes back",
+        "application_copy.py",
+        "                batch.delete(db, prefix + key)\n",
+        "",
+    ),
+    _moving(
+        "a copy whose move was killed is served",
+        "foreign.py",
+        "            is_ours = source.get(keys.META, keys.foreign_key(application)) is not None\n",
+        "            is_ours = True\n",
+    ),
+    _moving(
+        "an application whose move was killed after it departed is removed",
+        "foreign.py",
+        "            is_ours = source.get(keys.META, keys.foreign_key(application)) is not None\n",
+        "            is_ours = False\n",
+    ),
+    _moving(
+        "an application that has departed stays",
+        "foreign.py",
+        "        batch.delete(keys.RECORDS, keys.record_key(APPLICATION.name, ROOT, application))\n",
+        "",
+    ),
+    _moving(
+        "a move that is silent is not given up",
+        "move_source.py",
+        "            if not is_silent or move.is_over:\n",
+        "            if True:\n",
+    ),
+    _moving(
+        "an application that has arrived is not loaded",
+        "move_target.py",
+        "        await moving.come(self._system, self._application)\n",
+        "        self._system.resume(self._application)\n",
+    ),
+    _moving(
+        "unique names stay where the application was",
+        "move_target.py",
+        "            for db, key, value in switched(there, application):\n",
+        "            for db, key, value in ():\n",
+    ),
+    _moving(
+        "runs that wait stay where the application was",
+        "move_target.py",
+        "            for trigger, value in renumbered_triggers(there, here, application):\n",
+        "            for trigger, value in ():\n",
+    ),
+    _moving(
+        "the numbers of commits go on as if nothing had come",
+        "move_target.py",
+        "        skipped = max(self._system.store.arrivals.seq + 1, seq)\n",
+        "        skipped = self._system.store.arrivals.seq\n",
+    ),
+)
