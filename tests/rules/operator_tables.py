@@ -169,16 +169,21 @@ def _messages(base: type[Message]) -> Iterator[type[Message]]:
         yield from _messages(each)
 
 
-@cache
 def _attributes_read(*of: str) -> set[str]:
     """Names of attributes that the packages read from objects with these names."""
-    found: set[str] = set()
-    for room in ROOMS:
-        for file in sorted((CHECKOUT / room).rglob("*.py")):
-            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Attribute) and _name(node.value) in of:
-                    found.add(node.attr)
-    return found
+    return {attribute for owner, attribute in _attributes() if owner in of}
+
+
+@cache
+def _attributes() -> set[tuple[str, str]]:
+    """Every attribute in the packages, with the name of the object that it is read from."""
+    return {
+        (_name(node.value), node.attr)
+        for room in ROOMS
+        for file in sorted((CHECKOUT / room).rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+    }
 
 
 def _name(node: ast.expr) -> str:

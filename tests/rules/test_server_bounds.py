@@ -8,6 +8,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from trunkline.actors.server_bounds import BOUNDS, UNSHARED
 from trunkline.limits.table import Limits
 
@@ -44,9 +46,21 @@ def bounds_made(tree: ast.AST) -> int:
     return made + uses_threads
 
 
-def makes_a_bound(tree: ast.AST) -> bool:
-    """Whether a module makes a limiter, places or a queue, or uses the threads of the process."""
-    return bounds_made(tree) > 0
+@pytest.fixture(scope="module")
+def sources() -> dict[str, str]:
+    """The source of every module, by its path."""
+    home = Path(__file__).parents[2]
+    return {
+        path.relative_to(home).as_posix(): path.read_text()
+        for room in ROOMS
+        for path in (home / room).rglob("*.py")
+    }
+
+
+@pytest.fixture(scope="module")
+def made(sources: dict[str, str]) -> dict[str, int]:
+    """How many bounds each module makes; all modules are parsed once for it."""
+    return {path: bounds_made(ast.parse(source)) for path, source in sources.items()}
 
 
 def server_wide_limits() -> set[str]:
@@ -58,32 +72,21 @@ def server_wide_limits() -> set[str]:
     }
 
 
-def modules() -> dict[str, str]:
-    """The source of every module, by its path."""
-    home = Path(__file__).parents[2]
-    return {
-        path.relative_to(home).as_posix(): path.read_text()
-        for room in ROOMS
-        for path in (home / room).rglob("*.py")
-    }
-
-
-def test_each_server_wide_bound_has_a_row() -> None:
+def test_each_server_wide_bound_has_a_row(made: dict[str, int]) -> None:
     listed = {place for bound in BOUNDS for place in bound.where}
-    made = {path for path, source in modules().items() if makes_a_bound(ast.parse(source))}
-    assert len(made) > 20
-    assert sorted(made - listed - set(EXCEPT)) == [], "say in actors/server_bounds.py whose share they take"
+    makers = {path for path, count in made.items() if count}
+    assert len(makers) > 20
+    assert sorted(makers - listed - set(EXCEPT)) == [], "say in actors/server_bounds.py whose share they take"
 
 
-def test_each_row_names_what_there_is() -> None:
-    sources = modules()
+def test_each_row_names_what_there_is(sources: dict[str, str], made: dict[str, int]) -> None:
     for bound in BOUNDS:
         for limit in bound.limits:
             assert hasattr(Limits(), limit), limit
         for place in bound.where:
             source = sources[place]
             named = any(limit in source for limit in bound.limits)
-            assert named or place in BOUNDS_OF_THEIR_OWN or makes_a_bound(ast.parse(source)), place
+            assert named or place in BOUNDS_OF_THEIR_OWN or made[place] > 0, place
 
 
 def test_a_row_says_whose_share_is_taken_or_why_nobody_s() -> None:
@@ -105,8 +108,7 @@ def test_each_server_wide_number_has_a_row_or_a_reason() -> None:
     assert sorted(set(UNSHARED) & in_rows) == []
 
 
-def test_a_module_with_a_second_bound_has_a_second_row() -> None:
+def test_a_module_with_a_second_bound_has_a_second_row(made: dict[str, int]) -> None:
     rows = Counter(place for bound in BOUNDS for place in bound.where)
-    made = {path: bounds_made(ast.parse(source)) for path, source in modules().items()}
     more = {path for path, count in made.items() if count > max(1, rows[path])}
     assert sorted(more - set(EXCEPT)) == sorted(SEVERAL_IN_A_ROW)
