@@ -353,7 +353,7 @@ def outcomes(
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_no_damage_is_served(sound: tuple[Path, Content], tmp_path: Path, damage: Any) -> None:
-    found = outcomes(sound, tmp_path, damage, seed=1, rounds=25)
+    found = outcomes(sound, tmp_path, damage, seed=1, rounds=10)
     assert found["missed"] == 0, found
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rounds import examples
 from trunkline.store import codec
 from trunkline.store.columns import Column, Points
 from trunkline.store.report_items import (
@@ -101,7 +102,7 @@ def assert_same(found: Points, expected: Points) -> None:
 
 
 @given(of=commits(odd=False))
-@settings(max_examples=200)
+@settings(max_examples=examples(75))
 def test_plain_reports_are_read_at_once(of: list[list[bytes]]) -> None:
     raw, starts = joined(of)
     expected, _ = points_of(decoded(raw))
@@ -116,7 +117,7 @@ def test_plain_reports_are_read_at_once(of: list[list[bytes]]) -> None:
 
 
 @given(of=commits(odd=True))
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 def test_what_is_not_plain_is_left_to_the_ordinary_decoder(of: list[list[bytes]]) -> None:
     raw, starts = joined(of)
     expected, is_wiped = points_of(decoded(raw))

@@ -21,6 +21,7 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rounds import examples
 from trunkline.store import (
     arrival_window,
     arrivals,
@@ -158,7 +159,7 @@ plans = st.lists(
     as_rows=st.sampled_from([1, 3, 32]),
     at_once_bytes=st.sampled_from([0, 40, 4096]),
 )
-@settings(max_examples=100)
+@settings(max_examples=examples(40))
 async def test_points_are_the_fold_of_all_reports(
     plan: list[Any], low_ms: int, high_ms: int, span_bytes: int, as_rows: int, at_once_bytes: int
 ) -> None:

@@ -28,6 +28,7 @@ from hypothesis import strategies as st
 
 from tests.actors.house import House, running_house
 from tests.patience import PATIENCE_S
+from tests.rounds import examples
 from trunkline.actors import server_users
 from trunkline.http.calls.auth import Tokens
 from trunkline.http.calls.body_stream import BodyStream
@@ -508,7 +509,7 @@ def fitting(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.slow
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(10), suppress_health_check=list(HealthCheck))
 @given(sent=st.lists(calls(), min_size=5, max_size=15))
 async def test_what_is_combined_is_taken_or_refused_in_a_sentence(
     sent: list[tuple[Route, dict[str, Any]]],

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.http.mqtt.any_packets import VERSIONS, bytes_of, first_packets, packets
 from tests.http.mqtt.mutation import mutated
+from tests.rounds import examples
 from trunkline.http.mqtt import packets as p
 from trunkline.http.mqtt.packets import Malformed
 from trunkline.http.mqtt.reader import HEAD_BYTES_MAX, PacketReader
@@ -43,7 +44,7 @@ def outcome(reader: PacketReader, parts: list[bytes]) -> tuple[list[p.Packet], M
 @SENDERS
 @BY_VERSION
 @given(data=st.data(), random=st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_a_mutated_stream_is_read_or_refused_alike_however_it_is_divided(
     version: int, from_server: bool, data: st.DataObject, random: Random
 ) -> None:
@@ -65,7 +66,7 @@ def test_a_mutated_stream_is_read_or_refused_alike_however_it_is_divided(
 
 @SENDERS
 @given(noise=st.binary(max_size=600))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_noise_is_read_or_refused(from_server: bool, noise: bytes) -> None:
     reader = PacketReader(PACKET_BYTES_MAX, client_version=p.V5 if from_server else 0)
     _, wrong = outcome(reader, [noise])

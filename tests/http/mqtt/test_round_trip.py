@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.http.mqtt.any_packets import BYTES_MAX, VERSIONS, bytes_of, first_packets, packets
+from tests.rounds import examples
 from trunkline.http.mqtt import packets as p
 from trunkline.http.mqtt.reader import PacketReader
 
@@ -21,7 +22,7 @@ def reader_of(version: int, *, from_server: bool) -> PacketReader:
 @SENDERS
 @BY_VERSION
 @given(data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_what_is_written_is_read_again(version: int, from_server: bool, data: st.DataObject) -> None:
     sent: list[p.Packet] = [data.draw(first_packets(version, from_server=from_server))]
     sent += data.draw(st.lists(packets(version, from_server=from_server), max_size=4))
@@ -40,7 +41,7 @@ def test_what_is_written_is_read_again(version: int, from_server: bool, data: st
 @SENDERS
 @BY_VERSION
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 def test_a_stream_may_be_divided_at_every_place(version: int, from_server: bool, data: st.DataObject) -> None:
     sent: list[p.Packet] = [data.draw(first_packets(version, from_server=from_server))]
     sent.append(data.draw(packets(version, from_server=from_server)))
@@ -54,7 +55,7 @@ def test_a_stream_may_be_divided_at_every_place(version: int, from_server: bool,
 
 @BY_VERSION
 @given(data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_the_bytes_of_a_packet_are_the_only_ones(version: int, data: st.DataObject) -> None:
     """A packet that was read is written with the same bytes: no two forms have the same meaning here."""
     sent: p.Packet = data.draw(first_packets(version, from_server=False))

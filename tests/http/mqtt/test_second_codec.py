@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from tests.http.mqtt.any_packets import BYTES_MAX, bytes_of, first_packets, opened, packets
 from tests.http.mqtt.mutation import mutated
+from tests.rounds import examples
 from trunkline.http.mqtt import packets as p
 from trunkline.http.mqtt.packets import V5, Malformed
 from trunkline.http.mqtt.reader import PacketReader
@@ -62,7 +63,7 @@ def read(data: bytes, *, from_server: bool) -> list[p.Packet]:
 
 @SENDERS
 @given(data=st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_both_read_the_same(from_server: bool, data: st.DataObject) -> None:
     sent = data.draw(first_packets(V5, from_server=from_server) | packets(V5, from_server=from_server))
     encoded = bytes_of(V5, sent)
@@ -73,7 +74,7 @@ def test_both_read_the_same(from_server: bool, data: st.DataObject) -> None:
 
 @SENDERS
 @given(data=st.data(), seed=st.integers(0, 2**32))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_what_is_read_from_mutated_packets_the_other_reads_as_well(
     from_server: bool, data: st.DataObject, seed: int
 ) -> None:

@@ -25,6 +25,7 @@ from tests.http.raw_wire import (
     whole_body,
 )
 from tests.http.wire.test_smuggling import CASES
+from tests.rounds import examples
 from trunkline.http.wire.exchange import Exchange
 from trunkline.http.wire.fast_path import Respond
 
@@ -97,7 +98,10 @@ def unlogged() -> Iterator[None]:
 
 
 @given(pieces=streams(), fast=st.booleans())
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(150),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 async def test_any_bytes_are_answered_or_end_the_connection(
     unlogged: None, pieces: list[bytes], fast: bool
 ) -> None:
@@ -127,7 +131,10 @@ async def test_any_bytes_are_answered_or_end_the_connection(
 
 
 @given(pieces=streams(), ending=st.sampled_from(["close", "reset"]), fast=st.booleans())
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(75),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 async def test_a_client_may_leave_at_any_moment(
     unlogged: None, pieces: list[bytes], ending: str, fast: bool
 ) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.actors.core.formulas.javascript import JavaScript, same
 from tests.actors.core.formulas.test_values import VALUES
+from tests.rounds import examples
 from trunkline.actors.core.formulas.expressions import compile_expression
 
 LEVELS = [
@@ -141,7 +142,7 @@ def javascript() -> JavaScript:
 
 
 @pytest.mark.slow
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @example(written=power(single("2"), signed("-", power(single("3"), single("2")))), payload={})
 @given(written=EXPRESSIONS, payload=PAYLOADS)
 def test_an_expression_has_the_value_it_has_in_javascript(
@@ -152,7 +153,7 @@ def test_an_expression_has_the_value_it_has_in_javascript(
     assert same(ours, theirs), (written.ours, ours, theirs)
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(350), deadline=None)
 @given(
     name=st.sampled_from(TRANSCENDENTAL),
     one=st.floats(allow_nan=False, allow_infinity=False) | VALUES,

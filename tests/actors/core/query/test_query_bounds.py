@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.actors.query_strategies import FIELDS, HEX_IDS, Doc, Json, World
+from tests.rounds import examples
 from trunkline.actors.core.query import bounds as query_bounds
 from trunkline.actors.core.query.bounds import SPANS_MAX, Span, id_ranges, listed_ids
 from trunkline.actors.core.query.compile import Bounds, Field, compile_query, glob_bounds
@@ -40,7 +41,7 @@ def covers(span: Span, key: bytes) -> bool:
 # -- sound ---------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(150))
 @given(ODD.queries, st.lists(ODD.documents, min_size=8, max_size=12))
 def test_every_match_lies_within_the_bounds(query: Json, docs: list[Doc]) -> None:
     """As a value, and as a key of an index, which ends with the id of its record."""
@@ -54,7 +55,7 @@ def test_every_match_lies_within_the_bounds(query: Json, docs: list[Doc]) -> Non
                 assert any(covers(span, key) for span in bounds.spans)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(150))
 @given(ODD.queries)
 def test_bounds_are_in_order_and_apart(query: Json) -> None:
     for bounds in compile_query(query, FIELDS).bounds.values():

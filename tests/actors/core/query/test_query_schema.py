@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from tests.actors.query_strategies import HEX_IDS, PLAIN, Json
+from tests.rounds import examples
 from trunkline.actors.catalogue import QUERY_FIELDS
 from trunkline.actors.core.query import schema as query_schema
 from trunkline.actors.core.query.compile import QueryError, compile_query
@@ -78,7 +79,7 @@ json_values = st.recursive(
 a_condition = st.one_of(json_values, st.dictionaries(st.sampled_from(operators), json_values, max_size=2))
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(350))
 @given(st.dictionaries(st.sampled_from(words), a_condition, max_size=2))
 @example({"tags": {}})
 @example({"name": {"$ci": True}})

@@ -17,6 +17,7 @@ from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import create_flow, kept_runs, runs_end, trigger
 from tests.actors.fleet.devices.everything import everything
 from tests.actors.house import START_MS, House, at, running_again, running_house
+from tests.rounds import examples
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.timestamps import parse_report_time
 from trunkline.actors.fleet.devices.actor.state_feed import STATE_TOPIC
@@ -95,7 +96,7 @@ async def refusal(house: House, device: bytes, states: list[dict[str, Any]]) -> 
 
 @pytest.mark.slow
 @given(sent=st.lists(arrays(), min_size=1, max_size=3), flushes=st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 async def test_an_array_is_as_good_as_its_states(sent: list[list[dict[str, Any]]], *, flushes: bool) -> None:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory)

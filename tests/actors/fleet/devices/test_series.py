@@ -18,6 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.actors.fleet.devices.series_oracle import NAMES, Rows, blocks, dense, naive
+from tests.rounds import examples
 from trunkline.actors.core.values.timestamps import TimestampError
 from trunkline.actors.fleet.devices.queries.samples import Value
 from trunkline.actors.fleet.devices.queries.series import aggregate
@@ -122,7 +123,7 @@ def close(left: list[Point], right: list[Point]) -> bool:
 
 
 @pytest.mark.parametrize("kind", BUCKETED)
-@settings(max_examples=60)
+@settings(max_examples=examples(25))
 @given(points=series, cuts=cuts, start_ms=times, end_ms=times, resolution_ms=resolutions)
 def test_agrees_with_the_naive_reading(
     kind: AggregationType,
@@ -138,7 +139,7 @@ def test_agrees_with_the_naive_reading(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=40)
+@settings(max_examples=examples(15))
 @given(points=series, cuts=cuts, resolution_ms=resolutions, limit=st.none() | st.integers(0, 5))
 def test_order_and_limit_choose_from_the_same_points(
     kind: AggregationType, points: Rows, cuts: list[int], resolution_ms: int | None, limit: int | None
@@ -153,7 +154,7 @@ def test_order_and_limit_choose_from_the_same_points(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=40)
+@settings(max_examples=examples(15))
 @given(points=series, chosen=st.text("abcx"), resolution_ms=resolutions)
 def test_only_the_attributes_asked_for_count(
     kind: AggregationType, points: Rows, chosen: str, resolution_ms: int | None
@@ -257,7 +258,7 @@ def test_a_long_sum_is_as_exact_as_a_short_one() -> None:
 
 
 @pytest.mark.parametrize("kind", BUCKETED)
-@settings(max_examples=40)
+@settings(max_examples=examples(15))
 @given(found=st.lists(st.floats(allow_nan=False) | st.integers(), max_size=40), cuts=cuts)
 @example(found=[1.7e308, 1.7e308, -1.7e308], cuts=[1])
 @example(found=[1, 1.0, 1, 2, 2.0], cuts=[2])
@@ -294,7 +295,7 @@ def test_the_example_of_a_population() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=40)
+@settings(max_examples=examples(15))
 @given(found=st.lists(st.floats() | st.integers() | st.just(10**400), max_size=8), resolution_ms=resolutions)
 @example(found=[1.7e308, 1.7e308], resolution_ms=None)
 @example(found=[1.7e308, -1.7e308], resolution_ms=None)
