@@ -18,7 +18,7 @@ from trunkline.actors.maintenance.verify import verify
 
 StartServer = Callable[..., Any]
 
-WRITERS = 50
+WRITERS = 20
 WRITERS_UNTIL_KILL = 10
 TRIES_MAX = 1000
 

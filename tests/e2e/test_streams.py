@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import resource
 import socket
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -211,20 +209,10 @@ async def test_a_reader_that_stops_reading_costs_bounded_memory_and_slows_nobody
             assert subscription.ending is None or subscription._bytes == 0
 
 
-@pytest.fixture
-def enough_descriptors() -> Iterator[None]:
-    """As many as a thousand streams need, at both their ends."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("enough_descriptors")
-async def test_a_thousand_streams_are_kept_alive(start_server: Any) -> None:
-    """Each gets its comments, and one command reaches all of them."""
-    count = 1000
+async def test_many_streams_are_kept_alive(start_server: Any) -> None:
+    """Each gets its comments, and one command reaches all of them. A thousand are in `test_many_streams.py`."""
+    count = 200
     async with start_server() as server:
         device = await server.device(await server.application())
         comments = [0] * count
