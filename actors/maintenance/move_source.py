@@ -99,7 +99,7 @@ class MoveSource:
         """Pause the application. Return the runs with all that its devices have reported, and the last commit."""
         move = self._of(application, token)
         async with move.working:
-            self._check(move)
+            self._of(application, token)  # it may have been given up meanwhile
             move.is_paused = True
             await moving.leave(self._system, application)
             await self._flusher.flush_all()
@@ -155,11 +155,6 @@ class MoveSource:
             raise Overloaded("The move was given up, as nothing was heard of it; begin it again.")
         move.heard_s = trio.current_time()
         return move
-
-    @staticmethod
-    def _check(move: _Move) -> None:
-        if move.is_over:
-            raise Overloaded("The move was given up, as nothing was heard of it; begin it again.")
 
     async def _watch(self, move: _Move) -> None:
         """Take the application back if nothing is heard of the move."""

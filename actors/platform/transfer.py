@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _DASHBOARD: Final = "dashboard"
 """The name of the resource of dashboards that users and organizations own."""
+_NOT_OWNED: Final = (Invalid, NotFound)
+"""How an application refuses that is not there, or belongs to another owner. All else ends the transfer."""
 _log = structlog.get_logger("trunkline.transfer")
 
 _Ids = Annotated[list[Id], Meta(max_length=1000)]
@@ -74,6 +76,9 @@ async def transfer(system: System, source: Ref, body: ResourceTransfer) -> None:
         *given, dashboards = answers
         if isinstance(dashboards, DomainError):
             raise dashboards
+        for answer in given:
+            if isinstance(answer, DomainError) and not isinstance(answer, _NOT_OWNED):
+                raise answer
         here = (id for id in applications if id not in elsewhere)
         answered = {**dict(zip(here, given, strict=True)), **refusals}
         kept = [id for id in applications if isinstance(answered[id], DomainError)]
@@ -110,7 +115,7 @@ async def _give(
         refusals[id] = None
         try:
             await system.ask(ref, message)
-        except (Invalid, NotFound) as refusal:
+        except _NOT_OWNED as refusal:
             refusals[id] = refusal
 
 
@@ -119,7 +124,7 @@ async def _give_back(system: System, applications: Mapping[bytes, Ref], message:
     for id, ref in applications.items():
         try:
             await system.ask(ref, message)
-        except (Invalid, NotFound):
+        except _NOT_OWNED:
             continue  # it was not given, or is deleted
         except DomainError as failure:
             _log.error(

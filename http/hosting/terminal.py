@@ -47,10 +47,15 @@ def warn(text: str) -> None:
 def failure_message(failure: BaseException) -> str:
     """The message of a failure; of a group, that of its first one.
 
-    An `OSError` is named with its file, and a lack of memory with its place.
+    An `OSError` is named with its file, a lack of memory with its place, and a call that the store has failed by the
+    fault of the store, which names the file.
     """
+    from trunkline.actors.core.values.store_errors import StoreError
+
     while isinstance(failure, BaseExceptionGroup):
         failure = failure.exceptions[0]
+    if isinstance(failure.__cause__, StoreError):
+        return str(failure.__cause__)
     if isinstance(failure, OSError) and failure.filename is not None:
         return f"{os.fsdecode(failure.filename)}: {failure.strerror}."
     if isinstance(failure, MemoryError):

@@ -37,6 +37,7 @@ from tests.e2e.test_crash import UNTHROTTLED, checked
 from tests.e2e.test_mqtt_crash import OPTIONS as WITH_MQTT
 from tests.e2e.test_mqtt_crash import port_of
 from tests.e2e.test_service import write_certificate
+from tests.partitions import make_partitions
 from tests.patience import PATIENCE_S
 from trunkline.http.mqtt import packets
 from trunkline.store.directory import data_file
@@ -248,9 +249,14 @@ async def test_a_renewed_certificate_is_used_by_both(tmp_path: Path) -> None:
 # Processes that do not start.
 
 
-async def test_a_damaged_partition_ends_the_server_with_its_sentence(tmp_path: Path) -> None:
+@pytest.mark.parametrize("had_users", [True, False])
+async def test_a_damaged_partition_ends_the_server_with_its_sentence(tmp_path: Path, had_users: bool) -> None:
+    """Whether its own process is the first to open it, or that of the root, which looks there for the first user."""
     data = tmp_path / "data"
-    await divide(data)
+    if had_users:
+        await divide(data)
+    else:
+        make_partitions(data, 2)
     with data_file(partition_directory(data, 1)).open("r+b") as file:
         file.write(b"\xff" * 8192)
     async with started(data) as server:
@@ -258,7 +264,8 @@ async def test_a_damaged_partition_ends_the_server_with_its_sentence(tmp_path: P
         assert await server.ended() == 1
     lines = [line for line in server.log.splitlines() if line.startswith("trunkline: ")]
     assert len(lines) == 1, server.log
-    assert "Traceback" not in server.log
+    assert str(partition_directory(data, 1)) in lines[0]
+    assert "Traceback" not in server.log or not had_users
 
 
 async def locked(file: IO[str]) -> None:

@@ -264,7 +264,10 @@ class Turns:
             self.forget(mailbox)
 
     def _crashed(self, mailbox: Mailbox, doing: str, bug: Exception) -> Crashed:
-        """Log the bug with the ids and drop the actor's memory; the next message loads it again."""
+        """Log the bug, or the fault of the store, with the ids and drop the actor's memory.
+
+        The next message loads it again.
+        """
         mailbox.actor = None
         mailbox.restarts += 1
         self.restarts += 1
@@ -272,6 +275,8 @@ class Turns:
         _log.error(
             "actor restarted", kind=mailbox.ref.kind, id=mailbox.ref.id.hex(), message=doing, exc_info=bug
         )
+        if isinstance(bug, StoreError):
+            return Crashed("The store failed to read; nothing of this call was stored. The fault is logged.")
         return Crashed(
             f"The {mailbox.ref.kind} failed to handle this call and was restarted; nothing of the call was stored."
         )

@@ -203,8 +203,13 @@ def adopt_reports(owner: Actor, id: bytes, doc: Doc) -> None:
 
     Schedules that nobody has saved since reports are sent on them stay without effect.
     """
-    configs = doc["reportConfigs"] if SCHEDULER in doc else []
-    _store(owner, id, configs, owner.system.clock.wall_ms(), is_import=True)
+    _store(owner, id, scheduled(doc), owner.system.clock.wall_ms(), is_import=True)
+
+
+def scheduled(dashboard: Doc) -> list[Doc]:
+    """The reports of a dashboard that are sent on schedules: none where nobody is named who has scheduled them."""
+    configs: list[Doc] = dashboard["reportConfigs"] if SCHEDULER in dashboard else []
+    return configs
 
 
 def forget_reports(owner: Actor, id: bytes, _doc: Doc) -> None:

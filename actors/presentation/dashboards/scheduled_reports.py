@@ -15,7 +15,6 @@ import msgspec
 import structlog
 
 from trunkline.actors.core.records import records
-from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.messages import Creator
 from trunkline.actors.core.runtime.background import Background
 from trunkline.actors.core.runtime.moved import Moved
@@ -30,12 +29,12 @@ from trunkline.actors.presentation.dashboards.kind import DASHBOARD
 from trunkline.actors.presentation.dashboards.messages import Report
 from trunkline.actors.presentation.dashboards.report_options import report_options
 from trunkline.actors.presentation.dashboards.report_schedule import (
-    SCHEDULER,
     ReportDue,
     ReportTimes,
     as_report,
     job_kind,
     schedule,
+    scheduled,
     scheduler_of,
 )
 from trunkline.actors.workflows.triggers.alarm import Alarm
@@ -115,9 +114,7 @@ class ScheduledReports(Moved):
         with self._system.store.snapshot() as snapshot:
             holder, found = find_holder(snapshot, place[0]), records.find(snapshot, DASHBOARD, *place)
         times = self._due.times.get(place)
-        configs: list[Doc] = (
-            found.doc["reportConfigs"] if found is not None and SCHEDULER in found.doc else []
-        )
+        configs = [] if found is None else scheduled(found.doc)
         if times is None or holder is None or found is None or len(configs) != len(times.due_ms):
             self._due.schedule(place, None)  # deleted, perhaps while due times were loaded; or its owner goes
             return 0

@@ -124,6 +124,8 @@ async def _restore_newest(job: Job) -> None:
         message = await job.read(partial(newest_left, device=device, numbers=numbers))
 
         def note(answers: list[Any]) -> Doc:
+            if not isinstance(answers[0], NotFound):  # deleted meanwhile
+                _check(answers)
             is_done = answers[0] is not False
             return {**job.note, "lost": [] if is_done else job.note["lost"]}
 
