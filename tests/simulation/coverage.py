@@ -23,9 +23,11 @@ AT_A_CUT: Final[Mapping[str, Callable[[System], bool]]] = {
 }
 """What may be so when the power is cut."""
 
+OVER_WIRES: Final = tuple(f"a call was answered over HTTP/{version}" for version in ("1.1", "2"))
 RARE: Final = (
     "500 for a failed commit",
     "507 for a failed commit",
+    *OVER_WIRES,
     "a client left",
     "a command came again",
     "a command to many",
@@ -86,6 +88,8 @@ RARE: Final = (
 RARE_OF_PROCESSES: Final = (
     "502 as a process was away",
     "503 as a process was away",
+    *OVER_WIRES,
+    "a content was uploaded",
     "a link was cut",
     "a member was refused",
     "a member was served",
@@ -96,7 +100,10 @@ RARE_OF_PROCESSES: Final = (
     "a process died before a commit",
     "a process died between commits",
     "a repetition got the first answer",
+    "a request of HTTP/2 was reset",
+    "a request was pipelined",
     "a revoked token was refused",
+    "a shared message came again",
     "a stream came back",
     "a will was to be published",
     "an MQTT connection was cut",

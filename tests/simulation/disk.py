@@ -67,6 +67,8 @@ class Disk:
         self.machine.append(self)
         self.on_kill: Callable[[str], None] = lambda _how: None
         """Called when the process that has the store is to die, at a commit."""
+        self.dies_now: Callable[[], bool] = lambda: False
+        """Asked after each commit."""
         self._kill_at = 0
         self.next_fault: Fault | None = None
         self.commits = 0
@@ -112,12 +114,13 @@ class Disk:
                 self._image = self._cut_in_commit(fault.cut, before, self._data.read_bytes())
                 self._over(fault.cut)
                 raise PowerCut
-            if 0 < self._kill_at <= self.commits:
+            if self.dies_now() or 0 < self._kill_at <= self.commits:
                 self._kill("after a commit")
             return written
 
         def killed() -> Any:
-            if 0 < self._kill_at <= self.commits + 1 and self._chance.random() < 0.5:
+            is_due = not self._over_already and 0 < self._kill_at <= self.commits + 1
+            if is_due and self._chance.random() < 0.5:
                 self._kill("before a commit")
             return watched()
 

@@ -108,7 +108,7 @@ class Edge:
             settings.limits,
             protocol_error,
             fast_path=fast_path,
-            http2_prior_knowledge=network.has_newer,
+            http2_prior_knowledge=settings.http2_prior_knowledge,
             listeners=[Listener(mqtt, tls=False, protocol=mqtt_protocol(dispatcher))],
         )
         self._engine._connections = _InOrder()  # type: ignore[assignment]

@@ -189,10 +189,14 @@ class Life:
             raise Broken(f"{method} {path}: the connection was lost, and its process was there")
         return None
 
+    def home_was_moved(self, since_s: float) -> bool:
+        """Whether the application in which nearly everything is done was on its way to another partition."""
+        return self.home_moves_until_s > since_s
+
     def was_away(self, wire: Wire, since_s: float, *, with_home: bool = False) -> bool:
         """Whether the process at the other end of a wire was away, or with the one in which nearly all is done."""
         ends = {wire.socket.process, self.home if with_home else None}
-        was_moved = with_home and self.home_moves_until_s > since_s
+        was_moved = with_home and self.home_was_moved(since_s)
         return was_moved or any(each.number in ends and each.was_away(since_s) for each in self.processes)
 
     async def call_over_wire(
@@ -210,6 +214,8 @@ class Life:
         if self.clients2 is not None and chance.random() < HTTP2:
             clients = self.clients2
         raw = await clients.call(method, path, body, token, headers, chance)
+        version = "1.1" if clients is self.clients else "2"
+        self.network.reached[f"a call was answered over HTTP/{version}"] += raw is not None
         return None if raw is None else _answer(raw.status, raw.headers, raw.body)
 
 

@@ -377,7 +377,7 @@ class LinkConnection:
             4404: may_be_gone,
             4408: wire.has_stalled or self.is_left_behind or ("hello" in self.socket.reason and slept),
             4410: self.is_superseded,
-            4503: failed or self._was_away,
+            4503: failed or self.life.home_was_moved(self._began_s),
         }
         if not reasons.get(code):
             raise Broken(f"{self.title}: the server has ended it with {code} {self.socket.reason}")

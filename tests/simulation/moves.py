@@ -25,9 +25,12 @@ from trunkline.actors.core.runtime.background import Background
 from trunkline.actors.core.values.errors import DomainError, Overloaded
 from trunkline.actors.maintenance import moves
 from trunkline.actors.maintenance.move_source import PATIENCE_S
+from trunkline.store import keys
 
 MOVES_FROM: Final = 300_000
 """The first seed with moves."""
+DIES: Final = 0.5
+"""The share of moves during which one of both processes dies."""
 
 
 async def move(world: World, chance: Random) -> None:
@@ -39,6 +42,8 @@ async def move(world: World, chance: Random) -> None:
     to = chance.choice([number for number in range(world.partitions) if number != before])
     if not asked.is_up or life.moves.get(application) == float("inf"):
         return
+    if chance.random() < DIES:
+        _let_one_die(life.processes[before], life.processes[to], bytes.fromhex(application), chance)
     began_s, failed = world.virtual.now_s, world.failed_commits
     with world.of(Applications).names.watched() as names, _moving(world, application):
         outcome = await _told(asked, partial(moves.move, asked.server.system, application, str(to)))
@@ -56,6 +61,35 @@ async def move(world: World, chance: Random) -> None:
         raise Broken(f"{application} was moved to {to}, and is in {places_of(world, application)}")
     if not (has_moved or excused or isinstance(outcome, Overloaded)):
         raise Broken(f"the move of {application} to {to} has failed without a reason: {outcome!r}")
+
+
+def _let_one_die(source: Process, target: Process, application: bytes, chance: Random) -> None:
+    """One dies at some commit of the move; or the target when the copy has arrived, or was just given away to it."""
+    match chance.choice(("at a commit", "arrived", "given away")):
+        case "arrived":
+            _die_when_there(target, target, keys.arrived_key(application))
+        case "given away":
+            _die_when_there(source, target, keys.foreign_key(application))
+        case _:
+            chance.choice((source, target)).disk.kill_soon(chance.randint(1, 8))
+
+
+def _die_when_there(holder: Process, dying: Process, marker: bytes) -> None:
+    """A process dies, once, as soon as a store has a marker."""
+    server = holder.server
+
+    def look() -> bool:
+        is_over = holder.server is not server
+        if not is_over:
+            with server.system.store.snapshot(own=True) as snapshot:
+                is_over = snapshot.get(keys.META, marker) is not None
+            if is_over and dying is not holder:
+                dying.kill()
+        if is_over:
+            holder.disk.dies_now = lambda: False
+        return is_over and dying is holder and holder.server is server
+
+    holder.disk.dies_now = look
 
 
 @contextmanager

@@ -386,13 +386,14 @@ class MqttConnection:
         self.world.note(f"{self.title}: ended {self._code}")
         stalled = self.wire.has_stalled or self.world.virtual.slept_s > self._slept_s
         # A client that waits for messages with QoS 0 answers none, and pings only where none comes.
+        was_moved = self.life.home_was_moved(self._began_s)
         was_silent = trio.current_time() - self.wire.sent_s >= 1.5 * KEEP_ALIVE_S
         reasons: dict[int | None, bool] = {
             None: failed or stalled or self.is_superseded or self._was_away,
             p.KEEP_ALIVE_TIMEOUT: stalled or was_silent,
             p.SESSION_TAKEN_OVER: self.is_superseded,
-            **dict.fromkeys((*_FAILED, p.SERVER_UNAVAILABLE, 3), failed or self._was_away),
-            p.SERVER_SHUTTING_DOWN: self._was_away,
+            **dict.fromkeys((*_FAILED, p.SERVER_UNAVAILABLE, 3), failed or was_moved),
+            p.SERVER_SHUTTING_DOWN: was_moved,
         }
         if not reasons.get(self._code):
             raise Broken(f"{self.title}: the server has ended it with {self._code}")

@@ -29,6 +29,7 @@ from trunkline.actors import boot
 from trunkline.actors.catalogue import ACTORS
 from trunkline.actors.core.runtime.loop_watch import LoopWatch
 from trunkline.actors.core.runtime.system import System
+from trunkline.actors.maintenance import foreign
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.link.tasks import LinkTasks
 from trunkline.http.processes.neighbours import Neighbours
@@ -37,11 +38,14 @@ from trunkline.limits.settings import Settings
 from trunkline.store.env import Store
 from trunkline.store.errors import StoreBroken
 from trunkline.store.overlay import Overlay
+from trunkline.store.partitioned import SETTLE
 
 MAP_BYTES: Final = 1 << 19
 """So small that the map grows in each run."""
 AWAY_S: Final = (0.0, 0.02, 0.3, 2.0, 2.0, 15.0)
 """How long it takes until a process that died is started again."""
+LOCKED_S: Final = 0.01
+"""So often a process that starts looks whether an application can be settled."""
 LATE_S: Final = 2.0
 """So long after a process is there again, others may not have noticed: what is under way between them takes less."""
 
@@ -73,6 +77,18 @@ def open_store(path: Path, settings: Settings, virtual: VirtualTime, partition: 
         start_check_s=limits.start_check_s,
         monotonic_s=virtual.monotonic_s,
     )
+
+
+async def _settle(store: Store) -> None:
+    """What a start does about moves that were interrupted. The lock for it would stop the loop of all processes."""
+    assert store.partitions is not None
+    is_free = False
+    while not is_free:
+        with store.partitions.locked(SETTLE) as is_free:
+            pass
+        if not is_free:
+            await trio.sleep(LOCKED_S)
+    foreign.settle(store, store.partitions, store.results)
 
 
 class Process:
@@ -144,6 +160,7 @@ class Process:
         directory = self.disk.machine[0].path
         store = self._store = open_store(directory, self._settings, self._virtual, self.number)
         try:
+            await _settle(store)
             self.disk.watch(store)
             system = System(
                 store, self._settings.limits, self._virtual, ACTORS, random_bytes=self._chance.randbytes

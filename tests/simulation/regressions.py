@@ -256,4 +256,17 @@ REGRESSIONS: Final = (
         "0dc3971b",
         66320,
     ),
+    Regression(
+        "an application whose turn had failed was not given to its new owner, and the call said that it is of another",
+        (
+            Mutation(
+                "a failure counts as a refusal",
+                "actors/platform/transfer.py",
+                "if isinstance(answer, DomainError) and not isinstance(answer, _NOT_OWNED):",
+                "if False:",
+            ),
+        ),
+        "1a36fe9a",
+        200_033,
+    ),
 )

@@ -19,6 +19,8 @@ from tests.simulation.site import surely
 from tests.simulation.world import World
 
 LISTENERS_MAX: Final = 6
+ANSWERS_S: Final = 60.0
+"""A stream begins by then: no connection stalls for so long, and no process is away for so long."""
 _COMMANDS: Final = "commandStream"
 
 
@@ -33,6 +35,8 @@ class Listener:
         self.last_id: str | None = None
         self.life: Life | None = None
         """The life in which it listens; None while it is cut off."""
+        self.asks = False
+        """It has asked for the stream, and has no answer yet: the connection may have stalled."""
 
     @property
     def book(self) -> Book:
@@ -43,7 +47,11 @@ class Listener:
         if self.last_id is None:
             self.before = None  # whoever heard nothing cannot say from where to go on
         headers = {} if self.last_id is None else {"last-event-id": self.last_id}
-        answer = await world.call("GET", f"{self.meter.path}/{self.resource}", headers=headers)
+        self.asks = True
+        try:
+            answer = await world.call("GET", f"{self.meter.path}/{self.resource}", headers=headers)
+        finally:
+            self.asks = False
         if answer is None or answer.stream is None:
             self.life = None
             return
@@ -106,6 +114,11 @@ async def listen(world: World, chance: Random) -> None:
 async def look(world: World) -> None:
     """Whoever listens has heard all that is stored, but what may have come before."""
     fleet, listeners = world.of(Fleet), world.of(Listeners)
+    with trio.move_on_after(ANSWERS_S) as waiting:
+        while any(each.asks for each in listeners.all):  # noqa: ASYNC110 - a moment of all of them
+            await trio.sleep(1)
+    if waiting.cancelled_caught:
+        raise Broken(f"a stream was not begun after {ANSWERS_S:.0f} seconds")
     await trio.sleep(3)  # a comment at least is sent every two seconds
     listeners.all = [each for each in listeners.all if surely(fleet.records, each.meter.id)]
     for listener in listeners.all:

@@ -44,6 +44,11 @@ FACTORS: Final = (0.2, 1.0, 1.0, 1.0, 3.0)
 """By what the weight of an action is multiplied in a run."""
 SETTLE_S: Final = 300.0
 """After so long without a new call everything must have come to rest; otherwise something waits for ever."""
+LONG_S: Final = 4000.0
+LONG_DIVIDED_S: Final = 400.0
+"""A time in which nobody comes. Several processes take a second of processor time for an hour of it, and those parts
+that last longer (`Part.divided`) are not there.
+"""
 OFF_S: Final = 600.0
 """So long after a power cut the next life begins: longer than the end of a life takes."""
 QUOTAS: Final = (1_400_000, 1_700_000, 2_200_000)
@@ -210,7 +215,13 @@ class World:
     def settings(self, here: Path) -> Settings:
         """Of a server on this data directory."""
         limits = replace(LIMITS, device_restore_days=self.restore_days)
-        return Settings(data_dir=str(here), limits=limits, token_ttl_s=10**9, store_size_max_bytes=self.quota)
+        return Settings(
+            data_dir=str(here),
+            limits=limits,
+            token_ttl_s=10**9,
+            store_size_max_bytes=self.quota,
+            http2_prior_knowledge=self.seed >= NEWER_FROM,
+        )
 
     async def _begin(self, *, first: bool) -> None:
         """In a later life: what was under way is whole or not there, and all else is as it was."""
@@ -258,7 +269,11 @@ class World:
             case 0:
                 await self.settle()
             case 1:
-                await trio.sleep(chance.choice((5, 5, 5, 5, 30, 30, 30, 30, 70, 70, 70, 4000)))
+                await trio.sleep(
+                    chance.choice(
+                        (5, 5, 5, 5, 30, 30, 30, 30, 70, 70, 70, 4000 if self.partitions == 1 else 400)
+                    )
+                )
             case 2 | 3 | 4:
                 await trio.sleep(chance.choice((0.001, 0.1, 0.5, 1, WINDOW_S)))
             case _:
