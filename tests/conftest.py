@@ -11,6 +11,7 @@ It is not a single link `trunkline -> .`, because whoever walks the checkout wou
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import importlib
 import os
@@ -111,6 +112,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let a load last longer than `faulthandler_timeout`, which ends tests that their time-outs cannot reach."""
+    if item.get_closest_marker("load") is not None:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

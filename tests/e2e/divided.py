@@ -17,6 +17,7 @@ from typing import Any
 import trio
 
 from tests.e2e.server_process import ServerProcess, processes, serving, trunkline
+from tests.partitions import make_partitions
 from tests.patience import PATIENCE_S
 from trunkline.bench.client import Connection
 from trunkline.bench.framing import Body, Response
@@ -37,9 +38,9 @@ async def divide(data_dir: Path, count: int = 2) -> None:
 
 @asynccontextmanager
 async def divided(data_dir: Path, *arguments: str, **options: Any) -> AsyncIterator[ServerProcess]:
-    """A server of a directory that is divided now if it is new."""
+    """A server of a directory, which is given two partitions if it is new."""
     if not data_dir.exists():  # noqa: ASYNC240 - a look at a local disk
-        await divide(data_dir)
+        make_partitions(data_dir, len(PARTITIONS))
     async with serving(data_dir, *arguments, **options) as server:
         yield server
 
