@@ -79,15 +79,16 @@ def _die_when_there(holder: Process, dying: Process, marker: bytes) -> None:
     server = holder.server
 
     def look() -> bool:
-        is_over = holder.server is not server
-        if not is_over:
+        if holder.server is server:
             with server.system.store.snapshot(own=True) as snapshot:
-                is_over = snapshot.get(keys.META, marker) is not None
-            if is_over and dying is not holder:
-                dying.kill()
-        if is_over:
-            holder.disk.dies_now = lambda: False
-        return is_over and dying is holder and holder.server is server
+                if snapshot.get(keys.META, marker) is None:
+                    return False
+        holder.disk.dies_now = lambda: False
+        if holder.server is not server:
+            return False  # it has died before
+        if dying is not holder:
+            dying.kill()
+        return dying is holder
 
     holder.disk.dies_now = look
 

@@ -269,11 +269,8 @@ class World:
             case 0:
                 await self.settle()
             case 1:
-                await trio.sleep(
-                    chance.choice(
-                        (5, 5, 5, 5, 30, 30, 30, 30, 70, 70, 70, 4000 if self.partitions == 1 else 400)
-                    )
-                )
+                long_s = LONG_S if self.partitions == 1 else LONG_DIVIDED_S
+                await trio.sleep(chance.choice((5, 5, 5, 5, 30, 30, 30, 30, 70, 70, 70, long_s)))
             case 2 | 3 | 4:
                 await trio.sleep(chance.choice((0.001, 0.1, 0.5, 1, WINDOW_S)))
             case _:
