@@ -118,6 +118,7 @@ def add_parts(system: System, settings: Settings) -> None:
         system.store.partitions.placing = places
         system.add_component(places)
         system.revocations.shared = system.store.partitions.numbers
+        system.store.partitions.numbers.begin()
     system.add_component(LoopWatch(system.limits, system.clock.wall_ms, partial(_owner_of, system)))
     owners = Owners(system)
     system.add_component(owners)

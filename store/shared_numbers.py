@@ -6,8 +6,8 @@ records have changed, how many subjects were revoked, how many applications were
 subjects. A process looks before it relies on what it remembers, which costs the comparison of a few numbers. Whoever
 is told of a change by an answer sees it here, because the owner writes before it answers.
 
-The numbers go on when a process starts again. They mean nothing after a restart of the machine, and nothing relies on
-them then.
+The numbers go on when a process starts again, and its own rise then (`begin`). They mean nothing after a restart of the
+machine, and nothing relies on them then.
 """
 
 from __future__ import annotations
@@ -50,6 +50,14 @@ class SharedNumbers:
         self._own = own
         self._others = [head for partition, head in enumerate(self._heads) if partition != own]
         self._seen = [head[1] for head in self._others]
+
+    def begin(self) -> None:
+        """The owner starts. It may have died after a commit and before it told of it: all look again."""
+        assert self._own is not None
+        head = self._heads[self._own]
+        head[0] += 1
+        head[1] += RING_LENGTH + 1
+        head[2] += 1
 
     def changes(self) -> int:
         """A number that is another one whenever records of other partitions have changed. It never falls."""

@@ -56,6 +56,18 @@ def test_who_has_missed_too_many_is_told_that_any_may_be_revoked(tmp_path: Path)
     assert list(reader.revoked()) == [subject(1)]
 
 
+def test_all_look_again_when_an_owner_starts(tmp_path: Path) -> None:
+    """It may have died after a commit, before it told the others."""
+    owner, other = SharedNumbers(tmp_path / "shared", 0, 2), SharedNumbers(tmp_path / "shared", 1, 2)
+    before = other.changes(), other.moves()
+    owner.begin()
+    assert (other.changes(), other.moves()) == (before[0] + 1, before[1] + 1)
+    assert list(other.revoked()) == [None]
+    owner.revoke(subject(3))
+    assert list(other.revoked()) == [subject(3)]
+    assert not owner.has_revoked
+
+
 def test_the_numbers_go_on_when_a_process_starts_again(tmp_path: Path) -> None:
     reader = SharedNumbers(tmp_path / "shared", 1, 2)
     SharedNumbers(tmp_path / "shared", 0, 2).revoke(subject(1))
