@@ -25,7 +25,7 @@ import fcntl
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
@@ -82,15 +82,26 @@ class Blobs:
             raise translate(error, f"reading of {name}") from error
         return Content(source, stored)
 
-    def take(self, path: Path) -> None:
-        """Have a file of another folder here as well, by its name; no error if it is here already."""
+    def take(self, paths: Iterable[Path]) -> None:
+        """Have files of another folder here as well, by their names. On disk when this returns.
+
+        No error for those that are here already, or that were removed there meanwhile.
+        """
+        try:
+            for path in paths:
+                self._take(path)
+            sync_directory(self._path)
+        except OSError as error:
+            raise translate(error, f"copying of files to {self._path}") from error
+
+    def _take(self, path: Path) -> None:
         target = self._path / checked_name(path.name)
         try:
-            with contextlib.suppress(FileExistsError):
+            with contextlib.suppress(FileExistsError, FileNotFoundError):
                 os.link(path, target)
         except OSError as error:
             if error.errno != errno.EXDEV:
-                raise translate(error, f"copying of {path}") from error
+                raise
             with path.open("rb") as file, self.write(path.name) as draft:
                 while piece := file.read(BUFFER_BYTES):
                     draft.write(piece)

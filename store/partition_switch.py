@@ -130,7 +130,7 @@ def _move_result(before: Path, after: Path, name: str) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        results.take(source)
+        results.take([source])
         source.unlink()
 
 

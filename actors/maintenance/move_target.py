@@ -286,9 +286,8 @@ class _Move:
         """Have the results of its jobs here as well. Blocks."""
         results = self._system.store.results
         folder = partition_directory(self._partitions.directory, self._before) / RESULTS
-        for name in Blobs(folder).names() if folder.is_dir() else ():
-            if name.startswith(self._application.hex()):
-                results.take(folder / name)
+        names = Blobs(folder).names() if folder.is_dir() else ()
+        results.take(folder / name for name in names if name.startswith(self._application.hex()))
 
 
 def renumbered_triggers(there: Snapshot, here: Snapshot, application: bytes) -> Iterator[tuple[bytes, bytes]]:
