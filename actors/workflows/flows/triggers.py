@@ -426,6 +426,8 @@ def _structs() -> dict[str, type[Body]]:
             tag_field="type",
             tag=type,
         )
+    for made in (*metas.values(), *structs.values()):
+        globals()[made.__name__] = made  # where another process looks for it, to which a message is sent
     return structs
 
 
