@@ -97,6 +97,8 @@ class Ends:
         self._removed: list[bytes] = []
         self._counts: dict[tuple[bytes, bytes, bytes, int], dict[str, int]] = {}
         self._ended: list[_Ended] = []
+        self._failed: list[tuple[Batch, list[_Ended]]] = []
+        """The batches of a commit that has failed, in their order."""
         self._kept: OrderedDict[tuple[bytes, bytes], _KeptRuns] = OrderedDict()
         system.forgotten.append(self._forget)
 
@@ -153,6 +155,9 @@ class Ends:
 
     def flush(self) -> None:
         """Store what waits. If that fails, it waits again."""
+        for lost, ended in reversed(self._failed):
+            self._before_others(lost, ended)
+        self._failed.clear()
         batch, ended = self._batch, self._ended
         batch.delete_all(keys.TRIGGERS, self._removed)
         self._removed.clear()
@@ -168,15 +173,15 @@ class Ends:
             if error is None:
                 self._publish(ended)
             else:
-                self._again(batch, ended)
+                self._failed.append((batch, ended))
 
         try:
             group = self._system.journal.submit(batch)
         except StoreError:  # too much waits for the disk
-            self._again(batch, ended)
+            self._before_others(batch, ended)
             return
         if group.error is not None:
-            self._again(batch, ended)
+            self._before_others(batch, ended)
         else:
             group.settled(settled)
 
@@ -187,7 +192,8 @@ class Ends:
                 event = msgspec.json.encode(shown_run(each.number, each.record))
                 self._system.publish(each.flow, RUN_TOPIC, [(each.position, event)])
 
-    def _again(self, batch: Batch, ended: list[_Ended]) -> None:
+    def _before_others(self, batch: Batch, ended: list[_Ended]) -> None:
+        """Let a batch wait again, before what came after it."""
         batch.extend(self._batch)
         self._batch = batch
         self._ended = ended + self._ended
