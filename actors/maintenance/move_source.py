@@ -3,7 +3,8 @@
 Owns that the application is given away once, and taken back if it is not: until `depart` it belongs here, and from the
 commit of `depart` on it does not. What the partition has of it is then void (`keys.foreign_key`), and the sweep removes
 it. Does not own the copy, nor the order of a move (`move_target.py`), which asks for each step with the token of that
-move. Whoever asks for nothing for `PATIENCE_S` has ended: then the application is taken back.
+move. The application is taken back where the process of the other side has gone, or has asked for nothing for
+`PATIENCE_S`.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 PATIENCE_S: Final = 10.0
 """So long after the last word of the other side a move is given up."""
+LOOK_S: Final = 0.2
+"""So often it is looked whether the process of the other side is there. Meanwhile the application may be paused."""
 
 Runs = list[SortedRun]
 """The runs of a store, as they are sent to another process."""
@@ -152,17 +155,19 @@ class MoveSource:
     def _of(self, application: bytes, token: bytes) -> _Move:
         move = self._moves.get(application)
         if move is None or move.token != token:
-            raise Overloaded("The move was given up, as nothing was heard of it; begin it again.")
+            raise Overloaded("The move was given up, as its other process was not heard of; begin it again.")
         move.heard_s = trio.current_time()
         return move
 
     async def _watch(self, move: _Move) -> None:
-        """Take the application back if nothing is heard of the move."""
+        """Take the application back if the other side has gone, or nothing is heard of it."""
+        peers = self._system.peers
+        assert peers is not None
         while not move.is_over:
-            await trio.sleep(max(0.0, move.heard_s + PATIENCE_S - trio.current_time()))
+            await trio.sleep(LOOK_S)
             async with move.working:
                 is_silent = trio.current_time() >= move.heard_s + PATIENCE_S
-            if not is_silent or move.is_over:
+            if move.is_over or not (is_silent or move.to in peers.unreachable()):
                 continue
             _log.warning("a move was given up", application=move.application.hex(), partition=move.to)
             try:

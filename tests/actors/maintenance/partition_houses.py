@@ -61,7 +61,7 @@ class LocalPeers:
         }
 
     def unreachable(self) -> list[int]:
-        return []
+        return sorted(self.ended)
 
 
 async def divided(data_dir: Path, count: int = 2) -> bytes:

@@ -21,6 +21,7 @@ from trunkline.actors.core.records.places import Places
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import Invalid, Overloaded
 from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.maintenance import move_source
 from trunkline.actors.maintenance.application_keys import held_keys
 from trunkline.actors.maintenance.foreign import markers
 from trunkline.actors.maintenance.move_source import MoveSource
@@ -87,7 +88,9 @@ async def test_all_of_an_application_is_moved(tmp_path: Path) -> None:
     async with partitions(tmp_path / "data", first) as (house, other):
         devices = await reporting(house)
         before = await seen(house, devices)
+        commits = house.system.store.arrivals.seq
         moved = await move(house.system, first.hex(), "1")
+        assert other.system.store.arrivals.seq >= commits, "what comes later has a later number"
         assert moved["before"] == 0
         assert places_of(house, other) == [1, 1]
         assert await seen(other, devices) == before
@@ -255,6 +258,35 @@ async def test_a_move_that_fails_leaves_the_application_where_it_was(tmp_path: P
         await house.report(devices[0], {"time": START_MS, "data": {"a": 7}})
         await move(house.system, first.hex(), "1")
         assert (await other.states(devices[0]))[-1]["data"] == {"a": 7}
+
+
+async def test_an_application_is_taken_back_as_soon_as_the_other_process_has_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(move_source, "PATIENCE_S", 3600.0)
+    first = await divided(tmp_path / "data")
+    async with partitions(tmp_path / "data", first) as (house, other), trio.open_nursery() as nursery:
+        devices = await reporting(house)
+        is_paused, is_back = trio.Event(), trio.Event()
+
+        async def hang(subject: str) -> None:
+            if subject == "move.depart":
+                is_paused.set()
+                await is_back.wait()
+
+        async def move_in_vain() -> None:
+            with pytest.raises(Overloaded, match="The other partition has taken the application back"):
+                await move(house.system, first.hex(), "1")
+
+        peers_of(other).before = hang
+        nursery.start_soon(move_in_vain)
+        await is_paused.wait()
+        peers_of(house).ended.add(1)
+        with trio.fail_after(PATIENCE_S):
+            while house.system.component(MoveSource)._moves:
+                await trio.lowlevel.checkpoint()
+        await house.report(devices[0], {"time": START_MS, "data": {"a": 7}})
+        is_back.set()
 
 
 COMMITS_MAX = 30
