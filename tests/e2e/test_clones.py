@@ -20,6 +20,9 @@ from tests.e2e.test_crash import FAULTY
 from tests.e2e.test_exports import ended
 from tests.e2e.whole_application import SECRET, whole_application
 from tests.patience import PATIENCE_S
+from trunkline.actors.core.records import records
+from trunkline.actors.core.records.kinds import APPLICATION
+from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.portability.templates.catalogue import load_catalogue
 from trunkline.actors.portability.templates.form import bundle_of
 from trunkline.limits.table import Limits
@@ -132,6 +135,23 @@ async def test_a_clone_is_equal_but_for_its_ids(server: Server) -> None:
     assert SECRET not in json.dumps([each for each in after.values() if not isinstance(each, bytes)])
     listed = await server.call("GET", "/applications")
     assert listed["totalCount"] == 2
+
+
+async def test_a_clone_is_put_where_a_new_application_is(start_server: StartServer) -> None:
+    def applications() -> list[int]:
+        found = []
+        for system in server.systems:
+            with system.store.snapshot(own=True) as snapshot:
+                found.append(records.total(snapshot, APPLICATION, ROOT))
+        return found
+
+    async with start_server(partitions=2) as server:
+        application = await server.application()
+        assert applications() == [0, 1], "the root has the users"
+        for after in ([0, 2], [1, 2], [1, 3]):
+            made = await server.call("POST", f"{application}/clone", {}, status=201)
+            assert applications() == after
+            assert await server.call("GET", f"/applications/{made['application']['id']}/devices")
 
 
 async def test_a_dry_run_makes_nothing(server: Server) -> None:

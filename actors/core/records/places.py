@@ -158,10 +158,11 @@ class Places:
         self._known[application] = number
 
     def place_new(self, application: bytes) -> None:
-        """Choose where a new application will be: in the last one of those partitions that have the fewest.
+        """Choose where a new application will be."""
+        self.place(application, self.emptiest())
 
-        One that cannot be read gets none.
-        """
+    def emptiest(self) -> int:
+        """The last one of those partitions that have the fewest applications, and can be read."""
         key, fewest, chosen = keys.total_key(APPLICATION.name, ROOT), -1, ROOT_PARTITION
         for number in range(self._partitions.count):
             try:
@@ -172,7 +173,7 @@ class Places:
             total = 0 if raw is None else decode(raw).get("n", 0)
             if fewest < 0 or total <= fewest:
                 fewest, chosen = total, number
-        self.place(application, chosen)
+        return chosen
 
     def of_ref(self, ref: Ref) -> int:
         """The partition of an actor."""

@@ -13,16 +13,13 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import trio
 
-from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
-from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.values.errors import Crashed
-from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.people.organizations.roles import Level
 from trunkline.actors.platform.jobs.job import Job, JobKind
 from trunkline.actors.platform.jobs.results import Results
 from trunkline.actors.portability.bundles.checking import check_bundle
-from trunkline.actors.portability.bundles.creation import create_from, publish
+from trunkline.actors.portability.bundles.creation import create_from, is_published, publish
 from trunkline.actors.portability.bundles.import_files import open_bundle
 from trunkline.actors.portability.bundles.plan import Target
 from trunkline.actors.portability.bundles.reader import Bundle
@@ -42,7 +39,7 @@ async def clone_application(job: Job) -> Doc:
     then nothing was changed.
     """
     target = Target(new_application(job.id), is_new=True, job=(job.owner.id, job.id), by=job.by)
-    if _is_published(job, target.application):
+    if is_published(job.system, target.application):
         return {"applicationId": target.application.hex()}
     job.check(bytes.fromhex(job.input["applicationId"]), Level.READ)
     with closing(await _bundle_file(job)) as file:
@@ -73,12 +70,6 @@ async def import_source(
 def new_application(job: bytes) -> bytes:
     """The id of the application that a job makes: the same in each attempt."""
     return job[:4] + hashlib.sha256(job + b"application").digest()[:8]
-
-
-def _is_published(job: Job, application: bytes) -> bool:
-    with job.system.store.snapshot() as snapshot:
-        found = records.find(snapshot, APPLICATION, ROOT, application)
-    return found is not None and found.doc["ownerId"] != ROOT.hex()
 
 
 async def _bundle_file(job: Job) -> BinaryIO:

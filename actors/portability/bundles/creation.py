@@ -16,14 +16,17 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
+import structlog
+import trio
 
 from trunkline.actors.core.contents.contents import Contents
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.messages import CreateRecord
+from trunkline.actors.core.records.places import Places
 from trunkline.actors.core.records.resource import Resources
 from trunkline.actors.core.runtime.ref import Ref
-from trunkline.actors.core.values.errors import DomainError, Invalid, NotFound
+from trunkline.actors.core.values.errors import DomainError, Invalid, NotFound, Overloaded
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.data.tables.messages import InsertRows
 from trunkline.actors.people.accounts.passwords import hash_password
@@ -39,8 +42,12 @@ if TYPE_CHECKING:
 
 OwnerType = Literal["user", "organization"]
 _STEPS_PER_PART: Final = 64
+MOVES_TRIED: Final = 20
+MOVE_AGAIN_S: Final = 0.5
 _TURNS_AT_ONCE: Final = 16
 """The event loop is blocked for some milliseconds; they share a commit."""
+
+_log = structlog.get_logger("trunkline.moves")
 
 Progress = Callable[[int, int], None]
 """Takes how many resources are done, and how many there are."""
@@ -64,14 +71,36 @@ async def create_from(system: System, source: Source, target: Target, progress: 
     return {name: count for name, count in plan.counts.items() if count}
 
 
-async def publish(system: System, application: bytes, owner: bytes, owner_type: OwnerType) -> None:
-    """Give a complete new application to its owner. May be repeated. Raises `NotFound` if that owner is gone."""
+def is_published(system: System, application: bytes) -> bool:
+    """Whether a new application is complete, and was given to its owner."""
     with system.store.snapshot() as snapshot:
         found = records.find(snapshot, APPLICATION, ROOT, application)
-    if found is not None and found.doc["ownerId"] == owner.hex():
-        return
+    return found is not None and found.doc["ownerId"] != ROOT.hex()
+
+
+async def publish(system: System, application: bytes, owner: bytes, owner_type: OwnerType) -> None:
+    """Give a complete new application to its owner, and move it where a new one is put (`Places.emptiest`).
+
+    Raises `NotFound` if that owner is gone. An application that cannot be moved stays in this partition.
+    """
     message = TransferApplication(owner=ROOT, new_owner=owner, new_owner_type=owner_type)
     await system.ask(Ref("application", ROOT, application), message)
+    if system.peers is None:
+        return
+    places = system.component(Places)
+    to = places.emptiest()
+    for attempt in range(MOVES_TRIED if to != places.own else 0):
+        if attempt:
+            await trio.sleep(MOVE_AGAIN_S)
+        try:
+            await system.peers.command(to, "move.take", application)
+        except Overloaded as refusal:  # one is moved at a time
+            _log.info("a new application waits for its move", reason=refusal.message)
+        except DomainError as refusal:
+            _log.warning("a new application was not moved", reason=refusal.message)
+            return
+        else:
+            return
 
 
 def _opened(system: System, source: Source, target: Target, snapshot: Snapshot) -> tuple[Plan, View]:

@@ -30,7 +30,7 @@ from trunkline.actors.platform.jobs.queue import JobQueue
 from trunkline.actors.platform.jobs.results import Pauses, Results, name_of
 from trunkline.actors.portability.bundles.checking import Checked, check_bundle
 from trunkline.actors.portability.bundles.clone import new_application
-from trunkline.actors.portability.bundles.creation import create_from, publish
+from trunkline.actors.portability.bundles.creation import create_from, is_published, publish
 from trunkline.actors.portability.bundles.export import ZIP
 from trunkline.actors.portability.bundles.import_files import folder_of, open_bundle
 from trunkline.actors.portability.bundles.plan import Target
@@ -105,6 +105,8 @@ async def import_into(job: Job) -> Doc:
 async def import_new(job: Job) -> Doc:
     """Import a bundle as a new application of the user or the organization that owns the job."""
     target = _target(job, new_application(job.id), is_new=True)
+    if is_published(job.system, target.application):
+        return {"applicationId": target.application.hex()}
     await load_arrays()
     output = await _import(job, target)
     with job.system.store.snapshot() as snapshot:

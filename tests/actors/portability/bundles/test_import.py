@@ -12,10 +12,14 @@ from trunkline.actors.catalogue import ACTORS, KINDS
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.messages import Creator
+from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.maintenance.sweep import sweep
+from trunkline.actors.platform.jobs.job import Job
 from trunkline.actors.portability.bundles.checking import Checked, check_bundle
+from trunkline.actors.portability.bundles.clone import new_application
 from trunkline.actors.portability.bundles.creation import create_from, publish
+from trunkline.actors.portability.bundles.import_jobs import import_new
 from trunkline.actors.portability.bundles.plan import Target
 from trunkline.actors.portability.bundles.portable import Line, Manifest
 from trunkline.actors.portability.bundles.reader import Memory
@@ -151,6 +155,24 @@ EVERYTHING: dict[str, list[dict[str, Any]]] = {
         }
     ],
 }
+
+
+async def test_an_import_that_is_complete_is_not_made_again(house: House) -> None:
+    """Its job is started again where the process was killed before the end of it was stored."""
+    job, user = house.system.ids.new(house.clock.wall_ms()), b"u" * 12
+    target = Target(new_application(job), is_new=True, job=(user, job), by=BY)
+    await create_from(house.system, source(EVERYTHING), target, lambda _done, _total: None)
+    await publish(house.system, target.application, user, "user")
+    doc = {
+        "resourceId": user.hex(),
+        "input": {"ownerType": "user"},
+        "requestedById": BY.id,
+        "requestedByType": BY.type,
+        "attempts": 2,
+        "runQueuedAt": 0,
+    }
+    again = Job(house.system, Ref("userJobs", ROOT, user), job, doc)
+    assert await import_new(again) == {"applicationId": target.application.hex()}
 
 
 async def test_everything_is_made_with_new_ids_and_nobody_sees_it_before_it_is_complete(house: House) -> None:
