@@ -79,6 +79,11 @@ def of_partition(system: System) -> Iterator[Metric]:
     passed_on = CounterMetricFamily(
         "trunkline_requests_passed_on", "Requests passed on to another process.", labels=["to"]
     )
+    relayed = CounterMetricFamily(
+        "trunkline_connections_passed_on",
+        "Connections of links, webhooks and MQTT passed on to another process.",
+        labels=["to"],
+    )
     questions = CounterMetricFamily(
         "trunkline_questions", "Questions for actors and readers of another process.", labels=["to"]
     )
@@ -88,9 +93,10 @@ def of_partition(system: System) -> Iterator[Metric]:
     for number, door in sorted(system.peers.doors.items()):
         name = process_name(number)
         passed_on.add_metric([name], door.passed_on)
+        relayed.add_metric([name], door.relayed)
         questions.add_metric([name], door.asked)
         unsent.add_metric([name], door.channel.unsent_bytes)
-    yield from (passed_on, questions, unsent)
+    yield from (passed_on, relayed, questions, unsent)
 
 
 def merged(told: Mapping[str, Told | None]) -> str:

@@ -67,6 +67,8 @@ class Door:
         """The channel was closed."""
         self.passed_on = 0
         """Requests that the owner has answered, or was sent as calls."""
+        self.relayed = 0
+        """Connections whose bytes are passed on to it, or were."""
         self.asked = 0
         """Questions that it was sent."""
         self._flushes = flushes

@@ -79,6 +79,7 @@ class Passage:
 
     def relay(self, first: bytes) -> ClientHalf:
         """The session of a connection whose bytes are passed on behind `first`."""
+        self.door.relayed += 1
         return ClientHalf(self._connections, self._connect, self.bounds, first)
 
     def mqtt_session(self, peer: Peer) -> ClientHalf:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import cast
 
 import httpx
 import pytest
@@ -158,8 +159,13 @@ async def test_the_figures_of_several_partitions_are_shown_together(chromium: No
             f"{rows}.map((row) => row.innerText.split('\\t').slice(0, 3).join(' ')).join('|')"
         )
         assert shown == "partition-0 answers 0|partition-1 answers 1|partition-2 answers 1"
-        busy = await console.run(f"{rows}.map((row) => row.innerText.split('\\t')[5].trim()).join('|')")
-        assert re.fullmatch(r"\d+ %\|\d+ %\|\d+ %", str(busy)), busy
+        cells = f"{rows}.map((row) => row.innerText.split('\\t').slice(5, 8).map((cell) => cell.trim()).join(' / '))"
+        for passed_on, waits, busy in [
+            row.split(" / ") for row in cast("list[str]", await console.run(cells))
+        ]:
+            assert passed_on.endswith("/s"), passed_on
+            assert waits.endswith(" B"), waits
+            assert re.fullmatch(r"\d+ %", busy), busy
         started = await console.run("document.body.innerText")
         assert "Runs for" in str(started)
 

@@ -12,8 +12,10 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e.conftest import Server, running_server
+from tests.e2e.link_peer import linked
 from tests.e2e.test_long_turns import HELD_MS, hold_the_loop
 from tests.patience import PATIENCE_S
+from trunkline.actors.core.records.places import Places
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.runtime.work import Work
 from trunkline.http.processes import peers
@@ -86,6 +88,17 @@ async def test_the_metrics_of_all_owners_are_in_one_answer(divided: Server) -> N
     assert set(unsent) == {"partition-1", "partition-2"}
 
 
+async def test_a_connection_that_is_passed_on_is_counted(divided: Server) -> None:
+    house = await divided.application("house")
+    device = await divided.device(house)
+    token, _ = await divided.device_token(device)
+    place = divided.root.component(Places).find(bytes.fromhex(house.rpartition("/")[2]))
+    async with linked(divided, device, token):
+        counted = (await families(divided))["trunkline_connections_passed_on"]
+    assert by_process(counted, to=f"partition-{place}")["partition-0"] == 1
+    assert sum(sample.value for sample in counted.samples) == 1
+
+
 async def test_every_process_can_tell_of_all(divided: Server) -> None:
     """Whoever is asked asks the others: the root is asked by HTTP, the others here."""
     for system in divided.systems:
@@ -112,7 +125,14 @@ async def test_one_partition_has_no_label_of_its_process(tmp_path: Path) -> None
     async with running_server(tmp_path / "data", partitions=1) as server:
         text = (await page(server, "/metrics")).text
     assert "process=" not in text
-    for name in ("process_up", "applications", "requests_passed_on", "questions", "channel_unsent_bytes"):
+    for name in (
+        "process_up",
+        "applications",
+        "requests_passed_on",
+        "connections_passed_on",
+        "questions",
+        "channel_unsent_bytes",
+    ):
         assert f"trunkline_{name}" not in text
 
 

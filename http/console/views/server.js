@@ -116,6 +116,8 @@ function Owners({ before, after }) {
     { label: "Applications", number: true, render: known((of) => count(total(after, "trunkline_applications", of))) },
     { label: "Store", number: true, render: known((of) => bytes(total(after, "trunkline_store_used_bytes", of))) },
     { label: "Messages", number: true, render: known((of) => rate(perSecond(before, after, "trunkline_messages_handled_total", of))) },
+    { label: "Requests passed on", number: true, render: known((of) => rate(perSecond(before, after, "trunkline_requests_passed_on_total", of))) },
+    { label: "Waits for others", number: true, render: known((of) => bytes(total(after, "trunkline_channel_unsent_bytes", of))) },
     { label: "Busy, last hour", number: true, render: known((of) => `${Math.round(100 * total(after, "trunkline_loop_busy_ratio", of))} %`) },
     { label: "CPU", number: true, render: known((of) => `${Math.round(100 * perSecond(before, after, "process_cpu_seconds_total", of))} %`) },
     { label: "Memory", number: true, render: known((of) => bytes(total(after, "process_resident_memory_bytes", of))) },
