@@ -58,6 +58,8 @@ ONE_PROCESS = frozenset(
         "test_fair_workflows",
         "test_loop_turns",
         "test_mqtt_memory",
+        "test_worst_flows",
+        "test_worst_inputs",
         "test_application_streams::test_a_reader_that_stops_reading_is_closed_and_counted",
         "test_audit_log::test_a_log_is_bounded_by_its_length_and_its_age",
         "test_backlog::test_a_stopping_server_answers_the_backlogs_that_wait",

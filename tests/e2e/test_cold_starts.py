@@ -71,7 +71,7 @@ def test_no_command_is_forgotten() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ON_A_DIRECTORY)
 async def test_a_command_on_a_directory(tmp_path: Path, command: str) -> None:
-    async with running_server(tmp_path / "data"):
+    async with running_server(tmp_path / "data", partitions=1):
         pass
     arguments = (*command.split(), *ON_A_DIRECTORY[command], "--data", str(tmp_path / "data"))
     done = await trunkline(*arguments, cwd=tmp_path, cold=True)

@@ -13,7 +13,7 @@ from trunkline.store.partitions import partition_count, partition_directory
 
 async def test_applications_are_divided_and_brought_together_again(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    async with running_server(data) as server:
+    async with running_server(data, partitions=1) as server:
         wholes = [await furnish(server, name) for name in ("a", "b", "c", "d")]
         farm = await server.organization()
         await server.call("POST", "/dashboards", {"name": "d", "orgId": farm.removeprefix("/orgs/")})
@@ -42,7 +42,7 @@ async def test_applications_are_divided_and_brought_together_again(tmp_path: Pat
     assert not partition_directory(data, 1).parent.exists()
     assert dump(data) == original
     assert results(data, 1) == made
-    async with running_server(data) as server:
+    async with running_server(data, partitions=1) as server:
         assert [await server.call("GET", f"{device}/state") for device in devices] == before
     checked = await trunkline("check", "--data", str(data))
     assert checked.returncode == 0, checked
@@ -50,7 +50,7 @@ async def test_applications_are_divided_and_brought_together_again(tmp_path: Pat
 
 async def test_a_backup_has_all_partitions(tmp_path: Path) -> None:
     data, copy = tmp_path / "data", tmp_path / "copy"
-    async with running_server(data) as server:
+    async with running_server(data, partitions=1) as server:
         for name in ("a", "b"):
             await furnish(server, name)
     assert (await trunkline("partition", "--count", "2", "--data", str(data))).returncode == 0

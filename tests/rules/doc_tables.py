@@ -261,9 +261,7 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
     "docs/reference/limits.md": {"limits": operator_tables.limits},
     "docs/reference/metrics.md": {"metrics": operator_tables.metrics},
     "docs/guides/testing.md": {
-        "rare states": fault_tables.rare_states,
-        "rare states of processes": fault_tables.rare_states_of_processes,
-        "rare states of moves": fault_tables.rare_states_of_moves,
+        **fault_tables.RARE_STATES,
         "mistakes": fault_tables.mistakes,
         "faults found": fault_tables.faults_found,
     },

@@ -5,26 +5,28 @@ Owns their contents; `doc_tables.py` says which document contains them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
+from typing import Final
+
 from tests.rules.markdown import code, table
-from tests.simulation.coverage import RARE, RARE_OF_MOVES, RARE_OF_PROCESSES
+from tests.simulation.coverage import RARE, RARE_OF_DOORS, RARE_OF_MOVES, RARE_OF_PROCESSES, RARE_OF_TIMES
 from tests.simulation.mutations import MUTATIONS
 from tests.simulation.regressions import REGRESSIONS
 
 
-def rare_states() -> str:
-    """What the seeds of a long run must all have reached."""
-    return "\n".join(f"- {state}" for state in sorted(RARE, key=str.lower))
+def _listed(states: Iterable[str]) -> str:
+    return "\n".join(f"- {state}" for state in sorted(states, key=str.lower))
 
 
-def rare_states_of_processes() -> str:
-    """The same for seeds with several partitions."""
-    return "\n".join(f"- {state}" for state in sorted(RARE_OF_PROCESSES, key=str.lower))
-
-
-def rare_states_of_moves() -> str:
-    """What a thousand seeds with moves must reach as well."""
-    own = {*RARE_OF_MOVES} - {*RARE_OF_PROCESSES}
-    return "\n".join(f"- {state}" for state in sorted(own, key=str.lower))
+RARE_STATES: Final = {
+    "rare states": partial(_listed, RARE),
+    "rare states of processes": partial(_listed, RARE_OF_PROCESSES),
+    "rare states of moves": partial(_listed, RARE_OF_MOVES),
+    "rare states of times": partial(_listed, RARE_OF_TIMES),
+    "rare states of doors": partial(_listed, RARE_OF_DOORS),
+}
+"""What the seeds of a long run must all have reached, by sort of seeds."""
 
 
 def mistakes() -> str:

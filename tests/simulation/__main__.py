@@ -12,10 +12,13 @@ import argparse
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 
-from tests.simulation.coverage import RARE, RARE_OF_MOVES, RARE_OF_PROCESSES
+from tests.simulation.coverage import RARE, RARE_OF_DOORS, RARE_OF_MOVES, RARE_OF_PROCESSES, RARE_OF_TIMES
+from tests.simulation.doors import DOORS_FROM
 from tests.simulation.machine import DIVIDED_FROM
 from tests.simulation.moves import MOVES_FROM
+from tests.simulation.part import TIMED_FROM
 from tests.simulation.runs import Result, result, results
 from tests.simulation.shrinking import kind_of, shrunk
 from tests.simulation.world import Step, plan
@@ -51,14 +54,26 @@ def main() -> int:
         lines += len(found.outcome.trace)
     took_s = time.monotonic() - began_s
     first = min(seeds)
-    rare = RARE if first < DIVIDED_FROM else RARE_OF_PROCESSES if first < MOVES_FROM else RARE_OF_MOVES
-    for what in sorted({*reached, *rare}):
+    for what in sorted({*reached, *_rare(first)}):
         print(f"{reached[what]:>9}  {what}{'' if reached[what] else '  NEVER REACHED'}")
     hours = virtual_s / 3600
     print(
         f"{len(seeds)} seeds, {failed} failed; {lines} answers in {hours:.0f} simulated hours, {took_s:.0f} s"
     )
     return int(failed > 0)
+
+
+def _rare(first: int) -> Sequence[str]:
+    """What many seeds from `first` on must reach."""
+    if first < DIVIDED_FROM:
+        return RARE
+    since = (
+        (DIVIDED_FROM, RARE_OF_PROCESSES),
+        (MOVES_FROM, RARE_OF_MOVES),
+        (TIMED_FROM, RARE_OF_TIMES),
+        (DOORS_FROM, RARE_OF_DOORS),
+    )
+    return [what for seed, rare in since if seed <= first for what in rare]
 
 
 def _seeds(text: str) -> list[int]:

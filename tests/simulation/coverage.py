@@ -113,7 +113,6 @@ RARE_OF_PROCESSES: Final = (
 """The same for seeds with several partitions."""
 
 RARE_OF_MOVES: Final = (
-    *RARE_OF_PROCESSES,
     "503 as an application was moved",
     "a link ended with 4503",
     "a move was refused",
@@ -121,7 +120,21 @@ RARE_OF_MOVES: Final = (
     "an application was moved, and a process died meanwhile",
     "power cut while an application was moved",
 )
-"""The same for seeds with moves."""
+"""What seeds with moves must reach as well."""
+
+RARE_OF_TIMES: Final = (
+    "a device was silent",
+    "a press was cancelled",
+    "a timer missed moments",
+    "deleted things were swept",
+    "old states were removed",
+    "the quota was full",
+    "what was too old is young again",
+)
+"""What seeds with several partitions and with due times and removals must reach as well."""
+
+RARE_OF_DOORS: Final = ("a door died",)
+"""What seeds with doors must reach as well."""
 
 
 def _has_triggers(system: System) -> bool:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import trio
-from hypercorn.config import Config, Sockets
+from hypercorn.config import Sockets
 
 from tests.simulation.network import Network
 from trunkline.http import serve_processes
@@ -19,8 +19,9 @@ from trunkline.http.app import layered
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import protocol_error
 from trunkline.http.engines import Served, engine_of, mqtt_protocol
+from trunkline.http.hosting.tls_files import TlsConfig
 from trunkline.http.link.tasks import LinkTasks
-from trunkline.http.processes import neighbours, owner
+from trunkline.http.processes import neighbours, owner, serve_door
 from trunkline.http.processes.neighbours import Neighbours
 from trunkline.http.processes.owner import Doors
 from trunkline.http.routes import TABLE
@@ -38,18 +39,24 @@ REAP_S: Final = 3.0
 """How often the engine looks at deadlines here: each look costs as much as some calls."""
 FOLLOW_S: Final = 0.5
 """How often a process looks here whose access other processes have ended."""
+COUNTS_S: Final = 30.0
+"""How often a door tells here how many connections it has."""
 CERTIFICATES_S: Final = 30.0
 """How often a process looks here whether certificates have changed: there are none."""
 
 
-class _InMemory(Config):
+class InMemory(TlsConfig):
     """A configuration whose socket is that of a network in memory."""
 
-    network: Network
     engine: Engine
     """The engine that serves the sockets."""
     doors: Doors
     """What other processes pass on."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.network = network
+        self.graceful_timeout = _STOPS_S
 
     def create_sockets(self) -> Sockets:
         listening: Any = self.network.http
@@ -69,7 +76,7 @@ class _InOrder(dict[Any, None]):
         return iter(list(super().__iter__()))
 
 
-def _is_answering(engine: Engine) -> bool:
+def is_answering(engine: Engine) -> bool:
     """Whether there is a request on a connection of the engine that is not answered yet."""
     return any(
         bool(_is_open(each._exchange) or each._parser.requests)
@@ -95,9 +102,7 @@ class Edge:
     def __init__(self, dispatcher: Dispatcher, settings: Settings, network: Network) -> None:
         pages = Site(TABLE, "0", MapTiles(settings.map_tiles, settings.map_attribution))
         app, fast_path, _ = layered(dispatcher, pages, settings, ConnectionCounts)
-        config = _InMemory()
-        config.network = network
-        config.graceful_timeout = _STOPS_S
+        config = InMemory(network)
         engine.REAP_S = REAP_S
         mqtt: Any = network.mqtt
         self._links = dispatcher.system.component(LinkTasks)
@@ -123,7 +128,7 @@ class Edge:
     @property
     def is_quiet(self) -> bool:
         """Whether nothing is under way to the server, and it answers no request."""
-        return self._network.is_quiet and not _is_answering(self._engine)
+        return self._network.is_quiet and not is_answering(self._engine)
 
     @property
     def places_too_many(self) -> int:
@@ -147,9 +152,7 @@ class DividedEdge:
         self._network = network
         self._neighbours = neighbours
         self._process = process
-        self._config = _InMemory()
-        self._config.network = network
-        self._config.graceful_timeout = _STOPS_S
+        self._config = InMemory(network)
 
     async def serve(
         self, nursery: trio.Nursery, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
@@ -157,13 +160,10 @@ class DividedEdge:
         """Serve until cancelled."""
         pages = Site(TABLE, "0", MapTiles(self._settings.map_tiles, self._settings.map_attribution))
         config: Any = self._config
-        listening: Any = SimpleNamespace(
-            http=SimpleNamespace(detach=lambda: 0), mqtt=[(self._network.mqtt, False)]
-        )
         await serve_processes.serve_processes(
             nursery,
             Served(self._dispatcher, pages, self._settings, config),
-            listening,
+            listening_on(self._network),
             self._neighbours,
             trio.sleep_forever,
             task_status,
@@ -175,12 +175,17 @@ class DividedEdge:
         asks = any(door._pending or door._questions for door in self._neighbours.doors.values())
         channels = self._config.doors._channels
         calls = any(_is_open(call) for channel in channels for call in channel._calls.values())
-        return not (asks or calls or _is_answering(self._config.engine))
+        return not (asks or calls or is_answering(self._config.engine))
 
     @property
     def places_too_many(self) -> int:
         """How many more connections the engine counts, or has places taken for, than have an open socket."""
         return _places_too_many(self._config.engine, self._network.count(self._process))
+
+
+def listening_on(network: Network) -> Any:
+    """The sockets on which a process accepts clients."""
+    return SimpleNamespace(http=SimpleNamespace(detach=lambda: 0), mqtt=[(network.mqtt, False)])
 
 
 class _DoorsInOrder(Doors):
@@ -195,9 +200,17 @@ def _engine_in_memory(*arguments: Any) -> Engine:
     """The engine of a process, which its configuration knows."""
     engine = engine_of(*arguments)
     arguments[4].doors = arguments[5][-1].passed_on.__self__
+    return _known(engine, arguments[4])
+
+
+def _known(engine: Engine, config: InMemory) -> Engine:
     engine._connections = _InOrder()  # type: ignore[assignment]
-    arguments[4].engine = engine
+    config.engine = engine
     return engine
+
+
+def _engine_of_door(app: Any, config: InMemory, *arguments: Any, **options: Any) -> Engine:
+    return _known(Engine(app, config, *arguments, **options), config)
 
 
 def _mqtt_in_memory(protocol: Any, sockets: Sequence[tuple[Any, bool]]) -> Sequence[Listener]:
@@ -205,12 +218,16 @@ def _mqtt_in_memory(protocol: Any, sockets: Sequence[tuple[Any, bool]]) -> Seque
 
 
 @contextmanager
-def processes_in_memory() -> Iterator[None]:
+def processes_in_memory(network: Network) -> Iterator[None]:
     """Let processes serve on sockets in memory while the body runs."""
     serving: Any = serve_processes
+    door: Any = serve_door
     before = serving.engine_of, serving.mqtt_listeners, serving.Doors
+    before_door = door.Engine, door.engine_config, door.MOVES_S, door.COUNTS_S
     serving.engine_of, serving.mqtt_listeners = _engine_in_memory, _mqtt_in_memory
     serving.Doors = _DoorsInOrder
+    door.Engine, door.engine_config = _engine_of_door, lambda _settings: InMemory(network)
+    door.MOVES_S, door.COUNTS_S = FOLLOW_S, COUNTS_S
     engine.REAP_S = REAP_S
     neighbours.FOLLOW_S = FOLLOW_S  # type: ignore[misc]
     owner.FOLLOW_S = CERTIFICATES_S  # type: ignore[misc]
@@ -218,3 +235,4 @@ def processes_in_memory() -> Iterator[None]:
         yield
     finally:
         serving.engine_of, serving.mqtt_listeners, serving.Doors = before
+        door.Engine, door.engine_config, door.MOVES_S, door.COUNTS_S = before_door

@@ -6,14 +6,15 @@ from random import Random
 from typing import Final
 
 from tests.simulation.part import Part
+from tests.simulation.processes import Process
 from tests.simulation.site import nothing
 from tests.simulation.world import World
 
 
 async def kill(world: World, chance: Random) -> None:
     """Let a process die, now or at a commit that comes."""
-    process = chance.choice(world.life.processes)
-    if chance.random() < 0.4:
+    process = chance.choice(world.life.all_processes)
+    if chance.random() < 0.4 or not isinstance(process, Process):
         process.kill()
     else:
         process.disk.kill_soon(chance.choice((1, 1, 2, 5)))

@@ -19,6 +19,7 @@ import trio
 
 from tests.simulation.determinism import VirtualTime
 from tests.simulation.disk import Disk
+from tests.simulation.doors import DoorProcess
 from tests.simulation.edge import Edge, processes_in_memory
 from tests.simulation.http1 import Clients
 from tests.simulation.http2 import Clients2
@@ -69,11 +70,14 @@ class Life:
         virtual: VirtualTime,
         only: Server | None = None,
         processes: Sequence[Process] = (),
+        doors: Sequence[DoorProcess] = (),
         chance: Random | None = None,
     ) -> None:
         """It has one server, or several processes; `chance` says then what becomes of calls."""
         self.network = network
         self.processes = processes
+        self.doors = doors
+        self.all_processes = [*processes, *doors]
         self.home = 0
         self.home_moves_until_s = float("-inf")
         """Until when that application is, or was, on its way to another partition."""
@@ -130,7 +134,7 @@ class Life:
     def is_quiet(self) -> bool:
         """Nothing waits for a commit or is under way to the server, and it answers no request of a connection."""
         if self._only is None:
-            return self.network.is_quiet and all(process.is_quiet for process in self.processes)
+            return self.network.is_quiet and all(process.is_quiet for process in self.all_processes)
         return not self._only.system.journal.pending_batches and self._only.edge.is_quiet
 
     @property
@@ -189,15 +193,31 @@ class Life:
             raise Broken(f"{method} {path}: the connection was lost, and its process was there")
         return None
 
+    @property
+    def home_since_s(self) -> float:
+        """Since when `home` serves that application, without a break and without a move. At rest only."""
+        ends = [each.back_s for each in self.processes if each.number == self.home]
+        return max([*ends, self.home_moves_until_s])
+
+    @property
+    def steady_since_s(self) -> float:
+        """Since when no process was away, and no application moved. At rest only."""
+        return max([float("-inf"), *(each.back_s for each in self.processes), *self.moves.values()])
+
     def home_was_moved(self, since_s: float) -> bool:
         """Whether the application in which nearly everything is done was on its way to another partition."""
         return self.home_moves_until_s > since_s
 
     def was_away(self, wire: Wire, since_s: float, *, with_home: bool = False) -> bool:
-        """Whether the process at the other end of a wire was away, or with the one in which nearly all is done."""
+        """Whether the process at the other end of a wire was away, or with the one in which nearly all is done.
+
+        What comes by MQTT to a door goes through the root.
+        """
         ends = {wire.socket.process, self.home if with_home else None}
+        if any(door.number in ends for door in self.doors):
+            ends.add(0)
         was_moved = with_home and self.home_was_moved(since_s)
-        return was_moved or any(each.number in ends and each.was_away(since_s) for each in self.processes)
+        return was_moved or any(each.number in ends and each.was_away(since_s) for each in self.all_processes)
 
     async def call_over_wire(
         self,
@@ -274,18 +294,22 @@ async def _living(
 
 @asynccontextmanager
 async def living_in_processes(
-    settings: Settings, virtual: VirtualTime, disk: Disk, network: Network, seed: str
+    settings: Settings, virtual: VirtualTime, disk: Disk, network: Network, seed: str, doors: int
 ) -> AsyncIterator[Life]:
-    """A server with several processes. `disk` is that of the first store."""
+    """A server with several processes, and so many doors. `disk` is that of the first store."""
     _make_rare_things_frequent()
-    with disk.files.watched(), network.below_sockets(), processes_in_memory():
+    with disk.files.watched(), network.below_sockets(), processes_in_memory(network):
         processes = [
             Process(number, settings, virtual, each, network, seed)
             for number, each in enumerate(disk.machine)
         ]
         virtual.threads_may_run = lambda: not any(process.holds_reads for process in processes)
-        async with running(processes, network) as nursery:
-            yield Life(network, nursery, virtual, None, processes, Random(f"{seed} calls"))
+        in_front = [
+            DoorProcess(number, settings, virtual, network, seed)
+            for number in range(len(processes), len(processes) + doors)
+        ]
+        async with running(processes, in_front, network) as nursery:
+            yield Life(network, nursery, virtual, None, processes, in_front, Random(f"{seed} calls"))
 
 
 def _make_rare_things_frequent() -> None:

@@ -16,10 +16,11 @@ from typing import Any, Final
 
 from tests.partitions import make_partitions
 from tests.simulation.disk import Disk
+from tests.simulation.doors import doors_of
 from tests.simulation.life import Answer, Life, living, living_in_processes
 from tests.simulation.model import Broken, Throttle
 from tests.simulation.network import Network
-from tests.simulation.processes import Process
+from tests.simulation.processes import AnyProcess
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.store import keys
@@ -52,9 +53,10 @@ async def started(
             yield life
         return
     seed = f"{world.seed} life {number}"
-    async with living_in_processes(settings, world.virtual, disk, network, seed) as life:
+    doors = doors_of(world.seed)
+    async with living_in_processes(settings, world.virtual, disk, network, seed, doors) as life:
         life.home = world.home
-        for process in life.processes:
+        for process in life.all_processes:
             process.on_death = partial(_died, world, process)
         yield life
 
@@ -72,7 +74,11 @@ def disks_of(world: Any, here: Path, chance: Random, *, first: bool) -> Disk:
     return disk
 
 
-def _died(world: Any, process: Process, when: str) -> None:
+def _died(world: Any, process: AnyProcess, when: str) -> None:
+    if process.number >= world.partitions:
+        world.note(f"door {process.number} died")
+        world.reached["a door died"] += 1
+        return
     world.note(f"process {process.number} died {when}")
     world.reached.update(["a process died", f"a process died {when}"])
     if process.number == world.home:
@@ -81,9 +87,15 @@ def _died(world: Any, process: Process, when: str) -> None:
 
 def place_of(world: Any, application: str) -> int:
     """The partition of an application; the root's for one that is not there."""
-    if application not in world.placed and (places := places_of(world, application)):
+    if world.partitions > 1 and application not in world.placed and (places := places_of(world, application)):
         world.placed[application] = places[-1]
     return int(world.placed.get(application, 0))
+
+
+def know_place(world: Any, path: str) -> None:
+    """Before a call: note where its application is, which may be gone when the answer comes."""
+    if named := _OF_APPLICATION.match(path):
+        place_of(world, named[1])
 
 
 def places_of(world: Any, application: str) -> list[int]:

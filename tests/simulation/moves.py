@@ -56,7 +56,7 @@ async def move(world: World, chance: Random) -> None:
         world.reached["an application was moved, and a process died meanwhile"] += has_moved and was_away
         await trio.sleep(LATE_S if has_moved else PATIENCE_S + LATE_S)
         may_be_gone = application != site and None in names.allowed(application)
-        excused = was_away or may_be_gone or world.failed_commits > failed
+        excused = was_away or may_be_gone or world.failed_commits > failed or world.quota is not None
     if has_moved and not excused and places_of(world, application) != [to]:
         raise Broken(f"{application} was moved to {to}, and is in {places_of(world, application)}")
     if not (has_moved or excused or isinstance(outcome, Overloaded)):
@@ -79,12 +79,13 @@ def _die_when_there(holder: Process, dying: Process, marker: bytes) -> None:
     server = holder.server
 
     def look() -> bool:
-        if holder.server is server:
+        is_same = holder.is_up and holder.server is server
+        if is_same:
             with server.system.store.snapshot(own=True) as snapshot:
                 if snapshot.get(keys.META, marker) is None:
                     return False
         holder.disk.dies_now = lambda: False
-        if holder.server is not server:
+        if not is_same:
             return False  # it has died before
         if dying is not holder:
             dying.kill()

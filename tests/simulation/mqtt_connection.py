@@ -385,8 +385,8 @@ class MqttConnection:
         failed = self.world.failed_commits > self._failed or self.world.quota is not None
         self.world.note(f"{self.title}: ended {self._code}")
         stalled = self.wire.has_stalled or self.world.virtual.slept_s > self._slept_s
-        # A client that waits for messages with QoS 0 answers none, and pings only where none comes.
         was_moved = self.life.home_was_moved(self._began_s)
+        # A client that waits for messages with QoS 0 answers none, and pings only where none comes.
         was_silent = trio.current_time() - self.wire.sent_s >= 1.5 * KEEP_ALIVE_S
         reasons: dict[int | None, bool] = {
             None: failed or stalled or self.is_superseded or self._was_away,

@@ -13,8 +13,9 @@ from tests.simulation.devices import ATTRIBUTES
 from tests.simulation.faults import Clock
 from tests.simulation.life import Life
 from tests.simulation.limits import KEEP_DAYS
+from tests.simulation.machine import place_of
 from tests.simulation.model import Book, Broken, Change
-from tests.simulation.part import Part
+from tests.simulation.part import TIMED_FROM, Part
 from tests.simulation.world import World
 from trunkline.actors.core.values.timestamps import iso, parse_iso
 from trunkline.actors.fleet.devices.state.head import Head
@@ -33,6 +34,7 @@ class Archive:
 
     def __init__(self) -> None:
         self.id = ""
+        self.application = ""
         self.path = ""
         self.states = Book("old states")
         self.sent: dict[int, int] = {}
@@ -93,7 +95,8 @@ async def prepare(world: World) -> None:
     archive = world.of(Archive)
     answer = await world.call("POST", "/applications", {"name": "archive"})
     assert answer is not None
-    devices = f"/applications/{answer.body['applicationId']}/devices"
+    archive.application = answer.body["applicationId"]
+    devices = f"/applications/{archive.application}/devices"
     answer = await world.call("POST", devices, {"name": "archive", "attributes": ATTRIBUTES})
     assert answer is not None
     archive.id = answer.body["deviceId"]
@@ -117,7 +120,8 @@ async def look(world: World) -> None:
 def _look_at_disk(world: World, archive: Archive) -> None:
     """What is too old for some minutes already is removed, but for a block with the newest state."""
     device = bytes.fromhex(archive.id)
-    with world.life.system.store.snapshot() as snapshot:
+    store = world.life.server(place_of(world, archive.application)).system.store
+    with store.snapshot(own=True) as snapshot:
         newest_ms = Head.read(snapshot, device).newest_ms
     changes = (world.of(Clock).sets, len(archive.sent))
     if archive.life is not world.life or archive.changes != changes:
@@ -127,7 +131,7 @@ def _look_at_disk(world: World, archive: Archive) -> None:
     if world.virtual.now_s - archive.since_s < REMOVED_S:
         return
     oldest_ms = world.virtual.wall_ms() - KEEP_MS - int(REMOVED_S * 1000)
-    with world.life.system.store.snapshot() as snapshot:
+    with store.snapshot(own=True) as snapshot:
         old = [
             block.last_ms
             for run in runs_of(snapshot)
@@ -140,4 +144,4 @@ def _look_at_disk(world: World, archive: Archive) -> None:
         raise Broken(f"{len(old)} blocks of states are too old for {REMOVED_S:.0f} s already: {old}")
 
 
-PART: Final = Part(prepare, {report_old: 8, read_old: 4}, look)
+PART: Final = Part(prepare, {report_old: 8, read_old: 4}, look, divided=True, divided_since=TIMED_FROM)

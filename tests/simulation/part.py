@@ -12,6 +12,8 @@ Look = Callable[[Any], Awaitable[None]]
 
 NEWER_FROM: Final = 100_000
 """The first seed with the clients that were written after all others."""
+TIMED_FROM: Final = 400_000
+"""The first seed with several partitions in which the parts are that wait for due times and for removals."""
 
 
 class Part(NamedTuple):
@@ -19,7 +21,7 @@ class Part(NamedTuple):
 
     `actions` have weights. A part that is not `always` there is in some runs only, and in none of the seeds before
     `since`: the histories of those stay as they were before the part was written. `divided`: it is in runs with several
-    partitions; `undivided`: in those with one.
+    partitions, in none of the seeds before `divided_since`; `undivided`: in those with one.
     """
 
     prepare: Look
@@ -28,4 +30,11 @@ class Part(NamedTuple):
     always: bool = False
     since: int = 0
     divided: bool = False
+    divided_since: int = 0
     undivided: bool = True
+
+    def may_act(self, seed: int, *, is_divided: bool) -> bool:
+        """Whether it is there in some runs of such seeds."""
+        if is_divided:
+            return self.divided and seed >= max(self.since, self.divided_since)
+        return self.undivided and seed >= self.since

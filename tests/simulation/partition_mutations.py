@@ -10,6 +10,7 @@ from typing import Final
 from tests.simulation.mutation import Mutation
 
 _ALL: Final = "200001..200100"
+_WITH_DOORS: Final = "500001..500100"
 
 
 def _between(what: str, file: str, old: str, new: str, seed: int | None = None) -> Mutation:
@@ -20,7 +21,7 @@ MISTAKES_BETWEEN_PROCESSES: Final = (
     _between(
         "a new application is not placed, and comes to the root",
         "actors/core/records/places.py",
-        "        self.place(application, chosen)",
+        "        self.place(application, self.emptiest())",
         "        pass",
         200001,
     ),
@@ -49,18 +50,6 @@ MISTAKES_BETWEEN_PROCESSES: Final = (
         "            return self._of(place).get(db, key)\n        value",
         '            kept = partitions.__dict__.setdefault("kept", {})\n'
         "            return kept.setdefault((db, key), self._of(place).get(db, key))\n        value",
-    ),
-    _between(
-        "a name is claimed while another process claims one",
-        "actors/core/records/records.py",
-        "    if partitions is not None and not partitions.hold_names():",
-        "    if False:",
-    ),
-    _between(
-        "names are not held until the commit",
-        "store/partitioned.py",
-        "        self._names = names\n        return True",
-        "        os.close(names)\n        return True",
     ),
     _between(
         "whether a name is free is looked up in the own partition only",
@@ -123,5 +112,19 @@ MISTAKES_BETWEEN_PROCESSES: Final = (
         "            self._connection.send(encode(waiting))",
         "            self._connection.send(encode(waiting[::-1]))",
         200002,
+    ),
+    Mutation(
+        "a door passes everything on to the root",
+        "http/processes/partition_front.py",
+        "        return ROOT_PARTITION if application is None else self.places.of_application(application)\n",
+        "        return ROOT_PARTITION\n",
+        _WITH_DOORS,
+    ),
+    _between(
+        "the way to a process that has died is not opened again",
+        "http/processes/passage.py",
+        "            await self.door.ended.wait()\n            if self._left:\n                return\n",
+        "            await self.door.ended.wait()\n            return\n",
+        200001,
     ),
 )

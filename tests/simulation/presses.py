@@ -13,7 +13,7 @@ from typing import Final
 from tests.simulation.faults import Clock
 from tests.simulation.life import Life
 from tests.simulation.model import Broken
-from tests.simulation.part import Part
+from tests.simulation.part import TIMED_FROM, Part
 from tests.simulation.site import Site
 from tests.simulation.world import World
 from tests.simulation.written import Written, create_flow, until
@@ -144,8 +144,8 @@ def _is_missing(world: World, planned: Planned, done: int, told: dict[str, bool]
         return False
     if planned.is_cancelled and was_cancelled is None:
         return True  # its run must have told of it
-    began_s: float = max(planned.answered_s, presses.life_s)
+    began_s: float = max(planned.answered_s, presses.life_s, world.life.home_since_s)
     return bool(world.virtual.now_s > began_s + planned.seconds + _SLACK_S)
 
 
-PART: Final = Part(prepare, {plan: 2, cancel: 1}, look)
+PART: Final = Part(prepare, {plan: 2, cancel: 1}, look, divided=True, divided_since=TIMED_FROM)

@@ -11,7 +11,7 @@ Owns how a process starts, dies and starts again. Does not own what it serves (`
 from __future__ import annotations
 
 import faulthandler
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,8 +91,80 @@ async def _settle(store: Store) -> None:
     foreign.settle(store, store.partitions, store.results)
 
 
-class Process:
-    """A process, in one life of the machine. `server` is what it has in memory, or had before it died."""
+class AnyProcess:
+    """A process, in one life of the machine, that is started again whenever it has died. `run` is its program."""
+
+    def __init__(self, number: int, virtual: VirtualTime, network: Network, seed: str) -> None:
+        self.number = number
+        self.deaths = 0
+        self.is_up = False
+        self.up = trio.Event()
+        """It serves, since it was started last."""
+        self.on_death: Callable[[str], None] = lambda _when: None
+        self.back_s = -LATE_S
+        """When it was there again after it died the last time."""
+        self._virtual = virtual
+        self._network = network
+        self._chance = Random(f"{seed} process {number}")
+        self._is_dead = False
+        self._scope = trio.CancelScope()
+
+    async def run(self) -> None:
+        """Run it once, until it is cancelled."""
+        raise NotImplementedError
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it is there, reaches all others, and nothing waits in it."""
+        raise NotImplementedError
+
+    def was_away(self, since_s: float) -> bool:
+        """Whether others may have found it away since a time of the run."""
+        return not self.is_up or self.back_s + LATE_S > since_s
+
+    async def keep(self) -> None:
+        """Run it, again and again, until the power is cut."""
+        PROCESS.set(self.number)
+        while True:
+            self._is_dead, self._scope = False, trio.CancelScope()
+            self._network.dead.discard(self.number)
+            try:
+                with self._scope:
+                    await self.run()
+            except PowerCut:
+                raise
+            except BaseException as ghost:  # noqa: BLE001 - nobody hears what a ghost says
+                _raise_unless_ghost(ghost, is_dead=self._is_dead)
+            await trio.sleep(self._chance.choice(AWAY_S))
+
+    def serves(self) -> None:
+        """It serves from now on."""
+        self.is_up = True
+        if self.deaths:
+            self.back_s = self._virtual.now_s
+        self.up.set()
+
+    # Its death.
+
+    def kill(self) -> None:
+        """Let it die now, between two commits."""
+        if not self._is_dead:
+            self._die("between commits")
+
+    def _die(self, when: str) -> None:
+        self._is_dead, self.is_up, self.up = True, False, trio.Event()
+        self.deaths += 1
+        self.on_death(when)
+        self._network.kill(self.number)
+        self.lose_memory()
+        self._scope.cancel()
+
+    def lose_memory(self) -> None:
+        """It has died: let nothing of what it has in memory be written any more."""
+
+
+class Process(AnyProcess):
+    """A process that owns a partition. `server` is what it has in memory, or had before it died."""
 
     def __init__(
         self,
@@ -103,28 +175,13 @@ class Process:
         network: Network,
         seed: str,
     ) -> None:
-        self.number = number
+        super().__init__(number, virtual, network, seed)
         self.disk = disk
-        self.deaths = 0
-        self.is_up = False
-        self.up = trio.Event()
-        """It serves, since it was started last."""
         self.server: Server
         self.neighbours: Neighbours
-        self.on_death: Callable[[str], None] = lambda _when: None
         self._settings = settings
-        self._virtual = virtual
-        self._network = network
-        self._chance = Random(f"{seed} process {number}")
-        self._away_until_s = -LATE_S
         self._store: Store
-        self._is_dead = False
-        self._scope = trio.CancelScope()
         disk.on_kill = self._die
-
-    def was_away(self, since_s: float) -> bool:
-        """Whether others may have found it away since a time of the run."""
-        return not self.is_up or self._away_until_s + LATE_S > since_s
 
     @property
     def holds_reads(self) -> bool:
@@ -133,7 +190,6 @@ class Process:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it is there, reaches all others, and nothing waits in it."""
         return (
             self.is_up
             and not self.server.system.journal.pending_batches
@@ -141,22 +197,7 @@ class Process:
             and self.server.edge.is_quiet
         )
 
-    async def keep(self) -> None:
-        """Run it, again and again, until the power is cut."""
-        PROCESS.set(self.number)
-        while True:
-            self._is_dead, self._scope = False, trio.CancelScope()
-            self._network.dead.discard(self.number)
-            try:
-                with self._scope:
-                    await self._run()
-            except PowerCut:
-                raise
-            except BaseException as ghost:  # noqa: BLE001 - nobody hears what a ghost says
-                _raise_unless_ghost(ghost, is_dead=self._is_dead)
-            await trio.sleep(self._chance.choice(AWAY_S))
-
-    async def _run(self) -> None:
+    async def run(self) -> None:
         directory = self.disk.machine[0].path
         store = self._store = open_store(directory, self._settings, self._virtual, self.number)
         try:
@@ -177,10 +218,7 @@ class Process:
                 edge = DividedEdge(dispatcher, self._settings, self._network, neighbours, self.number)
                 await nursery.start(edge.serve, nursery)
                 self.server = Server(system, dispatcher, self.disk, edge)
-                self.is_up = True
-                if self.deaths:
-                    self._away_until_s = self._virtual.now_s
-                self.up.set()
+                self.serves()
                 await trio.sleep_forever()
         finally:
             if self._is_dead:
@@ -188,20 +226,8 @@ class Process:
             else:
                 store.close()
 
-    # Its death.
-
-    def kill(self) -> None:
-        """Let it die now, between two commits."""
-        if not self._is_dead:
-            self._die("between commits")
-
-    def _die(self, when: str) -> None:
-        self._is_dead, self.is_up, self.up = True, False, trio.Event()
-        self.deaths += 1
-        self.on_death(when)
-        self._network.kill(self.number)
+    def lose_memory(self) -> None:
         _forget(self._store)
-        self._scope.cancel()
 
 
 def _forget(store: Store) -> None:
@@ -212,6 +238,7 @@ def _forget(store: Store) -> None:
     partitions: Any = store.partitions
     partitions.numbers.revoke = partitions.numbers.note_change = lambda *_: None
     partitions.release_names()
+    partitions.hold_names = lambda: True  # the lock is not for a ghost
     group.finish(StoreBroken("The process has died."))  # some who wait for it cannot be cancelled
 
 
@@ -240,7 +267,9 @@ def _raise_unless_ghost(error: BaseException, *, is_dead: bool) -> None:
 
 
 @asynccontextmanager
-async def running(processes: list[Process], network: Network) -> AsyncIterator[trio.Nursery]:
+async def running(
+    processes: Sequence[Process], doors: Sequence[AnyProcess], network: Network
+) -> AsyncIterator[trio.Nursery]:
     """Run all processes while the body runs, which begins when all are there and reach each other."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(network.run)
@@ -250,5 +279,9 @@ async def running(processes: list[Process], network: Network) -> AsyncIterator[t
             await process.up.wait()
         for process in processes:
             await process.neighbours.connected()
+        for door in doors:
+            nursery.start_soon(door.keep)
+        for door in doors:
+            await door.up.wait()
         yield nursery
         nursery.cancel_scope.cancel()

@@ -14,7 +14,7 @@ from tests.simulation.devices import Fleet
 from tests.simulation.faults import Clock
 from tests.simulation.life import Answer, Life
 from tests.simulation.model import Broken
-from tests.simulation.part import Part
+from tests.simulation.part import TIMED_FROM, Part
 from tests.simulation.site import Site, nothing
 from tests.simulation.world import World
 from trunkline.store import keys
@@ -67,10 +67,11 @@ async def build(world: World, chance: Random) -> None:
 
 
 async def _new(world: World, path: str, body: Any, id: str) -> House | None:
-    answer = await world.call("POST", path, body)
+    name = path.rpartition("/")[2]
+    needs = range(world.partitions) if name == "applications" else ()  # it may be put into any of them
+    answer = await world.call("POST", path, body, needs=needs)
     if answer is None or answer.status != 201:
         return None
-    name = path.rpartition("/")[2]
     house = House(f"/applications/{answer.body[id]}" if name == "applications" else "", answer.body[id])
     if name != "applications":
         house.path = f"{path}/{answer.body[id]}"
@@ -194,8 +195,11 @@ def _look_at_disk(world: World) -> None:
     if world.restore_days == 0:
         dead |= {id: when for id, when in houses.devices.items() if id not in houses.excused}
     dead |= {id: house.deleted for house in houses.all if house.deleted is not None for id in house.ids}
+    steady_s = world.life.steady_since_s
     due = {
-        id for id, (life, at_s) in dead.items() if id in houses.gone or (life is world.life and at_s < due_s)
+        id
+        for id, (life, at_s) in dead.items()
+        if id in houses.gone or (life is world.life and max(at_s, steady_s) < due_s)
     }
     if not due - houses.gone:
         return
@@ -208,14 +212,15 @@ def _look_at_disk(world: World) -> None:
 
 def _found(world: World, ids: set[str]) -> Iterator[tuple[str, str]]:
     wanted = {id: bytes.fromhex(id) for id in ids}
-    with world.life.system.store.snapshot() as snapshot:
-        for db in _SEARCHED:
-            for key in snapshot.keys(db, b"", None):
-                whole = bytes(key)
-                for id, raw in wanted.items():
-                    if (raw in whole or id.encode() in whole) and not _is_of_event(whole, raw):
-                        yield id, f"{db} {whole!r}"
-    folder = world.life.disk.path
+    for server in world.life.servers:
+        with server.system.store.snapshot(own=True) as snapshot:
+            for db in _SEARCHED:
+                for key in snapshot.keys(db, b"", None):
+                    whole = bytes(key)
+                    for id, raw in wanted.items():
+                        if (raw in whole or id.encode() in whole) and not _is_of_event(whole, raw):
+                            yield id, f"{db} {whole!r}"
+    folder = world.life.disk.machine[0].path
     for id in ids:
         if any(folder.rglob(f"*{id}*")):
             yield id, "the files"
@@ -226,4 +231,4 @@ def _is_of_event(key: bytes, id: bytes) -> bool:
     return key.startswith(_OF_EVENTS) and not key.startswith(_OF_EVENTS + id)
 
 
-PART: Final = Part(nothing, {build: 3, demolish: 4}, look)
+PART: Final = Part(nothing, {build: 3, demolish: 4}, look, divided=True, divided_since=TIMED_FROM)

@@ -13,7 +13,7 @@ from tests.simulation.devices import TAG, Fleet, Meter
 from tests.simulation.faults import Clock
 from tests.simulation.life import Life
 from tests.simulation.model import Broken
-from tests.simulation.part import Part
+from tests.simulation.part import TIMED_FROM, Part
 from tests.simulation.site import surely
 from tests.simulation.world import World
 from tests.simulation.written import Row, Written, create_flow, until
@@ -87,7 +87,7 @@ def _is_missing(world: World, meter: Meter, rows: list[Row]) -> bool:
     if meter.sets != world.of(Clock).sets:
         return False  # by which clock is it silent?
     since_s = max(meter.active_s, silences.begun_s)
-    if world.virtual.now_s < max(since_s + SILENCE_S, silences.life_s) + _SLACK_S:
+    if world.virtual.now_s < max(since_s + SILENCE_S, silences.life_s, world.life.home_since_s) + _SLACK_S:
         return False
     of_meter = [last for device, last in rows if device == meter.id]
     if meter.stored_ms is None:
@@ -95,4 +95,4 @@ def _is_missing(world: World, meter: Meter, rows: list[Row]) -> bool:
     return not any(last and parse_iso(last) >= meter.stored_ms - _MINUTE_MS for last in of_meter)
 
 
-PART: Final = Part(prepare, {}, look)
+PART: Final = Part(prepare, {}, look, divided=True, divided_since=TIMED_FROM)

@@ -16,7 +16,7 @@ from typing import Final
 from tests.simulation.faults import Clock
 from tests.simulation.life import Life
 from tests.simulation.model import Broken
-from tests.simulation.part import Part
+from tests.simulation.part import TIMED_FROM, Part
 from tests.simulation.world import World
 from tests.simulation.written import Row, Written, create_flow, until
 from trunkline.actors.core.values.timestamps import parse_iso
@@ -126,6 +126,7 @@ async def look(world: World) -> None:
         timers.stalls = clock.stalls
         rows = await timers.written.rows(world)
         for chain in timers.chains:
+            chain.seen_s = max(chain.seen_s, world.life.home_since_s)
             chain.allowed += more + failures
             chain.backs += more
             if failures:
@@ -152,4 +153,4 @@ def _second_rows(rows: list[Row], lost: int) -> str:
     return f"the second row of {dict(left)}" if left.total() > lost else ""
 
 
-PART: Final = Part(prepare, {}, look)
+PART: Final = Part(prepare, {}, look, divided=True, divided_since=TIMED_FROM)

@@ -33,7 +33,7 @@ from tests.simulation.life import Answer, Life
 from tests.simulation.limits import LIMITS, WINDOW_S
 from tests.simulation.model import Broken, Change
 from tests.simulation.network import Network
-from tests.simulation.part import NEWER_FROM, Part
+from tests.simulation.part import NEWER_FROM, TIMED_FROM, Part
 from trunkline.limits.settings import Settings
 
 SHAPES: Final = ((2, 60), (3, 40), (4, 30), (6, 20))
@@ -53,6 +53,8 @@ OFF_S: Final = 600.0
 """So long after a power cut the next life begins: longer than the end of a life takes."""
 QUOTAS: Final = (1_400_000, 1_700_000, 2_200_000)
 """Of every fourth seed: a run stores a megabyte."""
+QUOTAS_DIVIDED: Final = (1 << 20, 1_200_000, 1_400_000)
+"""The same where each partition has a store, in which there is less. The first is the smallest there can be."""
 MEMORY: Final = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Where the files are: a sync of the disk below would only cost time."""
 _WAS_DONE: Final = "The call was done"
@@ -115,8 +117,9 @@ class World:
         """Given a path and an answer, what it shows that nobody has ever sent."""
         self._is_recent = Random(f"{seed} recent").random() < 0.5
         """Whether states, which are named by such numbers, are of the time at which they are sent."""
-        has_quota = seed % 4 == 0 and not is_divided
-        self.quota = Random(f"{seed} quota").choice(QUOTAS) if has_quota else None
+        quotas = QUOTAS_DIVIDED if is_divided else QUOTAS
+        has_quota = seed % 4 == 0 and (not is_divided or seed >= TIMED_FROM)
+        self.quota = Random(f"{seed} quota").choice(quotas) if has_quota else None
         self.is_ending = False
         self.failed_commits = self.open_calls = self.number = 0
         self.number_at_failure = 0
@@ -128,9 +131,7 @@ class World:
         self.callers: trio.Nursery
         self._path: Path
         choice = Random(f"{seed} swarm")
-        may_act = [
-            part for part in parts if part.since <= seed and (part.divided if is_divided else part.undivided)
-        ]
+        may_act = [part for part in parts if part.may_act(seed, is_divided=is_divided)]
         self._parts = [part for part in may_act if choice.random() < PART_CHANCE or part.always]
         self._weights = {
             action: weight * choice.choice(FACTORS)
@@ -350,6 +351,7 @@ class World:
         """
         life, failed, began_s = self.life, self.failed_commits, self.virtual.now_s
         answer: Answer | None = None
+        machine.know_place(self, path)
         make: Any = life.call
         if chance is not None and not self._patient and chance.random() < OVER_WIRES:
             make = partial(life.call_over_wire, chance=chance)
