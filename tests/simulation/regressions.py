@@ -269,4 +269,43 @@ REGRESSIONS: Final = (
         "1a36fe9a",
         200_033,
     ),
+    Regression(
+        "an access whose end a process had stored, and told nobody of before it was killed, went on in the others",
+        (
+            Mutation(
+                "a process that starts tells of nothing",
+                "actors/boot.py",
+                "        system.store.partitions.numbers.begin()\n",
+                "",
+            ),
+        ),
+        "287ce72c",
+        400_039,
+    ),
+    Regression(
+        "results of jobs of an application that was moved were lost when the power was cut",
+        (
+            Mutation(
+                "their names are not synced",
+                "store/blobs.py",
+                "                self._take(path)\n            sync_directory(self._path)\n",
+                "                self._take(path)\n",
+            ),
+        ),
+        "f9201501",
+        400_103,
+    ),
+    Regression(
+        "a workflow was not created, with 500, where its application was just moved to another process",
+        (
+            Mutation(
+                "triggers cannot be sent to other processes",
+                "actors/workflows/flows/triggers.py",
+                "        globals()[made.__name__] = made  #",
+                "        pass  #",
+            ),
+        ),
+        "124bbe75",
+        500_174,
+    ),
 )
