@@ -350,6 +350,7 @@ class World:
         partitions without which it cannot be answered, beside that of its application.
         """
         life, failed, began_s = self.life, self.failed_commits, self.virtual.now_s
+        is_patient = self._patient
         answer: Answer | None = None
         machine.know_place(self, path)
         make: Any = life.call
@@ -362,7 +363,7 @@ class World:
             answer = await make(method, path, body, token=bearer, headers=headers)
         if life.over:
             return None
-        if self._patient and (answer is None or answer.status in machine.AWAY):
+        if is_patient and (answer is None or answer.status in machine.AWAY):
             raise Broken(f"{method} {path} has no answer, and all processes are there: {answer}")
         if answer is None:
             self.reached["a client left"] += 1
