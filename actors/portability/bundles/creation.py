@@ -35,6 +35,7 @@ from trunkline.actors.portability.bundles.plan import Plan, Target, View
 from trunkline.actors.portability.bundles.steps import Content, Step, Steps, names_content
 
 if TYPE_CHECKING:
+    from trunkline.actors.core.runtime.peers import Peers
     from trunkline.actors.core.runtime.shared_batch import Ask
     from trunkline.actors.core.runtime.system import System
     from trunkline.actors.portability.bundles.reader import Source
@@ -42,10 +43,11 @@ if TYPE_CHECKING:
 
 OwnerType = Literal["user", "organization"]
 _STEPS_PER_PART: Final = 64
-MOVES_TRIED: Final = 20
-MOVE_AGAIN_S: Final = 0.5
 _TURNS_AT_ONCE: Final = 16
 """The event loop is blocked for some milliseconds; they share a commit."""
+_MOVES_TRIED: Final = 20
+_MOVE_AGAIN_S: Final = 0.5
+"""So long after a move was refused, as others are under way, it is tried again."""
 
 _log = structlog.get_logger("trunkline.moves")
 
@@ -85,17 +87,21 @@ async def publish(system: System, application: bytes, owner: bytes, owner_type: 
     """
     message = TransferApplication(owner=ROOT, new_owner=owner, new_owner_type=owner_type)
     await system.ask(Ref("application", ROOT, application), message)
-    if system.peers is None:
-        return
-    places = system.component(Places)
-    to = places.emptiest()
-    for attempt in range(MOVES_TRIED if to != places.own else 0):
-        if attempt:
-            await trio.sleep(MOVE_AGAIN_S)
+    if system.peers is not None:
+        places = system.component(Places)
+        to = places.emptiest()
+        if to != places.own:
+            await _move(system.peers, application, to)
+
+
+async def _move(peers: Peers, application: bytes, to: int) -> None:
+    """Have another partition take an application, or leave it here where that is refused for long."""
+    for _ in range(_MOVES_TRIED):
         try:
-            await system.peers.command(to, "move.take", application)
+            await peers.command(to, "move.take", application)
         except Overloaded as refusal:  # one is moved at a time
             _log.info("a new application waits for its move", reason=refusal.message)
+            await trio.sleep(_MOVE_AGAIN_S)
         except DomainError as refusal:
             _log.warning("a new application was not moved", reason=refusal.message)
             return

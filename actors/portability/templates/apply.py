@@ -19,7 +19,7 @@ from trunkline.actors.fleet.devices.state.arrays import load_arrays
 from trunkline.actors.platform.applications.messages import ApplicationPost, CreateApplication, NoteTemplate
 from trunkline.actors.platform.jobs.job import Job, JobKind
 from trunkline.actors.portability.bundles.clone import import_source, new_application
-from trunkline.actors.portability.bundles.creation import publish
+from trunkline.actors.portability.bundles.creation import is_published, publish
 from trunkline.actors.portability.bundles.plan import Target
 from trunkline.actors.portability.templates.catalogue import Catalogue
 
@@ -40,15 +40,15 @@ async def create_application(job: Job) -> Doc:
     """
     application = new_application(job.id)
     output: Doc = {"applicationId": application.hex()}
+    if is_published(job.system, application):
+        return output
     with job.system.store.snapshot() as snapshot:
-        found = records.find(snapshot, APPLICATION, ROOT, application)
-    if found is None:
+        is_begun = records.exists(snapshot, APPLICATION, ROOT, application)
+    if not is_begun:
         body = msgspec.convert(job.input["body"], ApplicationPost)
         await load_arrays()
         message = CreateApplication(body=body, user=ROOT, job=(job.owner.id, job.id))
         await job.ask(Ref("application", ROOT, application), message)
-    elif found.doc["ownerId"] != ROOT.hex():
-        return output
     output["resources"] = await _apply(job, application)
     await publish(job.system, application, job.owner.id, job.input["ownerType"])
     return output
