@@ -37,7 +37,7 @@ from trunkline.limits.settings import Settings
 _STOPS_S: Final = 1.0
 REAP_S: Final = 3.0
 """How often the engine looks at deadlines here: each look costs as much as some calls."""
-FOLLOW_S: Final = 0.5
+FOLLOW_S: Final = 2.0
 """How often a process looks here whose access other processes have ended."""
 COUNTS_S: Final = 30.0
 """How often a door tells here how many connections it has."""

@@ -527,7 +527,7 @@ class System:
         """
         committing = trio.CancelScope(shield=True)
         async with trio.open_nursery() as outer:
-            await outer.start(self._commit, committing)
+            outer.start_soon(self._commit, committing)
             try:
                 async with trio.open_nursery() as nursery:
                     self._nursery = nursery
@@ -540,10 +540,10 @@ class System:
             finally:
                 committing.cancel()
 
-    async def _commit(self, scope: trio.CancelScope, task_status: trio.TaskStatus[None]) -> None:
+    async def _commit(self, scope: trio.CancelScope) -> None:
         current_work.set(_COMMIT)
         with scope:
-            await self.journal.run(task_status)
+            await self.journal.run()
 
     def drain(self) -> None:
         """End all streams and commit all submitted writes. Called once, when no new calls are accepted."""

@@ -7,7 +7,11 @@ from pathlib import Path
 import trio
 import trio.testing
 
-from tests.actors.probes import Add, AddSlowly, Peek, workshop
+from tests.actors.probes import Add, AddSlowly, Peek, Tally, workshop
+from trunkline.actors.core.runtime.system import System
+from trunkline.actors.core.values.clock import SystemClock
+from trunkline.limits.table import Limits
+from trunkline.store.env import Store
 
 
 async def test_who_leaves_before_the_commit_loses_only_the_answer(tmp_path: Path) -> None:
@@ -60,3 +64,10 @@ async def test_who_leaves_an_ask_of_many_before_its_commit_loses_only_the_answer
         assert [await shop.ask(ref, Peek()) for ref in refs] == [5, 5]
         assert [shop.stored(ref) for ref in refs] == [(5, [5])] * 2
         assert [box.depth for box in shop.system.mailboxes()] == [0, 0]
+
+
+async def test_a_system_that_is_cancelled_as_it_starts_ends(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store, trio.CancelScope() as scope:
+        scope.cancel()
+        await System(store, Limits(), SystemClock(), (Tally,)).run()
+    assert scope.cancelled_caught
