@@ -268,11 +268,19 @@ class _Move:
 
     async def _depart(self) -> None:
         """Have the other side give the application away. Raises `Overloaded` if it has taken it back."""
+        is_late = False
         while True:
             try:
                 has_departed = await self._ask("move.depart")
             except DomainError as unknown:
-                _log.warning("a move waits for the other partition", reason=unknown.message)
+                if not is_late:
+                    application = self._application.hex()
+                    _log.warning(
+                        "a move waits for the other partition",
+                        application=application,
+                        reason=unknown.message,
+                    )
+                is_late = True
                 await trio.sleep(AGAIN_S)
                 continue
             if has_departed:
