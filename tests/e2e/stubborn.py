@@ -22,6 +22,8 @@ from trunkline.bench.errors import WireError
 from trunkline.bench.transport import Origin
 
 COLUMNS = [{"name": "label", "dataType": "string", "constraint": "optional"}]
+LIST_MAX, ROWS_MAX = 1000, 10_000
+"""The longest lists that an answer has."""
 AGAIN = frozenset({409, 502, 503})
 """Statuses after which the same call is made again: it is in work, or a process has died, or is not there."""
 
@@ -33,7 +35,13 @@ async def table(server: Server, application: str) -> str:
 
 
 async def history(server: Server, device: str, what: str) -> Any:
-    return await server.call("GET", f"{device}/{what}?limit=1000&since=1")
+    """The states or commands of a device, all of them."""
+    return _whole(await server.call("GET", f"{device}/{what}?limit={LIST_MAX}&since=1"), LIST_MAX)
+
+
+def _whole(entries: list[Any], limit: int) -> list[Any]:
+    assert len(entries) < limit, "there may be more"
+    return entries
 
 
 class Stubborn:
@@ -120,10 +128,10 @@ async def read_back(server: Server, paths: tuple[str, str, str]) -> tuple[Counte
     application, device, rows = paths
     marks = [each["data"]["label"] for each in await history(server, device, "state")]
     marks += [each["name"] for each in await history(server, device, "command")]
-    marks += [each["label"] for each in (await server.call("GET", f"{rows}/rows?limit=10000"))["items"]]
-    marks += [
-        each["subject"] for each in (await server.call("GET", f"{application}/events?perPage=1000"))["items"]
-    ]
+    stored = await server.call("GET", f"{rows}/rows?limit={ROWS_MAX}")
+    marks += [each["label"] for each in _whole(stored["items"], ROWS_MAX)]
+    events = await server.call("GET", f"{application}/events?perPage={LIST_MAX}")
+    marks += [each["subject"] for each in _whole(events["items"], LIST_MAX)]
     counts = await server.call("GET", f"{device}/payloadCounts")
     return Counter(marks), counts["deviceState"]
 

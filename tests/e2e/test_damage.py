@@ -61,3 +61,22 @@ async def test_a_value_that_is_not_what_was_written_is_never_an_answer(tmp_path:
         assert "mouse" not in refusal["message"]
         assert f"{file} is damaged: records " in server.log
         assert f"`trunkline check --data {data}`" in server.log
+
+
+async def test_a_transfer_with_an_application_that_cannot_be_read_gives_nothing(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    async with serving(data) as server:
+        house, shed = await server.application("house"), await server.application("a shed of my own")
+        organization = await server.organization()
+        assert await server.terminate() == 0
+    file = data / "store" / "data.mdb"
+    file.write_bytes(file.read_bytes().replace(b"a shed of my own", b"a shop of my own"))
+    ids = [path.rpartition("/")[2] for path in (house, shed)]
+    body = {
+        "destinationId": organization.rpartition("/")[2],
+        "destinationType": "organization",
+        "applicationIds": ids,
+    }
+    async with serving(data) as server:
+        await server.call("PATCH", "/me/transferResources", body, status=500)
+        assert (await server.call("GET", house))["ownerType"] == "user"
