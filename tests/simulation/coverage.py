@@ -108,6 +108,7 @@ RARE_OF_PROCESSES: Final = (
     "a will was to be published",
     "an MQTT connection was cut",
     "applications of several partitions were given",
+    "damage was refused at the start",
     *(f"power cut: {how}" for how in ("before", "torn", "after", "idle")),
 )
 """The same for seeds with several partitions."""

@@ -17,11 +17,13 @@ from typing import Any, Final
 
 import msgspec
 
-from tests.simulation.disk import PAGE, SECTOR, Disk
-from tests.simulation.life import Life, living
+from tests.simulation import machine
+from tests.simulation.disk import PAGE, SECTOR
+from tests.simulation.life import Life
 from tests.simulation.model import Broken
 from tests.simulation.network import Network
 from trunkline.store.errors import StoreBroken, StoreDamaged
+from trunkline.store.partitions import partition_directory
 
 Said = Mapping[str, tuple[int, bytes]]
 """Answers by path."""
@@ -35,20 +37,24 @@ _STEADY: Final = re.compile(
 )
 
 
+def partition_of(world: Any) -> int:
+    """The partition whose store is damaged at the end of a run."""
+    return Random(f"{world.seed} damaged partition").randrange(world.partitions)
+
+
 async def live(world: Any, before: Said, here: Path, there: Path, older: bytes) -> None:
     """A life on what another one has left, of which the disk has changed something. `before` is what that has said.
 
     `older` is the file of the store as it was earlier, empty if that is not known.
     """
     chance = Random(f"{world.seed} damage")
-    how = damaged(here, there, chance, older)
-    disk = Disk(there, chance, world.virtual.sleep, lambda _: None)
+    shutil.copytree(here, there, ignore=shutil.ignore_patterns("lock", "control.sock", "crash"))
+    how = damage(partition_directory(there, partition_of(world)) / "store" / "data.mdb", chance, older)
+    disk = machine.disks_of(world, there, chance, first=False)
     network = Network(Random(f"{world.seed} network damaged"), world.reached)
     found = "refused at the start"
     try:
-        async with living(
-            there, world.settings(there), world.virtual, disk, network, chance.randbytes
-        ) as life:
+        async with machine.started(world, "damaged", disk, network, chance) as life:
             after = await said(life, world.token, before)
             found = compared(before, after, how) if how != LOST else known(world, before, after)
     except* (StoreDamaged, StoreBroken):
@@ -62,16 +68,20 @@ def steady(trace: Iterable[str]) -> list[str]:
     return sorted({path for path in _READ.findall("\n".join(trace)) if _STEADY.search(path)})
 
 
+async def said_before(world: Any) -> Said:
+    """What the last life of a run answers, to be compared."""
+    with world.nobody_leaves():
+        return await said(world.life, world.token, steady(world.trace))
+
+
 async def said(life: Life, token: str, asked: Iterable[str]) -> Said:
     """What the server answers."""
     answers = {path: await life.call("GET", path, token=token) for path in asked}
     return {path: (answer.status, answer.raw) for path, answer in answers.items() if answer is not None}
 
 
-def damaged(here: Path, there: Path, chance: Random, older: bytes = b"") -> str:
-    """Copy a data directory, and change some of its bytes as a bad disk does. Returns how."""
-    shutil.copytree(here, there, ignore=shutil.ignore_patterns("lock", "control.sock", "crash"))
-    file = there / "store" / "data.mdb"
+def damage(file: Path, chance: Random, older: bytes = b"") -> str:
+    """Change some bytes of the file of a store as a bad disk does. Returns how."""
     content = bytearray(file.read_bytes())
     pages = range(_METAS, len(content) // PAGE)
     at = chance.choice(pages) * PAGE

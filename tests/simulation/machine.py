@@ -43,16 +43,14 @@ def partitions_of(seed: int) -> int:
 
 
 @asynccontextmanager
-async def started(
-    world: Any, number: int, disk: Disk, network: Network, chance: Random
-) -> AsyncIterator[Life]:
-    """A life of the server, on the directory of `disk`."""
+async def started(world: Any, name: str, disk: Disk, network: Network, chance: Random) -> AsyncIterator[Life]:
+    """A life of the server, on the directory of `disk`. What is by chance in processes follows from its name."""
     settings = world.settings(disk.path)
     if world.partitions == 1:
         async with living(disk.path, settings, world.virtual, disk, network, chance.randbytes) as life:
             yield life
         return
-    seed = f"{world.seed} life {number}"
+    seed = f"{world.seed} life {name}"
     doors = doors_of(world.seed)
     async with living_in_processes(settings, world.virtual, disk, network, seed, doors) as life:
         life.home = world.home

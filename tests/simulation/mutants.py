@@ -40,7 +40,10 @@ def main() -> int:
     mutants: list[tuple[str, Sequence[Mutation], str]] = [
         (each.what, (each,), each.seeds or given.seeds) for each in MUTATIONS
     ]
-    mutants += [(each.what, each.back, f"{each.seed},{given.seeds}") for each in REGRESSIONS]
+    mutants += [
+        (each.what, each.back, f"{each.seed},{given.seeds}" if each.seed else each.back[0].seeds)
+        for each in REGRESSIONS
+    ]
     chosen = [mutant for mutant in mutants if given.only in mutant[0]]
     missed = 0
     for what, mutations, seeds in chosen:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -20,8 +20,17 @@ from tests.simulation.regressions import REGRESSIONS
 from tests.simulation.shrinking import kind_of, shrunk
 from tests.simulation.world import plan
 
-PARTITIONED: tuple[int, ...] = (200_001,)
-"""The faults that were found are in seeds with moves, doors, three and four partitions."""
+FAULTS: Final = sorted({fault.seed for fault in REGRESSIONS if fault.seed})
+SEEDS: Final = (
+    [1, *(seed for seed in FAULTS if seed < DIVIDED_FROM)],
+    [200_001, *(seed for seed in FAULTS if seed >= DIVIDED_FROM)],
+)
+"""With one partition, and with several: two, three and four, whose processes die, and between which applications move.
+
+Those that have found a fault are among them.
+"""
+TOGETHER: Final = 4
+"""So many seeds run one after the other in a test."""
 
 
 def simulated(checkout: Path, hash_seed: int, *arguments: str) -> dict[str, str]:
@@ -34,24 +43,21 @@ def simulated(checkout: Path, hash_seed: int, *arguments: str) -> dict[str, str]
 
 
 @pytest.mark.slow
-def test_seeds_keep_the_promises_and_replay_in_another_process(checkout: Path) -> None:
-    """Those that have found a fault are among them. Sets and dicts of texts may have another order there."""
-    seeds = sorted({1, 3, *(fault.seed for fault in REGRESSIONS if fault.seed < DIVIDED_FROM)})
+@pytest.mark.parametrize(
+    "seeds", [group[at : at + TOGETHER] for group in SEEDS for at in range(0, len(group), TOGETHER)], ids=str
+)
+def test_seeds_keep_the_promises(checkout: Path, seeds: list[int]) -> None:
     here = simulated(checkout, 1, "--seeds", ",".join(map(str, seeds)))
     assert len(set(here.values())) == len(seeds)
-    assert simulated(checkout, 7, "--seed", "3") == {"3": here["3"]}
 
 
 @pytest.mark.slow
-def test_servers_of_several_partitions_keep_the_promises_and_replay_in_another_process(
-    checkout: Path,
-) -> None:
-    """Of two, three and four, whose processes die, and between which applications move."""
-    seeds = PARTITIONED + tuple(fault.seed for fault in REGRESSIONS if fault.seed >= DIVIDED_FROM)
-    here = simulated(checkout, 1, "--seeds", ",".join(map(str, seeds)))
-    assert len(set(here.values())) == len(seeds)
-    first = str(PARTITIONED[0])
-    assert simulated(checkout, 7, "--seed", first) == {first: here[first]}
+@pytest.mark.parametrize("seed", [group[0] for group in SEEDS])
+def test_seeds_replay_in_another_process(checkout: Path, seed: int) -> None:
+    """Sets and dicts of texts may have another order there."""
+    first, second = (simulated(checkout, hash_seed, "--seed", str(seed)) for hash_seed in (1, 7))
+    assert list(first) == [str(seed)]
+    assert first == second
 
 
 # The model is the oracle, so it must refuse what is wrong.

@@ -110,7 +110,7 @@ class World:
         self.claims: dict[int, float] = {}
         """By partition, when a name that is unique in the server was claimed there for the last time."""
         is_divided = self.partitions > 1
-        self._ends_damaged = not is_divided and Random(f"{seed} damage").random() < 0.2
+        self._ends_damaged = Random(f"{seed} damage").random() < 0.2
         self._said: damage.Said = {}
         self._older = b""
         self.strays: Callable[[str, Any], list[Any]] = lambda _path, _body: []
@@ -184,12 +184,13 @@ class World:
         chance = Random(f"{self.seed} life {number}")
         disk = machine.disks_of(self, here, chance, first=number == 0)
         if last and self._ends_damaged:
-            disk.older_at = Random(f"{self.seed} older").choice((3, 20, 60, 150))
+            damaged = disk.machine[damage.partition_of(self)]
+            damaged.older_at = Random(f"{self.seed} older").choice((3, 20, 60, 150))
         network = Network(Random(f"{self.seed} network {number}"), self.reached)
         network.has_newer = self.seed >= NEWER_FROM
         try:
             async with (
-                machine.started(self, number, disk, network, chance) as self.life,
+                machine.started(self, str(number), disk, network, chance) as self.life,
                 trio.open_nursery() as self.callers,
             ):
                 await self._begin(first=number == 0)
@@ -201,8 +202,8 @@ class World:
                     self.is_ending = True
                     await self.settle()
                     if self._ends_damaged:
-                        self._said = await damage.said(self.life, self.token, damage.steady(self.trace))
-                        self._older = disk.older
+                        self._said = await damage.said_before(self)
+                        self._older = damaged.older
                     self.callers.cancel_scope.cancel()
                 else:
                     await self._lose_power(chance)
