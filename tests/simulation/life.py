@@ -126,11 +126,6 @@ class Life:
         return self.server(self.home).disk
 
     @property
-    def is_moving(self) -> bool:
-        """Whether any application is on its way to another partition."""
-        return float("inf") in self.moves.values()
-
-    @property
     def is_quiet(self) -> bool:
         """Nothing waits for a commit or is under way to the server, and it answers no request of a connection."""
         if self._only is None:

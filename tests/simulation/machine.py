@@ -129,8 +129,10 @@ def check_away(
             raise Broken(f"{call} is told that a name is claimed, and nobody claims one")
         world.reached["a name was being claimed"] += 1
         return
-    was_moved = named and world.life.moves.get(named[1], began_s) > began_s
-    if answer.status == 503 and (was_moved or (needs and world.life.is_moving)):
+    moves = world.life.moves
+    ended_s = [moves.get(named[1], began_s)] if named else []
+    was_moved = any(each > began_s for each in (*ended_s, *(moves.values() if needs else ())))
+    if answer.status == 503 and was_moved:
         world.reached["503 as an application was moved"] += 1
         return
     if was_moved:

@@ -50,6 +50,7 @@ class Network:
             _FIRST: self.http,
             _FIRST + 1: self.mqtt,
         }
+        self.stalled_s = float("-inf")
         self._inner: dict[Path, InnerListener] = {}
         """The sockets on which processes listen for each other."""
         self._next = _FIRST + 2

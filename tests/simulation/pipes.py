@@ -26,6 +26,8 @@ class Below(Protocol):
 
     reached: Counter[str]
     may_stall: bool
+    stalled_s: float
+    """Until when a connection has stalled."""
     dead: set[int | None]
 
     def later(self, at_s: float, arrive: Callable[[], None]) -> None:
@@ -114,6 +116,7 @@ class Pipe:
         if self._chance.random() < _STALLS and network.may_stall:
             delay_s = self._chance.choice(self._wire.stalls_s)
             self._wire.has_stalled = True
+            network.stalled_s = max(network.stalled_s, trio.current_time() + delay_s)
             network.reached["a connection stalled"] += 1
         now_s = trio.current_time()
         self._last_s = max(self._last_s, now_s + delay_s)
