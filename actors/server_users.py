@@ -32,6 +32,7 @@ from trunkline.actors.people.accounts.two_factor import ResetTwoFactor
 from trunkline.actors.people.organizations.membership import MEMBER, check_other_admin, memberships
 from trunkline.actors.people.organizations.messages import RemoveMember
 from trunkline.actors.platform.applications.messages import DeleteApplication
+from trunkline.store import keys
 
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.system import System
@@ -59,7 +60,7 @@ async def ensure_first_user(system: System, settings: Settings) -> FirstUser | N
     E-mail address and password come from the settings. Without a password there, one is generated, which the
     caller shows once. Its text is not stored.
     """
-    if users(system):
+    if _has_users(system):
         return None
     email = settings.admin_email or "admin@localhost"
     password = settings.admin_password or _new_password()
@@ -73,7 +74,7 @@ async def add_user(system: System, email: str, password: str) -> str:
     Raises `Invalid` if the address is taken or the password is weak.
     """
     check_new_password(password)
-    is_first = not users(system)
+    is_first = not _has_users(system)
     ref = Ref("user", ROOT, system.ids.new(system.clock.wall_ms()))
     name = email.partition("@")[0] or email
     answer = await system.ask(ref, CreateUser(email=email, password=password, first_name=name))
@@ -180,6 +181,13 @@ def users(system: System) -> list[UserLine]:
             UserLine(id.hex(), doc["email"], iso(doc["creationDate"]))
             for id, doc in records.scan(snapshot, USER, ROOT)
         ]
+
+
+def _has_users(system: System) -> bool:
+    """Whether there is any. No record is read: a damaged one must not keep the server from starting."""
+    prefix = keys.record_prefix(USER.name, ROOT)
+    with system.store.snapshot() as snapshot:
+        return next(snapshot.keys(keys.RECORDS, prefix, keys.prefix_end(prefix)), None) is not None
 
 
 def _new_password() -> str:

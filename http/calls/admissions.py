@@ -18,6 +18,7 @@ from trunkline.actors.access.authority import Principal
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.work import Work
 from trunkline.actors.core.values.errors import DomainError, NotFound
+from trunkline.actors.core.values.store_errors import StoreError
 from trunkline.actors.people.accounts.reach import filters_by_tags
 from trunkline.actors.people.accounts.scopes import USER_AREAS
 from trunkline.http.calls.access import check_resource_access
@@ -94,10 +95,10 @@ class Admissions:
         self._stored: dict[Key, Admission] = {}
 
     def caller(self, authorization: bytes | None) -> Principal | None:
-        """Who calls; None for a call without a valid token."""
+        """Who calls; None for a call without a valid token, or if that cannot be read: the dispatcher says why."""
         try:
             return self._service.tokens.authenticate(authorization)
-        except DomainError:
+        except (DomainError, StoreError):
             return None
 
     def find(self, method: str, path: str, caller: Principal) -> Admission | None:

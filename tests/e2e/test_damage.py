@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.e2e.conftest import PASSWORD
 from tests.e2e.server_process import OWNER, one_sentence, serving, trunkline
 
 pytestmark = [pytest.mark.disk, pytest.mark.slow]
@@ -61,6 +62,25 @@ async def test_a_value_that_is_not_what_was_written_is_never_an_answer(tmp_path:
         assert "mouse" not in refusal["message"]
         assert f"{file} is damaged: records " in server.log
         assert f"`trunkline check --data {data}`" in server.log
+
+
+async def test_a_caller_whose_record_cannot_be_read_is_told(tmp_path: Path) -> None:
+    """Also on the fast path, which looks who calls before anything else."""
+    data, name = tmp_path / "data", "zoe@example.com"
+    async with serving(data) as server:
+        added = await trunkline("user", "add", name, "--password", PASSWORD, "--data", str(data))
+        assert added.returncode == 0, added.stderr
+        token = await server.log_in(name)
+        assert await server.terminate() == 0
+    file = data / "store" / "data.mdb"
+    stored = bytes([0x60 + len(name)]) + name.encode()  # in the record, as CBOR; the index has it as a key
+    file.write_bytes(file.read_bytes().replace(stored, stored.swapcase()))
+    async with serving(data) as server:
+        for method in ("GET", "GET", "POST"):
+            answer = await server.call(method, "/applications", token=token, status=500)
+            assert answer["type"] == "Internal"
+        assert "is damaged: records " in server.log
+        assert await server.terminate() == 0
 
 
 async def test_a_transfer_with_an_application_that_cannot_be_read_gives_nothing(tmp_path: Path) -> None:
