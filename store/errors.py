@@ -49,6 +49,18 @@ class StoreUnreachable(Overloaded):
     """The service that keeps the contents of files cannot be reached, or refuses a request."""
 
 
+class LogUnreachable(Overloaded):
+    """The log cannot be reached, or does not answer. Nobody can say whether what was sent to it is stored."""
+
+
+class Fenced(StoreError):
+    """Another node owns the partition. Nothing of the group was stored, and this process cannot store anything more."""
+
+
+class LogBroken(StoreBroken):
+    """The log is not what was written to it: an entry is missing, or another one is in its place."""
+
+
 class DirectoryInUse(StoreError):
     """Another process holds this data directory."""
 
