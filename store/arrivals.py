@@ -190,6 +190,15 @@ class Arrivals:
         self.windows = self.windows[1:]
 
 
+def chunk_value(reports: Mapping[bytes, Reports]) -> bytes:
+    """The value of the chunk that `Arrivals.stage` makes of these reports."""
+    return b"".join(
+        entry(device, body, has_head=has_head)
+        for device, report in reports.items()
+        for body, _, _, has_head in _pieces(report)
+    )
+
+
 def _pieces(reports: Reports) -> list[Entry]:
     """What a device reported in a commit as entries of a chunk. Of several, one with a head has nothing else.
 

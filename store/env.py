@@ -140,17 +140,18 @@ class Store:
         read_queue_length_max: int = 64,
         start_check_s: float = 5.0,
         outbox_length_max: int = 1000,
+        journal: Callable[..., Journal] = Journal,
         sync_delay_s: Callable[[], float] | None = None,
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> Store:
         """Lock the directory, open or create its contents, and migrate them to the current format.
 
         `partition` is the number of the store to open of a directory with several (`partitions.py`); all of them must
-        be there.
-        `encryption_keys` is the file of the keys, if it is not in the directory; with `lost_keys` it may lack the
-        key that the store uses. `bucket` is where the contents of files are, if they are not in the directory; they are
-        sent to it in parts of `part_bytes`, by `file_threads_max` threads. `map_size_bytes` is address space, not
-        memory and not disk; the map grows by itself. With `store_size_max_bytes` the file never gets larger than that.
+        be there. `journal` makes the writer of one that is not divided. `encryption_keys` is the file of the keys, if
+        it is not in the directory; with `lost_keys` it may lack the key that the store uses. `bucket` is where the
+        contents of files are, if not in the directory; they are sent to it in parts of `part_bytes`, by
+        `file_threads_max` threads. `map_size_bytes` is address space, not memory and not disk; the map grows by itself.
+        With `store_size_max_bytes` the file never gets larger than that.
         `sync_delay_s` and `monotonic_s` are described at `Journal`. Before anything is read, the pages of the file are
         verified for at most `start_check_s`.
         Raises DirectoryInUse, SecretMissing, FormatUnsupported, BackupRefused, StoreDamaged, StoreFull or StoreBroken.
@@ -191,8 +192,7 @@ class Store:
             locked.discard()
             locked.close()
             raise
-        kind = Journal if partitions is None else partial(PartitionedJournal, partitions=partitions)
-        journal = kind(
+        writer = (journal if partitions is None else partial(PartitionedJournal, partitions=partitions))(
             memory_map,
             arrivals,
             arrivals_bytes_max=arrivals_bytes_max,
@@ -204,7 +204,7 @@ class Store:
         return cls(
             locked,
             memory_map,
-            journal,
+            writer,
             arrivals,
             keyring=keyring,
             crash=crash,

@@ -34,6 +34,7 @@ from trunkline.store.arrival_chunks import Chunk
 from trunkline.store.arrivals import Arrivals
 from trunkline.store.batch import Batch
 from trunkline.store.columns import Points
+from trunkline.store.commit_group import Group
 from trunkline.store.errors import JournalFull, StoreBroken, StoreError, StoreFull, StoreLost, translate
 from trunkline.store.journal_statistics import Statistics
 from trunkline.store.keys import RECORDS
@@ -47,60 +48,6 @@ FLUSH_WAIT_S: Final = 5.0
 """How long a flush, or a failed commit, waits for long reads to end, if the map must grow or be opened again."""
 
 _log = structlog.get_logger("trunkline.store")
-
-
-class Group:
-    """The batches that are committed together. Once `done`, `error` is None if they are on disk."""
-
-    __slots__ = ("_callbacks", "_event", "_watchers", "done", "error")
-
-    def __init__(self) -> None:
-        self._callbacks: list[Callable[[], None]] = []
-        self._watchers: list[Callable[[StoreError | None], None]] = []
-        self._event = trio.Event()
-        self.done = False
-        self.error: StoreError | None = None
-
-    async def wait(self) -> None:
-        """Return when the group is synced to disk. Raises StoreFull or StoreBroken if it was not stored.
-
-        If the caller is cancelled, the group is committed nevertheless.
-        """
-        await self._event.wait()
-        if self.error is not None:
-            raise type(self.error)(*self.error.args) from self.error
-
-    def then(self, callback: Callable[[], None]) -> None:
-        """Call `callback` right after the commit, in the order of these calls and before any waiter resumes.
-
-        Never called if the commit failed; called at once if it is done already. An exception of the callback is
-        logged and not passed on.
-        """
-        self._callbacks.append(callback)
-        if self.done:
-            self.finish(self.error)
-
-    def settled(self, watcher: Callable[[StoreError | None], None]) -> None:
-        """Call `watcher` with the error of the commit, or None, after all callbacks of `then`.
-
-        Only for a group that is not done. An exception of the watcher is logged and not passed on.
-        """
-        self._watchers.append(watcher)
-
-    def finish(self, error: StoreError | None) -> None:
-        """Complete the group. Only the journal calls this."""
-        self.done = True
-        self.error = error
-        callbacks, self._callbacks = self._callbacks, []
-        watchers, self._watchers = self._watchers, []
-        try:
-            for call in [*(callbacks if error is None else ()), *(partial(each, error) for each in watchers)]:
-                try:
-                    call()
-                except Exception:  # noqa: BLE001 - the callback of one actor must not end the committer
-                    _log.exception("a callback after a commit failed")
-        finally:
-            self._event.set()
 
 
 class Journal:
@@ -138,8 +85,10 @@ class Journal:
         self.on_removals: Callable[[int], None] = lambda _count: None
         """Called with the number of reports that a batch removes or replaces, when it is submitted."""
         self._failing = False
-        self._lost: StoreLost | None = None
+        self._lost: StoreError | None = None
         self._reads_ended = trio.lowlevel.ParkingLot()
+        self._earlier: tuple[Overlay, ...] = ()
+        """What waits for its commit before the overlay, where groups are written one after the other."""
         self._overlay = Overlay()
         self._group = Group()
         self._not_empty = trio.Event()
@@ -180,7 +129,7 @@ class Journal:
         """
         try:
             with self._map.env.begin() as transaction:
-                return self._overlay.get(db, key, transaction, self._map)
+                return self._overlay.get(db, key, transaction, self._map, self._earlier)
         except lmdb.Error as error:
             raise translate(error, "read") from error
 
@@ -191,7 +140,7 @@ class Journal:
         of one actor, as it scans every key that waits."""
         try:
             with self._map.env.begin() as transaction:
-                return self._overlay.range(db, lo, hi, transaction, self._map)
+                return self._overlay.range(db, lo, hi, transaction, self._map, self._earlier)
         except lmdb.Error as error:
             raise translate(error, "read") from error
 
@@ -206,8 +155,8 @@ class Journal:
             yield from snapshot.points(device, low_ms, high_ms, waiting=self._waiting(device))
 
     def _waiting(self, device: bytes) -> bytes:
-        reports = self._overlay.reports.get(device)
-        return b"" if reports is None else b"".join(reports.items)
+        found = [each.reports[device] for each in (*self._earlier, self._overlay) if device in each.reports]
+        return b"".join(item for reports in found for item in reports.items)
 
     @property
     def pending_bytes(self) -> int:
@@ -268,7 +217,7 @@ class Journal:
         """
         started_s = time.perf_counter()
         try:
-            written = self._write()
+            written = self._write(self._overlay, self._group)
         except lmdb.MapFullError:
             try:
                 self._map.larger_size()
@@ -294,16 +243,19 @@ class Journal:
         self._finish(None)
         return True
 
-    def _write(self) -> Written:
-        """Write all waiting batches in one transaction and sync it. The state of the journal stays the same."""
-        reports = self._overlay.reports
+    def _write(self, overlay: Overlay, group: Group, mark: bytes | None = None) -> Written:
+        """Write a group in one transaction and sync it. The state of the journal stays the same.
+
+        `mark` says up to where in a log all is written.
+        """
+        reports = overlay.reports
         # In the windows before the commit, so that a snapshot of it finds them.
         chunk = self._arrivals.stage(reports) if reports else None
         number = None
         try:
             with self._map.env.begin(write=True) as transaction:
                 number = transaction.id()
-                written = self._overlay.write(transaction, self._map.handles, chunk)
+                written = overlay.write(transaction, self._map.handles, chunk, mark)
                 if self._sync_delay_s is not None:
                     time.sleep(self._sync_delay_s())
         except BaseException:
@@ -313,7 +265,7 @@ class Journal:
         try:
             if chunk is not None:
                 self._arrivals.committed(chunk)
-                self._group.then(partial(self.follower, chunk))
+                group.then(partial(self.follower, chunk))
         except MemoryError as error:
             raise StoreLost(
                 "A commit is on the disk, and no memory is left to go on after it. Whoever waited has no answer."
@@ -328,7 +280,7 @@ class Journal:
         self._not_empty = trio.Event()
         group.finish(error)
 
-    def _lose(self, lost: StoreLost) -> None:
+    def _lose(self, lost: StoreError) -> None:
         """Fail the batches that wait, and all that are submitted later: whoever waits must not wait for ever."""
         self._lost = lost
         self._bytes_max = -1

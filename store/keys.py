@@ -309,6 +309,8 @@ FLUSHED_KEY: Final = b"settled"
 
 SKIPPED_KEY: Final = b"skipped"
 """The key in META of the last number that no commit has, if there are any: positions in the log of another store."""
+LOG_KEY: Final = b"log"
+"""In META: up to where in the log of the partition all is written (`log_groups.py`); only where there is a log."""
 
 
 def counts_key(device: bytes, hour: int) -> bytes:

@@ -133,5 +133,7 @@ def flushed_value(seq: int) -> bytes:
     return codec.encode(seq)
 
 
-SPECIAL: Final = frozenset({keys.RUNS_KEY, keys.FLUSHED_KEY, keys.SKIPPED_KEY, b"format", b"encryptionKey"})
+SPECIAL: Final = frozenset(
+    {keys.RUNS_KEY, keys.FLUSHED_KEY, keys.SKIPPED_KEY, keys.LOG_KEY, b"format", b"encryptionKey"}
+)
 """The keys in META that say something of the store itself, not of what is in it."""

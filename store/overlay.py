@@ -10,7 +10,7 @@ right.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -96,25 +96,46 @@ class Overlay:
         self.batches += 1
 
     def get(
-        self, db: str, key: bytes, transaction: lmdb.Transaction[bytes], memory_map: MemoryMap
+        self,
+        db: str,
+        key: bytes,
+        transaction: lmdb.Transaction[bytes],
+        memory_map: MemoryMap,
+        earlier: Sequence[Overlay] = (),
     ) -> bytes | None:
-        """The value at `key` as if the overlay had been written into the data that `transaction` reads.
+        """The value at `key` as if the overlay had been written into the data that `transaction` reads, behind those
+        that are `earlier`.
 
         Raises StoreDamaged if the stored value is not what was written.
         """
         writes = self.writes.get(db)
-        raw = writes[key] if writes is not None and key in writes else memory_map.read(transaction, db, key)
+        if writes is not None and key in writes:
+            raw = writes[key]
+        elif earlier:
+            raw = earlier[-1].get(db, key, transaction, memory_map, earlier[:-1])
+        else:
+            raw = memory_map.read(transaction, db, key)
         increments = self.increments.get(db)
         if increments and key in increments:
             return apply_increments(raw, increments[key])
         return raw
 
     def range(
-        self, db: str, lo: bytes, hi: bytes, transaction: lmdb.Transaction[bytes], memory_map: MemoryMap
+        self,
+        db: str,
+        lo: bytes,
+        hi: bytes,
+        transaction: lmdb.Transaction[bytes],
+        memory_map: MemoryMap,
+        earlier: Sequence[Overlay] = (),
     ) -> list[tuple[bytes, bytes]]:
         """The entries with lo <= key < hi, in order, each with its value as `get` returns it."""
         keys = {
-            key for pending in (self.writes, self.increments) for key in pending.get(db, ()) if lo <= key < hi
+            key
+            for overlay in (*earlier, self)
+            for pending in (overlay.writes, overlay.increments)
+            for key in pending.get(db, ())
+            if lo <= key < hi
         }
         with transaction.cursor(memory_map.handles[db]) as cursor:
             memory_map.verify_edge(db, cursor, lo, hi, below=True)
@@ -124,13 +145,17 @@ class Overlay:
                         memory_map.verify_outside(db, cursor, lo, hi)
                         break
                     keys.add(key)
-        values = ((key, self.get(db, key, transaction, memory_map)) for key in sorted(keys))
+        values = ((key, self.get(db, key, transaction, memory_map, earlier)) for key in sorted(keys))
         return [(key, value) for key, value in values if value is not None]
 
     def write(
-        self, transaction: lmdb.Transaction[bytes], handles: Mapping[str, Handle], chunk: Chunk | None
+        self,
+        transaction: lmdb.Transaction[bytes],
+        handles: Mapping[str, Handle],
+        chunk: Chunk | None,
+        mark: bytes | None = None,
     ) -> Written:
-        """Write everything into `transaction`, the reports as `chunk`.
+        """Write everything into `transaction`, the reports as `chunk`, and the mark of a log.
 
         The overlay is not changed, so it can be written again.
         """
@@ -175,6 +200,8 @@ class Overlay:
                 size += sum([len(key) + len(value) for key, value in items])
         if self.moves_counts:
             _move_counts(transaction, handles)
+        if mark is not None:
+            transaction.put(keys.LOG_KEY, sealed(keys.LOG_KEY, mark), db=handles[keys.META])
         return Written(puts, deletes, size)
 
 

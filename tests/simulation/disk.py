@@ -20,9 +20,9 @@ from typing import Any, Final, NamedTuple
 
 from tests.simulation.loose_files import LooseFiles, Tree, write_tree
 from trunkline.store.batch import Batch
+from trunkline.store.commit_group import Group
 from trunkline.store.env import Store
 from trunkline.store.errors import StoreBroken
-from trunkline.store.journal import Group
 
 PAGE: Final = 4096
 SECTOR: Final = 512
@@ -96,16 +96,16 @@ class Disk:
         journal: Any = store.journal
         write = journal._write
 
-        def watched() -> Any:
+        def watched(*group: Any) -> Any:
             if self._over_already or self._store is not store:
-                return write()
+                return write(*group)
             fault, self.next_fault = self.next_fault or Fault(), None
             self.commits += 1
             if 0 < self._cut_at <= self.commits:  # later than planned, where the map must grow first
                 fault = Fault(cut=self._chance.choice(("before", "torn", "torn", "after")))
             before = self._data.read_bytes() if fault.cut or not self._syncs_all else b""
             self._fault = fault
-            written = write()
+            written = write(*group)
             if self.commits == self.older_at:
                 self.older = self._data.read_bytes()
             if not self._syncs_all:
@@ -118,11 +118,11 @@ class Disk:
                 self._kill("after a commit")
             return written
 
-        def killed() -> Any:
+        def killed(*group: Any) -> Any:
             is_due = not self._over_already and 0 < self._kill_at <= self.commits + 1
             if is_due and self._chance.random() < 0.5:
                 self._kill("before a commit")
-            return watched()
+            return watched(*group)
 
         journal._write = killed
         journal._sync_delay_s = self._before_sync

@@ -19,10 +19,10 @@ import trio.testing
 from tests.patience import PATIENCE_S
 from trunkline.store import codec
 from trunkline.store.batch import Batch, Completes
+from trunkline.store.commit_group import Group
 from trunkline.store.env import Store
 from trunkline.store.errors import StoreError, StoreFull
 from trunkline.store.flusher import FULL_FLUSH_S, Flusher
-from trunkline.store.journal import Group
 from trunkline.store.keys import INDEXES, RECORDS, UNIQUE
 from trunkline.store.reserve import RESERVE_BYTES_MIN, RETRY_S
 

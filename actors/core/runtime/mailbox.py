@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trunkline.actors.core.runtime.ref import Ref
     from trunkline.actors.core.runtime.subscription import Subscription
     from trunkline.limits.table import Limits, Rate
-    from trunkline.store.journal import Group
+    from trunkline.store.commit_group import Group
 
 FULL: Final = "mailbox"
 """The `reason` of refusals at the bound of a mailbox."""

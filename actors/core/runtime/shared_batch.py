@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trunkline.actors.core.values.structs import Message
     from trunkline.limits.table import Limits
     from trunkline.limits.window import Verdict
-    from trunkline.store.journal import Group
+    from trunkline.store.commit_group import Group
 
 Ask = tuple["Ref", "Message"]
 """An actor, and the message for it."""

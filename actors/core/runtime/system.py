@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from trunkline.actors.core.values.structs import Message
     from trunkline.limits.table import Limits
     from trunkline.limits.window import Verdict
+    from trunkline.store.commit_group import Group
     from trunkline.store.env import Store
-    from trunkline.store.journal import Group
     from trunkline.store.snapshot import Snapshot
 
 T = TypeVar("T")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trunkline.actors.core.runtime.registry import Registry
     from trunkline.actors.core.runtime.streams import Streams
     from trunkline.actors.core.values.structs import Message
-    from trunkline.store.journal import Group
+    from trunkline.store.commit_group import Group
 
 Turn = tuple[Any, "Group | None"]
 """The result of a turn: the handler's value, and the group that must be on disk before the answer is sent."""

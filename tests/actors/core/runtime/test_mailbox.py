@@ -13,7 +13,7 @@ from trunkline.actors.core.runtime.actor import Handler
 from trunkline.actors.core.runtime.mailbox import Mailbox, QueuedMessage
 from trunkline.actors.core.values.errors import Overloaded, TooManyRequests
 from trunkline.limits.table import Limits
-from trunkline.store.journal import Group
+from trunkline.store.commit_group import Group
 
 LIMITS = Limits().override({"mailbox_length_max": 2, "send_state": {"calls": 3, "window_s": 10}})
 THROTTLED = AddThrottled(by=1)

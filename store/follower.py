@@ -1,0 +1,102 @@
+"""A follower: it writes the log of a partition into a store of its own, so that this node can own it at once.
+
+Owns the store while it follows. No actor uses it meanwhile, and nobody reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import lmdb
+import structlog
+import trio
+
+from trunkline.store import keys
+from trunkline.store.directory import STORE, DataDirectory
+from trunkline.store.errors import LogUnreachable, StoreError, translate
+from trunkline.store.log import Chain, Log, Placed
+from trunkline.store.log_groups import Mark, decoded_group
+from trunkline.store.memory_map import MemoryMap
+
+MAP_BYTES: Final = 64 * 2**30
+"""The map at the start: only address space. It grows by itself."""
+CLOSE_WAIT_S: Final = 5.0
+AGAIN_S: Final = 0.2
+"""After a connection that broke, so long until the next one."""
+
+_log = structlog.get_logger("trunkline.store")
+
+
+@contextmanager
+def followed(directory: Path) -> Iterator[MemoryMap]:
+    """The store of a data directory that no server has open, for a follower. `Store.open` has made and checked it.
+
+    Raises DirectoryInUse, and StoreBroken if it cannot be opened.
+    """
+    with DataDirectory.open(directory):
+        memory_map = MemoryMap(directory / STORE, size_bytes=MAP_BYTES, size_max_bytes=None, read_only=False)
+        try:
+            yield memory_map
+        finally:
+            memory_map.close(CLOSE_WAIT_S)
+
+
+def chain_of(memory_map: MemoryMap, partition: int) -> Chain:
+    """Where a store stands in the log of its partition. Raises StoreError."""
+    try:
+        with memory_map.env.begin() as transaction:
+            raw = memory_map.read(transaction, keys.META, keys.LOG_KEY)
+    except lmdb.Error as error:
+        raise translate(error, "read") from error
+    return Chain(partition) if raw is None else Mark.decoded(raw).chain(partition)
+
+
+class Follower:
+    """Writes the log of a partition into a store. `run` it in a nursery."""
+
+    def __init__(self, log: Log, memory_map: MemoryMap, partition: int) -> None:
+        self.chain = chain_of(memory_map, partition)
+        """Up to the last entry that is written."""
+        self.moved = trio.Event()
+        """Set, and replaced, with each entry."""
+        self._log = log
+        self._map = memory_map
+
+    async def run(self) -> None:
+        """Follow until cancelled.
+
+        Raises LogBroken, Trimmed if the log does not have any more what comes next, and StoreError if it cannot be
+        written.
+        """
+        while True:
+            try:
+                async with self._log.follow(self.chain.place) as entries:
+                    async for placed in entries:
+                        self._take(placed)
+            except LogUnreachable as problem:
+                _log.debug("the log is not followed", problem=str(problem))
+            await trio.sleep(AGAIN_S)
+
+    def _take(self, placed: Placed) -> None:
+        chain = self.chain
+        entry = chain.add(placed)
+        if entry.kind == "group":
+            overlay, chunk = decoded_group(entry.body)
+            mark = Mark(chain.place, chain.tip, chain.epoch, chain.owner).encoded()
+            while True:
+                try:
+                    with self._map.env.begin(write=True) as transaction:
+                        overlay.write(transaction, self._map.handles, chunk, mark)
+                    break
+                except lmdb.MapFullError:
+                    self._map.resize(self._map.larger_size())
+                except (lmdb.Error, OSError) as error:
+                    raise self._failed(error, len(entry.body)) from error
+        moved, self.moved = self.moved, trio.Event()
+        moved.set()
+
+    def _failed(self, error: Exception, size_bytes: int) -> StoreError:
+        return self._map.commit_error(error, size_bytes)

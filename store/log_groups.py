@@ -1,0 +1,60 @@
+"""What is in the entries of a log: what one commit writes, and in the store up to where all of it is written.
+
+Owns both forms. A group is CBOR: `[number, chunk, moves_counts, removals, writes, increments]`; `number` and `chunk`
+are what devices reported as it is stored (`arrival_chunks.py`), or null; `writes` and `increments` are those of the
+overlay. Whoever writes it into the same data as others gets the same data as they.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from trunkline.store import codec
+from trunkline.store.arrival_chunks import Chunk
+from trunkline.store.errors import LogBroken
+from trunkline.store.log import Chain
+from trunkline.store.overlay import Overlay
+
+
+class Mark(NamedTuple):
+    """Where a store stands in the log: the place and the hash of the last entry that is written, and whose it was."""
+
+    place: int
+    tip: bytes
+    epoch: int
+    owner: str
+
+    @classmethod
+    def decoded(cls, raw: bytes) -> Mark:
+        """The mark of `encoded`."""
+        return cls(*codec.decode(raw))
+
+    def encoded(self) -> bytes:
+        """The mark as it is stored."""
+        return codec.encode(list(self))
+
+    def chain(self, partition: int) -> Chain:
+        """The chain up to here."""
+        return Chain(partition, *self)
+
+
+def encoded_group(overlay: Overlay, chunk: Chunk | None) -> bytes:
+    """The group of an overlay whose reports are `chunk`."""
+    number, value = chunk or (None, None)
+    return codec.encode(
+        [number, value, overlay.moves_counts, overlay.removals, overlay.writes, overlay.increments]
+    )
+
+
+def decoded_group(body: bytes) -> tuple[Overlay, Chunk | None]:
+    """The overlay of a group, without reports, and its chunk. Raises LogBroken for what is no group."""
+    overlay = Overlay()
+    try:
+        number, value, overlay.moves_counts, overlay.removals, overlay.writes, overlay.increments = (
+            codec.decode(body)
+        )
+    except (ValueError, TypeError) as error:
+        raise LogBroken("An entry of the log has no group that this version can read.") from error
+    overlay.deletes = any(None in writes.values() for writes in overlay.writes.values())
+    overlay.batches = 1
+    return overlay, None if value is None else Chunk(number, value)

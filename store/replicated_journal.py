@@ -1,0 +1,173 @@
+"""The journal of a partition that has a log: a group is on a majority of machines before it is written here.
+
+Owns the order of a commit: the group goes to the log; when the log has acknowledged it, it is written here, with the
+mark of its entry in the same transaction; then come the events and the answers. So nobody reads what the log may not
+have. One group is under way at a time, and what comes meanwhile is the next one.
+
+An actor that reads its own writes finds those of the group that is under way as well. If another node owns the
+partition, all that waits fails, and `run` raises: this process must not go on. So it does where what the log has cannot
+be written here, as on a disk that is full: another node can.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+
+import lmdb
+import structlog
+import trio
+
+from trunkline.store.arrival_chunks import Chunk
+from trunkline.store.arrivals import chunk_value
+from trunkline.store.batch import Batch
+from trunkline.store.commit_group import Group
+from trunkline.store.errors import LogUnreachable, StoreBroken, StoreError, StoreLost
+from trunkline.store.journal import Journal
+from trunkline.store.log_groups import Mark, encoded_group
+from trunkline.store.log_owner import LogOwner
+from trunkline.store.overlay import Overlay
+
+END_S: Final = 10.0
+"""How long the end of a server waits for the log."""
+
+_log = structlog.get_logger("trunkline.store")
+
+
+class ReplicatedJournal(Journal):
+    """The only writer of a store whose groups `owner` appends to a log."""
+
+    def __init__(self, *arguments: Any, owner: LogOwner, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._owner = owner
+        self._sent: Group | None = None
+        """The group that is under way; its overlay is the earlier one."""
+        self._body = b""
+        self._is_in_log = False
+
+    def submit(self, batch: Batch) -> Group:
+        """Add `batch` to the next group, as `Journal.submit`: what is under way counts for the bounds."""
+        if self._earlier and self._lost is None:
+            size_bytes = self.pending_bytes + batch.size_bytes
+            if size_bytes > self._bytes_max or self.pending_batches >= self._batches_max:
+                raise self._full(batch)
+        return super().submit(batch)
+
+    @property
+    def pending_bytes(self) -> int:
+        """The memory of the batches that wait, those under way to the log among them."""
+        return self._overlay.size_bytes + sum(each.size_bytes for each in self._earlier)
+
+    @property
+    def pending_batches(self) -> int:
+        """The number of these batches."""
+        return self._overlay.batches + sum(each.batches for each in self._earlier)
+
+    # Committing.
+
+    @trio.lowlevel.enable_ki_protection
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Commit group after group until cancelled; then, for a while, those that still wait.
+
+        Raises Fenced, LogBroken and StoreLost.
+        """
+        task_status.started()
+        try:
+            while True:
+                await self._not_empty.wait()
+                # One more turn of the loop, so that every task that is ready now can join the group.
+                await trio.lowlevel.checkpoint()
+                while self._overlay.batches:
+                    await self._commit_next()
+        finally:
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + END_S):
+                while self.pending_batches:
+                    await self._commit_next()
+            self.flush()
+
+    def flush(self) -> None:
+        """Fail all that waits: nothing can be appended to the log without waiting for it."""
+        if self.pending_batches:
+            self._fail(
+                LogUnreachable("The server has ended; nobody can say whether the log has what was sent.")
+            )
+
+    async def _commit_next(self) -> None:
+        """Append the next group to the log, or once more the one of which nobody knows, and write it here.
+
+        Raises StoreError, then all that waits has failed.
+        """
+        if self._sent is None and not self._begin():
+            return
+        if not self._is_in_log:
+            try:
+                await self._owner.append(self._body)
+            except StoreError as error:
+                self._lose(error)
+                raise
+            self._is_in_log = True
+        (overlay,), group, chain = self._earlier, self._sent, self._owner.chain
+        assert group is not None
+        mark = Mark(chain.place, chain.tip, chain.epoch, chain.owner).encoded()
+        while True:
+            started_s = time.perf_counter()
+            try:
+                written = self._write(overlay, group, mark)
+                break
+            except lmdb.MapFullError:
+                await self._make_room()
+            except StoreLost as error:
+                self._lose(error)
+                raise
+            except Exception as error:
+                raise self._lost_for(error) from error
+        self.statistics.committed(overlay.batches, written, time.perf_counter() - started_s)
+        self._reserve.committed(written.size_bytes, written.deletes)
+        self._earlier, self._sent, self._body, self._is_in_log = (), None, b"", False
+        group.finish(None)
+
+    def _begin(self) -> bool:
+        """Let what waits be the group that is under way. False if it cannot be encoded; then it has failed."""
+        overlay = self._overlay
+        try:
+            chunk = None
+            if overlay.reports:
+                chunk = Chunk(self._arrivals.seq + 1, chunk_value(overlay.reports))
+            self._body = encoded_group(overlay, chunk)
+        except Exception as bug:  # noqa: BLE001 - the committer must survive an invalid batch
+            _log.exception("a batch could not be encoded")
+            self._fail(StoreBroken(f"A batch could not be encoded: {bug!r}."))
+            return False
+        self._earlier, self._sent = (overlay,), self._group
+        self._overlay, self._group, self._not_empty = Overlay(), Group(), trio.Event()
+        return True
+
+    async def _make_room(self) -> None:
+        """Make the map larger as soon as no read is open. Raises StoreLost."""
+        token = trio.lowlevel.current_trio_token()
+        try:
+            while True:
+                self._map.hold_reads(lambda: token.run_sync_soon(self._reads_ended.unpark_all))
+                if self._map.resize(self._map.larger_size()):
+                    self.statistics.growths += 1
+                    return
+                await self._reads_ended.park()
+        except StoreError as error:
+            raise self._lost_for(error) from error
+        finally:
+            self._map.release_reads()
+
+    def _lost_for(self, reason: Exception) -> StoreLost:
+        """Fail all that waits: this process cannot go on, as the log has what is not here."""
+        lost = StoreLost(f"The log has a group that cannot be written here: {str(reason).rstrip('.')}.")
+        self._lose(lost)
+        return lost
+
+    def _fail(self, error: StoreError) -> None:
+        """Drop all that waits, and what is under way, and complete their groups with `error`, the older one first."""
+        sent, self._sent, self._earlier = self._sent, None, ()
+        if sent is not None:
+            self.epoch += 1
+            self.record_changes += 1
+            sent.finish(error)
+        super()._fail(error)
