@@ -19,6 +19,13 @@ import trio
 from tests.patience import PATIENCE_S
 from trunkline.store.nats_address import Address
 
+PATIENT: Final = (
+    "store.nats_connection.SILENCE_S",
+    "store.nats_connection.CONNECT_S",
+    "store.nats_connection.CONNECTED_S",
+    "store.jetstream.REQUEST_S",
+)
+"""How long is waited for a server that is there, which a busy machine may hold up."""
 PROGRAM: Final = Path(sys.executable).with_name("nats-server")
 READY: Final = b"Server is ready"
 

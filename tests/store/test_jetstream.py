@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.nats_servers import NatsServer, nats_servers
+from tests.nats_servers import PATIENT, NatsServer, nats_servers
 from tests.patience import PATIENCE_S
 from trunkline.store.errors import LogBroken, LogUnreachable, StoreBroken
 from trunkline.store.jetstream import PARTS_MAX, JetStreamLog
@@ -28,7 +28,9 @@ async def server(tmp_path: Path) -> AsyncIterator[NatsServer]:
 
 
 @pytest.fixture
-async def connection(server: NatsServer) -> AsyncIterator[NatsConnection]:
+async def connection(server: NatsServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[NatsConnection]:
+    for name in PATIENT:
+        monkeypatch.setattr(f"trunkline.{name}", PATIENCE_S)
     found = NatsConnection([server.address])
     async with trio.open_nursery() as nursery:
         await nursery.start(found.run)

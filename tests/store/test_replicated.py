@@ -14,7 +14,8 @@ import pytest
 import trio
 import trio.testing
 
-from tests.nats_servers import nats_servers
+from tests.nats_servers import PATIENT, nats_servers
+from tests.patience import PATIENCE_S
 from tests.rounds import examples
 from tests.store.replicated_node import MAP_BYTES, Node
 from tests.store.simulated_log import SimulatedLog
@@ -103,8 +104,12 @@ async def test_a_copy_is_the_same_byte_for_byte(nodes: tuple[Node, Node], log: S
 
 
 @pytest.mark.slow
-async def test_the_same_through_real_servers(nodes: tuple[Node, Node], tmp_path: Path) -> None:
+async def test_the_same_through_real_servers(
+    nodes: tuple[Node, Node], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, two = nodes
+    for name in PATIENT:
+        monkeypatch.setattr(f"trunkline.{name}", PATIENCE_S)
     async with nats_servers(tmp_path) as (server,), trio.open_nursery() as nursery:
         connection = NatsConnection([server.address])
         await nursery.start(connection.run)
