@@ -44,12 +44,20 @@ from trunkline.limits.settings import Settings
 from trunkline.store.env import Store
 from trunkline.store.errors import StoreError
 from trunkline.store.flusher import Flusher
+from trunkline.store.journal import Journal
 from trunkline.store.simulated_disk import SimulatedDisk, write_calls
 
 
 @contextmanager
-def opened(settings: Settings, clock: Clock | None = None, partition: int = 0) -> Iterator[System]:
+def opened(
+    settings: Settings,
+    clock: Clock | None = None,
+    partition: int = 0,
+    journal: Callable[..., Journal] | None = None,
+) -> Iterator[System]:
     """Open the data directory, or one partition of it, and create the actor system on it; nothing runs yet.
+
+    `journal` makes its writer, if it is not the usual one.
 
     If the body raises and the directory was made here, it is removed, unless `store.directory.keep` was called.
     Raises `StoreError` if the directory is in use, of a newer format, or broken.
@@ -73,6 +81,8 @@ def opened(settings: Settings, clock: Clock | None = None, partition: int = 0) -
         start_check_s=limits.start_check_s,
         sync_delay_s=_sync_delay(settings),
         outbox_length_max=limits.outbox_length_max,
+        journal=journal or Journal,
+        keeps_log=journal is not None,
     )
     try:
         if store.partitions is not None:
@@ -154,6 +164,7 @@ async def running(system: System) -> AsyncIterator[System]:
         await load_arrays()
     async with trio.open_nursery() as nursery:
         await nursery.start(system.run)
+        await system.journal.begun()
         nursery.start_soon(system.component(Flusher).run)
         first_tasks = [task for feature in FEATURES for task in feature.first_tasks]
         for task in (*first_tasks, *(task for feature in FEATURES for task in feature.tasks)):

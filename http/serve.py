@@ -16,7 +16,7 @@ import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import structlog
 import trio
@@ -102,6 +102,7 @@ async def serve(
     shutdown: Callable[[], Awaitable[None]] | None = None,
     clock: Clock | None = None,
     mqtt_port_if_free: int | None = None,
+    journal: Callable[..., Any] | None = None,
     task_status: trio.TaskStatus[RunningServer] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve until `shutdown` returns (default: SIGTERM or SIGINT), then drain.
@@ -109,7 +110,8 @@ async def serve(
     With `front`, this is one of several processes, and serves what others pass on (`processes/owner.py`). `signals`
     gives the numbers of signals in place of those that the process gets. `ready` runs concurrently with the server as
     soon as it listens. Tests pass a `clock` (default: the machine's). `mqtt_port_if_free` is a port for MQTT beside
-    those of the settings, which is left out if something else has it.
+    those of the settings, which is left out if something else has it. `journal` makes
+    the writer of the store, where that has a log (`serve_standby.py`).
     Raises `StoreError` if the data directory cannot be opened and `OSError` if the address cannot be bound, both with
     a sentence for the operator.
     """
@@ -124,7 +126,7 @@ async def serve(
                 )
         config = engine_config(settings)
         partition = 0 if front is None else front.partition
-        system = held.enter_context(boot.opened(settings, clock, partition))
+        system = held.enter_context(boot.opened(settings, clock, partition, journal))
         if front is None:
             sockets = held.enter_context(bound(settings, mqtt_port_if_free))
             front = Front(url_of(settings, sockets.http), sockets.mqtt_ports, 0, sockets)

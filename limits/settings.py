@@ -46,6 +46,8 @@ _TILES: Final = re.compile(
 )
 """The host goes into a header, so nothing may be in it that would end it there."""
 _BUCKET: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_.-]+)*/?", re.ASCII)
+_NATS_SERVER: Final = re.compile(r"(nats|tls)://([A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(:\d{1,5})?", re.ASCII)
+_NODE: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?", re.ASCII)
 _KEY: Final = re.compile(r"[0-9a-f]{48}", re.ASCII)
 _HIDDEN: Final = "***"
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
@@ -157,6 +159,29 @@ class Settings:
     )
     store_size_max_bytes: int | None = _setting(
         None, "The store's quota, in bytes; above it writes get 507. Default: the disk's size.", minimum=2**20
+    )
+
+    cluster_nats: str | None = _setting(
+        None,
+        "The NATS servers that keep the log of this server, separated by spaces, such as nats://10.0.0.1:4222, the "
+        "nearest first: several machines follow it, and one of them serves. Default: one machine, without a log.",
+    )
+    cluster_name: str = _setting("trunkline", "The name of the log, the same for all machines of one server.")
+    cluster_node: str | None = _setting(None, "The name of this machine in the log, which no other one has.")
+    cluster_replicas: int = _setting(
+        3,
+        "How many of the NATS servers keep the log, when it is made; 1 is for trials.",
+        minimum=1,
+        maximum=5,
+    )
+    cluster_user: str | None = _setting(None, "The user for the NATS servers, if they require one.")
+    cluster_password: str | None = _setting(None, "The password of cluster_user.", secret=True)
+    cluster_seed: str | None = _setting(
+        None, "The seed of an nkey for the NATS servers, instead of cluster_user.", secret=True
+    )
+    cluster_ca_certs: str | None = _setting(
+        None,
+        "PEM file with the authorities of the NATS servers, for addresses with tls://. Default: the system's.",
     )
 
     sync_delay_ms: int = _setting(
@@ -317,6 +342,41 @@ class Settings:
         if self.ca_certs is not None and self.certfile is None:
             raise SettingsError("certfile", "is not set although ca_certs is", "set it and keyfile")
         _check_mqtt(self)
+        _check_cluster(self)
+
+
+def _check_cluster(settings: Settings) -> None:
+    """What a server on several machines needs."""
+    servers = (settings.cluster_nats or "").split()
+    for server in servers:
+        if _NATS_SERVER.fullmatch(server) is None:
+            raise SettingsError(
+                "cluster_nats",
+                f"has {server.rpartition('@')[2]!r}",
+                "give addresses such as nats://10.0.0.1:4222, without a password",
+            )
+    for name in ("cluster_name", "cluster_node"):
+        value = getattr(settings, name)
+        if value is not None and _NODE.fullmatch(value) is None:
+            raise SettingsError(name, f"is {value!r}", "give a name of a to z, 0 to 9 and -, such as node-1")
+    _check_pair(settings, "cluster_user", "cluster_password")
+    if settings.cluster_user is not None and settings.cluster_seed is not None:
+        raise SettingsError("cluster_seed", "is set although cluster_user is", "leave one of them out")
+    if not servers:
+        for name in ("cluster_node", "cluster_user", "cluster_seed", "cluster_ca_certs"):
+            if getattr(settings, name) is not None:
+                raise SettingsError("cluster_nats", f"is not set although {name} is", "name the NATS servers")
+        return
+    if settings.cluster_node is None:
+        raise SettingsError("cluster_node", "is not set although cluster_nats is", "name this machine")
+    if settings.blobs is None:
+        raise SettingsError(
+            "blobs",
+            "is not set although cluster_nats is",
+            "give a bucket, which all machines of the log reach",
+        )
+    if settings.processes != 1:
+        raise SettingsError("processes", "is not 1 although cluster_nats is set", "leave one of them out")
 
 
 def _check_mqtt(settings: Settings) -> None:

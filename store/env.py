@@ -30,7 +30,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import structlog
 import trio
 
-from trunkline.store import migrations, pages
+from trunkline.store import migrations
 from trunkline.store.arrival_loading import load_arrivals
 from trunkline.store.arrivals import Arrivals
 from trunkline.store.backup import copy_store
@@ -42,15 +42,14 @@ from trunkline.store.directory import (
     KEYS_FILE,
     STORE,
     DataDirectory,
-    data_file,
     has_data,
     remove_begun,
 )
-from trunkline.store.errors import BackupRefused, ReadQueueFull, StoreDamaged
+from trunkline.store.errors import BackupRefused, ReadQueueFull
 from trunkline.store.journal import Journal
 from trunkline.store.keyring import Keyring
 from trunkline.store.leftovers import SHARED_LEFT_S
-from trunkline.store.manifest import accept_backup
+from trunkline.store.log_groups import forget_log
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.object_store import ObjectStore
 from trunkline.store.outbox import Outbox
@@ -58,6 +57,7 @@ from trunkline.store.partitioned import MovedMeanwhile, PartitionedJournal, Part
 from trunkline.store.partitions import check_partition, partition_count, partition_directory
 from trunkline.store.s3 import S3Place, S3Store
 from trunkline.store.snapshot import Snapshot
+from trunkline.store.start_check import check_before
 
 T = TypeVar("T")
 
@@ -141,17 +141,18 @@ class Store:
         start_check_s: float = 5.0,
         outbox_length_max: int = 1000,
         journal: Callable[..., Journal] = Journal,
+        keeps_log: bool = False,
         sync_delay_s: Callable[[], float] | None = None,
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> Store:
         """Lock the directory, open or create its contents, and migrate them to the current format.
 
         `partition` is the number of the store to open of a directory with several (`partitions.py`); all of them must
-        be there. `journal` makes the writer of one that is not divided. `encryption_keys` is the file of the keys, if
-        it is not in the directory; with `lost_keys` it may lack the key that the store uses. `bucket` is where the
-        contents of files are, if not in the directory; they are sent to it in parts of `part_bytes`, by
-        `file_threads_max` threads. `map_size_bytes` is address space, not memory and not disk; the map grows by itself.
-        With `store_size_max_bytes` the file never gets larger than that.
+        be there. `journal` makes the writer of one that is not divided; unless `keeps_log`, the store forgets its log.
+        `encryption_keys` is the file of the keys, if it is not in the directory; with `lost_keys` it may lack the key
+        that the store uses. `bucket` is where the contents of files are, if not in the directory; they are sent to it
+        in parts of `part_bytes`, by `file_threads_max` threads. `map_size_bytes` is address space, not memory and not
+        disk; the map grows by itself. With `store_size_max_bytes` the file never gets larger than that.
         `sync_delay_s` and `monotonic_s` are described at `Journal`. Before anything is read, the pages of the file are
         verified for at most `start_check_s`.
         Raises DirectoryInUse, SecretMissing, FormatUnsupported, BackupRefused, StoreDamaged, StoreFull or StoreBroken.
@@ -166,7 +167,7 @@ class Store:
             if new:
                 remove_begun(own)
             else:
-                _check_before(own, crash.earlier(), start_check_s)
+                check_before(own, crash.earlier(), start_check_s)
             locked.require_secret(new=new)
             partitions = Partitions(directory, partition) if count > 1 else None
             memory_map = MemoryMap(
@@ -178,6 +179,8 @@ class Store:
             try:
                 keys_file = encryption_keys or directory / KEYS_FILE
                 keyring = _migrate(memory_map, directory, keys_file, count, lost_keys=lost_keys)
+                if not keeps_log:
+                    forget_log(memory_map)
                 arrivals = _arrivals(memory_map, arrival_window_bytes)
                 results = Blobs.prepare(own / RESULTS)
                 left_s = SHARED_LEFT_S if count > 1 else 0.0
@@ -319,39 +322,6 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _check_before(directory: Path, died: str | None, seconds_max: float) -> None:
-    """Verify the pages of a store that no process has open, and a backup's files. Raises StoreDamaged.
-
-    `died` is what an earlier process left that died of a fault: then all pages are verified, however long it takes.
-    """
-    file = data_file(directory)
-    accept_backup(directory)
-    try:
-        found = pages.inspect(file, seconds_max=None if died else seconds_max)
-        problems = found.problems
-    except StoreDamaged as damage:
-        problems = [str(damage)]
-    if problems:
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise StoreDamaged(
-            f"{file} is damaged: {problems[0]}{more}. Nothing was changed. `trunkline check --data {directory}` "
-            "lists what can be found; restore a backup."
-        )
-    if died:
-        _log.warning(
-            "the process before died of a fault while it used this directory; all pages of the store are sound "
-            f"now, `trunkline check --data {directory}` also verifies the values",
-            file=str(file),
-            crash=died,
-        )
-    elif not found.complete:
-        _log.info(
-            "the time for the check of the pages is over; `trunkline check` verifies all of them",
-            pages=found.pages,
-            start_check_s=seconds_max,
-        )
 
 
 def _contents(

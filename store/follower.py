@@ -5,7 +5,7 @@ Owns the store while it follows. No actor uses it meanwhile, and nobody reads it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,7 @@ import trio
 from trunkline.store import keys
 from trunkline.store.directory import STORE, DataDirectory
 from trunkline.store.errors import LogUnreachable, StoreError, translate
-from trunkline.store.log import Chain, Log, Placed
+from trunkline.store.log import Chain, Entry, Log, Placed
 from trunkline.store.log_groups import Mark, decoded_group
 from trunkline.store.memory_map import MemoryMap
 
@@ -57,11 +57,19 @@ def chain_of(memory_map: MemoryMap, partition: int) -> Chain:
 class Follower:
     """Writes the log of a partition into a store. `run` it in a nursery."""
 
-    def __init__(self, log: Log, memory_map: MemoryMap, partition: int) -> None:
+    def __init__(
+        self,
+        log: Log,
+        memory_map: MemoryMap,
+        partition: int,
+        check: Callable[[Entry], None] = lambda _entry: None,
+    ) -> None:
+        """`check` is called with each entry, and raises if this node cannot follow its owner."""
         self.chain = chain_of(memory_map, partition)
         """Up to the last entry that is written."""
         self.moved = trio.Event()
         """Set, and replaced, with each entry."""
+        self._check = check
         self._log = log
         self._map = memory_map
 
@@ -83,6 +91,7 @@ class Follower:
     def _take(self, placed: Placed) -> None:
         chain = self.chain
         entry = chain.add(placed)
+        self._check(entry)
         if entry.kind == "group":
             overlay, chunk = decoded_group(entry.body)
             mark = Mark(chain.place, chain.tip, chain.epoch, chain.owner).encoded()

@@ -30,7 +30,7 @@ import trio
 from trunkline.store.errors import LogBroken, LogUnreachable, StoreBroken
 from trunkline.store.log import LogState, NotNext, Placed, Trimmed
 from trunkline.store.nats_codec import Message
-from trunkline.store.nats_connection import NatsConnection, Replies
+from trunkline.store.nats_connection import Messages, NatsConnection
 
 REQUEST_S: Final = 2.0
 """How long an answer is waited for. Without a leader of the stream, nobody answers; an election takes 4 to 9 s."""
@@ -210,7 +210,7 @@ class JetStreamLog:
     @asynccontextmanager
     async def follow(self, after: int) -> AsyncGenerator[AsyncGenerator[Placed, None], None]:
         """All entries behind `after` (`Log.follow`). The generator raises LogUnreachable when the server is gone."""
-        async with self._connection.replies() as replies:
+        async with self._connection.messages() as replies:
             consumer = f"follow-{secrets.token_hex(8)}"
             config = {
                 "name": consumer,
@@ -233,7 +233,7 @@ class JetStreamLog:
                     if self._connection.server is not None:
                         await self._connection.send(f"{_API}.CONSUMER.DELETE.{self.name}.{consumer}", b"")
 
-    async def _pulled(self, consumer: str, replies: Replies, after: int) -> AsyncGenerator[Placed, None]:
+    async def _pulled(self, consumer: str, replies: Messages, after: int) -> AsyncGenerator[Placed, None]:
         pull = json.dumps(
             {
                 "batch": PULLED,

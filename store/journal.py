@@ -158,6 +158,13 @@ class Journal:
         found = [each.reports[device] for each in (*self._earlier, self._overlay) if device in each.reports]
         return b"".join(item for reports in found for item in reports.items)
 
+    async def begun(self) -> None:
+        """Return when what is stored here may be read, while it runs. The usual journal has begun when it is made."""
+
+    def is_current(self) -> bool:
+        """Whether what is stored here is all that was acknowledged to anybody."""
+        return True
+
     @property
     def pending_bytes(self) -> int:
         """The memory, in bytes, of the batches that wait for the next commit."""

@@ -9,11 +9,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trunkline.store import codec
+import lmdb
+import structlog
+
+from trunkline.store import codec, keys
 from trunkline.store.arrival_chunks import Chunk
-from trunkline.store.errors import LogBroken
+from trunkline.store.errors import LogBroken, translate
 from trunkline.store.log import Chain
+from trunkline.store.memory_map import MemoryMap
 from trunkline.store.overlay import Overlay
+
+_log = structlog.get_logger("trunkline.store")
 
 
 class Mark(NamedTuple):
@@ -58,3 +64,20 @@ def decoded_group(body: bytes) -> tuple[Overlay, Chunk | None]:
     overlay.deletes = any(None in writes.values() for writes in overlay.writes.values())
     overlay.batches = 1
     return overlay, None if value is None else Chunk(number, value)
+
+
+def forget_log(memory_map: MemoryMap) -> None:
+    """Remove the mark of a store that is written without its log from now on, so that it is no copy any more.
+
+    On disk when this returns. Raises StoreError.
+    """
+    try:
+        with memory_map.env.begin() as transaction:
+            raw = transaction.get(keys.LOG_KEY, db=memory_map.handles[keys.META])
+        if raw is None:
+            return
+        with memory_map.env.begin(write=True) as transaction:
+            transaction.delete(keys.LOG_KEY, db=memory_map.handles[keys.META])
+    except lmdb.Error as error:
+        raise translate(error, f"writing of {memory_map.path}") from error
+    _log.warning("the store is written without its log from now on", path=str(memory_map.path))

@@ -36,14 +36,14 @@ class LogOwner:
         """Up to the last entry that is acknowledged."""
         self._log = log
 
-    async def claim(self) -> bool:
+    async def claim(self, body: bytes = b"") -> bool:
         """Claim the partition; false if the chain is not at the end of the log: then follow on, and claim again.
 
         Waits however long the log cannot be reached. If it is cancelled, the claim may be in the log: whoever follows
         the chain sees it. Raises LogBroken.
         """
         try:
-            await self._append("claim", b"", self.chain.epoch + 1)
+            await self._append("claim", body, self.chain.epoch + 1)
         except Fenced:
             return False
         return True

@@ -76,7 +76,7 @@ class _Waiting:
         )
 
 
-class Replies:
+class Messages:
     """The messages that are sent to `subject`, in order. They end when the connection breaks."""
 
     def __init__(self, subject: str, waiting: _Waiting) -> None:
@@ -160,15 +160,18 @@ class NatsConnection:
         await self._write(nats_codec.publish(subject, payload, reply=reply, headers=headers))
 
     @asynccontextmanager
-    async def replies(self) -> AsyncGenerator[Replies, None]:
-        """A subject of this client, until the end of the body or of the connection. Raises LogUnreachable."""
+    async def messages(self, subject: str = "") -> AsyncGenerator[Messages, None]:
+        """What is sent to a subject, or to one of this client alone, until the end of the body or of the connection.
+
+        Raises LogUnreachable.
+        """
         self._numbers += 1
         number, waiting = self._numbers, _Waiting()
-        subject = f"{self._inbox}-{number:x}"
+        subject = subject or f"{self._inbox}-{number:x}"
         with _listed(self._readers, number, waiting):
             await self._write(nats_codec.subscribe(subject, number))
             try:
-                yield Replies(subject, waiting)
+                yield Messages(subject, waiting)
             finally:
                 if not waiting.broken:
                     self._write_now(nats_codec.unsubscribe(number))

@@ -11,7 +11,9 @@ be written here, as on a disk that is full: another node can.
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 import lmdb
@@ -24,26 +26,43 @@ from trunkline.store.batch import Batch
 from trunkline.store.commit_group import Group
 from trunkline.store.errors import LogUnreachable, StoreBroken, StoreError, StoreLost
 from trunkline.store.journal import Journal
+from trunkline.store.log import Kind
 from trunkline.store.log_groups import Mark, encoded_group
 from trunkline.store.log_owner import LogOwner
 from trunkline.store.overlay import Overlay
 
 END_S: Final = 10.0
 """How long the end of a server waits for the log."""
+PROOF_S: Final = 0.4
+"""After so long without a group a mark is appended, as the proof that this is still the owner."""
+LEASE_S: Final = 1.0
+"""What is read here is told to nobody if the last proof is older. The next owner waits for twice as long."""
 
 _log = structlog.get_logger("trunkline.store")
+
+
+def _boot_s() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class ReplicatedJournal(Journal):
     """The only writer of a store whose groups `owner` appends to a log."""
 
-    def __init__(self, *arguments: Any, owner: LogOwner, **options: Any) -> None:
+    def __init__(
+        self, *arguments: Any, owner: LogOwner, boot_s: Callable[[], float] = _boot_s, **options: Any
+    ) -> None:
+        """`boot_s` is a clock that goes on while the machine is suspended."""
         super().__init__(*arguments, **options)
         self._owner = owner
         self._sent: Group | None = None
         """The group that is under way; its overlay is the earlier one."""
         self._body = b""
         self._is_in_log = False
+        self._is_running = False
+        self._proves = False
+        self._begun = trio.Event()
+        self._proved_s = -math.inf
+        self._boot_s = boot_s
 
     def submit(self, batch: Batch) -> Group:
         """Add `batch` to the next group, as `Journal.submit`: what is under way counts for the bounds."""
@@ -63,6 +82,14 @@ class ReplicatedJournal(Journal):
         """The number of these batches."""
         return self._overlay.batches + sum(each.batches for each in self._earlier)
 
+    async def begun(self) -> None:
+        """Return when the first entry is appended: this is still the owner."""
+        await self._begun.wait()
+
+    def is_current(self) -> bool:
+        """Whether no other node can have acknowledged anything yet: an entry was appended a moment ago."""
+        return self._boot_s() - self._proved_s < LEASE_S
+
     # Committing.
 
     @trio.lowlevel.enable_ki_protection
@@ -72,22 +99,31 @@ class ReplicatedJournal(Journal):
         Raises Fenced, LogBroken and StoreLost.
         """
         task_status.started()
+        self._is_running = True
         try:
+            await self._append(b"", "mark")
+            await self._written(Overlay(), Group())  # so that a backup made from now on is a copy
             while True:
-                await self._not_empty.wait()
+                with trio.move_on_after(PROOF_S):
+                    await self._not_empty.wait()
                 # One more turn of the loop, so that every task that is ready now can join the group.
                 await trio.lowlevel.checkpoint()
+                if not self._overlay.batches:
+                    await self._append(b"", "mark")
                 while self._overlay.batches:
                     await self._commit_next()
         finally:
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + END_S):
-                while self.pending_batches:
-                    await self._commit_next()
-            self.flush()
+            try:
+                with trio.CancelScope(shield=True, deadline=trio.current_time() + END_S):
+                    while self.pending_batches:
+                        await self._commit_next()
+            finally:
+                self._is_running = False
+                self.flush()
 
     def flush(self) -> None:
-        """Fail all that waits: nothing can be appended to the log without waiting for it."""
-        if self.pending_batches:
+        """Nothing while `run` commits, as the log has to be waited for. After it, fail all that waits."""
+        if self.pending_batches and not self._is_running:
             self._fail(
                 LogUnreachable("The server has ended; nobody can say whether the log has what was sent.")
             )
@@ -99,15 +135,19 @@ class ReplicatedJournal(Journal):
         """
         if self._sent is None and not self._begin():
             return
-        if not self._is_in_log:
-            try:
-                await self._owner.append(self._body)
-            except StoreError as error:
-                self._lose(error)
-                raise
-            self._is_in_log = True
-        (overlay,), group, chain = self._earlier, self._sent, self._owner.chain
+        (overlay,), group = self._earlier, self._sent
         assert group is not None
+        if not self._is_in_log:
+            await self._append(self._body)
+            assert self._sent is group, "what is under way fails only if nothing can be appended any more"
+            self._is_in_log = True
+        await self._written(overlay, group)
+        self._earlier, self._sent, self._body, self._is_in_log = (), None, b"", False
+        group.finish(None)
+
+    async def _written(self, overlay: Overlay, group: Group) -> None:
+        """Write a group that the log has. Raises StoreLost."""
+        chain = self._owner.chain
         mark = Mark(chain.place, chain.tip, chain.epoch, chain.owner).encoded()
         while True:
             started_s = time.perf_counter()
@@ -123,8 +163,20 @@ class ReplicatedJournal(Journal):
                 raise self._lost_for(error) from error
         self.statistics.committed(overlay.batches, written, time.perf_counter() - started_s)
         self._reserve.committed(written.size_bytes, written.deletes)
-        self._earlier, self._sent, self._body, self._is_in_log = (), None, b"", False
-        group.finish(None)
+
+    async def _append(self, body: bytes, kind: Kind = "group") -> None:
+        """Append an entry; before it, a mark that was given up, of which nobody knows. Raises StoreError."""
+        try:
+            if self._proves and kind != "mark":
+                await self._owner.append(b"", "mark")
+            self._proves = kind == "mark"
+            began_s = self._boot_s()
+            await self._owner.append(body, kind)
+        except StoreError as error:
+            self._lose(error)
+            raise
+        self._proves, self._proved_s = False, began_s
+        self._begun.set()
 
     def _begin(self) -> bool:
         """Let what waits be the group that is under way. False if it cannot be encoded; then it has failed."""
@@ -166,6 +218,7 @@ class ReplicatedJournal(Journal):
     def _fail(self, error: StoreError) -> None:
         """Drop all that waits, and what is under way, and complete their groups with `error`, the older one first."""
         sent, self._sent, self._earlier = self._sent, None, ()
+        self._body, self._is_in_log = b"", False
         if sent is not None:
             self.epoch += 1
             self.record_changes += 1

@@ -118,6 +118,8 @@ class Dispatcher:
                 response = await execute_audited(call, self._reads_same_path(request), execute)
             else:
                 response = await self._execute(call, admission.ref)
+                if route.to is None and (route.message is not None or route.method == "GET"):
+                    self.system.check_current()
             if response.stream is not None and request.method == "HEAD":
                 # The response to HEAD has the headers of the stream, but no body.
                 response.stream.close()
@@ -229,6 +231,7 @@ class Dispatcher:
                 value = read_at_once(system, self._message_from(template, None))
                 if value is LATER:
                     return False
+                system.check_current()
                 verdict = None
             else:
                 system.check_load()

@@ -114,9 +114,14 @@ def serve_command(
 
     if process_count(settings) > 1:
         sys.exit(trio.run(partial(supervise, settings, demo=demo, wanted_mqtt_port=wanted)))
+    announce, clock, settings = announcing(settings, demo=demo, wanted=wanted)
+    if settings.cluster_nats is not None:
+        from trunkline.http.serve_standby import serve_with_log
+
+        trio.run(partial(serve_with_log, settings, announce, clock=clock, mqtt_port_if_free=wanted))
+        return
     from trunkline.http.serve import serve
 
-    announce, clock, settings = announcing(settings, demo=demo, wanted=wanted)
     trio.run(partial(serve, settings, ready=announce, clock=clock, mqtt_port_if_free=wanted))
 
 

@@ -57,6 +57,7 @@ class Stubborn:
         self.answers: list[bytes] = []
         self.repeated = 0
         self.last = "nothing was sent"
+        self.again = AGAIN
         self._random = random
 
     async def run(self, server: ServerProcess) -> None:
@@ -74,7 +75,7 @@ class Stubborn:
                     self.last = str(problem)
                     continue
             self.last = f"{answer.status} {answer.body!r}"
-            if answer.status in AGAIN:
+            if answer.status in self.again:
                 continue
             assert answer.status in (200, 201), (answer.status, answer.body)
             self.repeated += answer.headers.get("idempotent-replayed") == "true"

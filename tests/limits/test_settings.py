@@ -63,6 +63,7 @@ def test_every_setting_can_come_from_the_environment(name: str) -> None:
     special |= {"processes": "4", "mqtt_port": "1883", "mqtt_tls_port": "8883"}
     special |= {"blobs": "s3://bucket/prefix", "s3_endpoint": "https://storage.example.com"}
     special |= {"archive_format": "parquet", "metrics_for": "operators"}
+    special |= {"cluster_nats": "nats://10.0.0.1 tls://[::1]:4223", "cluster_replicas": "5"}
     special |= {"cors_origins": "https://app.example.com http://localhost:5173"}
     text = special.get(name, text)
     together = (
@@ -70,6 +71,7 @@ def test_every_setting_can_come_from_the_environment(name: str) -> None:
         ("certfile", "keyfile", "ca_certs"),
         ("smtp_user", "smtp_password"),
         ("blobs_access_key", "blobs_secret_key"),
+        ("cluster_user", "cluster_password"),
     )
     environ = {f"TRUNKLINE_{other.upper()}": "x" for group in together if name in group for other in group}
     if name == "experience_suffix":
@@ -78,6 +80,9 @@ def test_every_setting_can_come_from_the_environment(name: str) -> None:
         environ |= {"TRUNKLINE_CERTFILE": "x", "TRUNKLINE_KEYFILE": "x"}
     if name == "smtp_password_file":
         environ["TRUNKLINE_SMTP_USER"] = "x"
+    if name.startswith("cluster_"):
+        environ |= {"TRUNKLINE_CLUSTER_NATS": "nats://a", "TRUNKLINE_CLUSTER_NODE": "a"}
+        environ["TRUNKLINE_BLOBS"] = "s3://bucket"
     settings = load(None, {**environ, f"TRUNKLINE_{name.upper()}": text})
     assert str(getattr(settings, name)) == ("True" if text == "on" else text)
 
@@ -114,6 +119,46 @@ def test_switches_read_the_usual_words(text: str, value: bool) -> None:
         ("certfile = 'c.pem'", {}, {}, "keyfile is not set although certfile is; set both or neither"),
         ("keyfile = 'k.pem'", {}, {}, "certfile is not set although keyfile is"),
         ("ca_certs = 'a.pem'", {}, {}, "certfile is not set although ca_certs is; set it and keyfile"),
+        (
+            "cluster_nats = 'a:4222'",
+            {},
+            {},
+            "cluster_nats has 'a:4222'; give addresses such as nats://10.0.0.1",
+        ),
+        ("cluster_nats = 'nats://me:pw@a'", {}, {}, "cluster_nats has 'a'; give addresses"),
+        (
+            "cluster_node = 'a'",
+            {},
+            {},
+            "cluster_nats is not set although cluster_node is; name the NATS servers",
+        ),
+        (
+            "cluster_seed = 's'",
+            {},
+            {},
+            "cluster_nats is not set although cluster_seed is; name the NATS servers",
+        ),
+        ("cluster_node = 'Node 1'", {}, {}, "cluster_node is 'Node 1'; give a name of a to z, 0 to 9 and -"),
+        ("cluster_nats = 'nats://a'", {}, {}, "cluster_node is not set although cluster_nats is; name this"),
+        (
+            "cluster_nats = 'nats://a'\ncluster_node = 'a'",
+            {},
+            {},
+            "blobs is not set although cluster_nats is; give a bucket",
+        ),
+        (
+            "cluster_nats = 'nats://a'\ncluster_node = 'a'\nblobs = 's3://bucket'\nprocesses = 2",
+            {},
+            {},
+            "processes is not 1 although cluster_nats is set; leave one",
+        ),
+        ("cluster_user = 'u'", {}, {}, "cluster_password is not set although cluster_user is"),
+        (
+            "cluster_user = 'u'\ncluster_password = 'p'\ncluster_seed = 's'",
+            {},
+            {},
+            "cluster_seed is set although cluster_user is; leave one",
+        ),
         (
             "engine = 'stock'\nhost = '0.0.0.0'",
             {},

@@ -103,8 +103,8 @@ AT_THE_TOP: Final = {
     "a system that runs, or comes to one), `server_users` (the first user, and what commands do with users), `profile` "
     "(reads of the current user), `acting_later` (the table of what acts in whose name), `server_bounds` (the table of "
     "what all tenants share)",
-    "http": "`app` and `serve` put the server together; `routes` is the whole table; `systemd` tells the service "
-    "manager",
+    "http": "`app` and `serve` put the server together, `serve_standby` waits before; `routes` is the whole table; "
+    "`systemd` tells the service manager",
 }
 """What the files at the top of a room are."""
 

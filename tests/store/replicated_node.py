@@ -34,7 +34,12 @@ class Node:
 
     def store(self, **options: Any) -> Store:
         """Open the store."""
-        settings: dict[str, Any] = {"encryption_keys": self._keys, "map_size_bytes": MAP_BYTES, **options}
+        settings: dict[str, Any] = {
+            "encryption_keys": self._keys,
+            "map_size_bytes": MAP_BYTES,
+            "keeps_log": True,
+            **options,
+        }
         return Store.open(self.directory, **settings)
 
     async def followed_to(self, log: Log, place: int) -> None:

@@ -58,7 +58,7 @@ async def exchanged(connection: NatsConnection, payload: bytes = b"hello") -> No
 
 
 async def exchanged_at_once(connection: NatsConnection, payload: bytes) -> None:
-    async with connection.replies() as replies:
+    async with connection.messages() as replies:
         await connection.send(replies.subject, payload, {"Number": "1"}, reply="back")
         message = await replies.next(PATIENCE_S)
     assert (message.payload, message.headers, message.reply) == (payload, {"Number": "1"}, "back")
@@ -81,7 +81,7 @@ async def test_a_request_gets_its_answer_among_many(server: NatsServer) -> None:
     async with (
         connected([server.address]) as one,
         connected([server.address]) as other,
-        other.replies() as asked,
+        other.messages() as asked,
         trio.open_nursery() as nursery,
     ):
 
@@ -101,7 +101,7 @@ async def test_where_nobody_answers_it_is_said_at_once(server: NatsServer) -> No
     async with connected([server.address]) as connection:
         with pytest.raises(LogUnreachable, match="has no JetStream that could answer"):
             await connection.request("nobody", wait_s=PATIENCE_S)
-        async with connection.replies() as silent:
+        async with connection.messages() as silent:
             with pytest.raises(LogUnreachable, match=r"did not answer for 0\.05 s"):
                 await connection.request(silent.subject, wait_s=0.05)
             assert (await silent.next(PATIENCE_S)).payload == b""
@@ -194,7 +194,7 @@ async def test_a_server_without_tls_gets_no_password_where_tls_is_wanted(server:
 
 async def test_after_a_kill_a_request_fails_and_the_next_connection_serves_others(tmp_path: Path) -> None:
     async with nats_servers(tmp_path) as (server,), trio.open_nursery() as nursery:
-        async with connected([server.address]) as connection, connection.replies() as silent:
+        async with connected([server.address]) as connection, connection.messages() as silent:
             failed = trio.Event()
 
             async def ask() -> None:

@@ -25,7 +25,7 @@ from trunkline.store.env import Store
 from trunkline.store.errors import Fenced, JournalFull, LogBroken, LogUnreachable, StoreError, StoreLost
 from trunkline.store.follower import chain_of, followed
 from trunkline.store.jetstream import JetStreamLog
-from trunkline.store.log import Log, Trimmed
+from trunkline.store.log import Log, Trimmed, decoded
 from trunkline.store.nats_connection import NatsConnection
 from trunkline.store.replicated_journal import ReplicatedJournal
 
@@ -238,7 +238,7 @@ async def test_a_group_is_in_the_log_once_when_the_server_ends_before_it_is_writ
             running.cancel_scope.cancel()
         with pytest.raises(LogUnreachable, match="nobody can say"):
             await group.wait()
-    assert len(log.entries) == 2, "the claim, and the group"
+    assert [decoded(each.data).kind for each in log.entries] == ["claim", "mark", "group"]
     await two.followed_to(log, log.last)
     assert [key for key, _ in two.content()[keys.RECORDS]] == [b"large"]
 
@@ -248,11 +248,17 @@ async def test_what_the_log_has_and_the_disk_has_not_ends_the_owner(
 ) -> None:
     one, two = nodes
 
+    is_full = trio.Event()
+
     def fail() -> float:
-        raise lmdb.DiskError("No space left on device")
+        if is_full.is_set():
+            raise lmdb.DiskError("No space left on device")
+        return 0
 
     with shown(StoreLost):
         async with one.owning(log, sync_delay_s=fail) as store:
+            await store.journal.begun()
+            is_full.set()
             group = store.journal.submit(put(b"a", b"1"))
             with pytest.raises(StoreLost, match="The log has a group that cannot be written here"):
                 await group.wait()
@@ -260,6 +266,38 @@ async def test_what_the_log_has_and_the_disk_has_not_ends_the_owner(
     async with two.owning(log) as store:
         with store.snapshot() as snapshot:
             assert snapshot.get(keys.RECORDS, b"a") == b"1", "nobody was told that it is not stored"
+
+
+async def test_a_store_that_was_written_without_its_log_is_no_copy(
+    nodes: tuple[Node, Node], log: SimulatedLog
+) -> None:
+    one, _ = nodes
+    async with one.owning(log) as store:
+        await store.journal.submit(put(b"a", b"1")).wait()
+    with one.store(keeps_log=False):
+        pass
+    with followed(one.directory) as memory_map:
+        assert chain_of(memory_map, 0).place == 0
+
+
+async def test_a_server_that_drains_fails_nothing_that_is_under_way(
+    nodes: tuple[Node, Node], log: SimulatedLog
+) -> None:
+    """It flushes the journal while calls still come, and the journal goes on."""
+    one, two = nodes
+    async with one.owning(log) as store:
+        await store.journal.begun()
+        with log.silent():
+            first = store.journal.submit(put(b"a", b"1"))
+            await trio.sleep(0.05)
+            store.journal.flush()
+            second = store.journal.submit(put(b"b", b"2"))
+            store.journal.flush()
+            assert not first.done
+        await first.wait()
+        await second.wait()
+    await two.followed_to(log, log.last)
+    assert [key for key, _ in two.content()[keys.RECORDS]] == [b"a", b"b"]
 
 
 async def test_a_log_that_was_trimmed_is_told_of(nodes: tuple[Node, Node], log: SimulatedLog) -> None:

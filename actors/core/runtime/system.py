@@ -56,6 +56,7 @@ T = TypeVar("T")
 
 LAST_TURN_S: Final = 1.0
 """A turn that waits may take so long after its application was paused."""
+NOT_CURRENT: Final = "log"
 _COMMIT: Final = Work("commit", "group commit")
 
 
@@ -209,6 +210,15 @@ class System:
                 f"{self.limits.waiting_writes_max} writes wait to be stored, which is the limit. "
                 "Try again in a second.",
                 reason=WRITES_WAIT,
+            )
+
+    def check_current(self) -> None:
+        """After a read: raise `Overloaded` if another machine may own the data by now, so that it may be old."""
+        if not self.journal.is_current():
+            raise Overloaded(
+                "The log of this server cannot be reached, so another machine may own the data by now. Try again in a "
+                "second.",
+                reason=NOT_CURRENT,
             )
 
     def release(self, ref: Ref) -> None:

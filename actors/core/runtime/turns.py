@@ -19,9 +19,24 @@ import trio
 
 from trunkline.actors.core.runtime.actor import Actor, Handler, Stamp
 from trunkline.actors.core.runtime.subscription import Ending
-from trunkline.actors.core.values.errors import Crashed, DomainError, NotFound, Overloaded, StorageFull
+from trunkline.actors.core.values.errors import (
+    Crashed,
+    DomainError,
+    NotFound,
+    Overloaded,
+    StorageFull,
+    Unanswered,
+)
 from trunkline.store.batch import Batch
-from trunkline.store.errors import JournalFull, StoreError, StoreFull, StoreLost, StoreUnreachable
+from trunkline.store.errors import (
+    Fenced,
+    JournalFull,
+    LogUnreachable,
+    StoreError,
+    StoreFull,
+    StoreLost,
+    StoreUnreachable,
+)
 
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.host import Host
@@ -299,6 +314,15 @@ def as_domain_error(failure: StoreError) -> DomainError:
     if isinstance(failure, JournalFull):
         return Overloaded(
             f"{failure} Nothing of this call was stored. Try again in a second.", reason=WRITES_WAIT
+        )
+    if isinstance(failure, Fenced):
+        return Overloaded(
+            "Another machine owns the data now; nothing of this call was stored. Try again in a second."
+        )
+    if isinstance(failure, LogUnreachable):
+        return Unanswered(
+            "The server has ended before its log had this call. Nobody knows whether it was done: read it back, or "
+            "repeat it with the same Idempotency-Key."
         )
     if isinstance(failure, StoreUnreachable):
         return Overloaded(
