@@ -138,15 +138,19 @@ class Clients:
         token: str,
         headers: Mapping[str, str] | None,
         chance: Random,
-    ) -> tuple[Raw | None, Wire, Stream | None]:
-        """Make a call on a connection of its own, which nobody cuts. None where it was lost before the answer."""
-        wire, raw, stream = self._network.http.connect(), None, None
+    ) -> tuple[Raw | None, Wire, Stream | None, bool]:
+        """Make a call on a connection of its own, which nobody cuts. None where it was lost before the whole answer.
+
+        Last whether the answer had begun.
+        """
+        wire, raw, stream, has_begun = self._network.http.connect(), None, None, False
         responses = _Responses(wire)
         request = _request(method, path, body, token, headers or {}, chance)
         self._nursery.start_soon(_send, wire, request)  # the answer may come before all is sent
         try:
             with suppress(Lost):
                 status, fields = await responses.head()
+                has_begun = True
                 if fields.get("content-type", "").startswith("text/event-stream"):
                     raw, stream = Raw(status, fields, b""), Stream(responses, wire)
                 else:
@@ -154,7 +158,7 @@ class Clients:
         finally:
             if stream is None:
                 wire.close()
-        return None if raw is None or raw.status == _TOO_SLOW else raw, wire, stream
+        return None if raw is None or raw.status == _TOO_SLOW else raw, wire, stream, has_begun
 
     def _one(self, chance: Random) -> Kept:
         """A connection that waits for no response; rather seldom one that does."""

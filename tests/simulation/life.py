@@ -178,13 +178,16 @@ class Life:
     ) -> Answer | None:
         began_s, slept_s = self._virtual.now_s, self._virtual.slept_s
         with trio.move_on_after(_PATIENCE_S) as waiting:
-            made, wire, stream = await self.clients.call_once(method, path, body, token, headers, chance)
+            made, wire, stream, has_begun = await self.clients.call_once(
+                method, path, body, token, headers, chance
+            )
         if waiting.cancelled_caught:
             raise Broken(f"{method} {path}: no answer after {_PATIENCE_S:.0f} seconds")
         if made is not None:
             return _answer(made.status, made.headers, made.body, stream)
         was_late = wire.has_stalled or self._virtual.slept_s > slept_s
-        if not (was_late or self.over or self.was_away(wire, began_s)):
+        # An answer in parts is cut when the process dies that sends them.
+        if not (was_late or self.over or self.was_away(wire, began_s, with_home=has_begun)):
             raise Broken(f"{method} {path}: the connection was lost, and its process was there")
         return None
 
