@@ -73,14 +73,23 @@ class NatsServer:
             await process.wait()
 
     async def stand_still(self) -> None:
-        """Let it do nothing until `go_on`."""
+        """Let it do nothing until `go_on`. All its threads stand when this returns."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        with trio.fail_after(PATIENCE_S):
+            while not _stands(self._process.pid):
+                await trio.lowlevel.checkpoint()
 
     async def go_on(self) -> None:
         """Let it go on."""
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
+
+
+def _stands(pid: int) -> bool:
+    """Whether all threads of a process are stopped."""
+    threads = Path(f"/proc/{pid}/task").glob("*/stat")
+    return all(thread.read_text().rpartition(")")[2].split()[0] == "T" for thread in threads)
 
 
 def free_ports(count: int) -> list[int]:

@@ -60,12 +60,12 @@ async def test_moves_are_proposed_for_what_runs(tmp_path: Path) -> None:
     async with divided(data, "--limits", "off") as server, connections(server) as at:
         one, pump = await other_house_in(server, SECOND, "one")
         quiet, _ = await other_house_in(server, ROOT, "quiet")
-        two, fan = await other_house_in(server, SECOND, "two")
         sent = await load(at[SECOND][0], pump)
         alone = (await balance(data)).stdout
         assert "trunkline partition move" not in alone
         assert f"Cannot be balanced: application {one}  one: busy " in alone
         assert "Nothing can be moved to any use: partition 1 is still busy for" in alone
+        two, fan = await other_house_in(server, SECOND, "two")
         sent += await load(at[SECOND][0], pump, fan, fan)
         listed = await command(data)
         busy = re.findall(
