@@ -24,11 +24,12 @@ from trunkline.actors.core.records.places import Places
 from trunkline.actors.core.runtime import threads
 from trunkline.actors.core.runtime.background import Background
 from trunkline.actors.core.runtime.loop_watch import LoopWatch
+from trunkline.actors.core.runtime.machines import Machines
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.clock import Clock, SystemClock
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.fleet.devices.state.arrays import load_arrays
-from trunkline.actors.maintenance.data_directory import bucket_of, keys_file_of
+from trunkline.actors.maintenance.data_directory import contents_place_of, keys_file_of
 from trunkline.actors.maintenance.foreign import settle
 from trunkline.actors.maintenance.move_source import MoveSource
 from trunkline.actors.maintenance.move_target import MoveTarget
@@ -67,7 +68,7 @@ def opened(
         Path(settings.data_dir),
         partition=partition,
         encryption_keys=keys_file_of(settings),
-        bucket=bucket_of(settings),
+        contents_place=contents_place_of(settings),
         part_bytes=limits.blobs_part_bytes,
         file_threads_max=limits.file_threads_max,
         map_size_bytes=settings.map_size_bytes,
@@ -123,6 +124,7 @@ def _owner_of(system: System, application: bytes) -> str | None:
 def add_parts(system: System, settings: Settings) -> None:
     """Add the components of a system: what packages add by their features, and what needs all features."""
     system.add_component(system.store.keyring)
+    system.add_component(Machines())
     if system.store.partitions is not None:
         places = Places(system.store.partitions, KINDS)
         system.store.partitions.placing = places

@@ -133,6 +133,13 @@ BOUNDS: Final = (
         ("http/calls/dispatch.py",),
     ),
     ServerBound(
+        "Connections that other machines pass on",
+        "A TLS connection, and the loop for each of its pieces",
+        ("connections_max",),
+        "The address of the client, at the door that has accepted it.",
+        ("http/processes/machine_port.py",),
+    ),
+    ServerBound(
         "Open streams",
         "A connection and its buffer",
         ("streams_max",),

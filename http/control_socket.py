@@ -18,6 +18,7 @@ import structlog
 import trio
 
 from trunkline.actors import boot, server_users
+from trunkline.actors.core.runtime.machines import ClusterStatus, Machines
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.errors import DomainError, Invalid
 from trunkline.actors.maintenance import moves, owner_traffic
@@ -75,7 +76,17 @@ async def _move(system: System, application: str, partition: str) -> dict[str, A
     return await moves.move(system, application, partition)
 
 
+async def _cluster_status(system: System) -> ClusterStatus | None:
+    """What this machine knows of all machines; None if it is the only one."""
+    status = system.component(Machines).status
+    return None if status is None else status()
+
+
+Run = Callable[[str, dict[str, str]], Awaitable[Any]]
+"""Runs a command with its arguments. Raises `DomainError`."""
+
 _HANDLERS: dict[str, Callable[..., Awaitable[Any]]] = {
+    "cluster.status": _cluster_status,
     "flush": _flush,
     "partition.move": _move,
     "partition.traffic": _traffic,
@@ -97,39 +108,46 @@ async def run_command(system: System, command: str, arguments: dict[str, str]) -
     return await handler(system, **arguments)
 
 
+async def run_standby_command(status: Callable[[], ClusterStatus], command: str, _arguments: Any) -> Any:
+    """Run a command on a machine that stands by. Raises `Invalid` for one that needs the data."""
+    if command != "cluster.status":
+        raise Invalid("This machine stands by: run the command on the machine that serves the data.")
+    return status()
+
+
 async def serve_control(
-    system: System, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    directory: Path, run: Run, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
-    """Answer commands on the socket until cancelled."""
-    with bound_in(Path(system.store.directory.path), SOCKET_NAME) as listening:
+    """Answer commands on the socket in a data directory until cancelled."""
+    with bound_in(directory, SOCKET_NAME) as listening:
         listener = Listener(listening, tls=False)
         listener.listen(8)
         task_status.started()
         async with trio.open_nursery() as nursery:
-            await listener.accept(partial(_take, nursery, system))
+            await listener.accept(partial(_take, nursery, run))
 
 
-def _take(nursery: trio.Nursery, system: System, sock: socket.socket, _address: object, _: Listener) -> None:
-    nursery.start_soon(_answer, system, trio.SocketStream(trio.socket.from_stdlib_socket(sock)))
+def _take(nursery: trio.Nursery, run: Run, sock: socket.socket, _address: object, _: Listener) -> None:
+    nursery.start_soon(_answer, run, trio.SocketStream(trio.socket.from_stdlib_socket(sock)))
 
 
-async def _answer(system: System, stream: trio.SocketStream) -> None:
+async def _answer(run: Run, stream: trio.SocketStream) -> None:
     """Answer one command. No error of the command or of its sender stops the server."""
     try:
         with trio.move_on_after(ANSWER_S) as time:
             async with stream:
-                answer = await _run_line(system, await read_line(stream, LINE_BYTES_MAX), time)
+                answer = await _run_line(run, await read_line(stream, LINE_BYTES_MAX), time)
                 await stream.send_all(msgspec.json.encode(answer) + b"\n")
     except (trio.BrokenResourceError, OSError, ValueError):
         _log.debug("a command was not received completely")
 
 
-async def _run_line(system: System, line: bytes, time: trio.CancelScope) -> dict[str, Any]:
+async def _run_line(run: Run, line: bytes, time: trio.CancelScope) -> dict[str, Any]:
     try:
         commands = msgspec.json.decode(line, type=dict[str, dict[str, str]])
         ((command, arguments),) = commands.items()
         time.deadline += LONG_ANSWERS_S.get(command, 0)
-        return {"ok": await run_command(system, command, arguments)}
+        return {"ok": await run(command, arguments)}
     except DomainError as refusal:
         return {"error": refusal.message}
     except (ValueError, TypeError):

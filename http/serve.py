@@ -16,7 +16,7 @@ import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 import trio
@@ -26,6 +26,7 @@ from trunkline.actors import boot, server_users
 from trunkline.actors.core.contents.contents import Contents
 from trunkline.actors.core.runtime.loop_watch import LoopWatch
 from trunkline.actors.core.runtime.lost_work import end_for_lost_work
+from trunkline.actors.core.runtime.machines import Machines
 from trunkline.actors.core.runtime.precedence import LOOP
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.runtime.thread_start import prepare_threads
@@ -38,7 +39,7 @@ from trunkline.http.app import layered
 from trunkline.http.calls.auth import Tokens
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.internal_calls import InternalCalls
-from trunkline.http.control_socket import serve_control
+from trunkline.http.control_socket import run_command, serve_control
 from trunkline.http.engines import (
     Served,
     engine_of,
@@ -62,6 +63,9 @@ from trunkline.http.wire.connection_counts import ConnectionCounts
 from trunkline.http.wire.descriptors import allow_descriptors
 from trunkline.http.wire.stock_requests import with_request_ids
 from trunkline.limits.settings import Settings
+
+if TYPE_CHECKING:
+    from trunkline.actors.maintenance.machine import Machine
 
 _log = structlog.get_logger("trunkline.serve")
 
@@ -102,7 +106,7 @@ async def serve(
     shutdown: Callable[[], Awaitable[None]] | None = None,
     clock: Clock | None = None,
     mqtt_port_if_free: int | None = None,
-    journal: Callable[..., Any] | None = None,
+    machine: Machine | None = None,
     task_status: trio.TaskStatus[RunningServer] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve until `shutdown` returns (default: SIGTERM or SIGINT), then drain.
@@ -110,8 +114,9 @@ async def serve(
     With `front`, this is one of several processes, and serves what others pass on (`processes/owner.py`). `signals`
     gives the numbers of signals in place of those that the process gets. `ready` runs concurrently with the server as
     soon as it listens. Tests pass a `clock` (default: the machine's). `mqtt_port_if_free` is a port for MQTT beside
-    those of the settings, which is left out if something else has it. `journal` makes
-    the writer of the store, where that has a log (`serve_standby.py`).
+    those of the settings, which is left out if something else has it. `machine` is this one, if there are several
+    (`serve_standby.py`).
+
     Raises `StoreError` if the data directory cannot be opened and `OSError` if the address cannot be bound, both with
     a sentence for the operator.
     """
@@ -126,7 +131,10 @@ async def serve(
                 )
         config = engine_config(settings)
         partition = 0 if front is None else front.partition
+        journal = None if machine is None else machine.journal
         system = held.enter_context(boot.opened(settings, clock, partition, journal))
+        if machine is not None:
+            system.component(Machines).status = machine.status
         if front is None:
             sockets = held.enter_context(bound(settings, mqtt_port_if_free))
             front = Front(url_of(settings, sockets.http), sockets.mqtt_ports, 0, sockets)
@@ -154,7 +162,7 @@ async def serve(
             dispatcher.certificate_expires_s = lambda: config.expires_s
             nursery.start_soon(system.component(LinkTasks).run)
             nursery.start_soon(dispatcher.call_turns.run)
-            await nursery.start(serve_control, system)
+            await nursery.start(serve_control, system.store.directory.path, partial(run_command, system))
             trigger = partial(_drain_after, shutdown or stopping.wait, system)
             pages = Site(TABLE, VERSION, MapTiles(settings.map_tiles, settings.map_attribution))
             served = Served(dispatcher, pages, settings, config)

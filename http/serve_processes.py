@@ -74,6 +74,7 @@ async def serve_processes(
         answered=partial(answered, system),
         logs_access=settings.access_log,
         lap=lap,
+        are_elsewhere=settings.cluster_nats is not None,
     )
     await nursery.start(doors.run)
     nursery.start_soon(doors.follow_certificates, hosts.certificates, lambda: system.journal.record_changes)

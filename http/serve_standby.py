@@ -1,49 +1,60 @@
-"""Serving with a log: wait as a standby until this machine owns the data, then serve them.
+"""Serving with a log: stand by until this machine owns the data, then serve them.
 
-A machine that does not own the data listens on nothing: a client whose address fails tries that of another machine. One
-that does not own them any more ends with a sentence and exit code 1, and is a standby again when it is started again.
+A machine that stands by passes its clients on to the one that serves (`processes/machine_port.py`). A process that does
+not own the data any more ends with a sentence and exit code 1; its supervisor starts it again, and it stands by.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import signal
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
 
-import structlog
 import trio
 
+from trunkline.actors.maintenance.machine import Machine
 from trunkline.actors.maintenance.standby import owned
-from trunkline.http import systemd
-from trunkline.http.serve import RunningServer, serve
+from trunkline.http.control_socket import run_standby_command, serve_control
+from trunkline.http.processes.machine_port import MachinePort
 from trunkline.limits.settings import Settings
-
-_log = structlog.get_logger("trunkline.serve")
 
 
 async def serve_with_log(
-    settings: Settings, ready: Callable[[RunningServer], Awaitable[None]], **options: Any
+    settings: Settings,
+    own: Callable[..., Awaitable[None]],
+    signals: AsyncIterator[int],
+    stands_by: Callable[[], Awaitable[None]],
 ) -> None:
-    """Serve until SIGTERM or SIGINT, as `serve` with these options, as soon as this machine owns the data.
+    """Serve until SIGTERM. `stands_by` is called when this machine follows, `own` when it owns the data, to serve them.
 
-    Raises `StoreError` and `SettingsError`, with sentences for the operator.
+    Raises `StoreError`, `SettingsError` and `OSError`, with sentences for the operator.
     """
-    url = settings.public_url or f"http://{settings.host}:{settings.port}"
-    # The pages were checked when the standby was started.
+    # The pages are checked when the standby starts.
     checked = dataclasses.replace(settings, limits=dataclasses.replace(settings.limits, start_check_s=0))
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(_stop_at_signal, nursery.cancel_scope)
-        nursery.start_soon(systemd.feed_watchdog)
-        systemd.notify("READY=1", f"STATUS=Standby {settings.cluster_node} of {settings.cluster_name}")
-        _log.info("standby", node=settings.cluster_node, log=settings.cluster_name)
-        async with owned(settings, url) as journal:
-            await serve(checked, ready=ready, journal=journal, **options)
-        nursery.cancel_scope.cancel()
+    with closing(MachinePort.bound(settings)) as port:
 
+        async def stand_by(machine: Machine) -> None:
+            async with trio.open_nursery() as standing:
+                standing.start_soon(port.pass_on, machine)
+                run = partial(run_standby_command, machine.status)
+                await standing.start(serve_control, Path(settings.data_dir), run)
+                await machine.follows.wait()
+                await stands_by()
 
-async def _stop_at_signal(waiting: trio.CancelScope) -> None:
-    """End a standby at a signal; a server that serves has its own receiver, which drains."""
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async for _ in signals:
-            waiting.cancel()
+        async def stop_at_signal() -> None:
+            with waiting:
+                async for number in signals:
+                    if number == signal.SIGTERM:
+                        nursery.cancel_scope.cancel()
+
+        async with trio.open_nursery() as nursery:
+            waiting = trio.CancelScope()
+            nursery.start_soon(stop_at_signal)
+            async with owned(settings, port.address, stand_by, port.fetch) as machine:
+                waiting.cancel()  # who serves follows the signals
+                nursery.start_soon(port.serve, machine)
+                await own(checked, machine=machine)
+            nursery.cancel_scope.cancel()

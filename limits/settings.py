@@ -47,6 +47,7 @@ _TILES: Final = re.compile(
 """The host goes into a header, so nothing may be in it that would end it there."""
 _BUCKET: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_.-]+)*/?", re.ASCII)
 _NATS_SERVER: Final = re.compile(r"(nats|tls)://([A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(:\d{1,5})?", re.ASCII)
+_ADDRESS: Final = re.compile(r"(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-fA-F:]+\]):\d{1,5}", re.ASCII)
 _NODE: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?", re.ASCII)
 _KEY: Final = re.compile(r"[0-9a-f]{48}", re.ASCII)
 _HIDDEN: Final = "***"
@@ -69,8 +70,8 @@ class Settings:
     )
     blobs: str | None = _setting(
         None,
-        "The bucket for the contents of files, such as s3://bucket/prefix, at AWS or at s3_endpoint. Default: the "
-        "folder contents in data_dir.",
+        "Where the contents of files are: a bucket such as s3://bucket/prefix, at AWS or at s3_endpoint, or a folder "
+        "that all machines of a log reach, such as /srv/plant/contents. Default: the folder contents in data_dir.",
     )
     blobs_region: str | None = _setting(
         None, "The region of that bucket. Default: AWS_DEFAULT_REGION, or us-east-1."
@@ -168,6 +169,17 @@ class Settings:
     )
     cluster_name: str = _setting("trunkline", "The name of the log, the same for all machines of one server.")
     cluster_node: str | None = _setting(None, "The name of this machine in the log, which no other one has.")
+    cluster_address: str | None = _setting(
+        None,
+        "Where the other machines reach this one, such as 10.0.0.1:8470; it listens there for them only. Default: any "
+        "port at host.",
+    )
+    cluster_silence_ms: int = _setting(
+        1500,
+        "How long the machine that serves is not heard before another one takes its place, in milliseconds.",
+        minimum=1250,  # longer than a lease: store/replicated_journal.py
+        maximum=60_000,
+    )
     cluster_replicas: int = _setting(
         3,
         "How many of the NATS servers keep the log, when it is made; 1 is for trials.",
@@ -283,8 +295,12 @@ class Settings:
         _check_pair(self, "admin_email", "admin_password")
         _check_pair(self, "certfile", "keyfile")
         _check_pair(self, "blobs_access_key", "blobs_secret_key")
-        if self.blobs is not None and _BUCKET.fullmatch(self.blobs) is None:
-            raise SettingsError("blobs", f"is {self.blobs!r}", "give a bucket such as s3://bucket/prefix")
+        if self.blobs is not None and not (self.blobs.startswith("/") or _BUCKET.fullmatch(self.blobs)):
+            raise SettingsError(
+                "blobs",
+                f"is {self.blobs!r}",
+                "give a bucket such as s3://bucket/prefix, or a folder such as /srv/plant",
+            )
         if self.smtp_user is None and (self.smtp_password or self.smtp_password_file):
             raise SettingsError(
                 "smtp_user", "is not set although there is a password", "set it or leave both out"
@@ -363,7 +379,7 @@ def _check_cluster(settings: Settings) -> None:
     if settings.cluster_user is not None and settings.cluster_seed is not None:
         raise SettingsError("cluster_seed", "is set although cluster_user is", "leave one of them out")
     if not servers:
-        for name in ("cluster_node", "cluster_user", "cluster_seed", "cluster_ca_certs"):
+        for name in ("cluster_node", "cluster_address", "cluster_user", "cluster_seed", "cluster_ca_certs"):
             if getattr(settings, name) is not None:
                 raise SettingsError("cluster_nats", f"is not set although {name} is", "name the NATS servers")
         return
@@ -373,10 +389,19 @@ def _check_cluster(settings: Settings) -> None:
         raise SettingsError(
             "blobs",
             "is not set although cluster_nats is",
-            "give a bucket, which all machines of the log reach",
+            "give a bucket or a folder, which all machines of the log reach",
         )
-    if settings.processes != 1:
-        raise SettingsError("processes", "is not 1 although cluster_nats is set", "leave one of them out")
+    address = settings.cluster_address
+    if address is None and settings.host in ("0.0.0.0", "::"):  # noqa: S104 - where nobody can be reached
+        raise SettingsError(
+            "cluster_address",
+            f"is not set although cluster_nats is, and host is {settings.host}",
+            "give the address at which the other machines reach this one, such as 10.0.0.1:8470",
+        )
+    if address is not None and _ADDRESS.fullmatch(address) is None:
+        raise SettingsError(
+            "cluster_address", f"is {address!r}", "give an IP address with a port, such as 10.0.0.1:8470"
+        )
 
 
 def _check_mqtt(settings: Settings) -> None:

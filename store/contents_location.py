@@ -1,4 +1,4 @@
-"""Where the contents of the files of a data directory are: in its folder, or in a bucket.
+"""Where the contents of the files of a data directory are: in its folder, in another one, or in a bucket.
 
 Owns the file that remembers it. A server that used another place by mistake would find no contents, and new ones would
 be in two places.
@@ -6,6 +6,7 @@ be in two places.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,21 @@ FOLDER: Final = "folder"
 _BYTES_MAX: Final = 4096
 
 
+@dataclass(frozen=True, slots=True)
+class FolderPlace:
+    """A folder that several machines reach."""
+
+    path: str
+
+    @property
+    def location(self) -> str:
+        """The location as the setting names it."""
+        return self.path
+
+
+ContentsPlace = S3Place | FolderPlace
+
+
 def location_of(directory: Path) -> str:
     """The location that a data directory remembers; the folder if it remembers none. Raises StoreError."""
     try:
@@ -26,9 +42,9 @@ def location_of(directory: Path) -> str:
         return FOLDER
 
 
-def remember(directory: Path, bucket: S3Place | None) -> None:
+def remember(directory: Path, place: ContentsPlace | None) -> None:
     """Note where the contents are from now on. Raises StoreBroken if there are contents at another place."""
-    chosen = FOLDER if bucket is None else bucket.location
+    chosen = FOLDER if place is None else place.location
     present = location_of(directory)
     if chosen == present:
         return
@@ -37,7 +53,7 @@ def remember(directory: Path, bucket: S3Place | None) -> None:
         option = "without --blobs" if present == FOLDER else f"with --blobs {present}"
         raise StoreBroken(
             f"The contents of the files of {directory} are in {where}; start {option}. To move them, stop the server, "
-            f"copy all of them to {'the folder' if bucket is None else chosen}, and write `{chosen}` into "
+            f"copy all of them to {'the folder' if place is None else chosen}, and write `{chosen}` into "
             f"{directory / FILE}."
         )
     try:

@@ -9,7 +9,7 @@ reads. Does not own the work itself: `journal.py` writes, `snapshot.py` reads, `
     DIRECTORY/crash      why the process before died, if it did (`crash_record.py`)
     DIRECTORY/store/     LMDB's data.mdb and lock.mdb
     DIRECTORY/results/   files that jobs produced, until they expire
-    DIRECTORY/contents/  the contents of files of applications (`blobs.py`), unless they are in a bucket (`s3.py`)
+    DIRECTORY/contents/  the contents of files of applications (`blobs.py`), unless they are elsewhere
     DIRECTORY/contents-location  where they are (`contents_location.py`)
     DIRECTORY/archives/  archives of applications, unless they are elsewhere (`archive_folder.py`)
     DIRECTORY/outbox/    mail, where no mail server is configured
@@ -35,7 +35,7 @@ from trunkline.store.arrival_loading import load_arrivals
 from trunkline.store.arrivals import Arrivals
 from trunkline.store.backup import copy_store
 from trunkline.store.blobs import Blobs
-from trunkline.store.contents_location import remember
+from trunkline.store.contents_location import ContentsPlace, FolderPlace, remember
 from trunkline.store.crash_record import CrashRecord
 from trunkline.store.directory import (
     CONTENTS,
@@ -55,7 +55,7 @@ from trunkline.store.object_store import ObjectStore
 from trunkline.store.outbox import Outbox
 from trunkline.store.partitioned import MovedMeanwhile, PartitionedJournal, PartitionedSnapshot, Partitions
 from trunkline.store.partitions import check_partition, partition_count, partition_directory
-from trunkline.store.s3 import S3Place, S3Store
+from trunkline.store.s3 import S3Store
 from trunkline.store.snapshot import Snapshot
 from trunkline.store.start_check import check_before
 
@@ -127,7 +127,7 @@ class Store:
         partition: int = 0,
         encryption_keys: Path | None = None,
         lost_keys: bool = False,
-        bucket: S3Place | None = None,
+        contents_place: ContentsPlace | None = None,
         part_bytes: int = 8 * MIB,
         file_threads_max: int = 8,
         map_size_bytes: int = 64 * GIB,
@@ -150,9 +150,9 @@ class Store:
         `partition` is the number of the store to open of a directory with several (`partitions.py`); all of them must
         be there. `journal` makes the writer of one that is not divided; unless `keeps_log`, the store forgets its log.
         `encryption_keys` is the file of the keys, if it is not in the directory; with `lost_keys` it may lack the key
-        that the store uses. `bucket` is where the contents of files are, if not in the directory; they are sent to it
-        in parts of `part_bytes`, by `file_threads_max` threads. `map_size_bytes` is address space, not memory and not
-        disk; the map grows by itself. With `store_size_max_bytes` the file never gets larger than that.
+        that the store uses. `contents_place` is where the contents of files are, if not in the directory; to a bucket
+        they are sent in parts of `part_bytes`, by `file_threads_max` threads. `map_size_bytes` is address space, not
+        memory and not disk; the map grows by itself. With `store_size_max_bytes` the file never gets larger than that.
         `sync_delay_s` and `monotonic_s` are described at `Journal`. Before anything is read, the pages of the file are
         verified for at most `start_check_s`.
         Raises DirectoryInUse, SecretMissing, FormatUnsupported, BackupRefused, StoreDamaged, StoreFull or StoreBroken.
@@ -183,8 +183,9 @@ class Store:
                     forget_log(memory_map)
                 arrivals = _arrivals(memory_map, arrival_window_bytes)
                 results = Blobs.prepare(own / RESULTS)
-                left_s = SHARED_LEFT_S if count > 1 else 0.0
-                contents = _contents(directory, bucket, part_bytes, file_threads_max, left_s)
+                # Another process may be writing what looks like a leftover.
+                left_s = SHARED_LEFT_S if count > 1 or keeps_log else 0.0
+                contents = _contents(directory, contents_place, part_bytes, file_threads_max, left_s)
                 outbox = Outbox.prepare(directory / OUTBOX, outbox_length_max, left_s=left_s)
                 locked.sync()
                 crash.begin()
@@ -325,14 +326,16 @@ class Store:
 
 
 def _contents(
-    directory: Path, bucket: S3Place | None, part_bytes: int, threads: int, left_s: float
+    directory: Path, place: ContentsPlace | None, part_bytes: int, threads: int, left_s: float
 ) -> ObjectStore:
     """Open the object store of the contents of files."""
     folder = Blobs.prepare(directory / CONTENTS, left_s=left_s)
-    remember(directory, bucket)
-    if bucket is None:
+    remember(directory, place)
+    if place is None:
         return folder
-    return S3Store.prepare(bucket, part_bytes=part_bytes, connections=threads, left_s=left_s)
+    if isinstance(place, FolderPlace):
+        return Blobs.prepare(Path(place.path), left_s=SHARED_LEFT_S)
+    return S3Store.prepare(place, part_bytes=part_bytes, connections=threads, left_s=left_s)
 
 
 def _migrate(

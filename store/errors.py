@@ -7,6 +7,7 @@ outside this package see only these types, never `lmdb.Error` or `OSError`.
 from __future__ import annotations
 
 import errno
+from typing import Any
 
 import lmdb
 
@@ -61,6 +62,10 @@ class LogBroken(StoreBroken):
     """The log is not what was written to it: an entry is missing, or another one is in its place."""
 
 
+class CopyNeeded(LogBroken):
+    """What this store lacks is not in the log of its partition: it needs a copy of the store of another node."""
+
+
 class DirectoryInUse(StoreError):
     """Another process holds this data directory."""
 
@@ -100,3 +105,11 @@ def translate(error: Exception, operation: str) -> StoreError:
     if isinstance(error, lmdb.MapFullError):
         return StoreFull(f"The store has no room left, so the {operation} failed: {reason}.")
     return StoreBroken(f"The {operation} failed: {reason}.")
+
+
+def first_of(problems: BaseExceptionGroup[Any]) -> BaseException:
+    """The first exception in a group, and in groups within it."""
+    found: BaseException = problems
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found

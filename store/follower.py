@@ -16,10 +16,11 @@ import trio
 
 from trunkline.store import keys
 from trunkline.store.directory import STORE, DataDirectory
-from trunkline.store.errors import LogUnreachable, StoreError, translate
-from trunkline.store.log import Chain, Entry, Log, Placed
-from trunkline.store.log_groups import Mark, decoded_group
+from trunkline.store.errors import CopyNeeded, LogUnreachable, StoreError, translate
+from trunkline.store.log import Chain, Entry, Log, Placed, Trimmed
+from trunkline.store.log_groups import KEPT_S, Mark, decoded_group
 from trunkline.store.memory_map import MemoryMap
+from trunkline.store.overlay import Overlay
 
 MAP_BYTES: Final = 64 * 2**30
 """The map at the start: only address space. It grows by itself."""
@@ -69,6 +70,7 @@ class Follower:
         """Up to the last entry that is written."""
         self.moved = trio.Event()
         """Set, and replaced, with each entry."""
+        self._marked_s = trio.current_time()
         self._check = check
         self._log = log
         self._map = memory_map
@@ -76,7 +78,7 @@ class Follower:
     async def run(self) -> None:
         """Follow until cancelled.
 
-        Raises LogBroken, Trimmed if the log does not have any more what comes next, and StoreError if it cannot be
+        Raises LogBroken, CopyNeeded if the log does not have any more what comes next, and StoreError if it cannot be
         written.
         """
         while True:
@@ -84,6 +86,10 @@ class Follower:
                 async with self._log.follow(self.chain.place) as entries:
                     async for placed in entries:
                         self._take(placed)
+            except Trimmed as trimmed:
+                raise CopyNeeded(
+                    f"{self._map.path.parent} has the log up to {self.chain.place}, and {trimmed}."
+                ) from None
             except LogUnreachable as problem:
                 _log.debug("the log is not followed", problem=str(problem))
             await trio.sleep(AGAIN_S)
@@ -92,9 +98,9 @@ class Follower:
         chain = self.chain
         entry = chain.add(placed)
         self._check(entry)
-        if entry.kind == "group":
-            overlay, chunk = decoded_group(entry.body)
-            mark = Mark(chain.place, chain.tip, chain.epoch, chain.owner).encoded()
+        if entry.kind == "group" or trio.current_time() - self._marked_s > KEPT_S:
+            overlay, chunk = decoded_group(entry.body) if entry.kind == "group" else (Overlay(), None)
+            mark, self._marked_s = Mark.of(chain).encoded(), trio.current_time()
             while True:
                 try:
                     with self._map.env.begin(write=True) as transaction:

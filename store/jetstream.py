@@ -17,7 +17,6 @@ https://github.com/nats-io/nats-architecture-and-design/blob/main/adr/ADR-50.md
 
 from __future__ import annotations
 
-import base64
 import json
 import secrets
 import struct
@@ -28,7 +27,7 @@ from typing import Any, Final
 import trio
 
 from trunkline.store.errors import LogBroken, LogUnreachable, StoreBroken
-from trunkline.store.log import LogState, NotNext, Placed, Trimmed
+from trunkline.store.log import LogServer, LogState, NotNext, Placed, Trimmed
 from trunkline.store.nats_codec import Message
 from trunkline.store.nats_connection import Messages, NatsConnection
 
@@ -50,7 +49,6 @@ _PART: Final = struct.Struct(">BHH")
 _WHOLE: Final = b"\0"
 _API: Final = "$JS.API"
 _WRONG_LAST: Final = 10071
-_NO_MESSAGE: Final = 10037
 _NO_STREAM: Final = 10059
 _NAME_TAKEN: Final = 10058
 _NANOSECONDS: Final = 1_000_000_000
@@ -112,13 +110,20 @@ class JetStreamLog:
         last = state["last_seq"]
         return LogState(max(state["first_seq"], 1), last, state["bytes"])
 
-    async def leader(self) -> str:
-        """The name of the server that leads the stream; empty while there is none, or with a single server."""
+    async def servers(self) -> list[LogServer]:
+        """The servers that keep the stream, the one that leads it first; without a leader there is none that does."""
         cluster = _checked(await self._asked(f"STREAM.INFO.{self.name}", {})).get("cluster") or {}
-        return str(cluster.get("leader", ""))
+        leader = cluster.get("leader")
+        found = [] if leader is None else [LogServer(str(leader), leads=True, is_current=True)]
+        for replica in cluster.get("replicas") or ():
+            is_current = bool(replica.get("current")) and not replica.get("offline")
+            found.append(LogServer(str(replica.get("name")), leads=False, is_current=is_current))
+        return found
 
     async def trim(self, before: int) -> None:
         """Remove all messages before a place."""
+        if before <= 1:
+            return  # a server would take 0 for the end
         _checked(await self._asked(f"STREAM.PURGE.{self.name}", {"seq": before}))
 
     # Appending and reading.
@@ -178,32 +183,6 @@ class JetStreamLog:
             await self._connection.send(self._subject, message, headers)
             return
         raise LogUnreachable("The connection to the log broke while an entry was sent.")
-
-    async def read(self, place: int) -> bytes | None:
-        """The entry whose last message is at `place` (`Log.read`). The leader of the stream is asked."""
-        raw = await self._message(place)
-        if raw is None or raw[:1] == _WHOLE:
-            return None if raw is None else raw[1:]
-        number, count, piece = _part(raw, place)
-        if number != count:
-            return None  # the last one is further on
-        pieces = [piece]
-        for before in range(1, count):
-            raw = await self._message(place - before)
-            if raw is None:
-                raise LogBroken(
-                    f"The log {self.name} has the end of an entry at {place}, and not its beginning."
-                )
-            pieces.append(_part(raw, place - before)[2])
-        return b"".join(reversed(pieces))
-
-    async def _message(self, sequence: int) -> bytes | None:
-        if sequence < 1:
-            return None
-        answer = await self._asked(f"STREAM.MSG.GET.{self.name}", {"seq": sequence})
-        if _error(answer) == _NO_MESSAGE:
-            return None
-        return base64.b64decode(_checked(answer)["message"].get("data", ""))
 
     # Following.
 

@@ -205,7 +205,7 @@ class Journal:
                 # One more turn of the loop, so that every task that is ready now can join the group.
                 await trio.lowlevel.checkpoint()
                 while self._overlay.batches and not self._commit():
-                    await self._grow()
+                    await self._without_reads(lambda: not self._overlay.batches or self._resize())
         finally:
             self.flush()
 
@@ -295,21 +295,21 @@ class Journal:
 
     # Growing the map, and the quota.
 
-    async def _grow(self) -> None:
-        """Make the map larger as soon as no read is open; if there is no room left, fail the group."""
+    async def _without_reads(self, resize: Callable[[], bool]) -> None:
+        """Call `resize` when no read is open, until it returns true."""
         token = trio.lowlevel.current_trio_token()
         try:
             while True:
                 # Repeated in each round, because a flush in between releases the reads.
                 self._map.hold_reads(lambda: token.run_sync_soon(self._reads_ended.unpark_all))
-                if not self._overlay.batches or self._resize():
+                if resize():
                     return
                 await self._reads_ended.park()
         finally:
             self._map.release_reads()
 
     def _grow_blocking(self) -> None:
-        """Like `_grow`, but blocking, for a flush."""
+        """Make the map larger when no read is open, blocking, for a flush."""
         self._map.hold_reads()
         try:
             if not self._map.wait_idle(FLUSH_WAIT_S) or not self._resize():

@@ -16,6 +16,7 @@ seals; the others only open what was sealed before.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 from collections.abc import Iterator
@@ -66,6 +67,11 @@ class Keyring:
     def ids(self) -> tuple[bytes, ...]:
         """The ids of all keys, the current one first."""
         return tuple(self._keys)
+
+    def hash(self, key: bytes, size_bytes: int) -> bytes:
+        """A hash of all keys in any order, from which none can be found: it has a key of its own."""
+        pairs = b"".join(sorted(id + secret for id, secret in self._keys.items()))
+        return hashlib.blake2b(pairs, key=key, digest_size=size_bytes).digest()
 
     def seal(self, value: Any, *, kind: str, id: bytes, field: str) -> bytes:
         """Encrypt a value of plain data for one field of one record."""

@@ -24,9 +24,9 @@ HASH_BYTES: Final = 16
 BEGINNING: Final = bytes(HASH_BYTES)
 """What stands for the hash of an entry before the first one."""
 
-Kind = Literal["claim", "group", "mark"]
-"""`claim`: from here on another node owns the partition. `group`: what one commit writes. `mark`: there is a copy of
-all up to here."""
+Kind = Literal["claim", "group", "mark", "release"]
+"""`claim`: from here on another node owns the partition. `group`: what one commit writes. `mark`: its owner is still
+there. `release`: the owner has ended, and nobody reads from it any more."""
 
 
 class Entry(NamedTuple):
@@ -54,6 +54,14 @@ class LogState(NamedTuple):
     first: int
     last: int
     size_bytes: int
+
+
+class LogServer(NamedTuple):
+    """A server that keeps a log: whether it leads it, and whether it has all of it and is heard."""
+
+    name: str
+    leads: bool
+    is_current: bool
 
 
 class NotNext(Exception):
@@ -86,10 +94,6 @@ class Log(Protocol):
         now, or come to be there as long as the log ends at `after`. Several may be under way, each behind the one
         before it.
         """
-        ...
-
-    async def read(self, place: int) -> bytes | None:
-        """The entry at a place; None if there is none, or not yet."""
         ...
 
     def follow(self, after: int) -> AbstractAsyncContextManager[AsyncGenerator[Placed, None]]:

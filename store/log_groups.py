@@ -7,7 +7,7 @@ overlay. Whoever writes it into the same data as others gets the same data as th
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import lmdb
 import structlog
@@ -22,6 +22,10 @@ from trunkline.store.overlay import Overlay
 _log = structlog.get_logger("trunkline.store")
 
 
+KEPT_S: Final = 60.0
+"""Without a group a store gets its mark so often all the same: entries before it may be removed from the log."""
+
+
 class Mark(NamedTuple):
     """Where a store stands in the log: the place and the hash of the last entry that is written, and whose it was."""
 
@@ -34,6 +38,11 @@ class Mark(NamedTuple):
     def decoded(cls, raw: bytes) -> Mark:
         """The mark of `encoded`."""
         return cls(*codec.decode(raw))
+
+    @classmethod
+    def of(cls, chain: Chain) -> Mark:
+        """The mark of a chain."""
+        return cls(chain.place, chain.tip, chain.epoch, chain.owner)
 
     def encoded(self) -> bytes:
         """The mark as it is stored."""

@@ -16,33 +16,39 @@ from trunkline.store.errors import LogUnreachable
 from trunkline.store.nats_connection import NatsConnection
 
 BEAT_S: Final = 0.25
-SILENCE_S: Final = 1.5
-"""An owner that was not heard for so long is taken for dead."""
 NODES_MAX: Final = 32
+FORGOTTEN_S: Final = 86_400.0
+"""A node that was not heard for so long is told of no more."""
 AGAIN_S: Final = 0.2
 
 
 class Word(NamedTuple):
-    """What a node says of itself: its name, the epoch and the place up to which it has the log, whether it owns the
-    partition, and where clients reach it."""
+    """What a node says of itself: its name, a number of its process, the epoch and the place up to which it has the
+    log, whether it owns the partition, and the address at which other nodes reach it."""
 
     name: str
+    process: int
     epoch: int
     place: int
     is_owner: bool
-    url: str
+    address: str
 
 
 class Nodes:
-    """The nodes of one log, as the node `name` hears them. `run` it in a nursery. `say` is what this one says."""
+    """The nodes of one log, as one hears them. `run` it in a nursery."""
 
-    def __init__(self, connection: NatsConnection, subject: str, name: str, say: Callable[[], Word]) -> None:
+    def __init__(
+        self, connection: NatsConnection, subject: str, say: Callable[[], Word], silence_s: float
+    ) -> None:
+        """`say` is what this node says. An owner that was not heard for `silence_s` is taken for dead."""
         self.others: dict[str, tuple[Word, float]] = {}
         """What each other one has said last, and when it was heard, on Trio's clock."""
         self._connection = connection
         self._subject = subject
-        self._name = name
         self._say = say
+        self.silence_max_s = silence_s
+        self.has_namesake = False
+        """Another one that is there has the name of this one."""
         self._since_s = float("inf")
         """Since when this node listens, without a break."""
 
@@ -59,25 +65,33 @@ class Nodes:
                 self._since_s = float("inf")
             await trio.sleep(AGAIN_S)
 
+    def silence_s(self, name: str) -> float:
+        """For how long another node was not heard."""
+        return trio.current_time() - self.others[name][1]
+
     def owner(self) -> Word | None:
         """The owner that was heard last; None if none is heard now."""
         owners = [heard for heard in self.others.values() if heard[0].is_owner]
         if not owners:
             return None
         word, heard_s = max(owners, key=lambda heard: heard[0].epoch)
-        return word if trio.current_time() - heard_s < SILENCE_S else None
+        return word if trio.current_time() - heard_s < self.silence_max_s else None
 
     def owner_is_silent(self) -> bool:
         """Whether this node would hear an owner, and hears none."""
-        return self.owner() is None and trio.current_time() - self._since_s >= SILENCE_S
+        return self.owner() is None and trio.current_time() - self._since_s >= self.silence_max_s
 
     def _hear(self, payload: bytes) -> None:
         try:
             word = Word(*codec.decode(payload))
         except (ValueError, TypeError):
             return  # somebody else speaks here
-        if word.name != self._name and (word.name in self.others or len(self.others) < NODES_MAX):
-            self.others[word.name] = (word, trio.current_time())
+        own, now_s = self._say(), trio.current_time()
+        self.others = {name: each for name, each in self.others.items() if now_s - each[1] < FORGOTTEN_S}
+        if word.name == own.name:
+            self.has_namesake |= word.process != own.process
+        elif word.name in self.others or len(self.others) < NODES_MAX:
+            self.others[word.name] = (word, now_s)
 
     async def _speak(self) -> None:
         while True:

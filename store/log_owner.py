@@ -10,13 +10,12 @@ under way at a time: a second one would name a place at which another entry may 
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Final
 
 import trio
 
 from trunkline.store.errors import Fenced, LogBroken, LogUnreachable
-from trunkline.store.log import Chain, Entry, Kind, Log, NotNext, Placed, decoded, encoded
+from trunkline.store.log import Chain, Entry, Kind, Log, NotNext, Placed, Trimmed, decoded, encoded
 
 AGAIN_S: Final = 0.2
 """After an append that nobody has answered, so long until the next one."""
@@ -34,6 +33,9 @@ class LogOwner:
         self.name = name
         self.chain = chain
         """Up to the last entry that is acknowledged."""
+        self.appended = 0
+        self.appended_bytes = 0
+        """The entries that the log has acknowledged, and their bytes."""
         self._log = log
 
     async def claim(self, body: bytes = b"") -> bool:
@@ -61,6 +63,8 @@ class LogOwner:
         chain = self.chain
         data = encoded(Entry(chain.partition, epoch, self.name, chain.tip, kind, body))
         chain.add(Placed(await self._settled(data), data))
+        self.appended += 1
+        self.appended_bytes += len(data)
 
     async def _settled(self, data: bytes) -> int:
         """Append until the log has the entry, or another one in its place. Raises Fenced for another one."""
@@ -92,10 +96,14 @@ class LogOwner:
                 raise Fenced(f"{other.owner} owns partition {other.partition} in epoch {other.epoch}.")
 
     async def _behind(self, after: int) -> Placed | None:
-        """The entry behind `after`; None if it cannot be read just now."""
-        with suppress(LogUnreachable):
+        """The entry behind `after`; None if it cannot be read just now. Raises Fenced if it was there long ago."""
+        try:
             async with self._log.follow(after) as entries:
                 async for placed in entries:
                     return placed
+        except LogUnreachable:
+            pass
+        except Trimmed:
+            raise Fenced(f"The log of partition {self.chain.partition} went on without this node.") from None
         await trio.sleep(AGAIN_S)
         return None

@@ -21,7 +21,7 @@ import structlog
 import trio
 
 from trunkline.store import nats_codec
-from trunkline.store.errors import LogUnreachable, StoreBroken
+from trunkline.store.errors import LogUnreachable, StoreBroken, first_of
 from trunkline.store.nats_address import Address
 from trunkline.store.nats_codec import Event, Info, Message, Parser, Ping, ProtocolError, Refusal
 from trunkline.store.nats_login import NOBODY, Login
@@ -206,7 +206,7 @@ class NatsConnection:
                 try:
                     await self._serve(address)
                 except* _PROBLEMS as problems:
-                    self._tell(address, _first(problems))
+                    self._tell(address, first_of(problems))
             if self.connections > before:
                 pause_s = PAUSE_MIN_S
             await trio.sleep(pause_s)
@@ -367,10 +367,3 @@ async def _received(stream: trio.abc.Stream) -> bytes:
     if not data:
         raise trio.BrokenResourceError("the server closed the connection")
     return data
-
-
-def _first(problems: BaseExceptionGroup[Any]) -> BaseException:
-    found: BaseException = problems
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found

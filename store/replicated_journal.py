@@ -27,7 +27,7 @@ from trunkline.store.commit_group import Group
 from trunkline.store.errors import LogUnreachable, StoreBroken, StoreError, StoreLost
 from trunkline.store.journal import Journal
 from trunkline.store.log import Kind
-from trunkline.store.log_groups import Mark, encoded_group
+from trunkline.store.log_groups import KEPT_S, Mark, encoded_group
 from trunkline.store.log_owner import LogOwner
 from trunkline.store.overlay import Overlay
 
@@ -36,7 +36,8 @@ END_S: Final = 10.0
 PROOF_S: Final = 0.4
 """After so long without a group a mark is appended, as the proof that this is still the owner."""
 LEASE_S: Final = 1.0
-"""What is read here is told to nobody if the last proof is older. The next owner waits for twice as long."""
+"""What is read here is told to nobody if the last proof is older. Another node claims the partition only when it has
+read no entry for longer (`standby.py`)."""
 
 _log = structlog.get_logger("trunkline.store")
 
@@ -62,6 +63,7 @@ class ReplicatedJournal(Journal):
         self._proves = False
         self._begun = trio.Event()
         self._proved_s = -math.inf
+        self._marked_s = -math.inf
         self._boot_s = boot_s
 
     def submit(self, batch: Batch) -> Group:
@@ -110,6 +112,8 @@ class ReplicatedJournal(Journal):
                 await trio.lowlevel.checkpoint()
                 if not self._overlay.batches:
                     await self._append(b"", "mark")
+                    if trio.current_time() - self._marked_s > KEPT_S:
+                        await self._written(Overlay(), Group())
                 while self._overlay.batches:
                     await self._commit_next()
         finally:
@@ -120,6 +124,13 @@ class ReplicatedJournal(Journal):
             finally:
                 self._is_running = False
                 self.flush()
+
+    async def release(self) -> None:
+        """Let another node own the partition at once. `run` has ended, and nobody reads here any more.
+
+        Raises as `run`, where the log cannot have all that was sent.
+        """
+        await self._append(b"", "release")
 
     def flush(self) -> None:
         """Nothing while `run` commits, as the log has to be waited for. After it, fail all that waits."""
@@ -147,15 +158,14 @@ class ReplicatedJournal(Journal):
 
     async def _written(self, overlay: Overlay, group: Group) -> None:
         """Write a group that the log has. Raises StoreLost."""
-        chain = self._owner.chain
-        mark = Mark(chain.place, chain.tip, chain.epoch, chain.owner).encoded()
+        mark, self._marked_s = Mark.of(self._owner.chain).encoded(), trio.current_time()
         while True:
             started_s = time.perf_counter()
             try:
                 written = self._write(overlay, group, mark)
                 break
             except lmdb.MapFullError:
-                await self._make_room()
+                await self._without_reads(self._enlarged)
             except StoreLost as error:
                 self._lose(error)
                 raise
@@ -194,20 +204,14 @@ class ReplicatedJournal(Journal):
         self._overlay, self._group, self._not_empty = Overlay(), Group(), trio.Event()
         return True
 
-    async def _make_room(self) -> None:
-        """Make the map larger as soon as no read is open. Raises StoreLost."""
-        token = trio.lowlevel.current_trio_token()
+    def _enlarged(self) -> bool:
+        """Whether the map has been made larger; false if reads are open. Raises StoreLost."""
         try:
-            while True:
-                self._map.hold_reads(lambda: token.run_sync_soon(self._reads_ended.unpark_all))
-                if self._map.resize(self._map.larger_size()):
-                    self.statistics.growths += 1
-                    return
-                await self._reads_ended.park()
+            grown = self._map.resize(self._map.larger_size())
         except StoreError as error:
             raise self._lost_for(error) from error
-        finally:
-            self._map.release_reads()
+        self.statistics.growths += grown
+        return grown
 
     def _lost_for(self, reason: Exception) -> StoreLost:
         """Fail all that waits: this process cannot go on, as the log has what is not here."""

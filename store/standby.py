@@ -2,12 +2,17 @@
 
 Owns when a node claims, and whether it may follow an owner at all: all nodes have the same secret and encryption keys,
 and a copy begins with all that was there when the log began.
+
+A claim is taken only behind the last entry. An owner reads for a lease after it began to append that one, at most, and
+a node claims when it has read no further entry for `silence_s`, which is longer. So nobody reads from the owner before.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import secrets
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -16,20 +21,22 @@ import trio
 
 from trunkline.store import codec
 from trunkline.store.directory import SECRET, read_private
-from trunkline.store.errors import LogBroken, SecretMissing
+from trunkline.store.errors import CopyNeeded, LogBroken, SecretMissing, StoreError, first_of
 from trunkline.store.follower import Follower, followed
 from trunkline.store.keyring import Keyring
 from trunkline.store.log import Chain, Entry, Log
 from trunkline.store.log_nodes import Nodes, Word
 from trunkline.store.log_owner import LogOwner
 from trunkline.store.nats_connection import NatsConnection
-from trunkline.store.replicated_journal import LEASE_S
+from trunkline.store.store_copy import take_copy
 
 LOOK_S: Final = 0.1
 """How often it is looked whether the owner is heard."""
 FOLLOW_S: Final = 0.5
 """Before a claim the log is followed for so long at least, and for a random while more, so that two nodes seldom claim
 at once."""
+START_S: Final = 10.0
+"""So long a node may say nothing after its claim, while its server starts."""
 FINGERPRINT_BYTES: Final = 16
 
 _RESTORE: Final = "Restore a backup of {} in its place that was made since the log began."
@@ -57,37 +64,84 @@ def fingerprint_of(directory: Path, keys_file: Path) -> bytes:
 
     Raises SecretMissing and SecretExposed.
     """
+    return Keyring.read(keys_file).hash(shared_key(directory, b"fingerprint"), FINGERPRINT_BYTES)
+
+
+def shared_key(directory: Path, purpose: bytes) -> bytes:
+    """32 bytes that all nodes with the same secret find, and nobody else; `purpose` has up to 16 bytes.
+
+    Raises SecretMissing and SecretExposed.
+    """
     try:
         secret = read_private(directory / SECRET, 4 * 32)
     except FileNotFoundError:
         raise SecretMissing(f"{directory / SECRET} is missing. Copy it from the other node.") from None
-    keys = b"".join(sorted(Keyring.read(keys_file).ids))
-    return hashlib.blake2b(keys, key=hashlib.blake2b(secret).digest(), digest_size=FINGERPRINT_BYTES).digest()
+    return hashlib.blake2b(secret, digest_size=32, person=purpose).digest()
 
 
 class Standby:
-    """The node `name` with a data directory that `Store.open` has made. `url` is where clients reach it."""
+    """The node `name` with a data directory that `Store.open` has made. Others reach it at `address`."""
 
-    def __init__(self, log: Log, connection: NatsConnection, subject: str, name: str, url: str) -> None:
+    def __init__(
+        self, log: Log, connection: NatsConnection, subject: str, name: str, address: str, silence_s: float
+    ) -> None:
+        """An owner that was not heard for `silence_s` is taken for dead."""
         self.name = name
-        self.nodes = Nodes(connection, subject, name, self._say)
+        self.nodes = Nodes(connection, subject, self.say, silence_s)
         self.owner: LogOwner | None = None
+        self.follows = trio.Event()
+        """It follows the log, and has found nothing in it that keeps it from doing so."""
         self._log = log
-        self._url = url
+        self._address = address
+        self._process = _CHANCE.getrandbits(48)
         self._chain = Chain(0)
+        self._is_released = False
+        """The last entry says that no node owns the partition."""
+        self._gone_s = -math.inf
+        """An owner of which nothing else is heard is taken for dead from then on."""
+        self._has_other_data = False
+        """The store was written without the log."""
 
-    def _say(self) -> Word:
+    @property
+    def _is_free(self) -> bool:
+        """Whether no process owns the partition: nobody has claimed it, its owner has released it, or it was an earlier
+        process of this node, whose data directory this one has."""
+        return self._is_released or self._chain.owner in ("", self.name)
+
+    def say(self) -> Word:
+        """What this node says of itself."""
         chain = self._chain
-        return Word(self.name, chain.epoch, chain.place, self.owner is not None, self._url)
+        return Word(self.name, self._process, chain.epoch, chain.place, self.owner is not None, self._address)
 
-    async def own(self, directory: Path, fingerprint: bytes, *, is_empty: bool) -> LogOwner:
-        """Follow until no owner is heard, then claim the partition, and return when nobody reads from the one before.
+    async def own(
+        self, directory: Path, fingerprint: bytes, fetch: Callable[[], Awaitable[None]], *, is_empty: bool
+    ) -> LogOwner:
+        """Follow until there is no owner, then claim the partition. Nobody reads from the one before any more.
 
-        `nodes` must run meanwhile. Raises LogBroken, Trimmed, SecretMissing and StoreError.
+        `nodes` must run meanwhile. `fetch` gets a copy of the store of the owner into `store_copy.new_file`, if this
+        node lacks what is not in the log. Raises LogBroken, SecretMissing and StoreError.
         """
+        while True:
+            try:
+                return await self._own(directory, fingerprint, is_empty=is_empty)
+            except* CopyNeeded as need:
+                problem = first_of(need)
+                if self._has_other_data:
+                    raise LogBroken(f"{problem} {_RESTORE.format('another node')}") from None
+                _log.warning("this node needs a copy of the data", reason=str(problem))
+            self.follows.set()
+            await fetch()
+            take_copy(directory)
+            is_empty = False
+
+    async def _own(self, directory: Path, fingerprint: bytes, *, is_empty: bool) -> LogOwner:
+        """The same, without a copy. Raises CopyNeeded."""
 
         def check(entry: Entry) -> None:
-            if entry.kind == "group" and has_other_data:
+            self._is_released = entry.kind == "release"
+            silence_s = START_S if entry.kind == "claim" else self.nodes.silence_max_s
+            self._gone_s = trio.current_time() + silence_s
+            if entry.kind == "group" and self._has_other_data:
                 raise LogBroken(f"{directory} was written without the log. {_RESTORE.format(entry.owner)}")
             if entry.kind != "claim":
                 return
@@ -98,26 +152,41 @@ class Standby:
                     "of a log need the same: copy both files from it."
                 )
             if entry.epoch == 1 and entry.owner != self.name and not (claim.was_empty and is_empty):
-                raise LogBroken(
-                    f"The log began with the data of {entry.owner}, and {directory} is not a copy of them. "
-                    f"{_RESTORE.format(entry.owner)}"
+                problem = (
+                    f"The log began with the data of {entry.owner}, and {directory} is not a copy of them."
                 )
+                if is_empty:
+                    raise CopyNeeded(problem)
+                raise LogBroken(f"{problem} {_RESTORE.format(entry.owner)}")
 
         with followed(directory) as memory_map:
             follower = Follower(self._log, memory_map, 0, check)
             self._chain = follower.chain
-            has_other_data = not is_empty and not follower.chain.place
+            self._has_other_data = not is_empty and not follower.chain.place
             while True:
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(follower.run)
-                    await trio.sleep(FOLLOW_S + _CHANCE.uniform(0, FOLLOW_S))
-                    while not self.nodes.owner_is_silent():  # noqa: ASYNC110 - silence is no event
-                        await trio.sleep(LOOK_S)
-                    nursery.cancel_scope.cancel()
+                await self._follow(follower)
                 owner = LogOwner(self._log, follower.chain, self.name)
                 if await owner.claim(codec.encode([fingerprint, is_empty])):
                     break
         self.owner = owner
         _log.info("this node owns the data now", node=self.name, epoch=owner.chain.epoch)
-        await trio.sleep(2 * LEASE_S)
         return owner
+
+    def _owner_is_gone(self) -> bool:
+        """Whether neither the owner nor an entry of it was heard for so long that it is taken for dead."""
+        return self.nodes.owner_is_silent() and trio.current_time() > self._gone_s
+
+    async def _follow(self, follower: Follower) -> None:
+        """Follow for a while, and then until the partition is free, or its owner is not heard."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(follower.run)
+            await trio.sleep(FOLLOW_S + _CHANCE.uniform(0, FOLLOW_S))
+            if self.nodes.has_namesake:
+                raise StoreError(
+                    f"Another machine with this log is named {self.name} as well. Give each one a cluster_node of its "
+                    "own."
+                )
+            self.follows.set()
+            while not (self._is_free or self._owner_is_gone()):  # noqa: ASYNC110 - silence is no event
+                await trio.sleep(LOOK_S)
+            nursery.cancel_scope.cancel()

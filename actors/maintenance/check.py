@@ -18,24 +18,24 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from trunkline.store.backup import Report
+from trunkline.store.contents_location import ContentsPlace
 from trunkline.store.directory import KEYS_FILE
 from trunkline.store.errors import BackupRefused
 from trunkline.store.partitions import partition_directory
-from trunkline.store.s3 import S3Place
 
 _PROGRAM: Final = "trunkline.actors.maintenance.verify"
 _REASON_CHARACTERS_MAX: Final = 300
 
 
 def check(
-    path: Path, keys_file: Path | None = None, bucket: S3Place | None = None, partition: int = 0
+    path: Path, keys_file: Path | None = None, place: ContentsPlace | None = None, partition: int = 0
 ) -> Report:
     """Verify a partition of the data directory or backup at `path` in another process.
 
     Raises BackupRefused if there is none.
 
-    `keys_file` holds the encryption keys of stored secrets, and `bucket` the contents of files, if they are not in the
-    directory.
+    `keys_file` holds the encryption keys of stored secrets, and `place` is where the contents of files are, if not in
+    the directory.
     """
     report = Report()
     refused: str | None = None
@@ -54,7 +54,7 @@ def check(
         ) as child:
             # Not as an argument, which other users of the machine may see: it has a secret.
             with suppress(BrokenPipeError), cast("Any", child.stdin) as given:
-                json.dump(None if bucket is None else asdict(bucket), given)
+                json.dump(None if place is None else asdict(place), given)
             for line in cast("Any", child.stdout):
                 match json.loads(line):
                     case ["stage", stage]:

@@ -16,7 +16,7 @@ from trunkline.limits.errors import SettingsError
 from trunkline.limits.extras import how_to_install, lacks, library_missing
 from trunkline.limits.settings import Settings
 from trunkline.store import backup
-from trunkline.store.contents_location import FOLDER, location_of
+from trunkline.store.contents_location import FOLDER, ContentsPlace, FolderPlace, location_of
 from trunkline.store.directory import KEYS_FILE, DataDirectory
 from trunkline.store.env import Store
 from trunkline.store.partitions import partition_count, partition_directory
@@ -28,8 +28,8 @@ _RESEALED_RECORDS_MAX: Final = 500
 __all__ = [
     "FOLDER",
     "back_up",
-    "bucket_of",
     "check",
+    "contents_place_of",
     "keys_file_of",
     "partition_count",
     "partition_directory",
@@ -59,12 +59,12 @@ def rotate_encryption_key(settings: Settings, *, discard: bool) -> Rotation:
 
     `discard` removes secrets whose key is lost. Raises `StoreError`; then all keys are kept.
     """
-    path, keys_file, bucket = Path(settings.data_dir), keys_file_of(settings), bucket_of(settings)
+    path, keys_file, place = Path(settings.data_dir), keys_file_of(settings), contents_place_of(settings)
     with ExitStack() as stack:
         stores = [
             stack.enter_context(
                 Store.open(
-                    path, partition=number, encryption_keys=keys_file, lost_keys=discard, bucket=bucket
+                    path, partition=number, encryption_keys=keys_file, lost_keys=discard, contents_place=place
                 )
             )
             for number in range(partition_count(path))
@@ -82,13 +82,15 @@ def keys_file_of(settings: Settings) -> Path | None:
     return None if settings.encryption_keys_file is None else Path(settings.encryption_keys_file)
 
 
-def bucket_of(settings: Settings) -> S3Place | None:
-    """The bucket of the contents of files; None if they are in the data directory.
+def contents_place_of(settings: Settings) -> ContentsPlace | None:
+    """Where the contents of files are; None if they are in the data directory.
 
     Raises `SettingsError` if the library for it is missing.
     """
     if settings.blobs is None:
         return None
+    if settings.blobs.startswith("/"):
+        return FolderPlace(settings.blobs)
     if lacks("s3"):
         raise SettingsError("blobs", f"is a bucket, and {library_missing('s3')}", how_to_install("s3"))
     name, _, prefix = settings.blobs.removeprefix("s3://").strip("/").partition("/")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ssl
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,8 @@ from typing import Any, Final
 import structlog
 import trio
 
-from trunkline.actors.maintenance.data_directory import bucket_of, keys_file_of
+from trunkline.actors.maintenance.data_directory import contents_place_of, keys_file_of
+from trunkline.actors.maintenance.machine import Machine
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 from trunkline.store import keys
@@ -33,7 +34,6 @@ from trunkline.store.nats_address import Address
 from trunkline.store.nats_connection import NatsConnection
 from trunkline.store.nats_login import Login
 from trunkline.store.partitions import partition_count
-from trunkline.store.replicated_journal import ReplicatedJournal
 from trunkline.store.standby import Standby, fingerprint_of
 
 AGAIN_S: Final = 1.0
@@ -46,10 +46,16 @@ _log = structlog.get_logger("trunkline.serve")
 
 
 @asynccontextmanager
-async def owned(settings: Settings, url: str) -> AsyncIterator[Callable[..., ReplicatedJournal]]:
-    """Wait until this machine owns the data, and own them during the body. What is yielded makes the store's writer.
+async def owned(
+    settings: Settings,
+    address: str,
+    stand_by: Callable[[Machine], Awaitable[None]],
+    fetch: Callable[[Machine], Awaitable[None]],
+) -> AsyncIterator[Machine]:
+    """Wait until this machine owns the data, and own them during the body. `stand_by` runs until then.
 
-    `url` is where clients reach this machine. Raises `StoreError` and `SettingsError`, with sentences for the operator.
+    `fetch` gets a copy of the store of another machine into `Machine.new_file`, if this one needs it. Other machines
+    reach this one at `address`. Raises `StoreError` and `SettingsError`, with sentences for the operator.
     """
     directory, name = Path(settings.data_dir), settings.cluster_node
     assert name is not None
@@ -70,11 +76,19 @@ async def owned(settings: Settings, url: str) -> AsyncIterator[Callable[..., Rep
         nursery.start_soon(connection.run)
         log = JetStreamLog(connection, f"tl-{settings.cluster_name}-0", f"{subject}.entries")
         fingerprint, is_empty = await _prepared(settings, directory, log)
-        standby = Standby(log, connection, f"{subject}.nodes", name, url)
+        standby = Standby(
+            log, connection, f"{subject}.nodes", name, address, settings.cluster_silence_ms / 1000
+        )
+        machine = Machine(standby, log, directory)
         nursery.start_soon(standby.nodes.run)
-        owner = await standby.own(directory, fingerprint, is_empty=is_empty)
+        nursery.start_soon(machine.watch_log)
+        async with trio.open_nursery() as waiting:
+            waiting.start_soon(stand_by, machine)
+            await standby.own(directory, fingerprint, partial(fetch, machine), is_empty=is_empty)
+            waiting.cancel_scope.cancel()
         nursery.start_soon(_trim, log, standby)
-        yield partial(ReplicatedJournal, owner=owner)
+        yield machine
+        await machine.release()
         nursery.cancel_scope.cancel()
 
 
@@ -91,7 +105,7 @@ async def _prepared(settings: Settings, directory: Path, log: JetStreamLog) -> t
     with Store.open(
         directory,
         encryption_keys=keys_file,
-        bucket=bucket_of(settings),
+        contents_place=contents_place_of(settings),
         map_size_bytes=settings.map_size_bytes,
         start_check_s=settings.limits.start_check_s,
         keeps_log=True,

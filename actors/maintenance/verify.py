@@ -24,7 +24,7 @@ from trunkline.actors.platform.jobs.results import result_problems
 from trunkline.actors.workflows.triggers.intake import trigger_problems
 from trunkline.store import backup
 from trunkline.store.blobs import Blobs
-from trunkline.store.contents_location import FOLDER, location_of
+from trunkline.store.contents_location import FOLDER, ContentsPlace, FolderPlace, location_of
 from trunkline.store.directory import CONTENTS, KEYS_FILE
 from trunkline.store.env import RESULTS
 from trunkline.store.errors import BackupRefused, StoreError
@@ -40,7 +40,7 @@ def verify(
     path: Path,
     report: backup.Report | None = None,
     keys_file: Path | None = None,
-    bucket: S3Place | None = None,
+    contents_place: ContentsPlace | None = None,
     partition: int = 0,
 ) -> backup.Report:
     """Verify a partition of the data directory or backup at `path` in this process, which damaged pages may end.
@@ -58,7 +58,7 @@ def verify(
         yield from _seal_problems(snapshot, keys_file or path / KEYS_FILE)
         if (place / RESULTS).is_dir():  # a backup has none
             yield from result_problems(snapshot, Blobs(place / RESULTS))
-        yield from _content_problems(path, snapshot, bucket)
+        yield from _content_problems(path, snapshot, contents_place)
 
     with (
         Blobs(path / CONTENTS).kept() if (path / CONTENTS).is_dir() else nullcontext(),
@@ -67,14 +67,16 @@ def verify(
         return backup.verify(place, partial(records.index_keys, KINDS), problems, report, common=path)
 
 
-def _content_problems(path: Path, snapshot: Snapshot, bucket: S3Place | None) -> Iterator[str]:
+def _content_problems(path: Path, snapshot: Snapshot, place: ContentsPlace | None) -> Iterator[str]:
     location = location_of(path)
-    if location != (FOLDER if bucket is None else bucket.location):
+    if location != (FOLDER if place is None else place.location):
         yield f"The contents of files are in {location} and were not checked; give that as the setting blobs."
         return
     contents: ObjectStore = Blobs(path / CONTENTS)
-    if bucket is not None:
-        contents = S3Store(bucket, part_bytes=0, connections=1)
+    if isinstance(place, FolderPlace):
+        contents = Blobs(Path(place.path))
+    elif place is not None:
+        contents = S3Store(place, part_bytes=0, connections=1)
     yield from content_problems(KINDS, snapshot, contents)
 
 
@@ -109,10 +111,12 @@ def _tell(*what: Any) -> None:
 def _main(path: Path, keys_file: Path, partition: int) -> None:
     faulthandler.enable()
     given = json.load(sys.stdin)
-    bucket = None if given is None else S3Place(**given)
+    place: ContentsPlace | None = None
+    if given is not None:
+        place = FolderPlace(**given) if "path" in given else S3Place(**given)
     report = _ToldReport()
     try:
-        verify(path, report, keys_file, bucket, partition)
+        verify(path, report, keys_file, place, partition)
     except BackupRefused as refusal:
         _tell("refused", str(refusal))
         return

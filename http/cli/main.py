@@ -50,6 +50,7 @@ COMMANDS: Final = {
         "trunkline.http.cli.partition:partition_app",
         "Divide a data directory into partitions, or list them. To divide it, the server must be stopped.",
     ),
+    "cluster": ("trunkline.http.cli.cluster:cluster_app", "The machines of a server that has a log."),
     "archive": (
         "trunkline.http.cli.archive:archive_app",
         "Archives in a folder: verify them, read them back.",

@@ -67,11 +67,11 @@ def check_command(data: DataOption = None, config: ConfigOption = None) -> None:
 
     settings = existing_directory(data, config)
     path, keys_file = Path(settings.data_dir), data_directory.keys_file_of(settings)
-    bucket = data_directory.bucket_of(settings)
+    place = data_directory.contents_place_of(settings)
     console = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
     found = shown = 0
     for partition in range(data_directory.partition_count(path)):
-        report = data_directory.check(path, keys_file, bucket, partition)
+        report = data_directory.check(path, keys_file, place, partition)
         title = data_directory.partition_directory(path, partition)
         table = Table("database", "entries", title=str(title))
         for name, count in report.counts.items():

@@ -111,7 +111,7 @@ async def _run(control: socket.socket, serve: Callable[[Orders], Awaitable[None]
 
 async def _own(role: Role, sockets: Sockets | None, orders: Orders) -> None:
     """Serve as the owner of a partition."""
-    from trunkline.http.cli.serve import announcing
+    from trunkline.http.cli.serve import announce_standby, announcing
     from trunkline.http.serve import Front, RunningServer, serve
 
     announce, clock, settings = announcing(role.settings, demo=role.demo, wanted=role.wanted_mqtt_port)
@@ -119,13 +119,24 @@ async def _own(role: Role, sockets: Sockets | None, orders: Orders) -> None:
     async def ready(server: RunningServer) -> None:
         if role.partition:
             await server.connected()
-        await orders.say(READY)
+        await orders.say(READY)  # again, if it has stood by
         await orders.announced.wait()
         await server.connected()
         await announce(server)
 
     front = Front(role.url, role.mqtt_ports, role.partition, sockets)
-    await serve(settings, front=front, signals=orders.numbers, ready=ready, clock=clock)
+    own = partial(serve, front=front, signals=orders.numbers, ready=ready, clock=clock)
+    if settings.cluster_nats is None:
+        await own(settings)
+        return
+    from trunkline.http.serve_standby import serve_with_log
+
+    async def stands_by() -> None:
+        await orders.say(READY)
+        await orders.announced.wait()
+        announce_standby(settings, role.url, role.mqtt_ports)
+
+    await serve_with_log(settings, own, orders.numbers, stands_by)
 
 
 async def _open_door(role: Role, sockets: Sockets | None, orders: Orders) -> None:

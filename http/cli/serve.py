@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +21,7 @@ from trunkline.limits.settings import Settings, service_variables
 
 if TYPE_CHECKING:
     from trunkline.http.cli.demo import DemoClock
+    from trunkline.http.hosting.sockets import MqttPort
     from trunkline.http.serve import RunningServer
 
 
@@ -58,7 +59,7 @@ def serve_command(
     blobs: Annotated[
         str | None,
         typer.Option(
-            metavar="s3://BUCKET/PREFIX",
+            metavar="s3://BUCKET/PREFIX|/FOLDER",
             help="Where the contents of files are kept (default: in the data directory).",
         ),
     ] = None,
@@ -115,11 +116,6 @@ def serve_command(
     if process_count(settings) > 1:
         sys.exit(trio.run(partial(supervise, settings, demo=demo, wanted_mqtt_port=wanted)))
     announce, clock, settings = announcing(settings, demo=demo, wanted=wanted)
-    if settings.cluster_nats is not None:
-        from trunkline.http.serve_standby import serve_with_log
-
-        trio.run(partial(serve_with_log, settings, announce, clock=clock, mqtt_port_if_free=wanted))
-        return
     from trunkline.http.serve import serve
 
     trio.run(partial(serve, settings, ready=announce, clock=clock, mqtt_port_if_free=wanted))
@@ -150,6 +146,17 @@ def announcing(
     return partial(_announce_start, settings=settings, clock=clock, wanted=wanted), clock, settings
 
 
+def announce_standby(settings: Settings, url: str, mqtt_ports: Sequence[MqttPort]) -> None:
+    """Print that another machine owns the data, and where clients reach it through this one."""
+    _announce_ports(settings, mqtt_ports)
+    announce(f"Standby {settings.cluster_node}: {url} leads to the machine that serves the data")
+
+
+def _announce_ports(settings: Settings, ports: Sequence[MqttPort]) -> None:
+    for port in ports:
+        announce(f"MQTT{' over TLS' if port.tls else ''}: {settings.host} port {port.number}")
+
+
 async def _announce_start(
     server: RunningServer, *, settings: Settings, clock: DemoClock | None, wanted: int | None
 ) -> None:
@@ -170,8 +177,7 @@ async def _announce_start(
         from trunkline.http.cli.demo import log_in_hint
 
         announce(log_in_hint(server))
-    for port in server.mqtt_ports:
-        announce(f"MQTT{' over TLS' if port.tls else ''}: {settings.host} port {port.number}")
+    _announce_ports(settings, server.mqtt_ports)
     if wanted is not None and all(port.tls for port in server.mqtt_ports):
         announce(f"No MQTT: port {wanted} is in use. Choose another one with --mqtt-port.")
     announce(f"Trunkline serves {settings.data_dir} at {server.url} (the API: {server.url}/docs)")

@@ -41,10 +41,12 @@ _log = structlog.get_logger("trunkline.processes")
 def process_count(settings: Settings) -> int:
     """The number of processes that the settings ask for, or one for each partition of the data if those are more.
 
+    With a log there is a door at least, which serves clients while another machine owns the data.
     Raises `StoreError` if it cannot be read how many there are.
     """
     wanted = settings.processes or len(os.sched_getaffinity(0))
-    return max(wanted, partition_count(Path(settings.data_dir)))
+    has_log = settings.cluster_nats is not None
+    return max(wanted, partition_count(Path(settings.data_dir)), 2 if has_log else 1)
 
 
 class Process:
@@ -223,7 +225,7 @@ async def supervise(settings: Settings, *, demo: bool, wanted_mqtt_port: int | N
     """
     engine_config(settings)
     if settings.engine == "stock":
-        raise SettingsError("engine", "is stock although the data have several partitions", "leave it out")
+        raise SettingsError("engine", "is stock although the server has several processes", "leave it out")
     with bound(settings, wanted_mqtt_port) as sockets:
         url = url_of(settings, sockets.http)
         partitions = partition_count(Path(settings.data_dir))

@@ -6,12 +6,13 @@ changed certificate is used from the next connection on.
 
 from __future__ import annotations
 
-import os
 import ssl
 from collections.abc import Callable
 from hashlib import sha256
 
 import structlog
+
+from trunkline.actors.core.values.certificate_chain import load_chain
 
 _log = structlog.get_logger("trunkline.experience")
 
@@ -49,11 +50,5 @@ class DomainCertificates:
     def _made(self, pem: str) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.set_alpn_protocols(self._protocols)
-        # The library reads files only; this one is in memory, so that no key is on a disk.
-        file = os.memfd_create("certificate", os.MFD_CLOEXEC)
-        try:
-            os.write(file, pem.encode())
-            context.load_cert_chain(f"/proc/self/fd/{file}", password="")
-        finally:
-            os.close(file)
+        load_chain(context, pem.encode())
         return context

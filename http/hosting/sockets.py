@@ -24,8 +24,11 @@ class MqttPort(NamedTuple):
     tls: bool
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """Return a socket bound to the address, not listening yet. Raises `OSError` with a sentence for the operator."""
+def bind(host: str, port: int, setting: str = "--host or --port") -> socket.socket:
+    """Return a socket bound to the address, not listening yet.
+
+    Raises `OSError` with a sentence for the operator that names the setting.
+    """
     where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
@@ -34,7 +37,7 @@ def bind(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         sock.close()
         reason = getattr(error, "strerror", None) or str(error)
-        raise OSError(f"{where} cannot be listened on: {reason}. Choose another --host or --port.") from error
+        raise OSError(f"{where} cannot be listened on: {reason}. Choose another {setting}.") from error
     return sock
 
 

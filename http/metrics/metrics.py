@@ -23,6 +23,7 @@ from trunkline.actors.connections.integrations.connections import Connections
 from trunkline.actors.core.contents.downloads import Downloads
 from trunkline.actors.core.contents.uploads import Uploads
 from trunkline.actors.core.runtime.loop_watch import TURN_TIMES_S, LoopWatch
+from trunkline.actors.core.runtime.machines import Machines
 from trunkline.actors.core.scripts.pool import ScriptPool
 from trunkline.actors.data.topics.broker import Broker
 from trunkline.actors.engine.runner import FlowRunner
@@ -34,6 +35,7 @@ from trunkline.actors.presentation.experience.counts import RequestCounts
 from trunkline.actors.workflows.triggers.queue import TriggerQueue
 from trunkline.http.calls.call_statistics import CALL_TIMES_S
 from trunkline.http.calls.dispatch import Dispatcher
+from trunkline.http.metrics.machine_metrics import machine_metrics
 from trunkline.http.mqtt.service import MqttService
 from trunkline.http.wire.connection_counts import ConnectionCounts
 from trunkline.http.wire.garbage_collection import PAUSES
@@ -65,6 +67,7 @@ class MetricsCollector(Collector):
         yield from self._flows()
         yield from self._retention()
         yield from self._journal()
+        yield from machine_metrics(self._dispatcher.system.component(Machines))
         yield from self._loop()
         yield from self._process()
 

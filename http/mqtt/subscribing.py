@@ -31,7 +31,7 @@ from trunkline.http.mqtt.login import Client
 from trunkline.http.mqtt.outgoing import Outgoing
 from trunkline.http.mqtt.packets import Filter, Subscribe, Unsubscribe
 from trunkline.http.mqtt.publishing import check_peripheral
-from trunkline.http.mqtt.refusals import SHOWN_CHARS_MAX, Refusal
+from trunkline.http.mqtt.refusals import SHOWN_CHARS_MAX, Refusal, code_of
 from trunkline.http.mqtt.writer import suback, unsuback
 
 if TYPE_CHECKING:
@@ -275,6 +275,11 @@ class Subscribing:
                         _RETAINED_AT_ONCE,
                     )
                 )
+            try:
+                system.check_current()
+            except DomainError as refusal:
+                session.disconnect(code_of(refusal), refusal.message)
+                return
             if len(found) < _RETAINED_AT_ONCE:
                 retained.pop(0)
             options = first.options

@@ -59,6 +59,8 @@ class Kind:
     """id: there is no answer, or no more of it; why is logged."""
     REPLY: Final = 16
     """id, bytes: the answer to an ASK."""
+    LEAVING: Final = 17
+    """The owner ends: nothing is asked any more, and the door closes the channel when nothing is under way."""
     CERTIFICATES: Final = 14
     """The PEM of the certificates and the key of each domain of an experience, by its name; replaces those before."""
 

@@ -68,19 +68,24 @@ class Channel:
         begun: Callable[[], None],
         take: Callable[[Message], None],
         ended: Callable[[], None],
+        drained: Callable[[], None] = lambda: None,
     ) -> None:
+        """`drained` is called when this process drains, if it has accepted the connection."""
         self._flushes = flushes
         self._begun = begun
         self._take = take
         self._ended = ended
+        self._drained = drained
+        self.is_leaving = False
+        """What is under way is answered, and nothing begins any more."""
         self._reader = BatchReader()
         self._waiting: list[tuple[Any, ...]] = []
         self._connection: Bytes | None = None
 
     @property
     def open(self) -> bool:
-        """Whether messages can be sent."""
-        return self._connection is not None
+        """Whether anything can begin on it."""
+        return self._connection is not None and not self.is_leaving
 
     @property
     def unsent_bytes(self) -> int:
@@ -125,7 +130,8 @@ class Channel:
         pass
 
     def drain(self) -> None:
-        """It stays open for the calls that are under way, and ends with the door."""
+        """It stays open for the calls that are under way, and is closed by the door."""
+        self._drained()
 
     def closed(self, reason: str) -> None:
         _log.debug("channel closed", reason=reason)

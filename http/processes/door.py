@@ -65,6 +65,8 @@ class Door:
         bytes first. `use` gets the certificates of domains."""
         self.ended = trio.Event()
         """The channel was closed."""
+        self.left = trio.Event()
+        """The owner ends, and wants the channel closed."""
         self.passed_on = 0
         """Requests that the owner has answered, or was sent as calls."""
         self.relayed = 0
@@ -93,7 +95,7 @@ class Door:
 
     def new_channel(self) -> Channel:
         """The session of a new connection to the owner, after the one before has ended."""
-        self.ended = trio.Event()
+        self.ended, self.left = trio.Event(), trio.Event()
         self._heads = [None] * len(self._heads)
         self._head_numbers.clear()
         self._declines.clear()
@@ -159,6 +161,10 @@ class Door:
         kind, number = message[0], message[1]
         if kind == Kind.CERTIFICATES:
             self._use(number)
+            return
+        if kind == Kind.LEAVING:
+            self.channel.is_leaving = True
+            self.left.set()
             return
         pending = self._pending.pop(number, None)
         if pending is not None:

@@ -193,7 +193,7 @@ class DoorChannel:
     def __init__(self, doors: Doors) -> None:
         self.counts = ConnectionCounts()
         self._doors = doors
-        self._channel = Channel(doors.flushes, self._begun, self._take, self._ended)
+        self._channel = Channel(doors.flushes, self._begun, self._take, self._ended, self._drained)
         self._heads: dict[int, KnownHead] = {}
         self._calls: dict[int, PassedCall] = {}
         self.send = self._channel.send
@@ -286,6 +286,10 @@ class DoorChannel:
     def _begun(self) -> None:
         self.send(Kind.CERTIFICATES, self._doors.certificates)
 
+    def _drained(self) -> None:
+        if self._doors.are_elsewhere:
+            self.send(Kind.LEAVING, 0)
+
     def _ended(self) -> None:
         for call in self._calls.values():
             call.leave()
@@ -307,13 +311,18 @@ class Doors:
         answered: Callable[[bytes], Awaitable[bytes]],
         logs_access: bool,
         lap: Callable[[], None],
+        are_elsewhere: bool = False,
     ) -> None:
-        """`answered` answers questions of other owners. `lap` is called after each message, as it took a turn."""
+        """`answered` answers questions of other owners. `lap` is called after each message, as it took a turn.
+
+        `are_elsewhere`: some are on other machines and do not end with this one, so they are told that it ends.
+        """
         self.app = app
         self.fast_path = fast_path
         self.answered = answered
         self.logs_access = logs_access
         self.lap = lap
+        self.are_elsewhere = are_elsewhere
         self.flushes = Flushes()
         self._mqtt = mqtt
         self._channels: set[DoorChannel] = set()

@@ -59,13 +59,22 @@ class Passage:
             task_status.started()
             task_status = trio.TASK_STATUS_IGNORED
             self.opened.set()
-            await self.door.ended.wait()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._follow_owner)
+                await self.door.ended.wait()
+                nursery.cancel_scope.cancel()
             if self._left:
                 return
             _log.warning(
                 "a process that owns data is gone; calls get 503 until it is there again",
                 directory=str(self._directory),
             )
+
+    async def _follow_owner(self) -> None:
+        """Close the channel when the owner wants it closed and nothing is under way."""
+        await self.door.left.wait()
+        await self.door.idle()
+        self.door.channel.close()
 
     async def leave(self) -> None:
         """Close the channel for good as soon as nothing is under way on it."""

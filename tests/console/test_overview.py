@@ -15,7 +15,9 @@ from tests.console.console_page import ConsolePage, console_page, login_of
 from tests.e2e.conftest import PASSWORD, Server, running_server
 from tests.e2e.test_long_turns import hold_the_loop
 from trunkline.actors import server_users
+from trunkline.actors.core.runtime.machines import ClusterStatus, MachineLine, Machines
 from trunkline.actors.core.runtime.work import Work
+from trunkline.store.log import LogServer, LogState
 
 pytestmark = pytest.mark.slow
 
@@ -142,6 +144,24 @@ async def test_the_server_is_shown_from_its_counters(server: Server, console: Co
         nursery.cancel_scope.cancel()
     async with httpx.AsyncClient(base_url=server.url) as client:
         assert "trunkline_commits_total" in (await client.get("/metrics")).text
+
+
+async def test_the_machines_of_a_server_are_shown(server: Server, console: ConsolePage) -> None:
+    machines = [
+        MachineLine("a", True, 3, 0, "127.0.0.1:1", 0.0, True),
+        MachineLine("b", False, 3, 12, "127.0.0.1:2", 0.1, True),
+        MachineLine("c", False, 2, 900, "127.0.0.1:3", 60.0, False),
+    ]
+    servers = [LogServer("n1", True, True), LogServer("n2", False, False)]
+    status = ClusterStatus("tl-test-0", LogState(1, 900, 12_000), servers, machines, [], 900, 12_000)
+    server.system.component(Machines).status = lambda: status
+    await console.go("#/server")
+    await console.at("region", "Machines").says("c")
+    rows = "[...document.querySelectorAll('[aria-label=\"NAME\"] tbody tr')].map((row) => row.innerText).join('|')"
+    shown = await console.run(rows.replace("NAME", "Machines"))
+    assert shown == "a\tserves\t0|b\tfollows\t12|c\tis not heard\t900"
+    shown = await console.run(rows.replace("NAME", "NATS servers of the log"))
+    assert shown == "n1\thas all of the log|n2\tis not heard, or behind"
 
 
 async def test_the_figures_of_several_partitions_are_shown_together(chromium: None, tmp_path: Path) -> None:

@@ -30,12 +30,18 @@ ON_A_DIRECTORY = {
     "secret rekey": (),
     "backup": ("copy",),
     "check": (),
+    "cluster status": (),
     "partition": (),
     "partition balance": (),
     "partition move": ("0" * 24, "0"),
 }
 """Commands with `--data`, and their arguments."""
-REFUSED = {"user delete": "is the only user", "partition move": "is served by no server that answers"}
+NO_SERVER = "is served by no server that answers"
+REFUSED = {
+    "user delete": "is the only user",
+    "cluster status": NO_SERVER,
+    "partition move": NO_SERVER,
+}
 ALONE = ("routes", "openapi", "version", "--version", "--help")
 ON_FILES = {
     "archive check": ("none",),
@@ -62,7 +68,7 @@ def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
 
 def test_no_command_is_forgotten() -> None:
     """One of the bench stands for all of them: they are in one module."""
-    known = {*ON_A_DIRECTORY, *ALONE, *ON_FILES, *TO_A_SERVER, "serve"}
+    known = {*ON_A_DIRECTORY, *ALONE, *ON_FILES, *TO_A_SERVER, "serve", "cluster try"}
     there = set(commands(typer.main.get_command(app)))
     assert {name for name in there - known if not name.startswith("bench ")} == set()
     assert {name for name in known - there if not name.startswith("--")} == set()

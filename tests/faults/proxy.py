@@ -35,17 +35,38 @@ class Network:
         """Whether a cut connection is not reset, but nothing more passes to the server."""
         self.connections = 0
         self._target = host, port
+        self._is_cut = False
+        self._open: set[trio.CancelScope] = set()
+
+    def cut(self) -> None:
+        """Nothing passes from now on: all connections are closed, and each one that comes."""
+        self._is_cut = True
+        for scope in self._open:
+            scope.cancel()
+
+    def mend(self) -> None:
+        """Connections pass again."""
+        self._is_cut = False
 
     async def serve(self, client: trio.SocketStream) -> None:
         """Pass on what comes on one connection."""
         self.connections += 1
+        if self._is_cut:
+            await trio.aclose_forcefully(client)
+            return
         left = None if self.cuts is None else next(self.cuts, None)
-        server = await trio.open_tcp_stream(*self._target)
+        try:
+            server = await trio.open_tcp_stream(*self._target)
+        except OSError:
+            await trio.aclose_forcefully(client)
+            return
         async with client, server, trio.open_nursery() as nursery:
             budget = _Budget(left)
+            self._open.add(nursery.cancel_scope)
             nursery.start_soon(self._pass, client, server, budget, nursery.cancel_scope)
             back = _Budget(None) if self.stalls else budget
             nursery.start_soon(self._pass, server, client, back, nursery.cancel_scope)
+        self._open.discard(nursery.cancel_scope)
 
     async def _pass(
         self,

@@ -63,6 +63,7 @@ def test_every_setting_can_come_from_the_environment(name: str) -> None:
     special |= {"processes": "4", "mqtt_port": "1883", "mqtt_tls_port": "8883"}
     special |= {"blobs": "s3://bucket/prefix", "s3_endpoint": "https://storage.example.com"}
     special |= {"archive_format": "parquet", "metrics_for": "operators"}
+    special |= {"cluster_address": "[::1]:8470", "cluster_silence_ms": "2000"}
     special |= {"cluster_nats": "nats://10.0.0.1 tls://[::1]:4223", "cluster_replicas": "5"}
     special |= {"cors_origins": "https://app.example.com http://localhost:5173"}
     text = special.get(name, text)
@@ -147,10 +148,16 @@ def test_switches_read_the_usual_words(text: str, value: bool) -> None:
             "blobs is not set although cluster_nats is; give a bucket",
         ),
         (
-            "cluster_nats = 'nats://a'\ncluster_node = 'a'\nblobs = 's3://bucket'\nprocesses = 2",
+            "cluster_nats = 'nats://a'\ncluster_node = 'a'\nblobs = 's3://bucket'\ncluster_address = 'plant:8470'",
             {},
             {},
-            "processes is not 1 although cluster_nats is set; leave one",
+            "cluster_address is 'plant:8470'; give an IP address with a port, such as 10.0.0.1:8470",
+        ),
+        (
+            "cluster_nats = 'nats://a'\ncluster_node = 'a'\nblobs = 's3://bucket'\nhost = '0.0.0.0'",
+            {},
+            {},
+            "cluster_address is not set although cluster_nats is, and host is 0.0.0.0; give the address",
         ),
         ("cluster_user = 'u'", {}, {}, "cluster_password is not set although cluster_user is"),
         (

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from trunkline.limits.extras import LIBRARIES
+from trunkline.limits.extras import LIBRARIES, PROGRAMS
 
 NOT_IMPORTED = {"tzdata"}
 """The standard library reads it."""
@@ -50,14 +50,14 @@ def test_the_extras_are_explained(project: dict[str, Any], text: str) -> None:
     extras = {
         extra: names(given) for extra, given in project["optional-dependencies"].items() if extra != "dev"
     }
-    assert extras == {extra: [library] for extra, library in LIBRARIES.items()}
+    assert extras == {extra: [library] for extra, library in (PROGRAMS | LIBRARIES).items()}
     shown = zip(first_cells(text, "Extras"), first_cells(text, "Extras", 1), strict=True)
-    assert dict(shown) == LIBRARIES
+    assert dict(shown) == PROGRAMS | LIBRARIES
 
 
 def test_development_is_explained_and_has_all_extras(project: dict[str, Any], text: str) -> None:
     extras, *others = project["optional-dependencies"]["dev"]
-    assert extras == f"trunkline[{','.join(sorted(LIBRARIES))}]"
+    assert extras == f"trunkline[{','.join(sorted(PROGRAMS | LIBRARIES))}]"
     assert first_cells(text, "Development") == sorted(names(others))
 
 

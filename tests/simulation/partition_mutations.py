@@ -123,8 +123,8 @@ MISTAKES_BETWEEN_PROCESSES: Final = (
     _between(
         "the way to a process that has died is not opened again",
         "http/processes/passage.py",
-        "            await self.door.ended.wait()\n            if self._left:\n                return\n",
-        "            await self.door.ended.wait()\n            return\n",
+        "                nursery.cancel_scope.cancel()\n            if self._left:\n                return\n",
+        "                nursery.cancel_scope.cancel()\n            return\n",
         200001,
     ),
 )

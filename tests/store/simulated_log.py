@@ -84,10 +84,6 @@ class SimulatedLog:
         except NotNext:
             return
 
-    async def read(self, place: int) -> bytes | None:
-        await self._delay()
-        return next((each.data for each in self.entries if each.place == place), None)
-
     @asynccontextmanager
     async def follow(self, after: int) -> AsyncGenerator[AsyncGenerator[Placed, None], None]:
         entries = self._followed(after)

@@ -133,7 +133,7 @@ async def test_a_leader_of_the_log_is_killed_and_the_next_one_stands_still(tmp_p
                     continue
             owner = await claimed(log, "one")
             for number in range(2):
-                leader = names[await log.leader()]
+                leader = names[(await log.servers())[0].name]
                 for at in range(20):
                     await owner.append(b"%d before %d" % (number, at))
                 await (leader.kill() if number == 0 else leader.stand_still())

@@ -25,7 +25,7 @@ from trunkline.store.env import Store
 from trunkline.store.errors import Fenced, JournalFull, LogBroken, LogUnreachable, StoreError, StoreLost
 from trunkline.store.follower import chain_of, followed
 from trunkline.store.jetstream import JetStreamLog
-from trunkline.store.log import Log, Trimmed, decoded
+from trunkline.store.log import Log, decoded
 from trunkline.store.nats_connection import NatsConnection
 from trunkline.store.replicated_journal import ReplicatedJournal
 
@@ -298,16 +298,6 @@ async def test_a_server_that_drains_fails_nothing_that_is_under_way(
         await second.wait()
     await two.followed_to(log, log.last)
     assert [key for key, _ in two.content()[keys.RECORDS]] == [b"a", b"b"]
-
-
-async def test_a_log_that_was_trimmed_is_told_of(nodes: tuple[Node, Node], log: SimulatedLog) -> None:
-    one, two = nodes
-    async with one.owning(log) as store:
-        for number in range(3):
-            await store.journal.submit(put(b"a", b"%d" % number)).wait()
-    await log.trim(log.last)
-    with shown(Trimmed):
-        await two.followed_to(log, log.last)
 
 
 async def test_a_group_that_cannot_be_read_stops_the_follower(

@@ -6,7 +6,6 @@ the name.
 
 from __future__ import annotations
 
-import os
 import ssl
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ import trio
 
 from trunkline.actors.core.outgoing.http_calls import Address, Undelivered, resolve
 from trunkline.actors.core.runtime.threads import SHORT, in_thread
+from trunkline.actors.core.values.certificate_chain import load_chain
 
 
 class Tls(NamedTuple):
@@ -74,19 +74,11 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
 
 
 def _load_pair(context: ssl.SSLContext, certificate: str, private_key: str) -> None:
-    """Let the context prove who we are. OpenSSL reads the key from a file, which lies in memory only."""
-    handle = os.memfd_create("key")
+    """Let the context prove who we are."""
     try:
-        os.write(handle, f"{certificate}\n{private_key}\n".encode())
-        context.load_cert_chain(f"/proc/self/fd/{handle}", password=_no_password)
+        load_chain(context, f"{certificate}\n{private_key}\n".encode())
     except (ssl.SSLError, ValueError, OSError):
         raise Undelivered("certificate and privateKey cannot be used together; give both in PEM.") from None
-    finally:
-        os.close(handle)
-
-
-def _no_password() -> str:
-    raise ValueError("the key is encrypted")
 
 
 def _reason(error: BaseException) -> str:

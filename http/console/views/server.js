@@ -24,7 +24,7 @@ export function Server() {
   return html`<${Page} title="Server" lead=${lead}>
     ${error && html`<${Problem} error=${{ message: `The counters cannot be read${readings.length ? ", so these are older" : ""}. ${error.message}` }} />`}
     ${!span && !error && html`<p class="quiet" role="status">Reading the counters of the server.</p>`}
-    ${span && html`<${Health} ...${span} /><${Owners} ...${span} /><${Rates} readings=${readings} /><${Calls} ...${span} />
+    ${span && html`<${Health} ...${span} /><${Owners} ...${span} /><${Machines} ...${span} /><${Rates} readings=${readings} /><${Calls} ...${span} />
       <div class="columns"><${Store} ...${span} /><${Actors} ...${span} /><${Process} ...${span} /><${Work} ...${span} /><${Mqtt} ...${span} /></div>
       <${Turns} />`}
   </${Page}>`;
@@ -103,6 +103,24 @@ function Store({ before, after }) {
     ["Refused by the journal", count(total(after, "trunkline_journal_refusals_total"))],
     ["Disk free", `${bytes(disk.free)} of ${bytes(disk.size)}`],
   ]} /></${Card}>`;
+}
+
+// The machines of the server and its log, if there are several.
+function Machines({ after }) {
+  const samples = (name, label) => (after.values.get(name) || []).map(({ labels, value }) => ({ id: labels[label], value, of: { [label]: labels[label] } }));
+  const machines = samples("trunkline_machine_up", "machine"), servers = samples("trunkline_log_server_current", "server");
+  if (machines.length === 0) return null;
+  const behind = (of) => total(after, "trunkline_machine_behind_entries", of);
+  return html`<div class="columns">
+    <${Card} flush title="Machines"><${Table} label="Machines" rows=${machines} columns=${[
+      { label: "Machine", render: (row) => html`<code>${row.id}</code>` },
+      { label: "State", render: (row) => (row.value ? (row === machines[0] ? "serves" : "follows") : "is not heard") },
+      { label: "Behind", number: true, render: (row) => count(behind(row.of)) },
+    ]} /></${Card}>
+    <${Card} flush title="Log"><${Table} label="NATS servers of the log" rows=${servers} columns=${[
+      { label: "NATS server", render: (row) => html`<code>${row.id}</code>` },
+      { label: "State", render: (row) => (row.value ? "has all of the log" : "is not heard, or behind") },
+    ]} /></${Card}></div>`;
 }
 
 // The owners of the partitions, if there are several.

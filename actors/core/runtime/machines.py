@@ -1,0 +1,41 @@
+"""What is told of the machines of a server, if there are several. Light: a server on one machine imports this only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from trunkline.store.log import LogServer, LogState
+
+
+class MachineLine(NamedTuple):
+    """What is known of a machine. `behind` are the places of the log that it lacks, `silence_s` is how long it was not
+    heard, and `is_there` whether that is as long as an owner may be silent."""
+
+    name: str
+    serves: bool
+    epoch: int
+    behind: int
+    address: str
+    silence_s: float
+    is_there: bool
+
+
+class ClusterStatus(NamedTuple):
+    """All machines, this one first, and the log. The log is None if it has not answered yet."""
+
+    log_name: str
+    log: LogState | None
+    servers: list[LogServer]
+    machines: list[MachineLine]
+    risks: list[str]
+    """Sentences about what could not be borne now."""
+    appended: int
+    appended_bytes: int
+    """The entries that the log has acknowledged to this machine since it owns the data, and their bytes."""
+
+
+class Machines:
+    """A component of every system. `status` is there if there are several machines (`maintenance/machine.py`)."""
+
+    status: Callable[[], ClusterStatus] | None = None

@@ -1,0 +1,138 @@
+"""This machine, as one of several with the same log: what it needs of the others, and what it tells of all of them.
+
+Does not own how a machine comes to own the data (`standby.py`).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+import trio
+
+from trunkline.actors.core.runtime.machines import ClusterStatus, MachineLine
+from trunkline.store.errors import StoreError
+from trunkline.store.jetstream import JetStreamLog
+from trunkline.store.log import LogServer, LogState
+from trunkline.store.replicated_journal import ReplicatedJournal
+from trunkline.store.standby import Standby, shared_key
+from trunkline.store.store_copy import copy_command, new_file
+
+RELEASE_S: Final = 2.0
+"""How long the log is told that a server has ended."""
+LOOK_S: Final = 10.0
+"""How often the log is asked for what it has."""
+BEHIND_MAX: Final = 1000
+"""A machine that lacks more entries is told of as a risk."""
+
+_log = structlog.get_logger("trunkline.serve")
+
+
+class Machine:
+    """This machine. `watch_log` runs in a nursery."""
+
+    def __init__(self, standby: Standby, log: JetStreamLog, directory: Path) -> None:
+        self.key = shared_key(directory, b"machines")
+        """32 bytes that the machines of this server know, and nobody else."""
+        self.follows = standby.follows
+        """It follows the log, and may do so."""
+        self.copy_command = copy_command(directory)
+        """The program that writes the store of this machine to its standard output."""
+        self.new_file = partial(new_file, directory)
+        """Makes the file for a copy of the store of another machine."""
+        self._standby = standby
+        self._log = log
+        self._journal: ReplicatedJournal | None = None
+        self._log_state: LogState | None = None
+        self._log_servers: list[LogServer] = []
+
+    # The others.
+
+    def owner_address(self) -> str | None:
+        """Where the other machine is reached that owns the data; None if none is heard."""
+        word = self._standby.nodes.owner()
+        return None if word is None else word.address
+
+    async def watch_log(self) -> None:
+        """Ask the log for what it has, again and again, until cancelled."""
+        while True:
+            try:
+                self._log_state, self._log_servers = await self._log.state(), await self._log.servers()
+            except StoreError:
+                self._log_state, self._log_servers = None, []
+            await trio.sleep(LOOK_S)
+
+    def status(self) -> ClusterStatus:
+        """What this machine knows of all machines and of the log."""
+        nodes, own = self._standby.nodes, self._standby.say()
+        others = [nodes.others[name][0] for name in sorted(nodes.others)]
+        last = max([own.place, *(each.place for each in others)])
+        machines = [
+            MachineLine(
+                each.name,
+                each.is_owner,
+                each.epoch,
+                last - each.place,
+                each.address,
+                silence_s,
+                silence_s < nodes.silence_max_s,
+            )
+            for each, silence_s in [(own, 0.0), *((each, nodes.silence_s(each.name)) for each in others)]
+        ]
+        owner = self._standby.owner
+        return ClusterStatus(
+            self._log.name,
+            self._log_state,
+            self._log_servers,
+            machines,
+            _risks(machines, self._log_state, self._log_servers),
+            0 if owner is None else owner.appended,
+            0 if owner is None else owner.appended_bytes,
+        )
+
+    # Owning the data.
+
+    def journal(self, *arguments: Any, **options: Any) -> ReplicatedJournal:
+        """The writer of the store of this machine, which owns the data."""
+        owner = self._standby.owner
+        assert owner is not None
+        self._journal = ReplicatedJournal(*arguments, owner=owner, **options)
+        return self._journal
+
+    async def release(self) -> None:
+        """Let another machine own the data at once: the server has ended."""
+        if self._journal is None:
+            return
+        try:
+            with trio.fail_after(RELEASE_S):
+                await self._journal.release()
+        except (StoreError, trio.TooSlowError) as problem:
+            _log.warning("the log is not told that this node has ended", problem=str(problem))
+
+
+def _risks(machines: list[MachineLine], log: LogState | None, servers: list[LogServer]) -> list[str]:
+    there = [each for each in machines if each.is_there]
+    found = []
+    if not any(each.serves for each in there):
+        found.append("No machine serves the data.")
+    if len(there) < 2:
+        found.append("No other machine is there: if this one is lost, nobody serves the data.")
+    found += [
+        f"{each.name} lacks the last {each.behind} entries of the log: it cannot serve before it has them."
+        for each in there
+        if each.behind > BEHIND_MAX
+    ]
+    found += [
+        f"{each.name} was not heard for {each.silence_s:.0f} s." for each in machines if not each.is_there
+    ]
+    if log is None:
+        found.append("The log does not answer: nothing can be stored.")
+    elif len(servers) > 1:
+        missing = [each.name for each in servers if not each.is_current]
+        if missing:
+            found.append(f"The log is not whole on {', '.join(missing)}.")
+    else:
+        found.append("One NATS server keeps the log: it is lost with that.")
+    return found

@@ -1,0 +1,86 @@
+"""`trunkline cluster`: the machines of a server that has a log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from trunkline.http.cli.options import ConfigOption, DataOption, existing_directory
+from trunkline.limits.errors import SettingsError
+
+if TYPE_CHECKING:
+    from trunkline.actors.core.runtime.machines import ClusterStatus
+
+cluster_app = typer.Typer(help="The machines of a server that has a log.", no_args_is_help=True)
+
+
+@cluster_app.callback()
+def cluster() -> None:
+    """The machines of a server that has a log."""
+
+
+@cluster_app.command("status")
+def status_command(data: DataOption = None, config: ConfigOption = None) -> None:
+    """Show all machines, the log, and what could not be borne now. Any machine of the server can be asked.
+
+    Exits with 1 if anything could not be borne.
+    """
+    import trio
+
+    from trunkline.http.control_client import ask_server
+
+    directory = Path(existing_directory(data, config).data_dir)
+    no_server = SettingsError(
+        str(directory), "is served by no server that answers", "start the server, and repeat the command"
+    )
+    told: list[Any] | None = trio.run(ask_server, directory, "cluster.status", {}, no_server)
+    if told is None:
+        raise SettingsError("cluster_nats", "is not set for this server", "set it to have several machines")
+    import msgspec
+
+    from trunkline.actors.core.runtime.machines import ClusterStatus
+
+    status = msgspec.convert(told, ClusterStatus)
+    for line in _lines(status):
+        typer.echo(line)
+    if status.risks:
+        raise typer.Exit(1)
+
+
+@cluster_app.command("try")
+def try_command(
+    data: Annotated[Path, typer.Option(help="The directory of the trial.")] = Path("trunkline-cluster"),
+    port: Annotated[
+        int, typer.Option(help="The port of the first machine; the others have the next two.")
+    ] = 8080,
+) -> None:
+    """Run three machines and three NATS servers on this one, with the demo, until Ctrl+C. To see, not to keep data."""
+    import trio
+
+    from trunkline.http.cli.cluster_try import Trial, nats_server
+    from trunkline.limits.extras import how_to_install
+
+    program = nats_server()
+    if program is None:
+        raise SettingsError("cluster try", "needs the program nats-server", how_to_install("cluster"))
+    trio.run(Trial(data, port, program).run)
+
+
+def _lines(status: ClusterStatus) -> list[str]:
+    found = [f"Log {status.log_name}: it does not answer"]
+    if status.log is not None:
+        entries = status.log.last - status.log.first + 1
+        found = [f"Log {status.log_name}: {entries} messages, {status.log.size_bytes} bytes"]
+    for server in status.servers:
+        state = "leads" if server.leads else "has all" if server.is_current else "is not heard, or behind"
+        found.append(f"  NATS server {server.name}: {state}")
+    found.append("Machines:")
+    for each in status.machines:
+        if not each.is_there:
+            state = f"was not heard for {each.silence_s:.0f} s"
+        else:
+            state = f"serves, epoch {each.epoch}" if each.serves else f"follows, {each.behind} behind"
+        found.append(f"  {each.name} at {each.address}: {state}")
+    return found + [f"At risk: {risk}" for risk in status.risks]
