@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trunkline.http.cli.options import ConfigOption, DataOption, existing_directory
+from trunkline.http.cli.options import ConfigOption, DataOption, existing_directory, no_server_at
 from trunkline.limits.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -32,10 +32,7 @@ def status_command(data: DataOption = None, config: ConfigOption = None) -> None
     from trunkline.http.control_client import ask_server
 
     directory = Path(existing_directory(data, config).data_dir)
-    no_server = SettingsError(
-        str(directory), "is served by no server that answers", "start the server, and repeat the command"
-    )
-    told: list[Any] | None = trio.run(ask_server, directory, "cluster.status", {}, no_server)
+    told: list[Any] | None = trio.run(ask_server, directory, "cluster.status", {}, no_server_at(directory))
     if told is None:
         raise SettingsError("cluster_nats", "is not set for this server", "set it to have several machines")
     import msgspec

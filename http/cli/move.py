@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from trunkline.http.cli.options import ConfigOption, DataOption, existing_directory
-from trunkline.limits.errors import SettingsError
+from trunkline.http.cli.options import ConfigOption, DataOption, existing_directory, no_server_at
 
 
 def move_command(
@@ -29,11 +28,8 @@ def move_command(
     from trunkline.http.control_client import ask_server
 
     directory = Path(existing_directory(data, config).data_dir)
-    no_server = SettingsError(
-        str(directory), "is served by no server that answers", "start the server, and repeat the command"
-    )
     arguments = {"application": application, "partition": partition}
-    moved = trio.run(ask_server, directory, "partition.move", arguments, no_server)
+    moved = trio.run(ask_server, directory, "partition.move", arguments, no_server_at(directory))
     typer.echo(
         f"Moved application {application} from partition {moved['before']} to {partition}: "
         f"{moved['copied_bytes']} bytes were copied. Its calls were refused for {moved['pause_s']} s."

@@ -58,6 +58,13 @@ def _read_text(file: Path) -> str:
         raise SettingsError(str(file), "is not text in UTF-8", "name a TOML file") from None
 
 
+def no_server_at(directory: Path) -> SettingsError:
+    """The failure of a command that a running server has to answer."""
+    return SettingsError(
+        str(directory), "is served by no server that answers", "start the server, and repeat the command"
+    )
+
+
 def existing_directory(data: str | None, config: Path | None) -> Settings:
     """The settings, for a command that needs an existing data directory. Raises `SettingsError` if there is none."""
     settings = effective_settings(config, data_dir=data)

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from trunkline.actors.core.records.places import Places
     from trunkline.http.processes.partition_front import PartitionFront
 
-RECONNECT_S: Final = 0.02
-"""How often the owner is looked for while it is not there."""
 MOVES_S: Final = 0.05
 """How often it is looked whether an application was moved."""
 COUNTS_S: Final = 1.0
