@@ -54,7 +54,8 @@ async def serve_with_log(
             waiting = trio.CancelScope()
             nursery.start_soon(stop_at_signal)
             async with owned(settings, port.address, stand_by, port.fetch) as machine:
-                waiting.cancel()  # who serves follows the signals
                 nursery.start_soon(port.serve, machine)
-                await own(checked, machine=machine)
+                async with trio.open_nursery() as serving:
+                    await serving.start(partial(own, checked, machine=machine))
+                    waiting.cancel()  # who serves follows the signals
             nursery.cancel_scope.cancel()

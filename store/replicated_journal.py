@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import lmdb
@@ -31,8 +32,8 @@ from trunkline.store.log_groups import KEPT_S, Mark, encoded_group
 from trunkline.store.log_owner import LogOwner
 from trunkline.store.overlay import Overlay
 
-END_S: Final = 10.0
-"""How long the end of a server waits for the log."""
+END_S: Final = 9.0
+"""How long a server that ends waits for the log: an election may take so long, and open calls get 10 s (`drain_s`)."""
 PROOF_S: Final = 0.4
 """After so long without a group a mark is appended, as the proof that this is still the owner."""
 LEASE_S: Final = 1.0
@@ -60,6 +61,9 @@ class ReplicatedJournal(Journal):
         self._body = b""
         self._is_in_log = False
         self._is_running = False
+        self._drains = False
+        self._patience = trio.CancelScope()
+        """The wait of an append for the log."""
         self._proves = False
         self._begun = trio.Event()
         self._proved_s = -math.inf
@@ -98,6 +102,7 @@ class ReplicatedJournal(Journal):
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Commit group after group until cancelled; then, for a while, those that still wait.
 
+        Once the server drains, a log that does not answer fails all that waits, and nothing is stored any more.
         Raises Fenced, LogBroken and StoreLost.
         """
         task_status.started()
@@ -116,9 +121,11 @@ class ReplicatedJournal(Journal):
                         await self._written(Overlay(), Group())
                 while self._overlay.batches:
                     await self._commit_next()
+        except LogUnreachable as problem:
+            _log.error("the server ends without its log", reason=str(problem))
         finally:
             try:
-                with trio.CancelScope(shield=True, deadline=trio.current_time() + END_S):
+                with suppress(LogUnreachable), trio.CancelScope(shield=True, deadline=self._end_s()):
                     while self.pending_batches:
                         await self._commit_next()
             finally:
@@ -128,16 +135,23 @@ class ReplicatedJournal(Journal):
     async def release(self) -> None:
         """Let another node own the partition at once. `run` has ended, and nobody reads here any more.
 
-        Raises as `run`, where the log cannot have all that was sent.
+        Raises as `run`, and LogUnreachable, where the log cannot have all that was sent.
         """
+        if self._lost is not None:
+            raise self._lost
         await self._append(b"", "release")
 
     def flush(self) -> None:
-        """Nothing while `run` commits, as the log has to be waited for. After it, fail all that waits."""
-        if self.pending_batches and not self._is_running:
-            self._fail(
-                LogUnreachable("The server has ended; nobody can say whether the log has what was sent.")
-            )
+        """The server drains: while `run` commits, from now on the log is waited for `END_S` at most. After it, fail all
+        that waits."""
+        if self._is_running:
+            if not self._drains:
+                self._drains, self._patience.deadline = True, self._end_s()
+        elif self.pending_batches:
+            self._lose(_unknown())
+
+    def _end_s(self) -> float:
+        return trio.current_time() + END_S
 
     async def _commit_next(self) -> None:
         """Append the next group to the log, or once more the one of which nobody knows, and write it here.
@@ -177,11 +191,14 @@ class ReplicatedJournal(Journal):
     async def _append(self, body: bytes, kind: Kind = "group") -> None:
         """Append an entry; before it, a mark that was given up, of which nobody knows. Raises StoreError."""
         try:
-            if self._proves and kind != "mark":
-                await self._owner.append(b"", "mark")
-            self._proves = kind == "mark"
-            began_s = self._boot_s()
-            await self._owner.append(body, kind)
+            with trio.CancelScope(deadline=self._end_s() if self._drains else math.inf) as self._patience:
+                if self._proves and kind != "mark":
+                    await self._owner.append(b"", "mark")
+                self._proves = kind == "mark"
+                began_s = self._boot_s()
+                await self._owner.append(body, kind)
+            if self._patience.cancelled_caught:
+                raise _unknown()
         except StoreError as error:
             self._lose(error)
             raise
@@ -228,3 +245,7 @@ class ReplicatedJournal(Journal):
             self.record_changes += 1
             sent.finish(error)
         super()._fail(error)
+
+
+def _unknown() -> LogUnreachable:
+    return LogUnreachable("The server has ended; nobody can say whether the log has what was sent.")

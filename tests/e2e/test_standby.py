@@ -108,7 +108,25 @@ async def test_while_the_log_is_away_nothing_is_acknowledged_and_nothing_lost(ma
         await read(server, device)
         await report(server, device, 3)
         assert sorted(await states(server, device)) == [1, 2, 3]
-        assert await server.terminate() == 0
+        await machines.nats.kill()
+        async with server.client() as caller:
+            caller.event_hooks = {}  # 502 is documented for all operations together
+
+            async def call_with_key() -> None:
+                headers = {"Idempotency-Key": '"a"'}
+                answer = await caller.post(f"{device}/state", json={"data": {"n": 4}}, headers=headers)
+                assert answer.status_code == 502, answer.text
+                assert "Nobody knows whether it was done" in answer.json()["message"]
+                is_answered.set()
+
+            is_answered = trio.Event()
+            nursery.start_soon(call_with_key)
+            # When reads are refused, the call waits, as it was sent before all of them.
+            with trio.fail_after(PATIENCE_S):
+                while (await caller.get(device)).status_code == 200:
+                    pass
+            assert await server.terminate() == 0
+            await is_answered.wait()
         nursery.cancel_scope.cancel()
 
 

@@ -322,6 +322,24 @@ async def test_a_server_that_ends_without_the_log_says_that_nobody_knows(
         await group.wait()
 
 
+async def test_a_server_that_drains_does_not_wait_for_a_log_that_is_away(
+    nodes: tuple[Node, Node], log: SimulatedLog, autojump_clock: trio.testing.MockClock
+) -> None:
+    """What waits fails although nothing cancels the journal, and so does what comes later; the server is not crashed."""
+    async with nodes[0].owning(log) as store:
+        await store.journal.begun()
+        with log.silent():
+            group = store.journal.submit(put(b"a", b"1"))
+            store.journal.flush()
+            for each in (group, None):
+                with pytest.raises(LogUnreachable, match="nobody can say whether the log has what was sent"):
+                    await (each or store.journal.submit(put(b"b", b"2"))).wait()
+        with pytest.raises(LogUnreachable):
+            await store.journal.release()  # type: ignore[attr-defined]
+        await trio.sleep(60)
+    assert [decoded(each.data).kind for each in log.entries] == ["claim", "mark"]
+
+
 @pytest.mark.parametrize("first", range(0, examples(40), 10))
 def test_copies_are_the_same_whatever_is_lost(tmp_path: Path, first: int) -> None:
     """Two nodes own the partition in turn, each ended or cut off at any time."""
