@@ -70,8 +70,9 @@ class Settings:
     )
     blobs: str | None = _setting(
         None,
-        "Where the contents of files are: a bucket such as s3://bucket/prefix, at AWS or at s3_endpoint, or a folder "
-        "that all machines of a log reach, such as /srv/plant/contents. Default: the folder contents in data_dir.",
+        "Where the contents of files are, and with a log the results of jobs: a bucket such as s3://bucket/prefix, at "
+        "AWS or at s3_endpoint, or a folder that all machines of a log reach, such as /srv/plant/contents. Default: "
+        "the folder contents in data_dir.",
     )
     blobs_region: str | None = _setting(
         None, "The region of that bucket. Default: AWS_DEFAULT_REGION, or us-east-1."

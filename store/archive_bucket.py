@@ -42,7 +42,7 @@ class Bucket:
             if draft.size_bytes <= PUT_BYTES_MAX:
                 self._store.request("put_object", Key=key, Body=file)
                 return
-            with S3Draft(self._store, key, PART_BYTES) as upload:
+            with S3Draft(self._store, f"{self._prefix}/", name, PART_BYTES) as upload:
                 while piece := file.read(BUFFER_BYTES):
                     upload.write(piece)
                 upload.finish()

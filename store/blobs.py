@@ -32,7 +32,7 @@ from typing import BinaryIO
 
 from trunkline.store.directory import sync_directory
 from trunkline.store.errors import translate
-from trunkline.store.leftovers import remove_left
+from trunkline.store.leftovers import SHARED_LEFT_S, remove_left
 from trunkline.store.object_store import Content, Digest, Stored, checked_name
 
 DRAFTS = "drafts"
@@ -168,6 +168,10 @@ class Blobs:
         finally:
             os.close(file)
 
+    def within(self, name: str) -> Blobs:
+        """The files of a folder in this one."""
+        return Blobs.prepare(self._path / checked_name(name), left_s=SHARED_LEFT_S)
+
     def names(self) -> list[str]:
         """The names of all complete files whose names have no slash."""
         try:
@@ -175,17 +179,13 @@ class Blobs:
         except OSError as error:
             raise translate(error, "listing of the files") from error
 
-    def used_bytes(self) -> int:
-        """The bytes of all files whose names have no slash, and of those that are being written."""
-        return sum(size for _, size in self.sizes())
-
     def sizes(self) -> Iterator[tuple[str, int]]:
         """The names of these files, those that are being written with names of their own, and their bytes."""
         try:
             for folder in (self._path, self._path / DRAFTS):
                 for entry in os.scandir(folder):
                     try:
-                        if entry.is_file():
+                        if entry.is_file() and entry.name != LOCK:
                             yield entry.name, entry.stat().st_size
                     except FileNotFoundError:
                         continue  # removed after the listing
@@ -236,7 +236,7 @@ class FileDraft:
         os.posix_fadvise(file.fileno(), 0, self.size_bytes, os.POSIX_FADV_DONTNEED)
         self._synced_bytes = self.size_bytes
 
-    def finish(self, name: str | None = None) -> Stored:
+    def finish(self, name: str | None = None, /) -> Stored:
         """Give the file its final name, or `name`. It is complete and on disk when this returns."""
         assert self._file is not None
         path = self._path if name is None else self._path.with_name(checked_name(name))

@@ -8,7 +8,7 @@ reads. Does not own the work itself: `journal.py` writes, `snapshot.py` reads, `
     DIRECTORY/encryption-keys  the keys of stored secrets, unless they are kept elsewhere (`keyring.py`)
     DIRECTORY/crash      why the process before died, if it did (`crash_record.py`)
     DIRECTORY/store/     LMDB's data.mdb and lock.mdb
-    DIRECTORY/results/   files that jobs produced, until they expire
+    DIRECTORY/results/   files that jobs produced, until they expire, unless there is a log (`file_stores.py`)
     DIRECTORY/contents/  the contents of files of applications (`blobs.py`), unless they are elsewhere
     DIRECTORY/contents-location  where they are (`contents_location.py`)
     DIRECTORY/archives/  archives of applications, unless they are elsewhere (`archive_folder.py`)
@@ -34,11 +34,9 @@ from trunkline.store import migrations
 from trunkline.store.arrival_loading import load_arrivals
 from trunkline.store.arrivals import Arrivals
 from trunkline.store.backup import copy_store
-from trunkline.store.blobs import Blobs
-from trunkline.store.contents_location import ContentsPlace, FolderPlace, remember
+from trunkline.store.contents_location import ContentsPlace
 from trunkline.store.crash_record import CrashRecord
 from trunkline.store.directory import (
-    CONTENTS,
     KEYS_FILE,
     STORE,
     DataDirectory,
@@ -46,6 +44,7 @@ from trunkline.store.directory import (
     remove_begun,
 )
 from trunkline.store.errors import BackupRefused, ReadQueueFull
+from trunkline.store.file_stores import prepared_contents, prepared_results
 from trunkline.store.journal import Journal
 from trunkline.store.keyring import Keyring
 from trunkline.store.leftovers import SHARED_LEFT_S
@@ -55,7 +54,6 @@ from trunkline.store.object_store import ObjectStore
 from trunkline.store.outbox import Outbox
 from trunkline.store.partitioned import MovedMeanwhile, PartitionedJournal, PartitionedSnapshot, Partitions
 from trunkline.store.partitions import check_partition, partition_count, partition_directory
-from trunkline.store.s3 import S3Store
 from trunkline.store.snapshot import Snapshot
 from trunkline.store.start_check import check_before
 
@@ -64,7 +62,6 @@ T = TypeVar("T")
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
 GIB: Final = 1024 * MIB
-RESULTS: Final = "results"
 OUTBOX: Final = "outbox"
 CLOSE_WAIT_S: Final = 5.0
 """How long `close` waits for open reads to end."""
@@ -96,7 +93,7 @@ class Store:
         *,
         keyring: Keyring,
         crash: CrashRecord,
-        results: Blobs,
+        results: ObjectStore,
         contents: ObjectStore,
         outbox: Outbox,
         read_threads: int,
@@ -182,10 +179,18 @@ class Store:
                 if not keeps_log:
                     forget_log(memory_map)
                 arrivals = _arrivals(memory_map, arrival_window_bytes)
-                results = Blobs.prepare(own / RESULTS)
                 # Another process may be writing what looks like a leftover.
                 left_s = SHARED_LEFT_S if count > 1 or keeps_log else 0.0
-                contents = _contents(directory, contents_place, part_bytes, file_threads_max, left_s)
+                contents = prepared_contents(
+                    directory,
+                    contents_place,
+                    part_bytes=part_bytes,
+                    connections=file_threads_max,
+                    left_s=left_s,
+                )
+                results = prepared_results(
+                    own, contents if keeps_log and contents_place is not None else None
+                )
                 outbox = Outbox.prepare(directory / OUTBOX, outbox_length_max, left_s=left_s)
                 locked.sync()
                 crash.begin()
@@ -323,19 +328,6 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _contents(
-    directory: Path, place: ContentsPlace | None, part_bytes: int, threads: int, left_s: float
-) -> ObjectStore:
-    """Open the object store of the contents of files."""
-    folder = Blobs.prepare(directory / CONTENTS, left_s=left_s)
-    remember(directory, place)
-    if place is None:
-        return folder
-    if isinstance(place, FolderPlace):
-        return Blobs.prepare(Path(place.path), left_s=SHARED_LEFT_S)
-    return S3Store.prepare(place, part_bytes=part_bytes, connections=threads, left_s=left_s)
 
 
 def _migrate(

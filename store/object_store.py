@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol
@@ -70,8 +71,9 @@ class Draft(Protocol):
         """Add a piece. Raises StoreFull or StoreBroken."""
         ...
 
-    def finish(self) -> Stored:
-        """Give the object its name; it replaces one of the same name. It is complete and durable when this returns."""
+    def finish(self, name: str | None = None, /) -> Stored:
+        """Give the object its name, or `name`; it replaces one of the same name. It is complete and durable when this
+        returns."""
         ...
 
 
@@ -109,6 +111,21 @@ class ObjectStore(Protocol):
 
     def remove_folder(self, name: str) -> None:
         """Remove all objects whose names begin with `name` and a slash."""
+        ...
+
+    def names(self) -> list[str]:
+        """The names of all objects whose names have no slash."""
+        ...
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """These names and the bytes of each. A folder also yields what is being written, under names of its own."""
+        ...
+
+    def within(self, name: str) -> ObjectStore:
+        """The objects whose names begin with `name` and a slash, as a store of their own: without that in their names.
+
+        Several processes may use it. Raises StoreFull or StoreBroken.
+        """
         ...
 
     def removing(self) -> AbstractContextManager[bool]:
@@ -214,6 +231,6 @@ class HashOnly:
         """Add a piece."""
         self._digest.update(piece)
 
-    def finish(self) -> Stored:
+    def finish(self, _name: str | None = None, /) -> Stored:
         """Nothing gets a name."""
         return self.stored

@@ -24,8 +24,9 @@ from typing import Final
 
 from trunkline.store.blobs import Blobs
 from trunkline.store.directory import DATA_FILE, STORE, data_file, sync_directory
-from trunkline.store.env import MIB, RESULTS
+from trunkline.store.env import MIB
 from trunkline.store.errors import translate
+from trunkline.store.file_stores import RESULTS
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.migrations import mark_division
 from trunkline.store.partitions import (

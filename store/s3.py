@@ -19,7 +19,7 @@ import base64
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -66,8 +66,9 @@ class S3Place:
 class S3Store:
     """Implements `ObjectStore` in a bucket."""
 
-    def __init__(self, bucket: S3Place, *, part_bytes: int, connections: int) -> None:
-        self._client = _client(bucket, connections)
+    def __init__(self, bucket: S3Place, *, part_bytes: int, connections: int = 1, client: Any = None) -> None:
+        self._client = client or _client(bucket, connections)
+        self._place = bucket
         self._bucket = bucket.name
         self._prefix = f"{bucket.prefix}/" if bucket.prefix else ""
         self._part_bytes = part_bytes
@@ -138,7 +139,7 @@ class S3Store:
 
     def write(self, name: str) -> S3Draft:
         """Begin an object."""
-        return S3Draft(self, self._prefix + checked_name(name), self._part_bytes)
+        return S3Draft(self, self._prefix, checked_name(name), self._part_bytes)
 
     def open(self, name: str, stored: Stored | None = None) -> Content | None:
         """Open an object; None if there is none."""
@@ -148,6 +149,11 @@ class S3Store:
         except Missing:
             return None
         return Content(_S3Source(self, key, head["ContentLength"]), stored)
+
+    def move(self, key: str, new: str) -> None:
+        """Give an object another name; services take 5 GiB at most."""
+        self.request("copy_object", Key=new, CopySource={"Bucket": self._bucket, "Key": key})
+        self.request("delete_object", Key=key)
 
     def remove(self, name: str) -> None:
         """Remove an object; no error if there is none."""
@@ -165,6 +171,26 @@ class S3Store:
             if answer.get("Errors"):
                 raise StoreUnreachable(f"{self._location} did not remove all objects; it is tried again.")
 
+    def names(self) -> list[str]:
+        """The names of all objects whose names have no slash."""
+        return [name for name, _ in self.sizes()]
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """These names, in order, and the bytes of each; what is being written is not there yet."""
+        more: dict[str, str] = {}
+        while True:
+            page = self.request("list_objects_v2", Prefix=self._prefix, Delimiter="/", **more)
+            for each in page.get("Contents", ()):
+                yield each["Key"].removeprefix(self._prefix), each["Size"]
+            if not page.get("IsTruncated"):
+                return
+            more = {"ContinuationToken": page["NextContinuationToken"]}
+
+    def within(self, name: str) -> S3Store:
+        """The objects under a longer prefix; what is left of uploads to it is aborted with that of this store."""
+        place = replace(self._place, prefix=self._prefix + checked_name(name))
+        return S3Store(place, part_bytes=self._part_bytes, client=self._client)
+
     @contextmanager
     def removing(self) -> Iterator[bool]:
         """A backup does not copy the objects of a bucket, so they may always be removed."""
@@ -174,9 +200,10 @@ class S3Store:
 class S3Draft:
     """An object that is being written. A part of it is in memory."""
 
-    def __init__(self, store: S3Store, key: str, part_bytes: int) -> None:
+    def __init__(self, store: S3Store, prefix: str, name: str, part_bytes: int) -> None:
         self._store = store
-        self._key = key
+        self._prefix = prefix
+        self._key = prefix + name
         self._part_bytes = part_bytes
         self._digest = Digest()
         self._gathered = bytearray()
@@ -214,11 +241,12 @@ class S3Draft:
         )
         self._parts.append({"PartNumber": number, "ETag": sent["ETag"]})
 
-    def finish(self) -> Stored:
-        """Give the object its name. It is complete when this returns."""
+    def finish(self, name: str | None = None, /) -> Stored:
+        """Give the object its name, or `name`; a large one is copied for that. It is complete when this returns."""
+        key = self._key if name is None else self._prefix + checked_name(name)
         rest = bytes(self._gathered)
         if self._upload is None:
-            self._store.request("put_object", Key=self._key, Body=rest, ContentMD5=_md5(rest))
+            self._store.request("put_object", Key=key, Body=rest, ContentMD5=_md5(rest))
             return self.stored
         if rest:
             self._send(rest)
@@ -229,6 +257,8 @@ class S3Draft:
             MultipartUpload={"Parts": self._parts},
         )
         self._upload = None
+        if key != self._key:
+            self._store.move(self._key, key)
         return self.stored
 
     def __exit__(

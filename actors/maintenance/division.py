@@ -36,8 +36,9 @@ from trunkline.actors.maintenance.survey import Source, Survey
 from trunkline.store.backup import copy_store
 from trunkline.store.blobs import Blobs
 from trunkline.store.directory import KEYS_FILE, LOCK, DataDirectory, data_file, has_data
-from trunkline.store.env import MIB, RESULTS
+from trunkline.store.env import MIB
 from trunkline.store.errors import BackupRefused, StoreBroken, StoreError, translate
+from trunkline.store.file_stores import RESULTS
 from trunkline.store.keyring import Keyring
 from trunkline.store.keys import ID_BYTES
 from trunkline.store.migrations import check_division

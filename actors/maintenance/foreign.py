@@ -21,7 +21,6 @@ from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.maintenance.application_keys import held_keys, switched, triggers
 from trunkline.store import keys
 from trunkline.store.batch import Batch
-from trunkline.store.blobs import Blobs
 from trunkline.store.codec import decode, encode
 from trunkline.store.partitioned import SETTLE, Partitions
 from trunkline.store.snapshot import Snapshot
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from trunkline.store.env import Store
     from trunkline.store.journal import Journal
     from trunkline.store.memory_map import MemoryMap
+    from trunkline.store.object_store import ObjectStore
 
 KEYS_AT_ONCE: Final = 5_000
 
@@ -85,14 +85,14 @@ async def remove_copy(store: Store, application: bytes) -> None:
         await store.journal.submit(batch).wait()
 
 
-def remove_results(results: Blobs, application: bytes) -> None:
+def remove_results(results: ObjectStore, application: bytes) -> None:
     """Remove the results of its jobs. Blocks."""
     for name in results.names():
         if name.startswith(application.hex()):
             results.remove(name)
 
 
-def settle(store: OpenStore, partitions: Partitions, results: Blobs) -> None:
+def settle(store: OpenStore, partitions: Partitions, results: ObjectStore) -> None:
     """At a start: decide for each application that has arrived whether it belongs here, and remove what is foreign.
 
     It belongs here if it is foreign in the partition where it came from; there the marker stays until the one here is
@@ -136,7 +136,7 @@ def made_foreign(snapshot: Snapshot, application: bytes, place: int) -> Batch:
     return batch
 
 
-def remove_foreign(store: OpenStore, partitions: Partitions, results: Blobs) -> None:
+def remove_foreign(store: OpenStore, partitions: Partitions, results: ObjectStore) -> None:
     """Remove all that is foreign, at once. Nothing else uses the store yet. Raises StoreError."""
     with Snapshot(store.memory_map) as snapshot:
         foreign = {each: snapshot.get(keys.META, keys.foreign_key(each)) for each in _marked(snapshot)}

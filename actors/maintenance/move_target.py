@@ -39,8 +39,8 @@ from trunkline.store import keys
 from trunkline.store.batch import Batch
 from trunkline.store.blobs import Blobs
 from trunkline.store.codec import decode, encode
-from trunkline.store.env import RESULTS
 from trunkline.store.errors import StoreError
+from trunkline.store.file_stores import RESULTS
 from trunkline.store.flusher import Flusher
 from trunkline.store.partitions import MOVE, partition_directory
 from trunkline.store.snapshot import Snapshot
@@ -293,6 +293,9 @@ class _Move:
     def _take_results(self) -> None:
         """Have the results of its jobs here as well. Blocks."""
         results = self._system.store.results
+        assert isinstance(results, Blobs), (
+            "a server with a log, whose results may be in a bucket, has one partition"
+        )
         folder = partition_directory(self._partitions.directory, self._before) / RESULTS
         names = Blobs(folder).names() if folder.is_dir() else ()
         results.take(folder / name for name in names if name.startswith(self._application.hex()))

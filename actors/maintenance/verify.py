@@ -26,13 +26,12 @@ from trunkline.store import backup
 from trunkline.store.blobs import Blobs
 from trunkline.store.contents_location import FOLDER, ContentsPlace, FolderPlace, location_of
 from trunkline.store.directory import CONTENTS, KEYS_FILE
-from trunkline.store.env import RESULTS
 from trunkline.store.errors import BackupRefused, StoreError
+from trunkline.store.file_stores import RESULTS, contents_at
 from trunkline.store.keyring import Keyring
-from trunkline.store.object_store import ObjectStore
 from trunkline.store.partitions import partition_directory, without_moves
 from trunkline.store.reseal import seal_problems
-from trunkline.store.s3 import S3Place, S3Store
+from trunkline.store.s3 import S3Place
 from trunkline.store.snapshot import Snapshot
 
 
@@ -60,10 +59,8 @@ def verify(
             yield from result_problems(snapshot, Blobs(place / RESULTS))
         yield from _content_problems(path, snapshot, contents_place)
 
-    with (
-        Blobs(path / CONTENTS).kept() if (path / CONTENTS).is_dir() else nullcontext(),
-        without_moves(path),
-    ):
+    folder = Path(contents_place.path) if isinstance(contents_place, FolderPlace) else path / CONTENTS
+    with Blobs(folder).kept() if folder.is_dir() else nullcontext(), without_moves(path):
         return backup.verify(place, partial(records.index_keys, KINDS), problems, report, common=path)
 
 
@@ -72,12 +69,10 @@ def _content_problems(path: Path, snapshot: Snapshot, place: ContentsPlace | Non
     if location != (FOLDER if place is None else place.location):
         yield f"The contents of files are in {location} and were not checked; give that as the setting blobs."
         return
-    contents: ObjectStore = Blobs(path / CONTENTS)
-    if isinstance(place, FolderPlace):
-        contents = Blobs(Path(place.path))
-    elif place is not None:
-        contents = S3Store(place, part_bytes=0, connections=1)
+    contents = contents_at(path, place)
     yield from content_problems(KINDS, snapshot, contents)
+    if place is not None:
+        yield from result_problems(snapshot, contents.within(RESULTS))
 
 
 def _seal_problems(snapshot: Snapshot, keys_file: Path) -> Iterator[str]:

@@ -63,6 +63,7 @@ class MachinePort:
         self._open = 0
         self._beginning = 0
         self._is_copied = False
+        self._contexts: Contexts | None = None
 
     @classmethod
     def bound(cls, settings: Settings) -> Self:
@@ -82,11 +83,17 @@ class MachinePort:
         """Close the port."""
         self._sock.close()
 
+    def _contexts_of(self, machine: Machine) -> Contexts:
+        """The certificate of this process, made when it is first needed: then the secret of all machines is known."""
+        if self._contexts is None:
+            self._contexts = contexts_of(machine.key, PROTOCOL)
+        return self._contexts
+
     # The machine that owns the data.
 
     async def serve(self, machine: Machine) -> NoReturn:
         """Take connections from other machines until cancelled."""
-        contexts = contexts_of(machine.key, PROTOCOL)
+        contexts = self._contexts_of(machine)
         self._sock.listen(BACKLOG)
         listener = trio.SocketListener(trio.socket.from_stdlib_socket(self._sock))
         await trio.serve_listeners(partial(self._take, contexts, machine.copy_command), [listener])
@@ -129,7 +136,7 @@ class MachinePort:
 
     async def pass_on(self, machine: Machine) -> NoReturn:
         """Pass on what the doors of this machine say to the machine that owns the data, until cancelled."""
-        client, told = contexts_of(machine.key, PROTOCOL).client, ""
+        client, told = self._contexts_of(machine).client, ""
         while True:
             address = machine.owner_address()
             if address is not None:
@@ -179,7 +186,7 @@ class MachinePort:
 
     async def fetch(self, machine: Machine) -> None:
         """Get a copy of the store of the machine that owns the data, into `machine.new_file()`."""
-        client = contexts_of(machine.key, PROTOCOL).client
+        client = self._contexts_of(machine).client
         while True:
             address = machine.owner_address()
             if address is not None:

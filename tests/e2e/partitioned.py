@@ -15,7 +15,7 @@ from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.maintenance.survey import TOTAL_KEY
 from trunkline.store import codec, keys
 from trunkline.store.blobs import Blobs
-from trunkline.store.env import RESULTS
+from trunkline.store.file_stores import RESULTS
 from trunkline.store.offline_store import SPECIAL
 from trunkline.store.partitions import partition_directory
 from trunkline.store.snapshot import Snapshot

@@ -21,6 +21,7 @@ from tests.e2e.machines import Machines, machines_in, made, read, report, states
 from tests.e2e.mqtt_client import mqtt_client
 from tests.e2e.server_process import ServerProcess, serving, trunkline
 from tests.e2e.sse_client import opened_stream
+from tests.e2e.test_exports import export, fetched, rows
 from tests.nats_servers import NatsServer
 from tests.patience import PATIENCE_S
 from tests.ports import reserved_port
@@ -156,8 +157,9 @@ async def test_a_log_that_is_lost_is_not_made_again(machines: Machines) -> None:
 
 async def test_a_server_with_data_gets_a_log_and_the_other_machine_a_copy(machines: Machines) -> None:
     async with serving(machines.folder / "a", "--limits", "off") as server:
-        _, device = await made(server)
+        application, device = await made(server)
         await report(server, device, 1)
+        _, before_log = await export(server, device)
         token = server.token
         assert await server.terminate() == 0
     async with machines.serving("a") as one:
@@ -167,9 +169,13 @@ async def test_a_server_with_data_gets_a_log_and_the_other_machine_a_copy(machin
             await report(two, device, 2)
             await copied(two)
             await report(two, device, 3)
+            _, with_log = await export(two, device)
             assert await one.terminate() == 0
             assert await two.listens()
             assert await states(two, device) == [1, 2, 3]
+            for job, length in ((before_log, 1), (with_log, 3)):
+                shown = await two.call("GET", f"{application}/jobLogs/{job['id']}")
+                assert len(rows(await fetched(two, shown["output"]["file"]["url"]))) == 1 + length
             assert await two.terminate() == 0
     assert not (machines.folder / "b" / "incoming").exists()
     found = await trunkline("check", "--data", str(machines.folder / "b"), env=machines.env("b"))

@@ -55,7 +55,7 @@ def test_what_was_written_is_read(blobs: Blobs, size: int) -> None:
     assert stored == Stored(size, hashlib.sha256(content).hexdigest(), hashlib.md5(content).hexdigest())
     assert read(blobs, "one", stored) == content
     assert blobs.names() == ["one"]
-    assert blobs.used_bytes() == size
+    assert [*blobs.sizes()] == [("one", size)]
 
 
 def test_a_content_is_not_there_before_it_is_finished(blobs: Blobs) -> None:

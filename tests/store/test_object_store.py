@@ -136,6 +136,29 @@ def test_no_name_leads_out_of_the_store(store: ObjectStore, name: str) -> None:
         store.remove_folder(name)
 
 
+def test_a_store_within_another_one_has_the_names_of_a_folder(store: ObjectStore) -> None:
+    written(store, "one", b"1")
+    written(store, "a/two", b"22")
+    inner = store.within("a")
+    written(inner, "three", b"333")
+    written(inner, "b/four", b"4444")
+    assert (store.names(), inner.names()) == (["one"], ["three", "two"])
+    assert sorted(inner.sizes()) == [("three", 3), ("two", 2)]
+    assert (read(inner, "two"), read(store, "a/three")) == (b"22", b"333")
+    inner.remove("two")
+    assert inner.names() == ["three"]
+    assert [*store.within("empty").sizes()] == []
+
+
+@pytest.mark.parametrize("size", [3, PART_BYTES + 1])
+def test_an_object_can_get_its_name_at_its_end(store: ObjectStore, size: int) -> None:
+    with store.write("early") as draft:
+        draft.write(bytes(size))
+        stored = draft.finish("late")
+    assert read(store, "late", stored) == bytes(size)
+    assert store.names() == ["late"]
+
+
 def test_nothing_is_removed_while_files_are_copied(tmp_path: Path) -> None:
     blobs = Blobs.prepare(tmp_path / "contents")
     with blobs.kept(), Blobs(tmp_path / "contents").kept(), blobs.removing() as allowed:

@@ -325,7 +325,7 @@ async def test_a_server_that_ends_without_the_log_says_that_nobody_knows(
 async def test_a_server_that_drains_does_not_wait_for_a_log_that_is_away(
     nodes: tuple[Node, Node], log: SimulatedLog, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """What waits fails although nothing cancels the journal, and so does what comes later; the server is not crashed."""
+    """What waits fails although nothing cancels the journal, and so does what comes later, without a crash."""
     async with nodes[0].owning(log) as store:
         await store.journal.begun()
         with log.silent():

@@ -1,4 +1,4 @@
-"""Contents of files in a folder that several machines reach.
+"""Contents of files, and results of jobs, in a folder that several machines reach.
 
 What a start leaves in a bucket is not tested: moto says of every unfinished upload that it began in 2010.
 """
@@ -28,6 +28,23 @@ def read(store: Store) -> bytes:
     assert found is not None
     with found:
         return found.read()
+
+
+def test_results_of_jobs_are_where_all_machines_reach_them(tmp_path: Path, shared: FolderPlace) -> None:
+    """Also those that were made before there was a log."""
+    with Store.open(tmp_path / "one", contents_place=shared) as one:
+        finished(one, "before")
+    with opened(tmp_path / "one", shared) as one:
+        finished(one, "after")
+    assert [*(tmp_path / "one" / "results").glob("*fore")] == []
+    with opened(tmp_path / "two", shared) as two:
+        assert two.results.names() == ["after", "before"]
+
+
+def finished(store: Store, name: str) -> None:
+    with store.results.write(name) as draft:
+        draft.write(b"content")
+        draft.finish()
 
 
 def test_the_start_of_a_machine_leaves_what_another_one_writes(tmp_path: Path, shared: FolderPlace) -> None:

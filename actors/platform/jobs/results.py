@@ -24,6 +24,7 @@ from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.owners import payer_in
 from trunkline.actors.core.runtime.threads import RESULTS, in_thread
+from trunkline.actors.core.runtime.turns import as_domain_error
 from trunkline.actors.core.values.errors import (
     Crashed,
     Forbidden,
@@ -35,10 +36,9 @@ from trunkline.actors.core.values.signed_claims import NotSigned, SignedClaims, 
 from trunkline.actors.core.values.timestamps import iso, parse_iso
 from trunkline.actors.platform.jobs.kind import JOB
 from trunkline.actors.platform.jobs.messages import ENDED
-from trunkline.store.blobs import Blobs
-from trunkline.store.errors import StoreError
+from trunkline.store.errors import StoreError, StoreUnreachable
 from trunkline.store.keys import ID_BYTES
-from trunkline.store.object_store import Draft, Stored
+from trunkline.store.object_store import Draft, ObjectStore, Stored
 
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.system import System
@@ -147,11 +147,11 @@ class Results:
         """The number of open downloads."""
         return self._slots.taken
 
-    def open(self, token: str, address: str) -> tuple[Doc, Download]:
+    async def open(self, token: str, address: str) -> tuple[Doc, Download]:
         """Open the result for the token of a link, for a client with this network address; its description comes first.
 
         Raises Forbidden for a link that this server did not sign, NotFound for one that has expired or whose result
-        was removed, Overloaded at the limit of open downloads.
+        was removed, Overloaded at the limit of open downloads or if the results cannot be reached.
         """
         system = self._system
         try:
@@ -165,17 +165,22 @@ class Results:
             raise NotFound(_GONE)
         with system.store.snapshot() as snapshot:
             file = file_of(snapshot, name[:ID_BYTES], name[ID_BYTES:])
+        if file is None:
+            raise NotFound(_GONE)
+        slot = self._slots.take(name[:ID_BYTES], address)
         try:
-            content = None if file is None else system.store.results.open(name.hex(), _stored(file))
+            content = await in_thread(RESULTS, system.store.results.open, name.hex(), _stored(file))
+            if content is None:
+                raise NotFound(_GONE)
+        except StoreUnreachable as failure:
+            slot.free()
+            raise as_domain_error(failure) from failure
         except StoreError as failure:
+            slot.free()
             _log.error("result cannot be read", name=name.hex(), exc_info=failure)
             raise Crashed("The file cannot be read; the fault is logged.") from failure
-        if file is None or content is None:
-            raise NotFound(_GONE)
-        try:
-            slot = self._slots.take(name[:ID_BYTES], address)
         except BaseException:
-            content.close()
+            slot.free()
             raise
         return file, Download(content, slot, lambda read: in_thread(RESULTS, read), content.size_bytes)
 
@@ -195,13 +200,13 @@ class Results:
         names = await trio.to_thread.run_sync(blobs.names)
         received = frozenset(self.received)
 
-        def remove(snapshot: Snapshot) -> int:
-            doomed = [name for name in names if name not in received and not is_kept(snapshot, name, now_ms)]
-            for name in doomed:
-                blobs.remove(name)
-            return len(doomed)
+        def expired(snapshot: Snapshot) -> list[str]:
+            return [name for name in names if name not in received and not is_kept(snapshot, name, now_ms)]
 
-        return await self._system.read(remove)
+        doomed = await self._system.read(expired)
+        for name in doomed:
+            await trio.to_thread.run_sync(blobs.remove, name)
+        return len(doomed)
 
 
 def name_of(application: bytes, id: bytes) -> str:
@@ -246,7 +251,7 @@ def is_kept(snapshot: Snapshot, name: str, now_ms: int) -> bool:
     return file is not None and parse_iso(file["expires"]) > now_ms
 
 
-def result_problems(snapshot: Snapshot, blobs: Blobs) -> Iterator[str]:
+def result_problems(snapshot: Snapshot, blobs: ObjectStore) -> Iterator[str]:
     """Yield a sentence for each damaged result. A missing one is not reported: it may have expired."""
     for name in blobs.names():
         try:

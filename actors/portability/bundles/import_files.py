@@ -55,7 +55,8 @@ class BundleUpload:
     async def __aenter__(self) -> BundleUpload:
         def begin() -> int:
             self._draft.__enter__()
-            return self._system.limits.job_results_bytes_max - self._system.store.results.used_bytes()
+            used_bytes = sum(size for _, size in self._system.store.results.sizes())
+            return self._system.limits.job_results_bytes_max - used_bytes
 
         try:
             self._room = await trio.to_thread.run_sync(begin)

@@ -199,7 +199,7 @@ async def download(call: Call) -> Response:
 
     The last bytes are sent only if the hash of the whole file is correct, so a complete download is correct.
     """
-    file, found = call.service.system.component(Results).open(call.query.token, call.request.address)
+    file, found = await call.service.system.component(Results).open(call.query.token, call.request.address)
     disposition = f'attachment; filename="{file["name"]}"'
     headers = download_headers(file["contentType"], disposition, file["sha256"], "private, no-store")
     return Response(200, [*headers, (b"content-length", b"%d" % file["size"])], stream=found)
