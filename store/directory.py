@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import mmap
 import os
 import secrets
@@ -207,6 +208,15 @@ def has_data(path: Path) -> bool:
     if size_bytes >= _FIRST_WRITE_BYTES:
         return True
     return size_bytes > 0 and any(os.path.lexists(path / name) for name in (CONTENTS, KEYS_FILE, MANIFEST))
+
+
+def unused_path(parent: Path, name: str) -> Path:
+    """A path that does not exist: copies are never overwritten."""
+    return next(
+        path
+        for number in itertools.count()
+        if not (path := parent / (f"{name}-{number}" if number else name)).exists()
+    )
 
 
 def remove_begun(path: Path) -> None:

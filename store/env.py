@@ -42,8 +42,9 @@ from trunkline.store.directory import (
     DataDirectory,
     has_data,
     remove_begun,
+    unused_path,
 )
-from trunkline.store.errors import BackupRefused, ReadQueueFull
+from trunkline.store.errors import ReadQueueFull
 from trunkline.store.file_stores import prepared_contents, prepared_results
 from trunkline.store.journal import Journal
 from trunkline.store.keyring import Keyring
@@ -345,7 +346,7 @@ def _migrate(
         copies = directory / "backups"
         for draft in copies.glob(".format-*"):  # of a start that was killed while it copied
             shutil.rmtree(draft, ignore_errors=True)
-        target = _unused_path(copies, f"format-{number}")
+        target = unused_path(copies, f"format-{number}")
         copy_store(memory_map, directory, target)
         _log.info("copied the store before its migration", target=str(target))
         migrations.migrate(memory_map, number, keyring)
@@ -361,12 +362,3 @@ def _arrivals(memory_map: MemoryMap, window_bytes: int) -> Arrivals:
     with memory_map.env.begin() as transaction:
         memory_map.arrivals = load_arrivals(memory_map, transaction, window_bytes)
     return memory_map.arrivals
-
-
-def _unused_path(parent: Path, name: str) -> Path:
-    """A path that does not exist: an earlier attempt may have left a copy, and copies are never overwritten."""
-    for number in range(1000):
-        path = parent / (f"{name}-{number}" if number else name)
-        if not path.exists():
-            return path
-    raise BackupRefused(f"{parent} is full of copies of failed migrations. Look into why they fail.")

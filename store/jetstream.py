@@ -104,6 +104,12 @@ class JetStreamLog:
         _checked(answer)
         return True
 
+    async def remove(self) -> None:
+        """Remove the stream and all that is in it; no error if there is none."""
+        answer = await self._asked(f"STREAM.DELETE.{self.name}", {})
+        if _error(answer) != _NO_STREAM:
+            _checked(answer)
+
     async def state(self) -> LogState:
         """What the stream has. Raises LogBroken if there is none."""
         state = _checked(await self._asked(f"STREAM.INFO.{self.name}", {}))["state"]

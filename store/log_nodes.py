@@ -34,6 +34,26 @@ class Word(NamedTuple):
     address: str
 
 
+async def heard(connection: NatsConnection, subject: str, listen_s: float) -> dict[str, Word]:
+    """The nodes that speak in the next `listen_s` seconds, by name, with what each says. Raises LogUnreachable."""
+    found: dict[str, Word] = {}
+    async with connection.messages(subject) as words:
+        with trio.move_on_after(listen_s):
+            while True:
+                word = _word((await words.next(float("inf"))).payload)
+                if word is not None:
+                    found[word.name] = word
+    return found
+
+
+def _word(payload: bytes) -> Word | None:
+    """What a node says; None if somebody else speaks."""
+    try:
+        return Word(*codec.decode(payload))
+    except (ValueError, TypeError):
+        return None
+
+
 class Nodes:
     """The nodes of one log, as one hears them. `run` it in a nursery."""
 
@@ -82,10 +102,9 @@ class Nodes:
         return self.owner() is None and trio.current_time() - self._since_s >= self.silence_max_s
 
     def _hear(self, payload: bytes) -> None:
-        try:
-            word = Word(*codec.decode(payload))
-        except (ValueError, TypeError):
-            return  # somebody else speaks here
+        word = _word(payload)
+        if word is None:
+            return
         own, now_s = self._say(), trio.current_time()
         self.others = {name: each for name, each in self.others.items() if now_s - each[1] < FORGOTTEN_S}
         if word.name == own.name:

@@ -14,7 +14,6 @@ one that is killed within it is completed by the next one, and until then nothin
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -35,7 +34,7 @@ from trunkline.actors.maintenance.shares import shares
 from trunkline.actors.maintenance.survey import Source, Survey
 from trunkline.store.backup import copy_store
 from trunkline.store.blobs import Blobs
-from trunkline.store.directory import KEYS_FILE, LOCK, DataDirectory, data_file, has_data
+from trunkline.store.directory import KEYS_FILE, LOCK, DataDirectory, data_file, has_data, unused_path
 from trunkline.store.env import MIB
 from trunkline.store.errors import BackupRefused, StoreBroken, StoreError, translate
 from trunkline.store.file_stores import RESULTS
@@ -250,7 +249,7 @@ class _Division:
         copies = self._directory / "backups"
         for draft in copies.glob(".partitions-*"):  # of a division that was killed while it copied
             shutil.rmtree(draft, ignore_errors=True)
-        target = _unused_path(copies, f"partitions-{self._before}")
+        target = unused_path(copies, f"partitions-{self._before}")
         self._tell(f"Copying the stores to {target}.")
         first, *others = [source.store.memory_map for source in sources]
         copy_store(first, self._directory, target, others=others)
@@ -290,15 +289,6 @@ class _Division:
 
         self._tell(f"{what}.")
         yield told
-
-
-def _unused_path(parent: Path, name: str) -> Path:
-    """A path that does not exist: copies are never overwritten."""
-    return next(
-        path
-        for number in itertools.count()
-        if not (path := parent / (f"{name}-{number}" if number else name)).exists()
-    )
 
 
 def _partitions(count: int) -> str:

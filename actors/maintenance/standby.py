@@ -9,7 +9,6 @@ may have had what no machine has.
 
 from __future__ import annotations
 
-import ssl
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -20,19 +19,18 @@ from typing import Any, Final
 import structlog
 import trio
 
-from trunkline.actors.maintenance.data_directory import contents_place_of, keys_file_of
+from trunkline.actors.maintenance.data_directory import keys_file_of
+from trunkline.actors.maintenance.log_connection import log_of, opened_to_follow
 from trunkline.actors.maintenance.machine import Machine
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 from trunkline.store import keys
 from trunkline.store.directory import KEYS_FILE, SECRET
-from trunkline.store.env import Store
 from trunkline.store.errors import LogBroken, LogUnreachable, SecretMissing
 from trunkline.store.follower import chain_of
 from trunkline.store.jetstream import JetStreamLog
-from trunkline.store.nats_address import Address
-from trunkline.store.nats_connection import NatsConnection
-from trunkline.store.nats_login import Login
+from trunkline.store.log import Log
+from trunkline.store.log_owner import SHORTER_S
 from trunkline.store.partitions import partition_count
 from trunkline.store.standby import Standby, fingerprint_of
 
@@ -63,22 +61,10 @@ async def owned(
         raise SettingsError(
             "cluster_nats", "is set although the data have several partitions", "leave it out"
         )
-    subject = f"tl.{settings.cluster_name}.0"
-    connection = NatsConnection(
-        [Address.of(each) for each in (settings.cluster_nats or "").split()],
-        Login(settings.cluster_user or "", settings.cluster_password or "", seed=settings.cluster_seed or ""),
-        context=None
-        if settings.cluster_ca_certs is None
-        else ssl.create_default_context(cafile=settings.cluster_ca_certs),
-        name=name,
-    )
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(connection.run)
-        log = JetStreamLog(connection, f"tl-{settings.cluster_name}-0", f"{subject}.entries")
+    async with log_of(settings) as place, trio.open_nursery() as nursery:
+        log, connection = place.log, place.connection
         fingerprint, is_empty = await _prepared(settings, directory, log)
-        standby = Standby(
-            log, connection, f"{subject}.nodes", name, address, settings.cluster_silence_ms / 1000
-        )
+        standby = Standby(log, connection, place.nodes, name, address, settings.cluster_silence_ms / 1000)
         machine = Machine(standby, log, directory)
         nursery.start_soon(standby.nodes.run)
         nursery.start_soon(machine.watch_log)
@@ -101,26 +87,37 @@ async def _prepared(settings: Settings, directory: Path, log: JetStreamLog) -> t
             f"{directory / SECRET} is missing, and the log {log.name} is there already. Copy the files {SECRET} and "
             f"{KEYS_FILE} of the machine that began it to {directory} first."
         )
-    keys_file = keys_file_of(settings)
-    with Store.open(
-        directory,
-        encryption_keys=keys_file,
-        contents_place=contents_place_of(settings),
-        map_size_bytes=settings.map_size_bytes,
-        start_check_s=settings.limits.start_check_s,
-        keeps_log=True,
-    ) as store:
+    with opened_to_follow(settings) as store:
         store.directory.keep()
         place = chain_of(store.memory_map, 0).place
         with store.snapshot() as snapshot:
             is_empty = not snapshot.count(keys.RECORDS, b"", None)
     if not exists and place:
         raise LogBroken(
-            f"The log {log.name} does not exist, and {directory} was written with it. It is never made again by itself."
+            f"The log {log.name} does not exist, and {directory} was written with it. It is never made again by "
+            "itself: `trunkline cluster new-log` does, on the machine that has everything."
         )
-    if not exists:
+    if exists:
+        await check_end(log, directory, place)
+    else:
         await _answered(partial(log.create, settings.cluster_replicas))
-    return fingerprint_of(directory, keys_file or directory / KEYS_FILE), is_empty
+    return fingerprint_of(directory, keys_file_of(settings) or directory / KEYS_FILE), is_empty
+
+
+async def check_end(log: Log, directory: Path, place: int) -> None:
+    """Raise LogBroken if the log ends before the place up to which a directory has it: it was made again."""
+    shorter_s = None
+    while (last := (await _answered(log.state)).last) < place:
+        shorter_s = shorter_s or trio.current_time()
+        if trio.current_time() - shorter_s > SHORTER_S:
+            break
+        await trio.sleep(AGAIN_S)
+    else:
+        return
+    raise LogBroken(
+        f"The log ends at {last}, and {directory} has it up to {place}: it was made again. If the machine that serves "
+        f"has everything, `trunkline cluster rejoin --data {directory}` gets a copy of its data."
+    )
 
 
 async def _answered(ask: Callable[[], Any]) -> Any:

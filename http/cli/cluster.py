@@ -12,6 +12,7 @@ from trunkline.limits.errors import SettingsError
 
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.machines import ClusterStatus
+    from trunkline.limits.settings import Settings
 
 cluster_app = typer.Typer(help="The machines of a server that has a log.", no_args_is_help=True)
 
@@ -44,6 +45,54 @@ def status_command(data: DataOption = None, config: ConfigOption = None) -> None
         typer.echo(line)
     if status.risks:
         raise typer.Exit(1)
+
+
+@cluster_app.command("new-log")
+def new_log_command(
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; without this, only tell what is there.")] = False,
+    data: DataOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Begin a new log with the data of this machine, where the log is lost or broken, or after a restore.
+
+    All machines must be stopped. Use the machine that served last: what only others or the log have is lost. The other
+    machines need `cluster rejoin` then.
+    """
+    import trio
+
+    from trunkline.actors.maintenance.log_repair import begin_again, standing
+
+    settings = _with_log(data, config)
+    typer.echo(standing(settings))
+    if not yes:
+        typer.echo("Nothing was done. If no machine has more, repeat the command with --yes.")
+        raise typer.Exit(1)
+    name = trio.run(begin_again, settings)
+    typer.echo(f"The next start of this machine begins the log {name} with its data.")
+    typer.echo("When it serves, run `trunkline cluster rejoin` on each other machine, and start that.")
+
+
+@cluster_app.command("rejoin")
+def rejoin_command(data: DataOption = None, config: ConfigOption = None) -> None:
+    """Have this machine get a copy of the data at its next start, and put its own aside. It must be stopped.
+
+    Another machine must serve the data.
+    """
+    import trio
+
+    from trunkline.actors.maintenance.log_repair import rejoin
+
+    aside = trio.run(rejoin, _with_log(data, config))
+    typer.echo(f"The store of this machine is in {aside} now; remove it when nothing of it is missed.")
+    typer.echo("Start the machine: it gets a copy of the data.")
+
+
+def _with_log(data: str | None, config: Path | None) -> Settings:
+    """The settings of a machine. Raises SettingsError."""
+    settings = existing_directory(data, config)
+    if settings.cluster_nats is None:
+        raise SettingsError("cluster_nats", "is not set", "name the NATS servers, as for the server")
+    return settings
 
 
 @cluster_app.command("try")

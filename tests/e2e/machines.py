@@ -128,6 +128,13 @@ async def report(server: ServerProcess, device: str, *values: int) -> None:
         await server.call("POST", f"{device}/state", {"data": {"n": value}})
 
 
+async def copied(server: ServerProcess) -> None:
+    """Wait until a machine has a copy of the data."""
+    with trio.fail_after(PATIENCE_S):
+        while "the data are copied  " not in server.log:
+            await trio.lowlevel.checkpoint()
+
+
 async def made(server: ServerProcess) -> tuple[str, str]:
     """An application and a device of it."""
     application = await server.application("house")

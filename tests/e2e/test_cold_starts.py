@@ -31,15 +31,20 @@ ON_A_DIRECTORY = {
     "backup": ("copy",),
     "check": (),
     "cluster status": (),
+    "cluster new-log": (),
+    "cluster rejoin": (),
     "partition": (),
     "partition balance": (),
     "partition move": ("0" * 24, "0"),
 }
 """Commands with `--data`, and their arguments."""
 NO_SERVER = "is served by no server that answers"
+NO_LOG = "cluster_nats is not set"
 REFUSED = {
     "user delete": "is the only user",
     "cluster status": NO_SERVER,
+    "cluster new-log": NO_LOG,
+    "cluster rejoin": NO_LOG,
     "partition move": NO_SERVER,
 }
 ALONE = ("routes", "openapi", "version", "--version", "--help")

@@ -17,7 +17,7 @@ import trio
 
 from tests.e2e.conftest import PASSWORD
 from tests.e2e.link_peer import linked
-from tests.e2e.machines import Machines, machines_in, made, read, report, states
+from tests.e2e.machines import Machines, copied, machines_in, made, read, report, states
 from tests.e2e.mqtt_client import mqtt_client
 from tests.e2e.server_process import ServerProcess, serving, trunkline
 from tests.e2e.sse_client import opened_stream
@@ -197,13 +197,6 @@ async def test_a_machine_that_was_away_for_too_long_gets_a_copy(machines: Machin
             assert await two.listens()
             assert await states(two, device) == [1, 2]
             assert await two.terminate() == 0
-
-
-async def copied(server: ServerProcess) -> None:
-    """Wait until a machine has a copy of the data."""
-    with trio.fail_after(PATIENCE_S):
-        while "the data are copied  " not in server.log:
-            await trio.lowlevel.checkpoint()
 
 
 async def trim(nats: NatsServer) -> None:

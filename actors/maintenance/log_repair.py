@@ -1,0 +1,93 @@
+"""What an operator decides where a log cannot go on: which machine's data a new log begins with, and who follows it.
+
+Owns both decisions, which are made on the directory of a stopped machine: `begin_again` and `rejoin`. Nothing makes a
+log again by itself, or drops what a machine has: the log may have had what no machine has, and one machine what
+another one has not.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from trunkline.actors.maintenance.log_connection import log_of, opened_to_follow
+from trunkline.limits.errors import SettingsError
+from trunkline.limits.settings import Settings
+from trunkline.store.directory import STORE, DataDirectory, has_data, sync_directory, unused_path
+from trunkline.store.errors import LogUnreachable, StoreBroken, translate
+from trunkline.store.follower import chain_of
+from trunkline.store.log_groups import forget_log
+from trunkline.store.log_nodes import Word, heard
+from trunkline.store.nats_connection import NatsConnection
+
+LISTEN_S: Final = 3.0
+"""How long machines are listened for: each speaks four times a second."""
+
+
+def standing(settings: Settings) -> str:
+    """A sentence that tells how far a data directory has its log. Raises StoreError, also if a server uses it."""
+    with opened_to_follow(settings) as store:
+        chain = chain_of(store.memory_map, 0)
+    if not chain.place:
+        return f"{settings.data_dir} was written without a log."
+    return (
+        f"{settings.data_dir} has the log up to message {chain.place}, of epoch {chain.epoch}, in which {chain.owner} "
+        "served."
+    )
+
+
+async def begin_again(settings: Settings) -> str:
+    """Remove the log, so that the next start of this machine begins one with its data; returns the name of the log.
+
+    Raises SettingsError while any machine of the log runs, and StoreError.
+    """
+    with opened_to_follow(settings) as store:
+        async with log_of(settings) as place:
+            machines = await _heard(place.connection, place.nodes)
+            if machines:
+                raise SettingsError(
+                    "cluster new-log", f"is refused while {_names(machines)} runs", "stop all machines first"
+                )
+            await place.log.remove()
+        forget_log(store.memory_map)
+        return place.log.name
+
+
+async def rejoin(settings: Settings) -> Path:
+    """Put the store of this machine aside, so that its next start gets a copy; returns where it is now.
+
+    Raises SettingsError unless a machine is heard that serves the data, and StoreError.
+    """
+    directory = Path(settings.data_dir)
+    with DataDirectory.open(directory):
+        if not has_data(directory):
+            raise SettingsError(settings.data_dir, "has no data", "start it: it gets a copy")
+        async with log_of(settings) as place:
+            machines = await _heard(place.connection, place.nodes)
+        if not any(each.is_owner for each in machines.values()):
+            raise SettingsError(
+                "cluster rejoin",
+                "is refused while no machine is heard that serves the data",
+                "start the one that has all of them first",
+            )
+        aside = unused_path(directory / "backups", "before-rejoin")
+        try:
+            aside.mkdir(mode=0o700, parents=True)
+            (directory / STORE).rename(aside / STORE)
+            for each in (aside, aside.parent, directory):
+                sync_directory(each)
+        except OSError as error:
+            raise translate(error, f"renaming of {directory / STORE}") from error
+    return aside
+
+
+async def _heard(connection: NatsConnection, subject: str) -> dict[str, Word]:
+    """The machines that are there. Raises StoreError where the log cannot be reached."""
+    try:
+        return await heard(connection, subject, LISTEN_S)
+    except LogUnreachable as problem:
+        raise StoreBroken(f"Nobody can say which machines run. {problem}") from None
+
+
+def _names(machines: dict[str, Word]) -> str:
+    return ", ".join(sorted(machines))
