@@ -148,6 +148,11 @@ class Server:
         self._words = words
         self._random = random
         self._history = history
+        self._rate, self._ahead_s = random.uniform(0.9, 1.1), random.uniform(-1e6, 1e6)
+
+    def _boot_s(self) -> float:
+        """The clock of the machine, which goes faster or slower than that of others, and begins at another time."""
+        return trio.current_time() * self._rate + self._ahead_s
 
     async def live(self) -> None:
         """Live until cancelled."""
@@ -195,7 +200,7 @@ class Server:
         owner = await standby.own(self.node.directory, b"secrets", self._no_copy, is_empty=is_empty)
         self._history.reached["a node owns the partition"] += 1
         await trio.sleep(self._random.choice(STARTS_S))
-        journal = partial(ReplicatedJournal, owner=owner, boot_s=trio.current_time)
+        journal = partial(ReplicatedJournal, owner=owner, boot_s=self._boot_s)
         with self.node.store(journal=journal) as store:
             async with trio.open_nursery() as running:
                 await running.start(store.journal.run)
