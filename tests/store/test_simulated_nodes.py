@@ -13,7 +13,9 @@ import trio.testing
 from tests.rounds import examples
 from tests.store.simulated_nodes import live
 from trunkline.store import replicated_journal
-from trunkline.store.log_owner import LogOwner
+from trunkline.store.errors import LogUnreachable
+from trunkline.store.log import NotNext
+from trunkline.store.log_owner import AGAIN_S, LogOwner
 from trunkline.store.replicated_journal import ReplicatedJournal
 from trunkline.store.standby import Standby
 
@@ -52,11 +54,30 @@ async def _only_the_first_claims(owner: LogOwner, body: bytes) -> bool:
     return bool(owner.chain.place) or await _claim(owner, body)
 
 
+async def _taken_for_done(owner: LogOwner, data: bytes) -> int:
+    try:
+        return await owner._log.append(data, owner.chain.place)
+    except (LogUnreachable, NotNext):
+        return owner.chain.place + owner._log.length(data)
+
+
+async def _behind_whatever_is_there(owner: LogOwner, data: bytes) -> int:
+    while True:
+        try:
+            return await owner._log.append(data, owner.chain.place)
+        except LogUnreachable:
+            await trio.sleep(AGAIN_S)
+        except NotNext as refusal:
+            owner.chain.place = refusal.last
+
+
 MISTAKES: dict[str, tuple[object, str, object]] = {
     "reads whose age is not looked at": (ReplicatedJournal, "is_current", lambda _journal: True),
     "a claim while the owner is heard": (Standby, "_owner_is_gone", lambda _standby: True),
     "a partition without a claim": (LogOwner, "claim", _only_the_first_claims),
     "a lease that is longer than the silence": (replicated_journal, "LEASE_S", 4.0),
+    "an append that was not answered is taken for done": (LogOwner, "_settled", _taken_for_done),
+    "an owner that is not fenced": (LogOwner, "_settled", _behind_whatever_is_there),
 }
 
 
