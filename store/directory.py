@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import itertools
 import mmap
 import os
 import secrets
@@ -21,7 +20,7 @@ import stat
 from pathlib import Path
 from types import TracebackType
 
-from trunkline.store.errors import DirectoryInUse, SecretExposed, SecretMissing, translate
+from trunkline.store.errors import BackupRefused, DirectoryInUse, SecretExposed, SecretMissing, translate
 
 LOCK = "lock"
 SECRET = "secret"  # noqa: S105 - the name of the file
@@ -41,6 +40,7 @@ MANIFEST = "manifest.json"
 _FIRST_WRITE_BYTES = 2 * mmap.PAGESIZE
 """LMDB begins a file with its two meta pages."""
 _OWNER_ONLY = 0o600
+COPIES_MAX = 1000
 
 
 class DataDirectory:
@@ -211,11 +211,16 @@ def has_data(path: Path) -> bool:
 
 
 def unused_path(parent: Path, name: str) -> Path:
-    """A path that does not exist: copies are never overwritten."""
-    return next(
-        path
-        for number in itertools.count()
-        if not (path := parent / (f"{name}-{number}" if number else name)).exists()
+    """A path that does not exist: an earlier attempt may have left a copy, and copies are never overwritten.
+
+    Raises BackupRefused if there are too many.
+    """
+    for number in range(COPIES_MAX):
+        path = parent / (f"{name}-{number}" if number else name)
+        if not path.exists():
+            return path
+    raise BackupRefused(
+        f"{parent} is full of copies of failed attempts, such as {name}. Look into why they fail."
     )
 
 

@@ -49,7 +49,7 @@ from trunkline.store.file_stores import prepared_contents, prepared_results
 from trunkline.store.journal import Journal
 from trunkline.store.keyring import Keyring
 from trunkline.store.leftovers import SHARED_LEFT_S
-from trunkline.store.log_groups import forget_log
+from trunkline.store.log_groups import check_kept_format, forget_log
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.object_store import ObjectStore
 from trunkline.store.outbox import Outbox
@@ -140,6 +140,7 @@ class Store:
         outbox_length_max: int = 1000,
         journal: Callable[..., Journal] = Journal,
         keeps_log: bool = False,
+        ends_log: bool = False,
         sync_delay_s: Callable[[], float] | None = None,
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> Store:
@@ -147,6 +148,7 @@ class Store:
 
         `partition` is the number of the store to open of a directory with several (`partitions.py`); all of them must
         be there. `journal` makes the writer of one that is not divided; unless `keeps_log`, the store forgets its log.
+        One that follows a log gets no other format, unless the caller `ends_log`.
         `encryption_keys` is the file of the keys, if it is not in the directory; with `lost_keys` it may lack the key
         that the store uses. `contents_place` is where the contents of files are, if not in the directory; to a bucket
         they are sent in parts of `part_bytes`, by `file_threads_max` threads. `map_size_bytes` is address space, not
@@ -176,6 +178,8 @@ class Store:
             )
             try:
                 keys_file = encryption_keys or directory / KEYS_FILE
+                if keeps_log and not ends_log:
+                    check_kept_format(memory_map, directory)
                 keyring = _migrate(memory_map, directory, keys_file, count, lost_keys=lost_keys)
                 if not keeps_log:
                     forget_log(memory_map)

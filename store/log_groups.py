@@ -12,11 +12,12 @@ from typing import Final, NamedTuple
 import lmdb
 import structlog
 
-from trunkline.store import codec, keys
+from trunkline.store import codec, keys, migrations
 from trunkline.store.arrival_chunks import Chunk
-from trunkline.store.errors import LogBroken, translate
+from trunkline.store.errors import FormatUnsupported, LogBroken, translate
 from trunkline.store.log import Chain
 from trunkline.store.memory_map import MemoryMap
+from trunkline.store.migrations import stored_format
 from trunkline.store.overlay import Overlay
 
 _log = structlog.get_logger("trunkline.store")
@@ -75,15 +76,29 @@ def decoded_group(body: bytes) -> tuple[Overlay, Chunk | None]:
     return overlay, None if value is None else Chunk(number, value)
 
 
+def check_kept_format(memory_map: MemoryMap, path: object) -> None:
+    """Raise FormatUnsupported for a store of an older format that follows a log, in which is what others write."""
+    number = stored_format(memory_map)
+    if number is None or number >= migrations.FORMAT or _raw_mark(memory_map) is None:
+        return
+    raise FormatUnsupported(
+        f"{path} is in format {number} and follows a log, and this program needs format {migrations.FORMAT}. Stop all "
+        "machines, install this program on them, and run `trunkline cluster new-log` on the one that served last."
+    )
+
+
+def _raw_mark(memory_map: MemoryMap) -> bytes | None:
+    with memory_map.env.begin() as transaction:
+        return transaction.get(keys.LOG_KEY, db=memory_map.handles[keys.META])
+
+
 def forget_log(memory_map: MemoryMap) -> None:
     """Remove the mark of a store that is written without its log from now on, so that it is no copy any more.
 
     On disk when this returns. Raises StoreError.
     """
     try:
-        with memory_map.env.begin() as transaction:
-            raw = transaction.get(keys.LOG_KEY, db=memory_map.handles[keys.META])
-        if raw is None:
+        if _raw_mark(memory_map) is None:
             return
         with memory_map.env.begin(write=True) as transaction:
             transaction.delete(keys.LOG_KEY, db=memory_map.handles[keys.META])

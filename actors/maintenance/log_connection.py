@@ -28,10 +28,10 @@ class LogPlace(NamedTuple):
     nodes: str
 
 
-def opened_to_follow(settings: Settings) -> Store:
-    """Open the store of this machine, or make it, as one that is written by a log; it is verified and migrated.
+def opened_to_follow(settings: Settings, *, ends_log: bool = False) -> Store:
+    """Open the store of this machine, or make it, as one that is written by a log; it is verified first.
 
-    Raises StoreError.
+    Raises StoreError, also for one of an older format, unless the caller `ends_log`.
     """
     return Store.open(
         Path(settings.data_dir),
@@ -40,6 +40,7 @@ def opened_to_follow(settings: Settings) -> Store:
         map_size_bytes=settings.map_size_bytes,
         start_check_s=settings.limits.start_check_s,
         keeps_log=True,
+        ends_log=ends_log,
     )
 
 

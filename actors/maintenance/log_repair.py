@@ -19,15 +19,16 @@ from trunkline.store.follower import chain_of
 from trunkline.store.log_groups import forget_log
 from trunkline.store.log_nodes import Word, heard
 from trunkline.store.nats_connection import NatsConnection
+from trunkline.store.store_files import opened_read_only
 
 LISTEN_S: Final = 3.0
 """How long machines are listened for: each speaks four times a second."""
 
 
 def standing(settings: Settings) -> str:
-    """A sentence that tells how far a data directory has its log. Raises StoreError, also if a server uses it."""
-    with opened_to_follow(settings) as store:
-        chain = chain_of(store.memory_map, 0)
+    """A sentence that tells how far a data directory has its log. Raises StoreError."""
+    with opened_read_only(Path(settings.data_dir)) as memory_map:
+        chain = chain_of(memory_map, 0)
     if not chain.place:
         return f"{settings.data_dir} was written without a log."
     return (
@@ -41,7 +42,7 @@ async def begin_again(settings: Settings) -> str:
 
     Raises SettingsError while any machine of the log runs, and StoreError.
     """
-    with opened_to_follow(settings) as store:
+    with opened_to_follow(settings, ends_log=True) as store:
         async with log_of(settings) as place:
             machines = await _heard(place.connection, place.nodes)
             if machines:

@@ -15,11 +15,14 @@ from trunkline.store.checksums import opened, sealed
 from trunkline.store.directory import DataDirectory
 from trunkline.store.env import Store
 from trunkline.store.errors import BackupRefused, FormatUnsupported
+from trunkline.store.follower import chain_of
 from trunkline.store.keyring import Keyring
 from trunkline.store.keys import (
+    LOG_KEY,
     META,
     RECORDS,
 )
+from trunkline.store.log_groups import Mark
 from trunkline.store.memory_map import MemoryMap
 
 pytestmark = pytest.mark.disk
@@ -140,9 +143,27 @@ def test_too_many_copies_of_failed_migrations_refuse_the_next_one(
         (data / "backups" / (f"format-1-{number}" if number else "format-1")).mkdir(parents=True)
     monkeypatch.setattr(migrations, "FORMAT", 2)
     monkeypatch.setattr(migrations, "MIGRATIONS", {1: append("two")})
-    with pytest.raises(BackupRefused, match="is full of copies of failed migrations"):
+    with pytest.raises(BackupRefused, match="is full of copies of failed attempts, such as format-1"):
         Store.open(data)
     assert read(data) == (1, "old")
+
+
+def test_a_store_that_follows_a_log_keeps_its_format(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other machines write into the log is of the format that they have."""
+    with lmdb.open(str(data / "store"), max_dbs=16) as env, env.begin(write=True) as transaction:
+        mark = Mark(7, bytes(16), 1, "a").encoded()
+        transaction.put(LOG_KEY, sealed(LOG_KEY, mark), db=env.open_db(META.encode(), txn=transaction))
+    monkeypatch.setattr(migrations, "FORMAT", 2)
+    monkeypatch.setattr(migrations, "MIGRATIONS", {1: append("two")})
+    with pytest.raises(
+        FormatUnsupported, match=r"and follows a log, .* needs format 2.*`trunkline cluster new-log`"
+    ):
+        Store.open(data, keeps_log=True)
+    assert read(data) == (1, "old")
+    assert not (data / "backups").exists()
+    with Store.open(data, keeps_log=True, ends_log=True) as store:
+        assert chain_of(store.memory_map, 0).place == 7
+    assert read(data) == (2, "old two")
 
 
 def test_a_newer_format_is_refused_with_a_sentence_and_left_alone(tmp_path: Path) -> None:
