@@ -80,6 +80,12 @@ MISTAKES_ON_CONNECTIONS: Final = (
         "            for number, entry, publication in page[len(page) > 1 :]:",
     ),
     Mutation(
+        "what waits for a session is sent from the newest on",
+        "http/mqtt/session_queue.py",
+        "            for number, entry, publication in page:",
+        "            for number, entry, publication in page[::-1]:",
+    ),
+    Mutation(
         "an acknowledgement removes all messages that wait for the session before it",
         "actors/data/topics/session_actor.py",
         "        if self._of(message.session) is not None:\n"

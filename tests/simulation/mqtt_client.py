@@ -9,6 +9,7 @@ Owns the sessions, the messages and their possibilities. Does not own connection
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
@@ -68,7 +69,9 @@ class MqttClient:
         self.inbox = Book(f"messages to {id}")
         self.excused: set[str] = set()
         self.got: dict[str, int] = {}
-        """How often each message has come."""
+        """How often each message has come, and was not lost."""
+        self.arrived: dict[str, int] = {}
+        """The QoS with which each message has come first, also of those that the client has lost then."""
         self.received: set[int] = set()
         """Packet ids of messages with QoS 2 to the client, until they are released."""
         self.has_forgotten = False
@@ -159,8 +162,15 @@ class Mqtt:
         """Its fate is known."""
         self.open.pop(message.name, None)
 
+    def arrives(self, client: MqttClient, name: str, qos: int) -> None:
+        """A message reaches a client, which may lose it."""
+        if name in self.messages and name not in client.arrived:
+            self._check_order(client, self.messages[name], client.arrived)
+            client.arrived[name] = qos
+
     def came(self, client: MqttClient, name: str, topic: str, qos: int, new: set[str] | None) -> None:
-        """A client has got a message. `new` are those of its connection that were not sent before, if this is one."""
+        """A client has got a message, which `arrives`. `new` are those of its connection that were not sent before, if
+        this is one."""
         message = self.messages.get(name)
         if message is None or message.topic != topic:
             raise Broken(f"{client.id} got {name} of {topic}, which nobody has sent")
@@ -177,13 +187,16 @@ class Mqtt:
         if client.got[name] > 1 and name in client.once:
             raise Broken(f"{client.id} got {name} twice, with QoS 2")
         if client.got[name] == 1:
-            self._check_order(client, message)
+            # What was lost comes again behind those that the client has taken meanwhile: it loses one QoS at a time.
+            kept = [other for other in client.got if client.arrived[other] == client.arrived[name]]
+            self._check_order(client, message, kept)
 
-    def _check_order(self, client: MqttClient, message: Message) -> None:
-        """Messages of one publisher and topic come in the order in which they were sent first."""
+    def _check_order(self, client: MqttClient, message: Message, before: Iterable[str]) -> None:
+        """Messages of one publisher and topic come in the order in which they were sent first: none of those that have
+        come `before` was sent later."""
         if not message.qos or not message.was_sent or message.may_be_late:
             return
-        for name in client.got:
+        for name in before:
             other = self.messages[name]
             if (
                 other.was_sent

@@ -50,8 +50,7 @@ class MqttConnection:
         self._chance = chance
         self._healthy = healthy
         self._clean = (chance.random() < 0.1 and not healthy) or client.has_forgotten
-        self._has_left = False
-        self._said_goodbye = False
+        self._has_left = self._said_goodbye = False
         self._under_way: dict[Any, Any] = {}
         self._failed = world.failed_commits
         self._slept_s = world.virtual.slept_s
@@ -284,6 +283,7 @@ class MqttConnection:
         client, name = self.client, packet.payload.decode()
         self.world.note(f"{self.title}: {name} with QoS {packet.qos}{' again' if packet.dup else ''}")
         self.world.reached["a message came again"] += packet.dup
+        self.mqtt.arrives(client, name, packet.qos)
         if packet.qos and self._loses(packet.qos):
             return
         if packet.qos < 2 or packet.packet_id not in client.received:

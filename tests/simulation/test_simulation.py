@@ -15,6 +15,7 @@ import pytest
 from tests.simulation.disk import PAGE, torn
 from tests.simulation.machine import DIVIDED_FROM
 from tests.simulation.model import Book, Broken, Change, Throttle
+from tests.simulation.mqtt_client import TOPICS, Message, Mqtt, MqttClient
 from tests.simulation.mutations import MUTATIONS
 from tests.simulation.regressions import REGRESSIONS
 from tests.simulation.shrinking import kind_of, shrunk
@@ -154,6 +155,43 @@ def test_a_torn_file_has_old_and_new_sectors_and_the_old_pages_that_make_it_vali
     assert all(image[: 2 * PAGE] == before[: 2 * PAGE] for image in images)
     assert {bytes(set(image[2 * PAGE : 3 * PAGE])) for image in images} == {b"a", b"b", b"ab"}
     assert b"b" in torn(before, after, Random(3), metas=True)[: 2 * PAGE]
+
+
+def arrival(mqtt: Mqtt, receiver: MqttClient, name: str, qos: int, *, lost: bool = False) -> None:
+    """A message of the first topic comes to a client, which may lose it."""
+    mqtt.arrives(receiver, name, qos)
+    if not lost:
+        mqtt.came(receiver, name, TOPICS[0], qos, None)
+
+
+def receiver_of(mqtt: Mqtt, *names: str) -> MqttClient:
+    """A client that awaits messages, which another one has sent with QoS 2 in this order."""
+    receiver = mqtt.client(0)
+    for serial, name in enumerate(names):
+        mqtt.messages[name] = Message(name, TOPICS[0], 2, "another", serial, was_sent=True)
+        acknowledged(receiver.inbox, name, name)
+    return receiver
+
+
+def test_a_message_must_not_come_behind_a_later_one_whatever_their_qos_and_whether_that_was_lost() -> None:
+    for lost in (False, True):
+        for qos in (1, 2):
+            mqtt = Mqtt()
+            receiver = receiver_of(mqtt, "m1", "m2")
+            arrival(mqtt, receiver, "m2", 2, lost=lost)
+            with pytest.raises(Broken, match="got m2 before m1"):
+                arrival(mqtt, receiver, "m1", qos)
+
+
+def test_a_message_that_was_lost_may_come_again_behind_later_ones_of_another_qos_only() -> None:
+    mqtt = Mqtt()
+    receiver = receiver_of(mqtt, "m1", "m2", "m3")
+    arrival(mqtt, receiver, "m1", 1, lost=True)
+    arrival(mqtt, receiver, "m2", 1, lost=True)
+    arrival(mqtt, receiver, "m3", 2)
+    arrival(mqtt, receiver, "m2", 1)
+    with pytest.raises(Broken, match="got m2 before m1"):
+        arrival(mqtt, receiver, "m1", 1)
 
 
 # Tools.
