@@ -16,7 +16,7 @@ import trio
 
 from trunkline.store import keys
 from trunkline.store.directory import STORE, DataDirectory
-from trunkline.store.errors import CopyNeeded, LogUnreachable, StoreError, translate
+from trunkline.store.errors import CopyNeeded, LogBroken, LogUnreachable, StoreError, translate
 from trunkline.store.log import Chain, Entry, Log, Placed, Trimmed
 from trunkline.store.log_groups import KEPT_S, Mark, decoded_group
 from trunkline.store.memory_map import MemoryMap
@@ -83,6 +83,7 @@ class Follower:
         """
         while True:
             try:
+                await self._check_identity()
                 async with self._log.follow(self.chain.place) as entries:
                     async for placed in entries:
                         self._take(placed)
@@ -93,6 +94,16 @@ class Follower:
             except LogUnreachable as problem:
                 _log.debug("the log is not followed", problem=str(problem))
             await trio.sleep(AGAIN_S)
+
+    async def _check_identity(self) -> None:
+        chain, identity = self.chain, await self._log.identity()
+        if not chain.place:
+            chain.log = identity
+        if chain.log != identity:
+            raise LogBroken(
+                f"The log was made again, and {self._map.path.parent} was written with the one before. If the machine "
+                f"that serves has everything, `trunkline cluster rejoin` gets a copy of its data."
+            )
 
     def _take(self, placed: Placed) -> None:
         chain = self.chain

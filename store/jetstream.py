@@ -2,6 +2,9 @@
 
 Owns the stream, and how entries are messages of it. Does not own the connection (`nats_connection.py`).
 
+The subject of its messages ends with a random number, the identity of the log: a stream that is removed and made again
+has another one, so what an owner of the former log sends goes nowhere.
+
 An entry is one message; one that is larger than the server takes is several, which are stored together or not at all
 (an atomic batch). The place of an entry is the number of its last message in the stream, its sequence. Each message
 begins with a byte: 0, then the entry; or 1, then the number of the part (from 1), that of all parts, and the part.
@@ -63,7 +66,10 @@ _FULL: Final = frozenset({"Batch Completed", "Message Size Exceeds MaxBytes"})
 
 
 class JetStreamLog:
-    """Implements `Log` in the stream `name`, whose messages have the subject `subject`."""
+    """Implements `Log` in the stream `name`, whose messages have a subject that begins with `subject`.
+
+    Nothing is appended before `create` or `identity` has found the whole subject.
+    """
 
     def __init__(
         self, connection: NatsConnection, name: str, subject: str, part_bytes: int = PART_BYTES
@@ -71,6 +77,7 @@ class JetStreamLog:
         self.name = name
         self._connection = connection
         self._subject = subject
+        self._whole_subject = subject
         self._part_bytes = part_bytes
 
     # The stream.
@@ -79,7 +86,7 @@ class JetStreamLog:
         """Make the stream, unless it is there. Raises LogUnreachable, and StoreBroken if the server refuses."""
         config = {
             "name": self.name,
-            "subjects": [self._subject],
+            "subjects": [f"{self._subject}.{secrets.token_hex(8)}"],
             "storage": "file",
             "num_replicas": replicas,
             "retention": "limits",
@@ -95,6 +102,16 @@ class JetStreamLog:
         answer = await self._asked(f"STREAM.CREATE.{self.name}", config)
         if _error(answer) != _NAME_TAKEN:
             _checked(answer)
+        await self.identity()
+
+    async def identity(self) -> str:
+        """What tells this log from one that is made again under its name. From now on entries are appended to this one.
+
+        Raises LogBroken if there is none.
+        """
+        info = _checked(await self._asked(f"STREAM.INFO.{self.name}", {}))
+        (self._whole_subject,) = info["config"]["subjects"]
+        return self._whole_subject.removeprefix(self._subject)
 
     async def exists(self) -> bool:
         """Whether there is such a stream."""
@@ -143,7 +160,9 @@ class JetStreamLog:
         messages = self._messages(data)
         expected = {"Nats-Expected-Last-Sequence": str(after)}
         if len(messages) == 1:
-            answer = await self._connection.request(self._subject, messages[0], expected, wait_s=REQUEST_S)
+            answer = await self._connection.request(
+                self._whole_subject, messages[0], expected, wait_s=REQUEST_S
+            )
         else:
             answer = await self._append_parts(messages, expected)
         found = _object(answer)
@@ -173,7 +192,7 @@ class JetStreamLog:
                 await self._sent(message, headers)
                 continue
             answer = await self._connection.request(
-                self._subject, message, {**headers, **expected}, wait_s=REQUEST_S
+                self._whole_subject, message, {**headers, **expected}, wait_s=REQUEST_S
             )
             if answer.payload:
                 return answer  # it is refused
@@ -182,11 +201,11 @@ class JetStreamLog:
             "Nats-Batch-Sequence": str(len(messages)),
             "Nats-Batch-Commit": "1",
         }
-        return await self._connection.request(self._subject, messages[-1], headers, wait_s=REQUEST_S)
+        return await self._connection.request(self._whole_subject, messages[-1], headers, wait_s=REQUEST_S)
 
     async def _sent(self, message: bytes, headers: Mapping[str, str]) -> None:
         with trio.move_on_after(REQUEST_S):
-            await self._connection.send(self._subject, message, headers)
+            await self._connection.send(self._whole_subject, message, headers)
             return
         raise LogUnreachable("The connection to the log broke while an entry was sent.")
 

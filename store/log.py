@@ -83,6 +83,10 @@ class Trimmed(Exception):
 class Log(Protocol):
     """A log. Methods that wait raise LogUnreachable, and LogBroken if what is stored is not what was appended."""
 
+    async def identity(self) -> str:
+        """What tells this log from one that is made again in its place."""
+        ...
+
     def length(self, data: bytes) -> int:
         """By how much the place of an entry is higher than that of the one before it."""
         ...
@@ -147,10 +151,16 @@ def hash_of(data: bytes) -> bytes:
 class Chain:
     """Where a reader or an owner stands in the log of a partition: each entry has to follow from the one before it."""
 
-    __slots__ = ("epoch", "owner", "partition", "place", "tip")
+    __slots__ = ("epoch", "log", "owner", "partition", "place", "tip")
 
     def __init__(
-        self, partition: int, place: int = 0, tip: bytes = BEGINNING, epoch: int = 0, owner: str = ""
+        self,
+        partition: int,
+        place: int = 0,
+        tip: bytes = BEGINNING,
+        epoch: int = 0,
+        owner: str = "",
+        log: str = "",
     ) -> None:
         self.partition = partition
         self.place = place
@@ -159,6 +169,8 @@ class Chain:
         """The hash of the last entry."""
         self.epoch = epoch
         self.owner = owner
+        self.log = log
+        """The identity of the log."""
 
     def add(self, placed: Placed) -> Entry:
         """The next entry. Raises LogBroken if it does not follow, and nothing is changed then.

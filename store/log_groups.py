@@ -28,12 +28,14 @@ KEPT_S: Final = 60.0
 
 
 class Mark(NamedTuple):
-    """Where a store stands in the log: the place and the hash of the last entry that is written, and whose it was."""
+    """Where a store stands in the log: the place and the hash of the last entry that is written, whose it was, and the
+    identity of the log."""
 
     place: int
     tip: bytes
     epoch: int
     owner: str
+    log: str = ""
 
     @classmethod
     def decoded(cls, raw: bytes) -> Mark:
@@ -43,7 +45,7 @@ class Mark(NamedTuple):
     @classmethod
     def of(cls, chain: Chain) -> Mark:
         """The mark of a chain."""
-        return cls(chain.place, chain.tip, chain.epoch, chain.owner)
+        return cls(chain.place, chain.tip, chain.epoch, chain.owner, chain.log)
 
     def encoded(self) -> bytes:
         """The mark as it is stored."""

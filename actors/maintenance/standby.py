@@ -105,7 +105,7 @@ async def _prepared(settings: Settings, directory: Path, log: JetStreamLog) -> t
 
 
 async def check_end(log: Log, directory: Path, place: int) -> None:
-    """Raise LogBroken if the log ends before the place up to which a directory has it: it was made again."""
+    """Raise LogBroken if the log ends before the place up to which a directory has it: it has lost entries."""
     shorter_s = None
     while (last := (await _answered(log.state)).last) < place:
         shorter_s = shorter_s or trio.current_time()
@@ -115,8 +115,8 @@ async def check_end(log: Log, directory: Path, place: int) -> None:
     else:
         return
     raise LogBroken(
-        f"The log ends at {last}, and {directory} has it up to {place}: it was made again. If the machine that serves "
-        f"has everything, `trunkline cluster rejoin --data {directory}` gets a copy of its data."
+        f"The log ends at {last}, and {directory} has it up to {place}: it has lost entries. `trunkline cluster "
+        "new-log` on the machine that has everything begins another one."
     )
 
 

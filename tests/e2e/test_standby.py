@@ -152,7 +152,7 @@ async def test_a_log_that_is_lost_is_not_made_again(machines: Machines) -> None:
         said = await machines.refused("a")
         nursery.cancel_scope.cancel()
     assert "The log tl-trunkline-0 does not exist" in said
-    assert said.endswith("It is never made again by itself.")
+    assert "It is never made again by itself: `trunkline cluster new-log` does" in said
 
 
 async def test_a_server_with_data_gets_a_log_and_the_other_machine_a_copy(machines: Machines) -> None:

@@ -26,6 +26,7 @@ class SimulatedLog:
         self, random: Random, nursery: trio.Nursery, trouble: float = 0, way_s: float = 0.01
     ) -> None:
         self.entries: list[Placed] = []
+        self.name = ""
         self._random = random
         self._nursery = nursery
         self._trouble = trouble
@@ -43,6 +44,9 @@ class SimulatedLog:
             yield
         finally:
             self._answers.set()
+
+    async def identity(self) -> str:
+        return self.name
 
     @property
     def last(self) -> int:

@@ -93,6 +93,9 @@ class Way:
     def mend(self) -> None:
         self._open.set()
 
+    async def identity(self) -> str:
+        return await self._log.identity()
+
     def length(self, data: bytes) -> int:
         return self._log.length(data)
 

@@ -64,6 +64,22 @@ async def test_a_log_is_made_once(log: JetStreamLog) -> None:
     assert (await log.state()).last == 1
 
 
+async def test_what_is_sent_to_a_log_that_was_removed_goes_nowhere(
+    connection: NatsConnection, log: JetStreamLog
+) -> None:
+    await log.append(b"one", 0)
+    again = JetStreamLog(connection, log.name, "tl.test.0")
+    before = await again.identity()
+    for _ in range(2):
+        await again.remove()
+    await again.create(1)
+    assert await again.identity() != before
+    await again.append(b"one", 0)
+    with pytest.raises(LogUnreachable):
+        await log.append(b"two", 1)
+    assert (await again.state()).last == 1
+
+
 async def test_a_log_that_is_not_there_is_told(connection: NatsConnection) -> None:
     log = JetStreamLog(connection, "tl-other-0", "tl.other.0")
     assert not await log.exists()
@@ -153,7 +169,7 @@ async def test_what_was_removed_is_told_of(log: JetStreamLog) -> None:
 async def test_what_somebody_else_has_put_there_is_told(
     log: JetStreamLog, connection: NatsConnection
 ) -> None:
-    await connection.request("tl.test.0", b"hello", wait_s=PATIENCE_S)
+    await connection.request(f"tl.test.0{await log.identity()}", b"hello", wait_s=PATIENCE_S)
     with pytest.raises(LogBroken, match="has a message at 1 that is not an entry"):
         await taken(log, 0, 1)
 

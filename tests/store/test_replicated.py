@@ -300,6 +300,16 @@ async def test_a_server_that_drains_fails_nothing_that_is_under_way(
     assert [key for key, _ in two.content()[keys.RECORDS]] == [b"a", b"b"]
 
 
+async def test_a_log_that_was_made_again_is_not_followed(nodes: tuple[Node, Node], log: SimulatedLog) -> None:
+    one, two = nodes
+    async with one.owning(log) as store:
+        await store.journal.submit(put(b"a", b"1")).wait()
+    log.name = "another"
+    with shown(LogBroken):
+        await one.followed_to(log, log.last + 1)
+    await two.followed_to(log, log.last)
+
+
 async def test_a_group_that_cannot_be_read_stops_the_follower(
     nodes: tuple[Node, Node], log: SimulatedLog
 ) -> None:

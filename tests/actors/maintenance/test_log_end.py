@@ -16,14 +16,14 @@ from trunkline.store.errors import LogBroken
 HERE = Path("data")
 
 
-async def test_a_log_that_was_made_again_is_noticed_at_the_start(
+async def test_a_log_that_has_lost_entries_is_noticed_at_the_start(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     log = SimulatedLog(Random(1), nursery)
     place = await log.append(b"an entry", 0)
     await check_end(log, HERE, place)
     with pytest.raises(
-        LogBroken, match=f"The log ends at {place}, and data has it up to {place + 1}: it was made"
+        LogBroken, match=f"The log ends at {place}, and data has it up to {place + 1}: it has lost"
     ):
         await check_end(log, HERE, place + 1)
 
