@@ -46,8 +46,9 @@ async def begin_again(settings: Settings) -> str:
         async with log_of(settings) as place:
             machines = await _heard(place.connection, place.nodes)
             if machines:
+                running = ", ".join(sorted(machines))
                 raise SettingsError(
-                    "cluster new-log", f"is refused while {_names(machines)} runs", "stop all machines first"
+                    "cluster new-log", f"is refused while machines run: {running}", "stop all of them first"
                 )
             await place.log.remove()
         forget_log(store.memory_map)
@@ -88,7 +89,3 @@ async def _heard(connection: NatsConnection, subject: str) -> dict[str, Word]:
         return await heard(connection, subject, LISTEN_S)
     except LogUnreachable as problem:
         raise StoreBroken(f"Nobody can say which machines run. {problem}") from None
-
-
-def _names(machines: dict[str, Word]) -> str:
-    return ", ".join(sorted(machines))

@@ -89,17 +89,17 @@ async def _prepared(settings: Settings, directory: Path, log: JetStreamLog) -> t
         )
     with opened_to_follow(settings) as store:
         store.directory.keep()
-        place = chain_of(store.memory_map, 0).place
+        chain = chain_of(store.memory_map, 0)
         with store.snapshot() as snapshot:
             is_empty = not snapshot.count(keys.RECORDS, b"", None)
-    if not exists and place:
+    if not exists and chain.place:
         raise LogBroken(
             f"The log {log.name} does not exist, and {directory} was written with it. It is never made again by "
             "itself: `trunkline cluster new-log` does, on the machine that has everything."
         )
-    if exists:
-        await check_end(log, directory, place)
-    else:
+    if exists and chain.log == await _answered(log.identity):
+        await check_end(log, directory, chain.place)
+    elif not exists:
         await _answered(partial(log.create, settings.cluster_replicas))
     return fingerprint_of(directory, keys_file_of(settings) or directory / KEYS_FILE), is_empty
 
