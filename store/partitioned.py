@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from trunkline.store import codec, keys
 from trunkline.store.counters import apply_increments
@@ -28,10 +28,11 @@ from trunkline.store.errors import StoreError
 from trunkline.store.journal import Journal
 from trunkline.store.memory_map import MemoryMap, opened_here
 from trunkline.store.partitions import FOLDER, SHARED, partition_count, partition_directory
+from trunkline.store.placing import EVERYWHERE, OwnPlacing, Placing
 from trunkline.store.shared_numbers import SharedNumbers
 from trunkline.store.snapshot import Snapshot
+from trunkline.store.takeover import arrived, belongs, is_given
 
-EVERYWHERE: Final = -1
 NAMES: Final = "names"
 """The file that is locked by the process that claims a name."""
 SETTLE: Final = "settle"
@@ -40,48 +41,9 @@ FOREIGN_MAP_BYTES: Final = 1 << 40
 _BY_KEY: Final = itemgetter(0)
 
 
-class Placing(Protocol):
-    """Which partition has what: its number, or `EVERYWHERE`."""
-
-    def of_key(self, db: str, key: bytes) -> int:
-        """The one with a key of a database."""
-        ...
-
-    def of_range(self, db: str, lo: bytes, hi: bytes | None) -> int:
-        """The one with the keys from `lo` to `hi`."""
-        ...
-
-    def record_of(self, application: bytes) -> bytes:
-        """The key in RECORDS of the record of an application."""
-        ...
-
-    def counted(self, key: bytes, application: bytes) -> Mapping[str, int]:
-        """What the record of an application adds to the numbers at a key of COUNTS."""
-        ...
-
-
 class MovedMeanwhile(Exception):
     """An application was moved while a snapshot of several partitions was opened, which may show it twice or not at
     all. Whoever reads begins again with another one (`Store.look`)."""
-
-
-class _Own:
-    """Everything is in the own partition, until the domain says better."""
-
-    def __init__(self, own: int) -> None:
-        self._own = own
-
-    def of_key(self, _db: str, _key: bytes) -> int:
-        return self._own
-
-    def of_range(self, _db: str, _lo: bytes, _hi: bytes | None) -> int:
-        return self._own
-
-    def record_of(self, _application: bytes) -> bytes:
-        return b"none"
-
-    def counted(self, _key: bytes, _application: bytes) -> Mapping[str, int]:
-        return {}
 
 
 class Partitions:
@@ -92,7 +54,9 @@ class Partitions:
         self.own = own
         self.count = partition_count(directory)
         self.numbers = SharedNumbers(directory / FOLDER / SHARED, own, self.count)
-        self.placing: Placing = _Own(0 if own is None else own)
+        self.placing: Placing = OwnPlacing(0 if own is None else own)
+        self.arriving: set[bytes] = set()
+        """Applications that are being copied into the own partition."""
         self._paths = [(partition_directory(directory, each) / STORE).resolve() for each in range(self.count)]
         self._opened: list[MemoryMap] = []
         self._names: int | None = None
@@ -119,7 +83,25 @@ class Partitions:
         """What is at a key that may be in any partition, of which the own one has `value`: numbers are added."""
         for number in self.others:
             with self.snapshot_of(number) as snapshot:
-                value = _together(db, value, snapshot.get(db, key))
+                found = self.without_void(number, snapshot, db, snapshot.get(db, key))
+                value = _together(db, value, found)
+        return value
+
+    def own_value(self, db: str, value: bytes | None) -> bytes | None:
+        """A value of the own partition that any may have; None for a unique text of what does not belong here."""
+        if not self.arriving or self.own is None or db != keys.UNIQUE:
+            return value
+        with self.snapshot_of(self.own) as snapshot:
+            return self.without_void(self.own, snapshot, db, value)
+
+    def without_void(self, number: int, part: Snapshot, db: str, value: bytes | None) -> bytes | None:
+        """A value of a partition; None for a unique text of an application that does not belong there."""
+        if value is None or db != keys.UNIQUE:
+            return value
+        for id, source in arrived(part):
+            if self.placing.holds(part, id, value):
+                record = self.placing.record_of(id)
+                return value if belongs(self.snapshot_of, id, record, source, number) else None
         return value
 
     # Names that are unique in the server.
@@ -217,19 +199,26 @@ class PartitionedSnapshot(Snapshot):
         if self._void is None:
             self._void = {}
             for number, part in found:
-                self._void[number] = self._arrived(part)
+                self._void[number] = self._arrived(number, part)
         return found
 
-    def _arrived(self, part: Snapshot) -> dict[bytes, bytes]:
-        """The records of applications that have arrived in a partition, and that another one has not given away yet."""
-        found = {}
-        low, high = keys.ARRIVED_PREFIX, keys.prefix_end(keys.ARRIVED_PREFIX)
-        for key, value in Snapshot.range(part, keys.META, low, high):
-            id = bytes(key[len(low) :])
-            record, source = self._partitions.placing.record_of(id), codec.decode(value)["from"]
-            there = self if source == self._partitions.own else self._of(source)
-            if Snapshot.get(there, keys.RECORDS, record) is not None:
-                found[id] = Snapshot.get(part, keys.RECORDS, record) or b""
+    def _arrived(self, number: int, part: Snapshot) -> dict[bytes, bytes]:
+        """The records of applications that have arrived in a partition and were not given away to it.
+
+        Raises `MovedMeanwhile`.
+        """
+        partitions, found = self._partitions, {}
+        for id, source in arrived(part):
+            record = partitions.placing.record_of(id)
+            there = self if source == partitions.own else self._of(source)
+            if is_given(there, id, number):
+                continue
+            is_there = Snapshot.get(there, keys.RECORDS, record) is not None
+            if not is_there and belongs(partitions.snapshot_of, id, record, source, number):
+                raise MovedMeanwhile  # between the moments of both snapshots
+            copy = Snapshot.get(part, keys.RECORDS, record)
+            if copy is not None:
+                found[id] = copy
         return found
 
     def of_application(self, application: bytes) -> Snapshot:
@@ -248,9 +237,11 @@ class PartitionedSnapshot(Snapshot):
             return value
         if db == keys.COUNTS:
             return self._sum(key)
+        value = partitions.own_value(db, value)
         for number in partitions.others:
             if value is None:
-                value = self._of(number).get(db, key)
+                part = self._of(number)
+                value = partitions.without_void(number, part, db, part.get(db, key))
         return value
 
     def _sum(self, key: bytes) -> bytes | None:
@@ -351,6 +342,8 @@ class PartitionedJournal(Journal):
             with partitions.snapshot_of(place) as snapshot:
                 return snapshot.get(db, key)
         value = super().get(db, key)
+        if place == EVERYWHERE:
+            value = partitions.own_value(db, value)
         if place == EVERYWHERE and (value is None or db == keys.COUNTS):
             return partitions.with_others(db, key, value)
         return value

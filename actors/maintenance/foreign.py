@@ -24,6 +24,7 @@ from trunkline.store.batch import Batch
 from trunkline.store.codec import decode, encode
 from trunkline.store.partitioned import SETTLE, Partitions
 from trunkline.store.snapshot import Snapshot
+from trunkline.store.takeover import is_given
 
 if TYPE_CHECKING:
     from trunkline.store.env import Store
@@ -95,8 +96,8 @@ def remove_results(results: ObjectStore, application: bytes) -> None:
 def settle(store: OpenStore, partitions: Partitions, results: ObjectStore) -> None:
     """At a start: decide for each application that has arrived whether it belongs here, and remove what is foreign.
 
-    It belongs here if it is foreign in the partition where it came from; there the marker stays until the one here is
-    gone. Raises StoreError.
+    It belongs here if the partition where it came from has given it away to this one, and to no other after it took it
+    back; there the marker stays until the one here is gone. Raises StoreError.
     """
     with Snapshot(store.memory_map) as snapshot:
         arrived = list(markers(snapshot, keys.ARRIVED_PREFIX))
@@ -112,7 +113,7 @@ def _settle(store: OpenStore, partitions: Partitions, application: bytes) -> Non
         marker = snapshot.get(keys.META, key)
         assert marker is not None
         with partitions.snapshot_of(decode(marker)["from"]) as source:
-            is_ours = source.get(keys.META, keys.foreign_key(application)) is not None
+            is_ours = is_given(source, application, partitions.own)
         batch = Batch() if is_ours else made_foreign(snapshot, application, decode(marker)["from"])
     batch.delete(keys.META, key)
     _commit(store, batch)

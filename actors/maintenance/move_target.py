@@ -285,10 +285,25 @@ class _Move:
                 continue
             if has_departed:
                 return
+            await self._give_up()
+            raise Overloaded("The other partition has taken the application back; move it again.")
+
+    async def _give_up(self) -> None:
+        """Note that the copy is void. Tried until it is stored, as this process would go on to take it for its own."""
+        is_late = False
+        while True:
             with self._system.store.snapshot(own=True) as snapshot:
                 batch = made_foreign(snapshot, self._application, self._before)
-            await self._commit(batch)
-            raise Overloaded("The other partition has taken the application back; move it again.")
+            try:
+                await self._commit(batch)
+            except StoreError as error:
+                if not is_late:
+                    application = self._application.hex()
+                    _log.warning("a copy cannot be given up yet", application=application, reason=str(error))
+                is_late = True
+                await trio.sleep(AGAIN_S)
+            else:
+                return
 
     def _take_results(self) -> None:
         """Have the results of its jobs here as well. Blocks."""

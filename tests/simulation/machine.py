@@ -24,6 +24,7 @@ from tests.simulation.processes import AnyProcess
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.store import keys
+from trunkline.store.codec import decode
 from trunkline.store.partitions import partition_directory
 
 DIVIDED_FROM: Final = 200_000
@@ -101,15 +102,20 @@ def places_of(world: Any, application: str) -> list[int]:
     id = bytes.fromhex(application)
     key = keys.record_key(APPLICATION.name, ROOT, id)
     found: list[int] = []
-    arrived: list[int] = []
+    arrived: dict[int, int] = {}
+    given: dict[int, int] = {}
     for server in world.life.running[:1]:
         for number in range(world.partitions):
             with server.system.store.partitions.snapshot_of(number) as snapshot:
+                if (departure := snapshot.get(keys.META, keys.foreign_key(id))) is not None:
+                    given[number] = decode(departure)["partition"]
                 if snapshot.get(keys.RECORDS, key) is None:
                     continue
-                has_arrived = snapshot.get(keys.META, keys.arrived_key(id)) is not None
-                (arrived if has_arrived else found).append(number)
-    return found or arrived
+                if (arrival := snapshot.get(keys.META, keys.arrived_key(id))) is None:
+                    found.append(number)
+                else:
+                    arrived[number] = decode(arrival)["from"]
+    return found or [number for number, source in arrived.items() if given.get(source) == number]
 
 
 def check_away(

@@ -48,14 +48,14 @@ MISTAKES_IN_MOVES: Final = (
     _moving(
         "a copy whose move was killed is served",
         "foreign.py",
-        "            is_ours = source.get(keys.META, keys.foreign_key(application)) is not None\n",
+        "            is_ours = is_given(source, application, partitions.own)\n",
         "            is_ours = True\n",
         300_003,
     ),
     _moving(
         "an application whose move was killed after it departed is removed",
         "foreign.py",
-        "            is_ours = source.get(keys.META, keys.foreign_key(application)) is not None\n",
+        "            is_ours = is_given(source, application, partitions.own)\n",
         "            is_ours = False\n",
         300_001,
     ),

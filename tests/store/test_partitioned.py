@@ -15,7 +15,7 @@ from tests.partitions import make_partitions
 from trunkline.store import codec, keys
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store
-from trunkline.store.partitioned import EVERYWHERE
+from trunkline.store.placing import EVERYWHERE
 from trunkline.store.snapshot import Snapshot
 
 COUNT = 3
@@ -35,6 +35,9 @@ class ByFirstByte:
 
     def counted(self, _key: bytes, application: bytes) -> dict[str, int]:
         return {"n": int(application)}
+
+    def holds(self, _part: Snapshot, application: bytes, holder: bytes) -> bool:
+        return holder.startswith(application)
 
 
 class Stores(NamedTuple):
@@ -202,7 +205,7 @@ def test_what_has_arrived_and_was_not_given_away_does_not_count(stores: Stores) 
             found = snapshot.get(keys.COUNTS, counts)
             assert found is not None
             lists = [len(list(snapshot.range(db, b"\x09", b"\x0a"))) for db in (keys.RECORDS, keys.INDEXES)]
-            return *lists, snapshot.count(keys.RECORDS, b"\x09", b"\x0a"), codec.decode(found)["n"]
+            return *lists, snapshot.count(keys.RECORDS, b"\x09", b"\x0a"), codec.decode(found).get("n", 0)
 
     for own in stores.all:
         assert seen(own) == (1, 1, 1, 1)
@@ -213,7 +216,51 @@ def test_what_has_arrived_and_was_not_given_away_does_not_count(stores: Stores) 
     stores.all[0].journal.submit(batch)
     stores.all[0].journal.flush()
     for own in stores.all:
-        assert seen(own) == (1, 1, 1, 1)
+        assert seen(own) == (0, 0, 0, 0), "it was deleted where it was"
+    for to, left in ((2, 0), (1, 1)):
+        stores.put(0, keys.META, keys.foreign_key(APPLICATION), codec.encode({"partition": to}))
+        for own in stores.all:
+            assert seen(own) == (left, left, left, left), f"it was given to {to}"
+
+
+@pytest.mark.parametrize("to", [None, 2, 1])
+def test_a_name_of_what_has_arrived_and_was_not_given_away_is_free(stores: Stores, to: int | None) -> None:
+    name = b"\x09name"
+    stores.put(1, keys.UNIQUE, name, APPLICATION)
+    stores.put(1, keys.META, keys.arrived_key(APPLICATION), codec.encode({"from": 0}))
+    if to is not None:
+        stores.put(0, keys.META, keys.foreign_key(APPLICATION), codec.encode({"partition": to}))
+    assert stores.all[1].partitions is not None
+    stores.all[1].partitions.arriving.add(APPLICATION)  # its process is alive
+    wanted = APPLICATION if to == 1 else None
+    for own in stores.all:
+        assert own.journal.get(keys.UNIQUE, name) == wanted
+        with own.snapshot() as snapshot:
+            assert snapshot.get(keys.UNIQUE, name) == wanted
+    if to != 1:
+        stores.put(2, keys.UNIQUE, name, b"another one")
+        assert [own.journal.get(keys.UNIQUE, name) for own in stores.all] == [b"another one"] * COUNT
+
+
+def test_what_was_given_away_and_settled_between_two_looks_counts(stores: Stores) -> None:
+    """A reader that has seen the note of the arrival, and not any more that it was given away, looks again."""
+    record = b"\x09" + APPLICATION
+    stores.put(1, keys.RECORDS, record, b"1")
+    stores.put(1, keys.META, keys.arrived_key(APPLICATION), codec.encode({"from": 0}))
+    looks = 0
+
+    def look(snapshot: Snapshot) -> list[bytes]:
+        nonlocal looks
+        looks += 1
+        if looks == 1:  # it has opened its own store
+            batch = Batch()
+            batch.delete(keys.META, keys.arrived_key(APPLICATION))
+            stores.all[1].journal.submit(batch)
+            stores.all[1].journal.flush()
+        return [bytes(key) for key, _ in snapshot.range(keys.RECORDS, b"\x09", b"\x0a")]
+
+    assert stores.all[1].look(look, wide=True) == [record]
+    assert looks == 2
 
 
 def test_a_reader_begins_again_where_an_application_was_moved_while_stores_were_opened(

@@ -3,7 +3,7 @@
 An application is in the partition that has its record, with all that belongs to it; everything else is in the root.
 Where an application is, is remembered until one is moved (`follow`). What is not found is looked for again when a
 record has changed. While an application is moved two partitions have its record for a moment: then it is in that one
-which does not say that it has arrived.
+which does not say that it has arrived. What says so counts as soon as it was given away (`store/takeover.py`).
 
 Some keys are `EVERYWHERE`: the lists and numbers of applications, the entries of audit logs, which each partition
 writes for its own calls, and names that are unique in the server.
@@ -26,7 +26,10 @@ from trunkline.actors.core.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.errors import StoreError
-from trunkline.store.partitioned import EVERYWHERE, Partitions
+from trunkline.store.partitioned import Partitions
+from trunkline.store.placing import EVERYWHERE
+from trunkline.store.snapshot import Snapshot
+from trunkline.store.takeover import belongs
 
 ROOT_PARTITION: Final = 0
 KNOWN_MAX: Final = 65_536
@@ -47,8 +50,7 @@ class Places:
         self._unknown: set[bytes] = set()
         self._changes = -1
         self._moves = partitions.numbers.moves()
-        self.arriving: set[bytes] = set()
-        """Applications that are being copied into the own partition."""
+        self.arriving = partitions.arriving
         self.has_left = trio.Event()
         """An application was moved from the own partition, which has something to remove."""
         self.epoch = 0
@@ -105,21 +107,25 @@ class Places:
         Raises StoreError if it is in none that can be read, and another one cannot be read.
         """
         key, arrived_key = self.record_of(id), keys.arrived_key(id)
-        arrived: int | None = None
+        arrived: list[tuple[int, int]] = []
         broken: StoreError | None = None
         for number in range(self._partitions.count):
             try:
                 with self._partitions.snapshot_of(number) as snapshot:
                     if snapshot.get(keys.RECORDS, key) is None:
                         continue
-                    if snapshot.get(keys.META, arrived_key) is None:
+                    marker = snapshot.get(keys.META, arrived_key)
+                    if marker is None:
                         return number
-                    arrived = number
+                    arrived.append((number, decode(marker)["from"]))
             except StoreError as error:
                 broken = error
         if broken is not None:
             raise broken
-        return arrived
+        for number, source in arrived:
+            if belongs(self._partitions.snapshot_of, id, key, source, number):
+                return number
+        return None
 
     def record_of(self, application: bytes) -> bytes:
         """The key of the record of an application."""
@@ -129,6 +135,16 @@ class Places:
         """What the record of an application adds to the numbers at a key of COUNTS."""
         is_total = key == keys.total_key(APPLICATION.name, ROOT)
         return counted_of(APPLICATION, decode(application)) if is_total else {}
+
+    def holds(self, part: Snapshot, application: bytes, holder: bytes) -> bool:
+        """Whether a value of UNIQUE is that of an application, or of one of its records in a partition."""
+        if holder[: keys.ID_BYTES] == application:
+            return True
+        return len(holder) == keys.ID_BYTES and any(
+            Snapshot.get(part, keys.RECORDS, keys.record_key(kind.name, application, holder)) is not None
+            for kind in self._kinds.values()
+            if kind.unique and kind.unique_in == "parent"
+        )
 
     def follow(self) -> None:
         """Forget where applications are if one was moved since the last call."""

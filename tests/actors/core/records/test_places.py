@@ -20,8 +20,8 @@ from trunkline.store.codec import encode
 from trunkline.store.directory import data_file
 from trunkline.store.env import Store
 from trunkline.store.errors import StoreError
-from trunkline.store.partitioned import EVERYWHERE
 from trunkline.store.partitions import partition_directory
+from trunkline.store.placing import EVERYWHERE
 
 HERE, THERE, USER, NOBODY = (bytes([number]) * 12 for number in (1, 2, 3, 4))
 
