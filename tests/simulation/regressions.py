@@ -308,4 +308,23 @@ REGRESSIONS: Final = (
         ),
         "124bbe75",
     ),
+    Regression(
+        "an application was counted that was deleted after the process that was to take it had died with its copy",
+        (
+            Mutation(
+                "the copy counts when the application is not there any more",
+                "store/partitioned.py",
+                "            if is_given(there, id, number):",
+                "            if Snapshot.get(there, keys.RECORDS, record) is None:",
+            ),
+            Mutation(
+                "and is where the application is",
+                "actors/core/records/places.py",
+                "            if belongs(self._partitions.snapshot_of, id, key, source, number):",
+                "            if True:",
+            ),
+        ),
+        "c4c0afcf",
+        502_486,
+    ),
 )
