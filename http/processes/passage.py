@@ -50,6 +50,7 @@ class Passage:
     async def keep(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep a channel open, until cancelled. It has started when the first one is open."""
         while not self._left:
+            await trio.lowlevel.checkpoint_if_cancelled()  # then the connections may have ended already
             try:
                 sock = self._connect(Passed(PROTOCOL).encode())
             except OSError:
