@@ -327,4 +327,17 @@ REGRESSIONS: Final = (
         "c4c0afcf",
         502_486,
     ),
+    Regression(
+        "a door that was ended while it started ended with a traceback",
+        (
+            Mutation(
+                "it opens a channel all the same",
+                "http/processes/passage.py",
+                "            await trio.lowlevel.checkpoint_if_cancelled()  # then",
+                "            # then",
+            ),
+        ),
+        "5939999a",
+        503_152,
+    ),
 )
