@@ -32,6 +32,7 @@ from trunkline.actors.core.values.errors import (
     Overloaded,
     StorageFull,
     TooManyRequests,
+    Unanswered,
     Unauthorized,
 )
 from trunkline.actors.fleet.devices.commands.command_messages import AcknowledgeCommand, LinkCommand
@@ -410,7 +411,11 @@ class LinkSession:
         self._stored(frames, failure)
 
     def _stored(self, frames: list[_Frame], failure: DomainError | None) -> None:
-        """These frames are stored, or refused: acknowledge all that are stored without a gap."""
+        """These frames are stored, or refused: acknowledge all that are stored without a gap. The link ends where
+        nobody knows: the client sends them again."""
+        if failure is not None and failure.is_unknown:
+            self._close(_code_of(failure), failure.message)
+            return
         waiting, n = self._waiting, 0
         for frame in frames:
             frame.done = True
@@ -493,6 +498,9 @@ class LinkSession:
                 refusal = Crashed(_CRASHED)
             if not self._backlog:
                 return  # the link has ended meanwhile
+            if refusal is not None and refusal.is_unknown:
+                self._close(_code_of(refusal), refusal.message)
+                return
             self._backlog.popleft()
             if refusal is None:
                 self._send_if_open(self._outgoing.stored(frame.n, backlog=True))
@@ -513,6 +521,6 @@ def _code_of(refusal: DomainError) -> int:
         return TOKEN_ENDED
     if isinstance(refusal, NotFound):
         return NO_DEVICE
-    if isinstance(refusal, Overloaded | TooManyRequests | StorageFull):
+    if isinstance(refusal, Overloaded | TooManyRequests | StorageFull | Unanswered):
         return DRAINING
     return FAILED if isinstance(refusal, Crashed) else NOT_ALLOWED

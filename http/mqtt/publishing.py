@@ -275,11 +275,15 @@ class Publishing:
         """Note what is refused; the packet that says so, if the client has one for that.
 
         Version 3.1.1 has no way to refuse a message: what can never be stored is acknowledged, so that it is not sent
-        for ever; where it could be stored later, the client is disconnected without an acknowledgement.
+        for ever; where it could be stored later, the client is disconnected without an acknowledgement. So is any
+        client where nobody knows whether the message is stored: it sends it again.
         """
         session = self._session
         self._note(topic, refusal)
         if not packet.qos:
+            return b""
+        if refusal.is_unknown:
+            session.disconnect(code_of(refusal), refusal.message)
             return b""
         type = packets.PUBACK if packet.qos == 1 else packets.PUBREC
         if session.version == V5:

@@ -15,6 +15,7 @@ from trunkline.actors.core.values.errors import (
     PayloadTooLarge,
     StorageFull,
     TooManyRequests,
+    Unanswered,
     Unauthorized,
 )
 from trunkline.http.mqtt import packets
@@ -40,6 +41,7 @@ _CODES: Final[tuple[tuple[type[DomainError], int], ...]] = (
     (Gone, packets.NOT_AUTHORIZED),
     (TooManyRequests, packets.MESSAGE_RATE_TOO_HIGH),
     (Overloaded, packets.SERVER_BUSY),
+    (Unanswered, packets.SERVER_BUSY),
     (StorageFull, packets.QUOTA_EXCEEDED),
     (Crashed, packets.UNSPECIFIED_ERROR),
 )

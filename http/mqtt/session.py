@@ -556,7 +556,7 @@ class MqttSession:
     def _changed(self, answer: Callable[[], bytes], failure: DomainError | None) -> bytes:
         if failure is None:
             return answer()
-        self.disconnect(packets.UNSPECIFIED_ERROR, failure.message)
+        self.disconnect(code_of(failure), failure.message)
         return b""
 
     def may_receive(self, topic: str) -> bool:

@@ -334,7 +334,8 @@ def as_domain_error(failure: StoreError) -> DomainError:
         )
     if isinstance(failure, StoreLost):
         return Crashed(
-            "The store has failed, and the server ends. Whether this call was stored is not known; read what is there."
+            "The store has failed, and the server ends. Whether this call was stored is not known; read what is there.",
+            is_unknown=True,
         )
     return Crashed("The store failed to commit; nothing of this call was stored.")
 

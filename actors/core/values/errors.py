@@ -22,6 +22,8 @@ class DomainError(Exception):
     type: ClassVar[str] = "Internal"
     details: dict[str, Any] | None = None
     """What the log of a job shows of it, in addition to the sentence."""
+    is_unknown = False
+    """Nobody knows whether the call was done. With all other errors nothing of it was."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -140,11 +142,16 @@ class Crashed(DomainError):
 
     type = "Internal"
 
+    def __init__(self, message: str, *, is_unknown: bool = False) -> None:
+        super().__init__(message)
+        self.is_unknown = is_unknown
+
 
 class Unanswered(DomainError):
     """The process that owns the data has ended before it answered. Nobody knows whether the call was done."""
 
     type = "BadGateway"
+    is_unknown = True
 
 
 ERRORS: tuple[type[DomainError], ...] = (
