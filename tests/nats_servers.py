@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -28,6 +28,8 @@ PATIENT: Final = (
 """How long is waited for a server that is there, which a busy machine may hold up."""
 PROGRAM: Final = Path(sys.executable).with_name("nats-server")
 READY: Final = b"Server is ready"
+Way = Callable[[str, str, int], Awaitable[int]]
+"""From the names of two servers and the port of the second one: the port at which the first one reaches it."""
 
 
 class NatsServer:
@@ -103,15 +105,22 @@ def free_ports(count: int) -> list[int]:
 
 @asynccontextmanager
 async def nats_servers(
-    directory: Path, count: int = 1, more: str = ""
+    directory: Path, count: int = 1, more: str = "", way: Way | None = None
 ) -> AsyncIterator[Sequence[NatsServer]]:
-    """Run servers, and kill them at the end. `more` is added to their configuration."""
+    """Run servers, and kill them at the end. `more` is added to their configuration.
+
+    With a `way` each server uses it to reach the others, and tells nobody of another one.
+    """
     ports = free_ports(2 * count)
     names = "abc"[:count]
     servers = []
     for at, name in enumerate(names):
-        routes = ", ".join(f"nats://127.0.0.1:{port}" for port in ports[count:] if port != ports[count + at])
-        cluster = f'cluster {{ name: tests, listen: "127.0.0.1:{ports[count + at]}", routes: [{routes}] }}'
+        others = [(other, ports[count + n]) for n, other in enumerate(names) if n != at]
+        reached = [port if way is None else await way(name, other, port) for other, port in others]
+        routes = ", ".join(f"nats://127.0.0.1:{port}" for port in reached)
+        alone = "" if way is None else ", no_advertise: true"
+        listen = f"127.0.0.1:{ports[count + at]}"
+        cluster = f'cluster {{ name: tests, listen: "{listen}", routes: [{routes}]{alone} }}'
         servers.append(NatsServer(directory, name, ports[at], more + (cluster if count > 1 else "")))
     async with trio.open_nursery() as nursery:
         try:

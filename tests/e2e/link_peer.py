@@ -73,22 +73,33 @@ class LinkPeer:
 
 @asynccontextmanager
 async def connected(
-    server: Server, device: str, token: str | None, *, protocol: str = CBOR
+    server: Server, device: str, token: str | None, *, protocol: str = CBOR, connect_s: float = PATIENCE_S
 ) -> AsyncIterator[LinkPeer]:
-    """A connection before its hello; without `token` the hello has to bring one."""
+    """A connection before its hello; without `token` the hello has to bring one.
+
+    The library does not notice a connection that ends before it is open: it waits for `connect_s`.
+    """
     url = f"{server.url.replace('http', 'ws', 1)}{device}/link"
     headers = [] if token is None else [(b"authorization", f"Bearer {token}".encode())]
-    async with open_websocket_url(url, subprotocols=[protocol], extra_headers=headers) as socket:
+    async with open_websocket_url(
+        url, subprotocols=[protocol], extra_headers=headers, connect_timeout=connect_s
+    ) as socket:
         assert socket.subprotocol == protocol
         yield LinkPeer(socket, text=protocol == JSON)
 
 
 @asynccontextmanager
 async def linked(
-    server: Server, device: str, token: str, *, session: int = 7, protocol: str = CBOR
+    server: Server,
+    device: str,
+    token: str,
+    *,
+    session: int = 7,
+    protocol: str = CBOR,
+    connect_s: float = PATIENCE_S,
 ) -> AsyncIterator[tuple[LinkPeer, dict[str, Any]]]:
     """An open link, and its welcome."""
-    async with connected(server, device, token, protocol=protocol) as peer:
+    async with connected(server, device, token, protocol=protocol, connect_s=connect_s) as peer:
         await peer.send(0, {"session": session})
         kind, facts = await peer.next()
         assert kind == 0

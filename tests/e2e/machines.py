@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import trio
 
 from tests.e2e.server_process import OWNER, ServerProcess, processes, serving, started, trunkline
-from tests.nats_servers import NatsServer, nats_servers
+from tests.nats_servers import NatsServer, Way, nats_servers
 from tests.patience import PATIENCE_S
 from tests.s3_service import Service, s3_service
 
@@ -21,16 +21,22 @@ from tests.s3_service import Service, s3_service
 class Machines:
     """Machines that share a log and a bucket. Each has a directory with its name."""
 
-    def __init__(self, folder: Path, nats: NatsServer, service: Service, silence_ms: int) -> None:
+    def __init__(
+        self, folder: Path, servers: Sequence[NatsServer], service: Service, silence_ms: int
+    ) -> None:
         self.folder = folder
         self.silence_ms = silence_ms
         self.nats_of: dict[str, str] = {}
-        """By machine, the address of the log, if it is another one."""
+        """By machine, the addresses of the log, if they are others."""
         self.addresses: dict[str, str] = {}
         """By machine, its address for other machines, if it is not any."""
         self.ports: dict[str, int] = {}
         """By machine, its port for HTTP, if it always has the same."""
-        self.nats = nats
+        self.mqtt_ports: dict[str, int] = {}
+        """By machine, its port for MQTT, if it has one."""
+        self.servers = servers
+        """Those that keep the log."""
+        self.nats = servers[0]
         self._service = service
 
     def env(self, name: str) -> dict[str, str]:
@@ -39,10 +45,12 @@ class Machines:
         return {
             **OWNER,
             **({} if address is None else {"TRUNKLINE_CLUSTER_ADDRESS": address}),
-            "TRUNKLINE_CLUSTER_NATS": self.nats_of.get(name, str(self.nats.address)),
+            "TRUNKLINE_CLUSTER_NATS": self.nats_of.get(
+                name, " ".join(str(each.address) for each in self.servers)
+            ),
             "TRUNKLINE_CLUSTER_NODE": name,
             "TRUNKLINE_CLUSTER_SILENCE_MS": str(self.silence_ms),
-            "TRUNKLINE_CLUSTER_REPLICAS": "1",
+            "TRUNKLINE_CLUSTER_REPLICAS": str(len(self.servers)),
             "TRUNKLINE_BLOBS": self._service.bucket().location,
             "TRUNKLINE_S3_ENDPOINT": self._service.url,
             "TRUNKLINE_BLOBS_REGION": "us-east-1",
@@ -56,7 +64,8 @@ class Machines:
 
     def started(self, name: str, *arguments: str) -> AbstractAsyncContextManager[ServerProcess]:
         """A machine that has just been started."""
-        arguments = ("--limits", "off", "--port", str(self.ports.get(name, 0)), *arguments)
+        mqtt = ("--mqtt-port", str(self.mqtt_ports[name])) if name in self.mqtt_ports else ()
+        arguments = ("--limits", "off", "--port", str(self.ports.get(name, 0)), *mqtt, *arguments)
         return started(self.folder / name, *arguments, env=self.env(name))
 
     @asynccontextmanager
@@ -86,12 +95,14 @@ class Machines:
 
 
 @asynccontextmanager
-async def machines_in(folder: Path, silence_ms: int) -> AsyncIterator[Machines]:
-    """Machines in a folder, with one NATS server. One that is silent for longer is replaced."""
+async def machines_in(
+    folder: Path, silence_ms: int, servers: int = 1, way: Way | None = None
+) -> AsyncIterator[Machines]:
+    """Machines in a folder, with so many NATS servers. A machine that is silent for longer is replaced."""
     (folder / "nats").mkdir()
     with s3_service() as service:
-        async with nats_servers(folder / "nats") as (nats,):
-            yield Machines(folder, nats, service, silence_ms)
+        async with nats_servers(folder / "nats", servers, way=way) as started_servers:
+            yield Machines(folder, started_servers, service, silence_ms)
 
 
 def send(server: ServerProcess, number: signal.Signals) -> None:

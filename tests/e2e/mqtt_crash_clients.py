@@ -25,32 +25,47 @@ LARGE = "x" * 400
 """With it, a message is stored once for all sessions."""
 
 
+V3_UNAVAILABLE = 3
+LEAVING = frozenset(
+    {V3_UNAVAILABLE, packets.SERVER_UNAVAILABLE, packets.SERVER_BUSY, packets.SERVER_SHUTTING_DOWN}
+)
+"""The codes with which a server refuses or ends connections while another machine takes over."""
+
+
 class Gone(Exception):
     """The server has closed the connection, or was killed."""
 
 
 @asynccontextmanager
 async def lasting(
-    port: int, version: int, client_id: str, credentials: dict[str, Any], **fields: Any
+    port: int,
+    version: int,
+    client_id: str,
+    credentials: dict[str, Any],
+    leaving: frozenset[int] = frozenset(),
+    **fields: Any,
 ) -> AsyncIterator[tuple[MqttClient, bool]]:
-    """A connection with a session that outlives it, and whether the session was there before. Raises `Gone`."""
+    """A connection with a session that outlives it, and whether the session was there before. Raises `Gone`, also where
+    the server refuses it with a code of `leaving`."""
     properties = {"session_expiry_interval": 3600} if version == V5 else {}
     connect = Connect(version, client_id, clean_start=False, properties=properties, **credentials, **fields)
     try:
         async with mqtt_client(port, version) as client:
             await client.send(writer.connect(connect))
-            answer = await came(client)
+            answer = await came(client, leaving)
             assert type(answer) is ConnAck
+            if answer.code in leaving:
+                raise Gone
             assert answer.code == packets.SUCCESS, answer
             yield client, answer.session_present
     except (OSError, trio.BrokenResourceError) as lost:
         raise Gone from lost
 
 
-async def came(client: MqttClient) -> Packet:
-    """The next packet. Raises `Gone` where the connection has ended."""
+async def came(client: MqttClient, leaving: frozenset[int] = frozenset()) -> Packet:
+    """The next packet. Raises `Gone` where the connection has ended, or ends with a code of `leaving`."""
     packet = await client.next()
-    if packet is None:
+    if packet is None or (type(packet) is packets.Disconnect and packet.code in leaving):
         raise Gone
     assert type(packet) is not packets.Disconnect, packet
     return packet
@@ -67,6 +82,19 @@ class Publisher:
         """The QoS of each message by its number."""
         self.acknowledged = 0
         self.repeated = 0
+        self.newest = -1
+        """The highest number that was acknowledged."""
+        self.leaving: frozenset[int] = frozenset()
+        """The codes with which the server may end a connection."""
+        self.refusals: frozenset[int] = frozenset()
+        """The codes with which messages may be refused."""
+        self.refused: list[int] = []
+        """The numbers of such messages, which are not sent again."""
+        self.times = True
+        """Whether states have a time, which is their number."""
+        self.under_way = UNDER_WAY
+        self.pause_s = 0.0
+        """Before new messages."""
         self.retained = -1
         """The number of the last retained message that was acknowledged, and of the last one that was sent."""
         self.last_retained = -1
@@ -81,16 +109,17 @@ class Publisher:
 
     async def run(self, port: int, *, is_last: bool = False) -> None:
         """Publish until the server is gone; at the `is_last` time only what is not acknowledged."""
-        fields = (port, self._version, self.client_id, self._credentials)
+        fields = (port, self._version, self.client_id, self._credentials, self.leaving)
         async with lasting(*fields) as (client, is_present):
             assert is_present or not self._is_known, "the session is lost"
             self._is_known = True
             await client.send(b"".join(self._again(number) for number in self._waiting))
             self.repeated += len(self._waiting)
             while self._waiting or not is_last:
-                fresh = [] if is_last else [self._fresh() for _ in range(UNDER_WAY - len(self._waiting))]
+                await trio.sleep(self.pause_s)
+                fresh = [] if is_last else [self._fresh() for _ in range(self.under_way - len(self._waiting))]
                 await client.send(b"".join(fresh))
-                packet = await came(client)
+                packet = await came(client, self.leaving)
                 assert type(packet) is Ack, packet
                 await client.send(self._handle(packet))
 
@@ -108,11 +137,16 @@ class Publisher:
             assert packet.code in (packets.SUCCESS, packets.PACKET_IDENTIFIER_NOT_FOUND)
             del self._waiting[packet.packet_id]
             return b""
-        assert packet.code < packets.UNSPECIFIED_ERROR, packet
         assert waiting is not None
         message, number = waiting
         assert packet.type == (packets.PUBACK if message.qos == 1 else packets.PUBREC)
+        if packet.code in self.refusals:
+            self.refused.append(number)
+            del self._waiting[packet.packet_id]
+            return b""
+        assert packet.code < packets.UNSPECIFIED_ERROR, packet
         self.acknowledged += 1
+        self.newest = max(self.newest, number)
         if message.retain:
             self.retained = max(self.retained, number)
         if message.qos == 1:
@@ -133,7 +167,8 @@ class Publisher:
             self._next_id = self._next_id % 65_535 + 1
         if self._is_device:
             topic = f"losant/{self.client_id}/state"
-            payload = json.dumps({"data": {"temp": float(number)}, "time": FIRST_MS + number})
+            time = {"time": FIRST_MS + number} if self.times else {}
+            payload = json.dumps({"data": {"temp": float(number)}, **time})
         else:
             topic = f"{'kept' if retain else 'load'}/{self.client_id}"
             payload = f"{number} {self._random.choice(('', LARGE))}"

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 import trio
 
 from tests.e2e.conftest import Server
-from tests.e2e.server_process import ServerProcess
 from tests.patience import PATIENCE_S
 from trunkline.bench.client import Connection
 from trunkline.bench.errors import WireError
@@ -44,6 +44,16 @@ def _whole(entries: list[Any], limit: int) -> list[Any]:
     return entries
 
 
+class Answering(Protocol):
+    """A server that answers until its process has ended."""
+
+    url: str
+    token: str
+
+    @property
+    def process(self) -> Any: ...
+
+
 class Stubborn:
     """A client that sends each call with a key of its own until it has an answer, across servers.
 
@@ -51,16 +61,24 @@ class Stubborn:
     """
 
     def __init__(self, name: str, calls: list[tuple[str, Any]], random: Random) -> None:
-        self.left = [
-            (path, json.dumps(body).encode(), f'"{name}-{n}"') for n, (path, body) in enumerate(calls)
-        ]
+        self.left: list[tuple[str, bytes, str]] = []
         self.answers: list[bytes] = []
         self.repeated = 0
         self.last = "nothing was sent"
         self.again = AGAIN
+        self.pause_s = 0.0
+        """Before a call is made again."""
+        self._name = name
+        self._numbers = count()
         self._random = random
+        self.add(calls)
 
-    async def run(self, server: ServerProcess) -> None:
+    def add(self, calls: Iterable[tuple[str, Any]]) -> None:
+        """More to send, behind what is left."""
+        for path, body in calls:
+            self.left.append((path, json.dumps(body).encode(), f'"{self._name}-{next(self._numbers)}"'))
+
+    async def run(self, server: Answering) -> None:
         """Send until nothing is left, or the server has ended."""
         while self.left and server.process.returncode is None:
             path, body, key = self.left[0]
@@ -73,9 +91,11 @@ class Stubborn:
                     answer = await connection.request("POST", path, body, headers)
                 except WireError as problem:
                     self.last = str(problem)
+                    await trio.sleep(self.pause_s)
                     continue
             self.last = f"{answer.status} {answer.body!r}"
             if answer.status in self.again:
+                await trio.sleep(self.pause_s)
                 continue
             assert answer.status in (200, 201), (answer.status, answer.body)
             self.repeated += answer.headers.get("idempotent-replayed") == "true"

@@ -19,6 +19,7 @@ import trio
 from cbor2 import CBORTag
 from trio_websocket import ConnectionClosed
 
+from tests.e2e.conftest import Server
 from tests.e2e.crash_load import FIRST_MS, read_states
 from tests.e2e.link_peer import LinkPeer, linked
 from tests.e2e.server_process import OWNER, ServerProcess, serving
@@ -36,32 +37,48 @@ UNDER_WAY = 16
 
 
 class Device:
-    """A client that keeps what was not acknowledged, and which commands it was given, over kills of the server."""
+    """A client that keeps what was not acknowledged, and which commands it was given, over kills of the server.
 
-    def __init__(self, path: str, token: str, random: Random) -> None:
+    The number of a state is its value, and its time; without `times` the server gives it one.
+    """
+
+    def __init__(self, path: str, token: str, random: Random, *, times: bool = True) -> None:
         self.path = path
         self.token = token
         self.session = random.getrandbits(53)
         self.states = 0
-        """Sent so far: the number of a state is its value, and its time."""
+        """Sent so far."""
         self.acknowledged = 0
+        self.newest = -1
+        """The highest number that is acknowledged."""
+        self.refusals: frozenset[str] = frozenset()
+        """The types with which frames may be refused."""
+        self.refused: list[int] = []
+        """The states of such frames, which are not sent again."""
+        self.connect_s: float = PATIENCE_S
+        """How long an answer is waited for before a connection is given up."""
+        self.pause_s = 0.0
+        """Before each new frame."""
         self.repeated = 0
         self.commands: dict[int, str] = {}
         self.deliveries = 0
         self._random = random
+        self._times = times
         self._n = 0
-        self._waiting: dict[int, tuple[list[Any], int]] = {}
-        """Frames that are not acknowledged by their numbers, and how many states each has."""
+        self._waiting: dict[int, tuple[list[Any], range]] = {}
+        """Frames that are not acknowledged by their numbers, and the numbers of their states."""
         self._changed = trio.Event()
 
-    async def run(self, server: ServerProcess, *, task_status: trio.TaskStatus[None]) -> None:
+    async def run(self, server: Server, *, task_status: trio.TaskStatus[None]) -> None:
         """Send until the server is gone."""
         with suppress(ConnectionClosed):
-            async with linked(server, self.path, self.token, session=self.session) as (peer, facts):
+            async with linked(
+                server, self.path, self.token, session=self.session, connect_s=self.connect_s
+            ) as (peer, facts):
                 task_status.started()
                 await self._talk(peer, facts)
 
-    async def finish(self, server: ServerProcess, commands: set[str]) -> None:
+    async def finish(self, server: Server, commands: set[str]) -> None:
         """Send again what is not acknowledged, until all is and these commands have come."""
         async with linked(server, self.path, self.token, session=self.session) as (peer, facts):
             await self._talk(peer, facts, commands)
@@ -77,6 +94,7 @@ class Device:
                     await peer.send(*frame)
                 while last is None:
                     await self._until(lambda: len(self._waiting) < UNDER_WAY)
+                    await trio.sleep(self.pause_s)
                     await peer.send(*self._next_frame())
                 await self._until(lambda: not self._waiting and last <= set(self.commands.values()))
                 nursery.cancel_scope.cancel()
@@ -92,6 +110,9 @@ class Device:
                 kind, *body = await peer.next()
                 if kind == 1:
                     self._stored(body[0], backlog=len(body) == 2)
+                elif kind == 2 and body[1] in self.refusals:
+                    self.refused += self._waiting.pop(body[0])[1]
+                    self._changed.set()
                 else:
                     assert kind == 3, body
                     id, name = body[:2]
@@ -106,27 +127,28 @@ class Device:
             frame, states = self._waiting[number]
             if backlog is (len(frame) > 4 + (frame[0] == 3)):
                 del self._waiting[number]
-                self.acknowledged += states
+                self.acknowledged += len(states)
+                self.newest = max(self.newest, states[-1])
         self._changed.set()
 
     def _next_frame(self) -> list[Any]:
-        """One state, rows or columns; some as a backlog."""
-        kind = self._random.randint(1, 3)
+        """One state, rows or columns; some as a backlog. States without times come one at a time, and live."""
+        kind = self._random.randint(1, 3) if self._times else 1
         numbers = range(self.states, self.states + (1 if kind == 1 else self._random.choice((1, 5, 50))))
         self.states = numbers.stop
         self._n += self._random.randint(1, 3)
         first_ms = FIRST_MS + numbers.start
         body: list[Any]
         if kind == 1:
-            body = [first_ms, {"temp": float(numbers.start)}]
+            body = [first_ms if self._times else None, {"temp": float(numbers.start)}]
         elif kind == 2:
             body = [["temp"], [[FIRST_MS + number, float(number)] for number in numbers]]
         else:
             column = CBORTag(86, struct.pack(f"<{len(numbers)}d", *numbers))
             body = [first_ms, list(range(len(numbers))), {"temp": column}]
-        options = [{"backlog": True}] if self._random.random() < 0.2 else []
+        options = [{"backlog": True}] if self._times and self._random.random() < 0.2 else []
         frame = [kind, self._n, *body, *options]
-        self._waiting[self._n] = (frame, len(numbers))
+        self._waiting[self._n] = (frame, numbers)
         return frame
 
 

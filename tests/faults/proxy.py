@@ -5,7 +5,6 @@ Owns the proxy and what it does to what passes. Does not own the clients and the
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import socket
 import struct
@@ -37,6 +36,13 @@ class Network:
         self._target = host, port
         self._is_cut = False
         self._open: set[trio.CancelScope] = set()
+
+    async def listen(self, nursery: trio.Nursery) -> int:
+        """Accept connections until the nursery ends, at the port that is returned."""
+        (listener, *_) = await nursery.start(partial(trio.serve_tcp, self.serve, 0, host="127.0.0.1"))
+        port: int = listener.socket.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        return port
 
     def cut(self) -> None:
         """Nothing passes from now on: all connections are closed, and each one that comes."""
@@ -75,7 +81,7 @@ class Network:
         budget: _Budget,
         scope: trio.CancelScope,
     ) -> None:
-        with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+        try:
             while data := bytes(await source.receive_some(_RECEIVE_BYTES)):
                 while data:
                     piece, data = data[: self.piece_bytes], data[self.piece_bytes :]
@@ -89,6 +95,8 @@ class Network:
                         scope.cancel()
                         return
             await target.send_eof()
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            scope.cancel()  # who is at the other end is told
 
 
 class _Budget:
@@ -111,8 +119,7 @@ async def network(url: str) -> AsyncIterator[Network]:
     host, port = url.removeprefix("http://").split(":")
     between = Network(host, int(port))
     async with trio.open_nursery() as nursery:
-        (listener, *_) = await nursery.start(partial(trio.serve_tcp, between.serve, 0, host="127.0.0.1"))
-        between.url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}"
+        await between.listen(nursery)
         yield between
         nursery.cancel_scope.cancel()
 
