@@ -15,11 +15,14 @@ class LinkTasks:
 
     async def run(self) -> None:
         """Run the tasks until cancelled."""
-        async with trio.open_nursery() as nursery:
-            self._nursery = nursery
-            await trio.sleep_forever()
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                await trio.sleep_forever()
+        finally:
+            self._nursery = None  # commits that fail later find nobody
 
     def start_soon(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Run `work` in a task of its own. It must not raise."""
+        """Run `work` in a task of its own, unless the server has ended. It must not raise."""
         if self._nursery is not None:
             self._nursery.start_soon(work)
