@@ -165,6 +165,8 @@ class Standby:
             self._has_other_data = not is_empty and not follower.chain.place
             while True:
                 await self._follow(follower)
+                if not self._may_claim():
+                    continue  # what says so was read while this node stopped to follow
                 owner = LogOwner(self._log, follower.chain, self.name)
                 if await owner.claim(codec.encode([fingerprint, is_empty])):
                     break
@@ -175,6 +177,9 @@ class Standby:
     def _owner_is_gone(self) -> bool:
         """Whether neither the owner nor an entry of it was heard for so long that it is taken for dead."""
         return self.nodes.owner_is_silent() and trio.current_time() > self._gone_s
+
+    def _may_claim(self) -> bool:
+        return self._is_free or self._owner_is_gone()
 
     async def _follow(self, follower: Follower) -> None:
         """Follow for a while, and then until the partition is free, or its owner is not heard."""
@@ -187,6 +192,6 @@ class Standby:
                     "own."
                 )
             self.follows.set()
-            while not (self._is_free or self._owner_is_gone()):  # noqa: ASYNC110 - silence is no event
+            while not self._may_claim():  # noqa: ASYNC110 - silence is no event
                 await trio.sleep(LOOK_S)
             nursery.cancel_scope.cancel()
