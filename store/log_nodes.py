@@ -6,6 +6,7 @@ owns the partition is in the log alone (`log_owner.py`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -20,6 +21,10 @@ NODES_MAX: Final = 32
 FORGOTTEN_S: Final = 86_400.0
 """A node that was not heard for so long is told of no more."""
 AGAIN_S: Final = 0.2
+NAMESAKE_S: Final = 1.0
+"""Words of another process with the name of this node, over so long and without such a pause, are those of a node that
+is there. What an earlier process of this node has said may come late, as from a server that stood still, but all at
+once."""
 
 
 class Word(NamedTuple):
@@ -67,8 +72,8 @@ class Nodes:
         self._subject = subject
         self._say = say
         self.silence_max_s = silence_s
-        self.has_namesake = False
-        """Another one that is there has the name of this one."""
+        self._namesake = (0, -math.inf, -math.inf)
+        """The process of another node that has the name of this one, and when it was heard first and last."""
         self._since_s = float("inf")
         """Since when this node listens, without a break."""
 
@@ -101,6 +106,17 @@ class Nodes:
         """Whether this node would hear an owner, and hears none."""
         return self.owner() is None and trio.current_time() - self._since_s >= self.silence_max_s
 
+    @property
+    def has_namesake(self) -> bool:
+        """Whether another node that is there has the name of this one."""
+        _, first_s, last_s = self._namesake
+        return last_s - first_s >= NAMESAKE_S
+
+    @property
+    def may_have_namesake(self) -> bool:
+        """Whether it takes some more time to say."""
+        return not self.has_namesake and trio.current_time() - self._namesake[2] < NAMESAKE_S
+
     def _hear(self, payload: bytes) -> None:
         word = _word(payload)
         if word is None:
@@ -108,7 +124,10 @@ class Nodes:
         own, now_s = self._say(), trio.current_time()
         self.others = {name: each for name, each in self.others.items() if now_s - each[1] < FORGOTTEN_S}
         if word.name == own.name:
-            self.has_namesake |= word.process != own.process
+            if word.process != own.process:
+                process, first_s, last_s = self._namesake
+                goes_on = process == word.process and now_s - last_s < NAMESAKE_S
+                self._namesake = word.process, first_s if goes_on else now_s, now_s
         elif word.name in self.others or len(self.others) < NODES_MAX:
             self.others[word.name] = (word, now_s)
 

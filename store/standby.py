@@ -186,6 +186,8 @@ class Standby:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(follower.run)
             await trio.sleep(FOLLOW_S + _CHANCE.uniform(0, FOLLOW_S))
+            while self.nodes.may_have_namesake:  # noqa: ASYNC110 - silence is no event
+                await trio.sleep(LOOK_S)
             if self.nodes.has_namesake:
                 raise StoreError(
                     f"Another machine with this log is named {self.name} as well. Give each one a cluster_node of its "
