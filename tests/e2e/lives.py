@@ -179,8 +179,8 @@ class Lives:
             self._ends.append(down)
         send(machine, {"killed": signal.SIGKILL, "stopped": signal.SIGSTOP, "ended": signal.SIGTERM}[way])
 
-    async def mend(self) -> None:
-        """Let all that is gone come again, and return when it has."""
+    async def mend(self) -> str:
+        """Let all that is gone come again, and return when it has: what was missing last."""
         for name, way in self._mends:
             if way == "cut off":
                 for wire in self._wires.of(name):
@@ -195,11 +195,13 @@ class Lives:
                 await down.ended.wait()
             down.may_start.set()
         self._mends, self._ends, self.unreached = [], [], set()
-        told = ""
-        with trio.move_on_after(PATIENCE_S):
-            while told := await self._missing():  # noqa: ASYNC110 - what comes back by itself has no event
+        last = ""
+        with trio.move_on_after(PATIENCE_S) as scope:
+            while missing := await self._missing():
+                last = missing
                 await trio.sleep(LOOK_S)
-        assert not told, f"after {PATIENCE_S} s: {told}"
+        assert not scope.cancelled_caught, f"after {PATIENCE_S} s: {last}"
+        return last
 
     async def _missing(self) -> str:
         """What is not back yet."""

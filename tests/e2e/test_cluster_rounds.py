@@ -54,14 +54,14 @@ class Rounds:
                 [each for each in clients if isinstance(each, Restful) and each.front.name not in unreached]
             )
             back_s = trio.current_time()
-            await self._lives.mend()
+            missing = await self._lives.mend()
             mended_s = trio.current_time()
             last = await advanced(clients)
             pause = max(later - earlier for earlier, later in pairwise(acks[since:]))
             self.pauses[kind].append(pause)
             self._say(
                 f"{number} of {len(kinds)}: {kind} ({fault}); nothing for {pause:.1f} s, "
-                f"gone for {back_s - began_s:.1f} s, back after {mended_s - back_s:.1f} s, "
+                f"gone for {back_s - began_s:.1f} s, back after {mended_s - back_s:.1f} s ({missing}), "
                 f"the last client ({last}) after {trio.current_time() - mended_s:.1f} s, {len(acks)} calls"
             )
 
