@@ -99,10 +99,7 @@ class Restful(Client):
 
     def __init__(self, name: str, front: Front, acks: list[float], random: Random) -> None:
         super().__init__(name, front)
-        self.stubborn = Stubborn(name, [], random)
-        # The call was done, but its entry in the audit log was not stored: with its key it has its answer again.
-        self.stubborn.again |= {500}
-        self.stubborn.pause_s = PAUSE_S
+        self.stubborn = _stubborn(name, random)
         self._acks = acks
 
     @property
@@ -116,6 +113,14 @@ class Restful(Client):
         self._acks.append(trio.current_time())
         await trio.sleep(PAUSE_S)
         return json.loads(self.stubborn.answers[-1])
+
+
+def _stubborn(name: str, random: Random) -> Stubborn:
+    made = Stubborn(name, [], random)
+    # The call was done, but its entry in the audit log was not stored: with its key it has its answer again.
+    made.again |= {500}
+    made.pause_s = PAUSE_S
+    return made
 
 
 class Counting(Source, Restful):
@@ -319,9 +324,7 @@ class Registering(Client):
         super().__init__(name, front)
         self._registers = registers
         self._random = random
-        self._stubborn = Stubborn(name, [], random)
-        self._stubborn.again |= {500}
-        self._stubborn.pause_s = PAUSE_S
+        self._stubborn = _stubborn(name, random)
         self._done = 0
 
     @property

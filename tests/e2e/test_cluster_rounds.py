@@ -30,7 +30,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.load]
 ROUNDS = int(os.environ.get("ROUNDS", "8"))
 SEED = int(os.environ.get("SEED", "1"))
 MORE = 5
-"""So much is acknowledged to each client in each part of a round."""
+"""So much is acknowledged to each client before a fault, and after it."""
+MEANWHILE = 40
+"""So many calls of each client by REST are acknowledged meanwhile: it lasts longer than a silence may."""
 
 
 class Rounds:
@@ -50,9 +52,10 @@ class Rounds:
             began_s = trio.current_time()
             fault = await self._lives.strike(kind)
             unreached = self._lives.unreached
-            await advanced(
-                [each for each in clients if isinstance(each, Restful) and each.front.name not in unreached]
-            )
+            reached = [
+                each for each in clients if isinstance(each, Restful) and each.front.name not in unreached
+            ]
+            await advanced(reached, MEANWHILE)
             back_s = trio.current_time()
             missing = await self._lives.mend()
             mended_s = trio.current_time()
@@ -66,9 +69,9 @@ class Rounds:
             )
 
 
-async def advanced(clients: Sequence[Client]) -> str:
+async def advanced(clients: Sequence[Client], more: int = MORE) -> str:
     """Wait until so much more is acknowledged to each client. Returns the name of the last one."""
-    left = {each: each.done + MORE for each in clients}
+    left = {each: each.done + more for each in clients}
     last = ""
 
     def is_done() -> bool:
