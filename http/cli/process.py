@@ -47,7 +47,8 @@ class Orders:
         self.announced = trio.Event()
 
     async def run(self) -> None:
-        """Listen, and say that this process is alive, until cancelled."""
+        """Listen, and say that this process is alive, until cancelled. Later signals are ignored: it is ending."""
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what the receiver sets again
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._obey)
             nursery.start_soon(self._beat)
