@@ -179,6 +179,14 @@ class Lives:
             self._ends.append(down)
         send(machine, {"killed": signal.SIGKILL, "stopped": signal.SIGSTOP, "ended": signal.SIGTERM}[way])
 
+    async def upgrade(self, name: str) -> None:
+        """Let a machine end, and start again with the program under test; return when all are back."""
+        self.machines.pythons.pop(name, None)
+        down = self._down[name] = _Down(0)
+        self._ends.append(down)
+        self._running[name].send_signal(signal.SIGTERM)
+        await self.mend()
+
     async def mend(self) -> str:
         """Let all that is gone come again, and return when it has: what was missing last."""
         for name, way in self._mends:
@@ -243,8 +251,9 @@ class Lives:
 
 
 @asynccontextmanager
-async def lives(folder: Path, random: Random) -> AsyncIterator[Lives]:
-    """Three machines and three servers of their log."""
+async def lives(folder: Path, random: Random, python: str | None = None) -> AsyncIterator[Lives]:
+    """Three machines and three servers of their log. `python` has another version of the program, with which they
+    begin."""
     async with trio.open_nursery() as nursery, AsyncExitStack() as stack:
         wires = Wires(nursery)
         machines = await stack.enter_async_context(machines_in(folder, SILENCE_MS, len(NAMES), wires.between))
@@ -253,6 +262,8 @@ async def lives(folder: Path, random: Random) -> AsyncIterator[Lives]:
             machines.nats_of[name] = " ".join(f"nats://127.0.0.1:{port}" for port in ports)
             machines.ports[name] = stack.enter_context(reserved_port())
             machines.mqtt_ports[name] = stack.enter_context(reserved_port())
+            if python is not None:
+                machines.pythons[name] = python
         found = Lives(machines, wires, nursery, random)
         for name in NAMES:
             if name != NAMES[0]:

@@ -32,6 +32,8 @@ class Machines:
         """By machine, its address for other machines, if it is not any."""
         self.ports: dict[str, int] = {}
         """By machine, its port for HTTP, if it always has the same."""
+        self.pythons: dict[str, str] = {}
+        """By machine, the interpreter with the version of the program that it runs, if that is another one."""
         self.mqtt_ports: dict[str, int] = {}
         """By machine, its port for MQTT, if it has one."""
         self.servers = servers
@@ -66,7 +68,9 @@ class Machines:
         """A machine that has just been started."""
         mqtt = ("--mqtt-port", str(self.mqtt_ports[name])) if name in self.mqtt_ports else ()
         arguments = ("--limits", "off", "--port", str(self.ports.get(name, 0)), *mqtt, *arguments)
-        return started(self.folder / name, *arguments, env=self.env(name))
+        python = self.pythons.get(name)
+        options: dict[str, Any] = {} if python is None else {"cold": True, "python": python}
+        return started(self.folder / name, *arguments, env=self.env(name), **options)
 
     @asynccontextmanager
     async def standing_by(

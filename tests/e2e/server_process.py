@@ -143,13 +143,15 @@ async def started(
     program: Sequence[str] = CLI,
     env: Mapping[str, str] = OWNER,
     cold: bool = False,
+    python: str = sys.executable,
     stdin: int | None = None,
     preload: str = "",
 ) -> AsyncIterator[ServerProcess]:
     """Start a server process on 127.0.0.1, port 0, without waiting; killed at the end if it still runs.
 
     It is forked from a process that has imported the server. One whose memory or start is measured has to be `cold`: an
-    interpreter of its own. One that is forked may have a library preloaded.
+    interpreter of its own, and so has one of another version, whose interpreter is `python`. One that is forked may
+    have a library preloaded.
     """
     log = data_dir.with_name(f"{data_dir.name}.log")
     command = [*program, "serve", "--port", "0", "--data", str(data_dir), *arguments]
@@ -158,7 +160,7 @@ async def started(
         process: trio.Process | ForkedProcess
         if cold:
             process = await trio.lowlevel.open_process(
-                [sys.executable, *command], env=variables, stdin=stdin, stdout=output, stderr=errors
+                [python, *command], env=variables, stdin=stdin, stdout=output, stderr=errors
             )
         else:
             process = open_forked(
