@@ -170,8 +170,8 @@ REGRESSIONS: Final = (
             Mutation(
                 "a full disk is a refusal",
                 "http/link/session.py",
-                "Overloaded | TooManyRequests | StorageFull):",
-                "Overloaded | TooManyRequests):",
+                "Overloaded | TooManyRequests | StorageFull | Unanswered):",
+                "Overloaded | TooManyRequests | Unanswered):",
             ),
         ),
         "8abf3b58",
