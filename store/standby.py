@@ -45,10 +45,19 @@ _log = structlog.get_logger("trunkline.store")
 
 
 class Claim(NamedTuple):
-    """What is in the body of a claim: the fingerprint of the secrets, and whether the store was empty at the first."""
+    """What is in the body of a claim: the fingerprint of the secrets, and whether the store was empty at the first.
+
+    `process` is a number of the process that claims. Without it a process could take the claim of an earlier one of its
+    node for its own, and the mark behind it as well, although other nodes have owned the partition since.
+    """
 
     fingerprint: bytes
     was_empty: bool
+    process: int = 0
+
+    def encoded(self) -> bytes:
+        """The body."""
+        return codec.encode(list(self))
 
     @classmethod
     def of(cls, entry: Entry) -> Claim:
@@ -168,7 +177,7 @@ class Standby:
                 if not self._may_claim():
                     continue  # what says so was read while this node stopped to follow
                 owner = LogOwner(self._log, follower.chain, self.name)
-                if await owner.claim(codec.encode([fingerprint, is_empty])):
+                if await owner.claim(Claim(fingerprint, is_empty, self._process).encoded()):
                     break
         self.owner = owner
         _log.info("this node owns the data now", node=self.name, epoch=owner.chain.epoch)

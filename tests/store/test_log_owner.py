@@ -19,6 +19,7 @@ from trunkline.store.jetstream import JetStreamLog
 from trunkline.store.log import Chain, Entry, Log
 from trunkline.store.log_owner import LogOwner
 from trunkline.store.nats_connection import NatsConnection
+from trunkline.store.standby import Claim
 
 PARTITION = 3
 
@@ -115,6 +116,23 @@ async def test_a_log_that_has_lost_what_it_had_acknowledged_stops_the_owner(
     del log.entries[-1]
     with pytest.raises(LogBroken, match="it has lost entries, or was made again"):
         await owner.append(b"second")
+
+
+async def test_a_process_takes_no_claim_of_an_earlier_one_for_its_own(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """It may begin so far back that it could make the same claim once more."""
+    log = SimulatedLog(Random(1), nursery)
+    first, second = (Claim(b"secrets", True, process).encoded() for process in (1, 2))
+    before = LogOwner(log, Chain(PARTITION), "one")
+    assert await before.claim(first)
+    await before.append(b"", "mark")
+    other = await claimed(log, "two")
+    await other.append(b"what is acknowledged")
+    assert not await LogOwner(log, Chain(PARTITION), "one").claim(second)
+    assert await LogOwner(log, Chain(PARTITION), "one").claim(first), (
+        "so ends a claim that nobody has answered"
+    )
 
 
 @pytest.mark.slow
