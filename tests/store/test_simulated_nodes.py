@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import trio
-import trio.testing
 
 from tests.rounds import examples
+from tests.simulation.determinism import VirtualTime, run
 from tests.store.simulated_nodes import live
 from trunkline.store import replicated_journal
 from trunkline.store.errors import LogUnreachable
@@ -32,9 +32,14 @@ REACHED = (
 
 
 def lived(tmp_path: Path, seed: int) -> Counter[str]:
-    folder = tmp_path / str(seed)
+    """What happened in the history of a seed, which decides everything."""
+    folder, found = tmp_path / str(seed), Counter[str]()
     folder.mkdir()
-    found: Counter[str] = trio.run(live, folder, seed, clock=trio.testing.MockClock(autojump_threshold=0))
+
+    async def history(_virtual: VirtualTime) -> None:
+        found.update(await live(folder, seed))
+
+    run(f"nodes {seed}", history)
     shutil.rmtree(folder)
     return found
 
@@ -45,6 +50,10 @@ def test_what_is_told_is_never_older_than_what_was_known(tmp_path: Path) -> None
     for seed in range(examples(8)):
         reached += lived(tmp_path, seed)
     assert [each for each in REACHED if not reached[each]] == []
+
+
+def test_a_history_is_repeated_from_its_seed(tmp_path: Path) -> None:
+    assert lived(tmp_path, 3) == lived(tmp_path, 3)
 
 
 _claim = LogOwner.claim
