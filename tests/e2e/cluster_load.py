@@ -186,28 +186,25 @@ class Writing(Restful):
             verdict.count(f"{self.name} {paths[0]}", Counter(payloads=states), Counter(payloads=counted))
 
 
-class Linked(Source):
-    """A device with a link: frames of all forms with times, or single states without."""
+class Staying(Source):
+    """A device with a peer that stays connected, and sends one state after the other."""
 
-    def __init__(
-        self, name: str, front: Front, device: str, token: str, random: Random, *, times: bool
-    ) -> None:
+    gone: tuple[type[Exception], ...]
+    """How the peer is told that its connection has ended."""
+
+    def __init__(self, name: str, front: Front, device: str, peer: Any) -> None:
         super().__init__(name, front, device)
-        self._peer = Device(device, token, random, times=times)
-        self._peer.connect_s = CONNECT_S
-        self._peer.pause_s, self._peer.refusals = PAUSE_S, frozenset({"Overloaded"})
+        self._peer = peer
+        self._peer.pause_s = PAUSE_S
 
     @property
     def done(self) -> int:
-        return self._peer.acknowledged
+        acknowledged: int = self._peer.acknowledged
+        return acknowledged
 
     @property
     def newest(self) -> float:
         return float(self._peer.newest)
-
-    @property
-    def numbers(self) -> list[int]:
-        return _without(range(self._peer.states), self._peer.refused)
 
     async def run(self, stopping: trio.Event) -> None:
         async with trio.open_nursery() as nursery:
@@ -215,37 +212,60 @@ class Linked(Source):
             await stopping.wait()
             nursery.cancel_scope.cancel()
         with trio.fail_after(PATIENCE_S):
-            await self._peer.finish(self.front, set())
+            await self._finish()
         assert self.done == len(self.numbers)
 
     async def _stay(self) -> None:
         while True:
-            with suppress(OSError, HandshakeError, ConnectionClosed):
-                await self._peer.run(self.front, task_status=trio.TASK_STATUS_IGNORED)
+            with suppress(*self.gone):
+                await self._live()
             await trio.sleep(PAUSE_S)
 
+    async def _live(self) -> None:
+        """Be connected once, and send."""
+        raise NotImplementedError
 
-class Publishing(Source):
+    async def _finish(self) -> None:
+        """Send again what is not acknowledged."""
+        raise NotImplementedError
+
+
+class Linked(Staying):
+    """A device with a link: frames of all forms with times, or single states without."""
+
+    gone = OSError, HandshakeError, ConnectionClosed
+
+    def __init__(
+        self, name: str, front: Front, device: str, token: str, random: Random, *, times: bool
+    ) -> None:
+        super().__init__(name, front, device, Device(device, token, random, times=times))
+        self._peer.connect_s, self._peer.refusals = CONNECT_S, frozenset({"Overloaded"})
+
+    @property
+    def numbers(self) -> list[int]:
+        return _without(range(self._peer.states), self._peer.refused)
+
+    async def _live(self) -> None:
+        await self._peer.run(self.front, task_status=trio.TASK_STATUS_IGNORED)
+
+    async def _finish(self) -> None:
+        await self._peer.finish(self.front, set())
+
+
+class Publishing(Staying):
     """A device that publishes states: with times eight at once, or without times one at a time."""
+
+    gone = (Gone,)
 
     def __init__(
         self, name: str, front: Front, device: str, login: dict[str, Any], random: Random, *, times: bool
     ) -> None:
-        super().__init__(name, front, device)
         version = V3_1_1 if random.random() < 0.5 else V5
-        self._peer = Publisher(device.rpartition("/")[2], version, login, random, is_device=True)
-        self._peer.leaving, self._peer.refusals = LEAVING, frozenset({IMPLEMENTATION_SPECIFIC_ERROR})
-        self._peer.pause_s, self._peer.times = PAUSE_S, times
+        peer = Publisher(device.rpartition("/")[2], version, login, random, is_device=True)
+        super().__init__(name, front, device, peer)
+        peer.leaving, peer.refusals, peer.times = LEAVING, frozenset({IMPLEMENTATION_SPECIFIC_ERROR}), times
         if not times:
-            self._peer.under_way = 1
-
-    @property
-    def done(self) -> int:
-        return self._peer.acknowledged
-
-    @property
-    def newest(self) -> float:
-        return float(self._peer.newest)
+            peer.under_way = 1
 
     @property
     def numbers(self) -> list[int]:
@@ -256,20 +276,11 @@ class Publishing(Source):
         """All with a time, and all with QoS 2."""
         return {n for n, qos in enumerate(self._peer.sent) if self._peer.times or qos == 2}
 
-    async def run(self, stopping: trio.Event) -> None:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._stay)
-            await stopping.wait()
-            nursery.cancel_scope.cancel()
-        with trio.fail_after(PATIENCE_S):
-            await self._peer.run(self.front.mqtt_ports[0], is_last=True)
-        assert self.done == len(self.numbers)
+    async def _live(self) -> None:
+        await self._peer.run(self.front.mqtt_ports[0])
 
-    async def _stay(self) -> None:
-        while True:
-            with suppress(Gone):
-                await self._peer.run(self.front.mqtt_ports[0])
-            await trio.sleep(PAUSE_S)
+    async def _finish(self) -> None:
+        await self._peer.run(self.front.mqtt_ports[0], is_last=True)
 
 
 def _without(numbers: range, refused: Sequence[int]) -> list[int]:
