@@ -226,7 +226,9 @@ async def live(folder: Path, seed: int) -> Counter[str]:
     """One history. Returns what has happened in it."""
     random, history = Random(seed), History()
     async with trio.open_nursery() as nursery:
-        log = SimulatedLog(random, nursery, random.choice((0.0, 0.05, 0.3)), random.choice((0.005, 0.1)))
+        log = SimulatedLog(
+            random, nursery, random.choice((0.0, 0.05, 0.3)), random.choice((0.005, 0.1, 0.25))
+        )
         words = Words(random, random.choice((0.0, 0.3, 0.9)))
         servers = [Server(Node(folder, name), log, words, random, history) for name in NAMES]
         with trio.move_on_after(LIFE_S):
