@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from trunkline.store import codec, keys
+from trunkline.store.arrived_copies import arrived, belongs, is_given
 from trunkline.store.counters import apply_increments
 from trunkline.store.directory import STORE
 from trunkline.store.errors import StoreError
@@ -31,7 +32,6 @@ from trunkline.store.partitions import FOLDER, SHARED, partition_count, partitio
 from trunkline.store.placing import EVERYWHERE, OwnPlacing, Placing
 from trunkline.store.shared_numbers import SharedNumbers
 from trunkline.store.snapshot import Snapshot
-from trunkline.store.takeover import arrived, belongs, is_given
 
 NAMES: Final = "names"
 """The file that is locked by the process that claims a name."""

@@ -20,11 +20,11 @@ from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.maintenance.application_keys import held_keys, switched, triggers
 from trunkline.store import keys
+from trunkline.store.arrived_copies import is_given
 from trunkline.store.batch import Batch
 from trunkline.store.codec import decode, encode
 from trunkline.store.partitioned import SETTLE, Partitions
 from trunkline.store.snapshot import Snapshot
-from trunkline.store.takeover import is_given
 
 if TYPE_CHECKING:
     from trunkline.store.env import Store

@@ -3,7 +3,7 @@
 An application is in the partition that has its record, with all that belongs to it; everything else is in the root.
 Where an application is, is remembered until one is moved (`follow`). What is not found is looked for again when a
 record has changed. While an application is moved two partitions have its record for a moment: then it is in that one
-which does not say that it has arrived. What says so counts as soon as it was given away (`store/takeover.py`).
+which does not say that it has arrived. What says so counts as soon as it was given away (`store/arrived_copies.py`).
 
 Some keys are `EVERYWHERE`: the lists and numbers of applications, the entries of audit logs, which each partition
 writes for its own calls, and names that are unique in the server.
@@ -24,12 +24,12 @@ from trunkline.actors.core.records.records import counted_of
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.store import keys
+from trunkline.store.arrived_copies import belongs
 from trunkline.store.codec import decode
 from trunkline.store.errors import StoreError
 from trunkline.store.partitioned import Partitions
 from trunkline.store.placing import EVERYWHERE
 from trunkline.store.snapshot import Snapshot
-from trunkline.store.takeover import belongs
 
 ROOT_PARTITION: Final = 0
 KNOWN_MAX: Final = 65_536
