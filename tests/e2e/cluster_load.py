@@ -221,13 +221,13 @@ class Staying(Source):
                 await self._live()
             await trio.sleep(PAUSE_S)
 
+    @abstractmethod
     async def _live(self) -> None:
         """Be connected once, and send."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def _finish(self) -> None:
         """Send again what is not acknowledged."""
-        raise NotImplementedError
 
 
 class Linked(Staying):
@@ -288,18 +288,23 @@ def _without(numbers: range, refused: Sequence[int]) -> list[int]:
     return [each for each in numbers if each not in left_out]
 
 
-class Reader(Client):
+class Asking(Client):
+    """A client that counts its own answers."""
+
+    _done = 0
+
+    @property
+    def done(self) -> int:
+        return self._done
+
+
+class Reader(Asking):
     """It reads the newest number of each source in turn."""
 
     def __init__(self, name: str, front: Front, sources: Sequence[Source], verdict: Verdict) -> None:
         super().__init__(name, front)
         self._sources = sources
         self._verdict = verdict
-        self._done = 0
-
-    @property
-    def done(self) -> int:
-        return self._done
 
     async def run(self, stopping: trio.Event) -> None:
         async with connection_of(self.front) as connection:
@@ -328,7 +333,7 @@ def _number(answer: Any) -> float:
     return float(answer["temp"]["value"]) if "temp" in answer else -1.0
 
 
-class Registering(Client):
+class Registering(Asking):
     """It writes and reads numbers that others write as well, and keeps the histories."""
 
     def __init__(self, name: str, front: Front, registers: Sequence[Register], random: Random) -> None:
@@ -336,11 +341,6 @@ class Registering(Client):
         self._registers = registers
         self._random = random
         self._stubborn = _stubborn(name, random)
-        self._done = 0
-
-    @property
-    def done(self) -> int:
-        return self._done
 
     async def run(self, stopping: trio.Event) -> None:
         async with connection_of(self.front) as connection:

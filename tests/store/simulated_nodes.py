@@ -245,13 +245,18 @@ async def live(folder: Path, seed: int) -> Counter[str]:
     return history.reached
 
 
+async def _some_store(servers: list[Server], random: Random, pause_max_s: float) -> Store:
+    """After a pause, and as soon as there is one, the store of a node that thinks to own the partition."""
+    while True:
+        await trio.sleep(random.uniform(0, pause_max_s))
+        stores = [each.store for each in servers if each.store is not None]
+        if stores:
+            return random.choice(stores)
+
+
 async def _write(servers: list[Server], random: Random, history: History) -> None:
     while True:
-        await trio.sleep(random.uniform(0, 0.3))
-        stores = [each.store for each in servers if each.store is not None]
-        if not stores:
-            continue
-        store = random.choice(stores)
+        store = await _some_store(servers, random, 0.3)
         history.sent += 1
         number = history.sent
         batch = Batch()
@@ -265,11 +270,7 @@ async def _write(servers: list[Server], random: Random, history: History) -> Non
 
 async def _read(servers: list[Server], random: Random, history: History) -> None:
     while True:
-        await trio.sleep(random.uniform(0, 0.1))
-        stores = [each.store for each in servers if each.store is not None]
-        if not stores:
-            continue
-        store = random.choice(stores)
+        store = await _some_store(servers, random, 0.1)
         known = history.known
         with store.snapshot() as snapshot:
             found = snapshot.get(keys.RECORDS, KEY)
