@@ -82,11 +82,11 @@ def opened(
         start_check_s=limits.start_check_s,
         sync_delay_s=_sync_delay(settings),
         outbox_length_max=limits.outbox_length_max,
-        journal=journal or Journal,
+        journal=journal,
         keeps_log=journal is not None,
     )
     try:
-        if store.partitions is not None:
+        if store.partitions is not None and journal is None:
             settle(store, store.partitions, store.results)
         system = System(store, limits, clock or SystemClock(), ACTORS)
         add_parts(system, settings)

@@ -12,7 +12,6 @@ from typing import Any
 
 import trio
 
-from trunkline.actors.core.records.places import ROOT_PARTITION
 from trunkline.actors.core.runtime.loop_watch import LoopWatch
 from trunkline.http.app import layered
 from trunkline.http.calls.dispatch import Dispatcher
@@ -29,7 +28,7 @@ from trunkline.http.hosting.unix_sockets import bound_in
 from trunkline.http.mqtt.service import MqttService
 from trunkline.http.processes.channel import SOCKET_NAME
 from trunkline.http.processes.neighbours import Neighbours
-from trunkline.http.processes.owner import Doors
+from trunkline.http.processes.owner import Answers, Doors
 from trunkline.http.processes.partition_front import PartitionFront, Routing
 from trunkline.http.processes.peers import answered
 from trunkline.http.processes.placed_mqtt import PlacedMqtt
@@ -53,24 +52,20 @@ async def serve_processes(
     counts: Callable[[], ConnectionCounts] = ConnectionCounts
     app, fast_path, hosts = layered(dispatcher, pages, settings, lambda: counts())
     front: Any = app
-    behind: Any = app
     fast_front: Any = fast_path
-    fast_behind: Any = fast_path
     if neighbours is not None:
-        own, places = neighbours.places.own, neighbours.places
-        front = fast_front = PartitionFront(app, fast_path, Routing(places, hosts), own, neighbours.doors)
-        if own == ROOT_PARTITION:
-            routing = Routing(places, hosts, is_behind_doors=True)
-            behind = fast_behind = PartitionFront(app, fast_path, routing, own, neighbours.doors)
+        places = neighbours.places
+        front = PartitionFront(app, fast_path, Routing(places, hosts), places.own, neighbours.doors)
+        fast_front = front
         trigger = partial(_leave_after, trigger, neighbours, nursery)
     lap = system.component(LoopWatch).lap
-    protocol = protocol_behind = mqtt_protocol(dispatcher)
+    protocol = mqtt_protocol(dispatcher)
     if neighbours is not None:
-        protocol = protocol_behind = _placed_mqtt(dispatcher, neighbours)
+        protocol = _placed_mqtt(dispatcher, neighbours)
     doors = Doors(
-        behind,
-        fast_behind,
-        protocol_behind,
+        Answers(front, fast_front),
+        Answers(app, fast_path),
+        protocol,
         answered=partial(answered, system),
         logs_access=settings.access_log,
         lap=lap,

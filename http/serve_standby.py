@@ -15,6 +15,7 @@ from pathlib import Path
 
 import trio
 
+from trunkline.actors.core.values.store_partitions import partition_directory
 from trunkline.actors.maintenance.machine import Machine
 from trunkline.actors.maintenance.standby import owned
 from trunkline.http.control_socket import run_standby_command, serve_control
@@ -27,20 +28,23 @@ async def serve_with_log(
     own: Callable[..., Awaitable[None]],
     signals: AsyncIterator[int],
     stands_by: Callable[[], Awaitable[None]],
+    partition: int = 0,
 ) -> None:
-    """Serve until SIGTERM. `stands_by` is called when this machine follows, `own` when it owns the data, to serve them.
+    """Serve a partition until SIGTERM. `stands_by` is called when this machine follows, `own` when it owns the data, to
+    serve them.
 
     Raises `StoreError`, `SettingsError` and `OSError`, with sentences for the operator.
     """
     # The pages are checked when the standby starts.
     checked = dataclasses.replace(settings, limits=dataclasses.replace(settings.limits, start_check_s=0))
-    with closing(MachinePort.bound(settings)) as port:
+    directory = partition_directory(Path(settings.data_dir), partition)
+    with closing(MachinePort.bound(settings, partition)) as port:
 
         async def stand_by(machine: Machine) -> None:
             async with trio.open_nursery() as standing:
                 standing.start_soon(port.pass_on, machine)
                 run = partial(run_standby_command, machine.status)
-                await standing.start(serve_control, Path(settings.data_dir), run)
+                await standing.start(serve_control, directory, run)
                 await machine.follows.wait()
                 await stands_by()
 
@@ -53,7 +57,7 @@ async def serve_with_log(
         async with trio.open_nursery() as nursery:
             waiting = trio.CancelScope()
             nursery.start_soon(stop_at_signal)
-            async with owned(settings, port.address, stand_by, port.fetch) as machine:
+            async with owned(settings, port.address, stand_by, port.fetch, partition) as machine:
                 nursery.start_soon(port.serve, machine)
                 async with trio.open_nursery() as serving:
                     await serving.start(partial(own, checked, machine=machine))

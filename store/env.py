@@ -138,7 +138,7 @@ class Store:
         read_queue_length_max: int = 64,
         start_check_s: float = 5.0,
         outbox_length_max: int = 1000,
-        journal: Callable[..., Journal] = Journal,
+        journal: Callable[..., Journal] | None = None,
         keeps_log: bool = False,
         ends_log: bool = False,
         sync_delay_s: Callable[[], float] | None = None,
@@ -147,7 +147,7 @@ class Store:
         """Lock the directory, open or create its contents, and migrate them to the current format.
 
         `partition` is the number of the store to open of a directory with several (`partitions.py`); all of them must
-        be there. `journal` makes the writer of one that is not divided; unless `keeps_log`, the store forgets its log.
+        be there. `journal` makes the writer, if it is not the usual one; unless `keeps_log`, the store forgets its log.
         One that follows a log gets no other format, unless the caller `ends_log`.
         `encryption_keys` is the file of the keys, if it is not in the directory; with `lost_keys` it may lack the key
         that the store uses. `contents_place` is where the contents of files are, if not in the directory; to a bucket
@@ -206,7 +206,11 @@ class Store:
             locked.discard()
             locked.close()
             raise
-        writer = (journal if partitions is None else partial(PartitionedJournal, partitions=partitions))(
+        if partitions is None:
+            writer_of = journal or Journal
+        else:
+            writer_of = partial(journal or PartitionedJournal, partitions=partitions)
+        writer = writer_of(
             memory_map,
             arrivals,
             arrivals_bytes_max=arrivals_bytes_max,

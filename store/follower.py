@@ -15,8 +15,9 @@ import structlog
 import trio
 
 from trunkline.store import keys
+from trunkline.store.arrival_chunks import Chunk
 from trunkline.store.directory import STORE, DataDirectory
-from trunkline.store.errors import CopyNeeded, LogBroken, LogUnreachable, StoreError, translate
+from trunkline.store.errors import CopyNeeded, LogBroken, LogUnreachable, translate
 from trunkline.store.log import Chain, Entry, Log, Placed, Trimmed
 from trunkline.store.log_groups import KEPT_S, Mark, decoded_group
 from trunkline.store.memory_map import MemoryMap
@@ -32,12 +33,13 @@ _log = structlog.get_logger("trunkline.store")
 
 
 @contextmanager
-def followed(directory: Path) -> Iterator[MemoryMap]:
+def followed(directory: Path, common: Path | None = None) -> Iterator[MemoryMap]:
     """The store of a data directory that no server has open, for a follower. `Store.open` has made and checked it.
 
-    Raises DirectoryInUse, and StoreBroken if it cannot be opened.
+    That of a partition is in a directory of its own; `common` is that of all of them. Raises DirectoryInUse, and
+    StoreBroken if it cannot be opened.
     """
-    with DataDirectory.open(directory):
+    with DataDirectory.open(directory, common=common):
         memory_map = MemoryMap(directory / STORE, size_bytes=MAP_BYTES, size_max_bytes=None, read_only=False)
         try:
             yield memory_map
@@ -111,18 +113,22 @@ class Follower:
         self._check(entry)
         if entry.kind == "group" or trio.current_time() - self._marked_s > KEPT_S:
             overlay, chunk = decoded_group(entry.body) if entry.kind == "group" else (Overlay(), None)
-            mark, self._marked_s = Mark.of(chain).encoded(), trio.current_time()
-            while True:
-                try:
-                    with self._map.env.begin(write=True) as transaction:
-                        overlay.write(transaction, self._map.handles, chunk, mark)
-                    break
-                except lmdb.MapFullError:
-                    self._map.resize(self._map.larger_size())
-                except (lmdb.Error, OSError) as error:
-                    raise self._failed(error, len(entry.body)) from error
+            self._write(overlay, chunk, len(entry.body))
         moved, self.moved = self.moved, trio.Event()
         moved.set()
 
-    def _failed(self, error: Exception, size_bytes: int) -> StoreError:
-        return self._map.commit_error(error, size_bytes)
+    def note(self) -> None:
+        """Note in the store that it has all of the log up to here. On disk when this returns. Raises StoreError."""
+        self._write(Overlay(), None, 0)
+
+    def _write(self, overlay: Overlay, chunk: Chunk | None, size_bytes: int) -> None:
+        mark, self._marked_s = Mark.of(self.chain).encoded(), trio.current_time()
+        while True:
+            try:
+                with self._map.env.begin(write=True) as transaction:
+                    overlay.write(transaction, self._map.handles, chunk, mark)
+                return
+            except lmdb.MapFullError:
+                self._map.resize(self._map.larger_size())
+            except (lmdb.Error, OSError) as error:
+                raise self._map.commit_error(error, size_bytes) from error

@@ -1,9 +1,11 @@
 """A log in a stream of NATS JetStream (2.14.5 or later).
 
-Owns the stream, and how entries are messages of it. Does not own the connection (`nats_connection.py`).
+Owns the stream, and how entries are messages of it. Does not own the connection (`nats_connection.py`) nor what the
+server's answers mean (`jetstream_answers.py`).
 
 The subject of its messages ends with a random number, the identity of the log: a stream that is removed and made again
-has another one, so what an owner of the former log sends goes nowhere.
+has another one, so what an owner of the former log sends goes nowhere. Those of partition 1 and of further ones have
+its number behind that. How many partitions there are is said by the metadata of the stream.
 
 An entry is one message; one that is larger than the server takes is several, which are stored together or not at all
 (an atomic batch). The place of an entry is the number of its last message in the stream, its sequence. Each message
@@ -11,8 +13,8 @@ begins with a byte: 0, then the entry; or 1, then the number of the part (from 1
 
 The stream is kept by `replicas` servers, and an acknowledgement means that a majority has the message. It is on their
 disks only with `sync_interval: always` in their configuration, which a client cannot see. Only the leader of the stream
-accepts an append, and compares the expected last sequence with all that it has proposed; a leader that was deposed
-cannot get its messages committed.
+accepts an append, and compares the expected last sequence, of the stream or of a subject, with all that it has
+proposed; a leader that was deposed cannot get its messages committed.
 
 Sources: https://docs.nats.io/reference/reference-protocols/nats_api_reference and, for atomic batches,
 https://github.com/nats-io/nats-architecture-and-design/blob/main/adr/ADR-50.md
@@ -20,17 +22,18 @@ https://github.com/nats-io/nats-architecture-and-design/blob/main/adr/ADR-50.md
 
 from __future__ import annotations
 
+import base64
 import json
 import secrets
-import struct
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import trio
 
-from trunkline.store.errors import LogBroken, LogUnreachable, StoreBroken
-from trunkline.store.log import LogServer, LogState, NotNext, Placed, Trimmed
+from trunkline.store import jetstream_answers as answers
+from trunkline.store.errors import LogUnreachable, StoreBroken
+from trunkline.store.log import LogServer, LogState, Placed, Trimmed
 from trunkline.store.nats_codec import Message
 from trunkline.store.nats_connection import Messages, NatsConnection
 
@@ -48,13 +51,15 @@ HEARTBEAT_S: Final = 1.0
 """The server says so often that there is nothing new for a reader."""
 FORGOTTEN_S: Final = 60.0
 """A reader that asks for nothing is forgotten by the server after so long."""
-_PART: Final = struct.Struct(">BHH")
 _WHOLE: Final = b"\0"
 _API: Final = "$JS.API"
-_WRONG_LAST: Final = 10071
-_NO_STREAM: Final = 10059
-_NAME_TAKEN: Final = 10058
 _NANOSECONDS: Final = 1_000_000_000
+_PARTITIONS: Final = "trunkline-partitions"
+_EXPECTED: Final = "Nats-Expected-Last-Sequence"
+_EXPECTED_OF_SUBJECT: Final = "Nats-Expected-Last-Subject-Sequence"
+
+_Sent = tuple[str, bytes, Mapping[str, str]]
+"""A message to be sent: its subject, what is in it, and its headers."""
 
 # Statuses of a reader's messages.
 _HEARTBEAT: Final = 100
@@ -65,16 +70,32 @@ _FULL: Final = frozenset({"Batch Completed", "Message Size Exceeds MaxBytes"})
 """As many messages were sent as were asked for, or as many bytes."""
 
 
+class Stream(NamedTuple):
+    """A stream: what tells it from one that is made again under its name, the number of partitions, what it has."""
+
+    identity: str
+    partitions: int
+    state: LogState
+
+
 class JetStreamLog:
     """Implements `Log` in the stream `name`, whose messages have a subject that begins with `subject`.
 
-    Nothing is appended before `create` or `identity` has found the whole subject.
+    It follows and appends to one `partition`. Nothing is appended before `create`, `look` or `identity` has found the
+    whole subject.
     """
 
     def __init__(
-        self, connection: NatsConnection, name: str, subject: str, part_bytes: int = PART_BYTES
+        self,
+        connection: NatsConnection,
+        name: str,
+        subject: str,
+        part_bytes: int = PART_BYTES,
+        partition: int = 0,
     ) -> None:
         self.name = name
+        self.partition = partition
+        self.partitions = 1
         self._connection = connection
         self._subject = subject
         self._whole_subject = subject
@@ -82,11 +103,13 @@ class JetStreamLog:
 
     # The stream.
 
-    async def create(self, replicas: int) -> None:
+    async def create(self, replicas: int, partitions: int = 1) -> None:
         """Make the stream, unless it is there. Raises LogUnreachable, and StoreBroken if the server refuses."""
+        subject = f"{self._subject}.{secrets.token_hex(8)}"
         config = {
             "name": self.name,
-            "subjects": [f"{self._subject}.{secrets.token_hex(8)}"],
+            "subjects": [subject, f"{subject}.*"] if partitions > 1 else [subject],
+            "metadata": {_PARTITIONS: str(partitions)},
             "storage": "file",
             "num_replicas": replicas,
             "retention": "limits",
@@ -100,8 +123,8 @@ class JetStreamLog:
             "duplicate_window": _NANOSECONDS,
         }
         answer = await self._asked(f"STREAM.CREATE.{self.name}", config)
-        if _error(answer) != _NAME_TAKEN:
-            _checked(answer)
+        if answers.error_of(answer) != answers.NAME_TAKEN:
+            answers.checked(answer)
         await self.identity()
 
     async def identity(self) -> str:
@@ -109,33 +132,33 @@ class JetStreamLog:
 
         Raises LogBroken if there is none.
         """
-        info = _checked(await self._asked(f"STREAM.INFO.{self.name}", {}))
-        (self._whole_subject,) = info["config"]["subjects"]
-        return self._whole_subject.removeprefix(self._subject)
+        return self._seen(answers.checked(await self._asked(f"STREAM.INFO.{self.name}", {}))).identity
 
-    async def exists(self) -> bool:
-        """Whether there is such a stream."""
+    async def look(self) -> Stream | None:
+        """The stream, to which entries are appended from now on; None if there is none."""
         answer = await self._asked(f"STREAM.INFO.{self.name}", {})
-        if _error(answer) == _NO_STREAM:
-            return False
-        _checked(answer)
-        return True
+        return None if answers.error_of(answer) == answers.NO_STREAM else self._seen(answers.checked(answer))
+
+    def _seen(self, info: Mapping[str, Any]) -> Stream:
+        config = info["config"]
+        self._whole_subject = min(config["subjects"], key=len)
+        self.partitions = int((config.get("metadata") or {}).get(_PARTITIONS, 1))
+        identity = self._whole_subject.removeprefix(self._subject)
+        return Stream(identity, self.partitions, answers.state_of(info))
 
     async def remove(self) -> None:
         """Remove the stream and all that is in it; no error if there is none."""
         answer = await self._asked(f"STREAM.DELETE.{self.name}", {})
-        if _error(answer) != _NO_STREAM:
-            _checked(answer)
+        if answers.error_of(answer) != answers.NO_STREAM:
+            answers.checked(answer)
 
     async def state(self) -> LogState:
         """What the stream has. Raises LogBroken if there is none."""
-        state = _checked(await self._asked(f"STREAM.INFO.{self.name}", {}))["state"]
-        last = state["last_seq"]
-        return LogState(max(state["first_seq"], 1), last, state["bytes"])
+        return answers.state_of(answers.checked(await self._asked(f"STREAM.INFO.{self.name}", {})))
 
     async def servers(self) -> list[LogServer]:
         """The servers that keep the stream, the one that leads it first; without a leader there is none that does."""
-        cluster = _checked(await self._asked(f"STREAM.INFO.{self.name}", {})).get("cluster") or {}
+        cluster = answers.checked(await self._asked(f"STREAM.INFO.{self.name}", {})).get("cluster") or {}
         leader = cluster.get("leader")
         found = [] if leader is None else [LogServer(str(leader), leads=True, is_current=True)]
         for replica in cluster.get("replicas") or ():
@@ -147,7 +170,7 @@ class JetStreamLog:
         """Remove all messages before a place."""
         if before <= 1:
             return  # a server would take 0 for the end
-        _checked(await self._asked(f"STREAM.PURGE.{self.name}", {"seq": before}))
+        answers.checked(await self._asked(f"STREAM.PURGE.{self.name}", {"seq": before}))
 
     # Appending and reading.
 
@@ -157,23 +180,44 @@ class JetStreamLog:
 
     async def append(self, data: bytes, after: int) -> int:
         """Append an entry (`Log.append`)."""
-        messages = self._messages(data)
-        expected = {"Nats-Expected-Last-Sequence": str(after)}
-        if len(messages) == 1:
-            answer = await self._connection.request(
-                self._whole_subject, messages[0], expected, wait_s=REQUEST_S
-            )
-        else:
-            answer = await self._append_parts(messages, expected)
-        found = _object(answer)
-        if _error(found) == _WRONG_LAST:
-            raise NotNext(_last_of(found))
-        if _error(found) is not None and found["error"].get("code", 0) >= 500:
-            raise LogUnreachable(
-                _sentence(found["error"])
-            )  # such as a disk that is full: it may be tried again
-        place: int = _checked(found)["seq"]
-        return place
+        subject = self._subject_of(self.partition)
+        expected = {_EXPECTED if self.partitions == 1 else _EXPECTED_OF_SUBJECT: str(after)}
+        first, *others = [(subject, message) for message in self._messages(data)]
+        messages = [(*first, expected), *((*other, {}) for other in others)]
+        return answers.place_of(await self._append(messages))
+
+    async def append_all(self, entries: Mapping[int, tuple[bytes, int]]) -> int:
+        """Append an entry to each of these partitions (`Log.append_all`), each of one message."""
+        messages = [
+            (self._subject_of(number), _WHOLE + data, {_EXPECTED_OF_SUBJECT: str(after)})
+            for number, (data, after) in entries.items()
+        ]
+        return answers.place_of(await self._append(messages)) - len(messages) + 1
+
+    async def tip(self, partition: int) -> Placed | None:
+        """The last entry of a partition (`Log.tip`)."""
+        found = await self._stored({"last_by_subj": self._subject_of(partition)})
+        if found is None or found.data[:1] == _WHOLE:
+            return None if found is None else Placed(found.place, found.data[1:])
+        _, count, last = answers.part_of(found.data, found.place)
+        pieces = [last]
+        for place in range(found.place - 1, found.place - count, -1):
+            part = await self._stored({"seq": place})
+            if part is None:
+                raise LogUnreachable("The log was trimmed while its last entry was read.")
+            pieces.append(answers.part_of(part.data, place)[2])
+        return Placed(found.place, b"".join(reversed(pieces)))
+
+    async def _stored(self, which: Mapping[str, Any]) -> Placed | None:
+        """The data of one message."""
+        answer = await self._asked(f"STREAM.MSG.GET.{self.name}", which)
+        if answers.error_of(answer) == answers.NO_MESSAGE:
+            return None
+        message = answers.checked(answer)["message"]
+        return Placed(message["seq"], base64.b64decode(message.get("data", "")))
+
+    def _subject_of(self, partition: int) -> str:
+        return f"{self._whole_subject}.{partition}" if partition else self._whole_subject
 
     def _messages(self, data: bytes) -> list[bytes]:
         size, count = self._part_bytes, self.length(data)
@@ -181,31 +225,32 @@ class JetStreamLog:
             return [_WHOLE + data]
         if count > PARTS_MAX:
             raise StoreBroken(f"An entry of {len(data)} bytes is too large for the log.")
-        return [_PART.pack(1, n + 1, count) + data[n * size : (n + 1) * size] for n in range(count)]
+        return [answers.PART.pack(1, n + 1, count) + data[n * size : (n + 1) * size] for n in range(count)]
 
-    async def _append_parts(self, messages: list[bytes], expected: Mapping[str, str]) -> Message:
-        """Send an atomic batch. Each part waits for the one before it only at the start and at the end."""
+    async def _append(self, messages: Sequence[_Sent]) -> Message:
+        """Append messages, each with its subject and headers; several are an atomic batch.
+
+        Of a batch each message waits for the one before it only at the start and at the end.
+        """
+        if len(messages) == 1:
+            ((subject, message, headers),) = messages
+            return await self._connection.request(subject, message, headers, wait_s=REQUEST_S)
         batch = secrets.token_hex(12)
-        for number, message in enumerate(messages[:-1], 1):
-            headers = {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(number)}
-            if number > 1:
-                await self._sent(message, headers)
+        for number, (subject, message, headers) in enumerate(messages, 1):
+            headers = {**headers, "Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(number)}
+            if number == len(messages):
+                headers["Nats-Batch-Commit"] = "1"
+            elif number > 1:
+                await self._sent(subject, message, headers)
                 continue
-            answer = await self._connection.request(
-                self._whole_subject, message, {**headers, **expected}, wait_s=REQUEST_S
-            )
+            answer = await self._connection.request(subject, message, headers, wait_s=REQUEST_S)
             if answer.payload:
-                return answer  # it is refused
-        headers = {
-            "Nats-Batch-Id": batch,
-            "Nats-Batch-Sequence": str(len(messages)),
-            "Nats-Batch-Commit": "1",
-        }
-        return await self._connection.request(self._whole_subject, messages[-1], headers, wait_s=REQUEST_S)
+                break  # it is refused, or stored
+        return answer
 
-    async def _sent(self, message: bytes, headers: Mapping[str, str]) -> None:
+    async def _sent(self, subject: str, message: bytes, headers: Mapping[str, str]) -> None:
         with trio.move_on_after(REQUEST_S):
-            await self._connection.send(self._whole_subject, message, headers)
+            await self._connection.send(subject, message, headers)
             return
         raise LogUnreachable("The connection to the log broke while an entry was sent.")
 
@@ -226,8 +271,12 @@ class JetStreamLog:
                 "num_replicas": 1,
                 "inactive_threshold": int(FORGOTTEN_S * _NANOSECONDS),
             }
+            if self.partitions > 1:
+                config["filter_subject"] = self._subject_of(self.partition)
             wanted = {"stream_name": self.name, "config": config, "action": "create"}
-            _checked(await self._asked(f"CONSUMER.CREATE.{self.name}.{consumer}", wanted))
+            answers.checked(await self._asked(f"CONSUMER.CREATE.{self.name}.{consumer}", wanted))
+            if self.partitions > 1 and (state := await self.state()).first > after + 1:
+                raise Trimmed(state.first)  # what was removed may have been of this partition
             entries = self._pulled(consumer, replies, after)
             try:
                 yield entries
@@ -265,16 +314,16 @@ class JetStreamLog:
                 if message.status:
                     raise LogUnreachable(f"The log ends the reading: {message.description}.")
                 left -= 1
-                place = _sequence(message)
+                place = answers.sequence_of(message)
                 if place <= after:
                     continue
-                if place != after + 1:
+                if place != after + 1 and self.partitions == 1:
                     raise Trimmed(place)
                 after = place
                 if message.payload[:1] == _WHOLE:
                     yield Placed(place, message.payload[1:])
                     continue
-                number, count, piece = _part(message.payload, place)
+                number, count, piece = answers.part_of(message.payload, place)
                 if number == 1:
                     pieces = []
                 pieces.append(piece)
@@ -285,59 +334,4 @@ class JetStreamLog:
         answer = await self._connection.request(
             f"{_API}.{subject}", json.dumps(body).encode(), wait_s=REQUEST_S
         )
-        return _object(answer)
-
-
-def _object(answer: Message) -> dict[str, Any]:
-    try:
-        found = json.loads(answer.payload)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise LogBroken(f"The log answers with {answer.payload[:80]!r}.")
-    return found
-
-
-def _error(answer: Mapping[str, Any]) -> int | None:
-    """The number of the error of an answer; None if it has none."""
-    error = answer.get("error")
-    return None if error is None else int(error.get("err_code", 0))
-
-
-def _checked(answer: dict[str, Any]) -> dict[str, Any]:
-    if _error(answer) is not None:
-        raise _refused(answer)
-    return answer
-
-
-def _refused(answer: Mapping[str, Any]) -> StoreBroken | LogUnreachable:
-    error = answer["error"]
-    if error.get("err_code") == _NO_STREAM:
-        return LogBroken("The log does not exist. It is never made again by itself.")
-    # 503: there is no leader, or the servers are too busy.
-    return LogUnreachable(_sentence(error)) if error.get("code") == 503 else StoreBroken(_sentence(error))
-
-
-def _sentence(error: Mapping[str, Any]) -> str:
-    return f"The log refuses: {error.get('description', 'unknown')} ({error.get('err_code', 0)})."
-
-
-def _last_of(answer: Mapping[str, Any]) -> int:
-    """The last sequence that the refusal of an append names."""
-    _, _, number = str(answer["error"].get("description", "")).rpartition(" ")
-    return int(number) if number.isascii() and number.isdigit() else -1
-
-
-def _part(raw: bytes, place: int) -> tuple[int, int, bytes]:
-    """The number of a part, that of all, and the part."""
-    if len(raw) < _PART.size or raw[0] != 1:
-        raise LogBroken(f"The log has a message at {place} that is not an entry.")
-    _, number, count = _PART.unpack_from(raw)
-    return number, count, raw[_PART.size :]
-
-
-def _sequence(message: Message) -> int:
-    """The sequence of a message in the stream: `$JS.ACK.stream.consumer.delivered.sequence...`, or with a domain and an
-    account before the stream."""
-    words = message.reply.split(".")
-    return int(words[5] if len(words) == 9 else words[7])
+        return answers.object_of(answer)

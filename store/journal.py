@@ -166,6 +166,11 @@ class Journal:
         return True
 
     @property
+    def next_group(self) -> Group:
+        """The group that a batch joins which is submitted now."""
+        return self._group
+
+    @property
     def pending_bytes(self) -> int:
         """The memory, in bytes, of the batches that wait for the next commit."""
         return self._overlay.size_bytes
@@ -281,10 +286,14 @@ class Journal:
 
     def _finish(self, error: StoreError | None) -> None:
         """Begin the next group, and complete the current one."""
-        group = self._group
+        overlay, group = self._overlay, self._group
         self._overlay = Overlay()
         self._group = Group()
         self._not_empty = trio.Event()
+        self._complete(overlay, group, error)
+
+    def _complete(self, _overlay: Overlay, group: Group, error: StoreError | None) -> None:
+        """Complete a group, whose batches are in the overlay."""
         group.finish(error)
 
     def _lose(self, lost: StoreError) -> None:

@@ -17,6 +17,7 @@ from trunkline.store.errors import LogUnreachable
 from trunkline.store.nats_connection import NatsConnection
 
 BEAT_S: Final = 0.25
+COPIES: Final = -1
 NODES_MAX: Final = 32
 FORGOTTEN_S: Final = 86_400.0
 """A node that was not heard for so long is told of no more."""
@@ -29,7 +30,7 @@ once."""
 
 class Word(NamedTuple):
     """What a node says of itself: its name, a number of its process, the epoch and the place up to which it has the
-    log, whether it owns the partition, and the address at which other nodes reach it."""
+    log (`COPIES` while it gets a copy), whether it owns the partition, and the address at which others reach it."""
 
     name: str
     process: int
@@ -63,9 +64,10 @@ class Nodes:
     """The nodes of one log, as one hears them. `run` it in a nursery."""
 
     def __init__(
-        self, connection: NatsConnection, subject: str, say: Callable[[], Word], silence_s: float
+        self, connection: NatsConnection, subject: str, say: Callable[[], Word] | None, silence_s: float
     ) -> None:
-        """`say` is what this node says. An owner that was not heard for `silence_s` is taken for dead."""
+        """`say` is what this node says; without it, it only listens. An owner that was not heard for `silence_s` is
+        taken for dead."""
         self.others: dict[str, tuple[Word, float]] = {}
         """What each other one has said last, and when it was heard, on Trio's clock."""
         self._connection = connection
@@ -83,7 +85,8 @@ class Nodes:
             try:
                 async with self._connection.messages(self._subject) as words, trio.open_nursery() as nursery:
                     self._since_s = trio.current_time()
-                    nursery.start_soon(self._speak)
+                    if self._say is not None:
+                        nursery.start_soon(self._speak, self._say)
                     while True:
                         self._hear((await words.next(float("inf"))).payload)
             except* LogUnreachable:
@@ -93,6 +96,13 @@ class Nodes:
     def silence_s(self, name: str) -> float:
         """For how long another node was not heard."""
         return trio.current_time() - self.others[name][1]
+
+    def follows(self, name: str) -> bool:
+        """Whether another node is heard, and follows the log."""
+        word, heard_s = self.others.get(name, (None, -math.inf))
+        return (
+            word is not None and word.place != COPIES and trio.current_time() - heard_s < self.silence_max_s
+        )
 
     def owner(self) -> Word | None:
         """The owner that was heard last; None if none is heard now."""
@@ -121,9 +131,9 @@ class Nodes:
         word = _word(payload)
         if word is None:
             return
-        own, now_s = self._say(), trio.current_time()
+        own, now_s = None if self._say is None else self._say(), trio.current_time()
         self.others = {name: each for name, each in self.others.items() if now_s - each[1] < FORGOTTEN_S}
-        if word.name == own.name:
+        if own is not None and word.name == own.name:
             if word.process != own.process:
                 process, first_s, last_s = self._namesake
                 goes_on = process == word.process and now_s - last_s < NAMESAKE_S
@@ -131,7 +141,7 @@ class Nodes:
         elif word.name in self.others or len(self.others) < NODES_MAX:
             self.others[word.name] = (word, now_s)
 
-    async def _speak(self) -> None:
+    async def _speak(self, say: Callable[[], Word]) -> None:
         while True:
-            await self._connection.send(self._subject, codec.encode(list(self._say())))
+            await self._connection.send(self._subject, codec.encode(list(say())))
             await trio.sleep(BEAT_S)

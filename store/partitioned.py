@@ -23,11 +23,13 @@ from typing import Any, Final
 
 from trunkline.store import codec, keys
 from trunkline.store.arrived_copies import arrived, belongs, is_given
+from trunkline.store.commit_group import Group
 from trunkline.store.counters import apply_increments
-from trunkline.store.directory import STORE
+from trunkline.store.directory import DATA_FILE, STORE
 from trunkline.store.errors import StoreError
 from trunkline.store.journal import Journal
 from trunkline.store.memory_map import MemoryMap, opened_here
+from trunkline.store.overlay import Overlay
 from trunkline.store.partitions import FOLDER, SHARED, partition_count, partition_directory
 from trunkline.store.placing import EVERYWHERE, OwnPlacing, Placing
 from trunkline.store.shared_numbers import SharedNumbers
@@ -58,8 +60,10 @@ class Partitions:
         self.arriving: set[bytes] = set()
         """Applications that are being copied into the own partition."""
         self._paths = [(partition_directory(directory, each) / STORE).resolve() for each in range(self.count)]
-        self._opened: list[MemoryMap] = []
+        self._opened: list[tuple[MemoryMap, int]] = []
+        """The stores that were opened here, and what told their files from others."""
         self._names: int | None = None
+        self._named_by: Group | None = None
 
     @property
     def others(self) -> tuple[int, ...]:
@@ -71,9 +75,19 @@ class Partitions:
         path = self._paths[number]
         found = opened_here(path)
         if found is None:
+            file = _number_of_file(path)
             found = MemoryMap(path, size_bytes=FOREIGN_MAP_BYTES, size_max_bytes=None, read_only=True)
-            self._opened.append(found)
+            self._opened.append((found, file))
         return found
+
+    def close_replaced(self) -> bool:
+        """Close each store in whose place there is a copy now (`store_copy.py`): the next read opens that. False if
+        there is none. Nobody reads meanwhile."""
+        replaced = [each for each in self._opened if _number_of_file(each[0].path) != each[1]]
+        for each in replaced:
+            each[0].close(0)
+            self._opened.remove(each)
+        return bool(replaced)
 
     def snapshot_of(self, number: int) -> Snapshot:
         """The committed state of a partition at this moment. Raises StoreError."""
@@ -106,12 +120,13 @@ class Partitions:
 
     # Names that are unique in the server.
 
-    def hold_names(self) -> bool:
-        """Keep other processes from claiming names until the next commit; False if one of them does that just now.
+    def hold_names(self, group: Group | None = None) -> bool:
+        """Keep other processes from claiming names until `group` is committed; False if one of them does so just now.
 
         Whoever claims a name looks first whether it is free, and a claim can be seen by others only when it is on disk.
         """
         if self._names is not None:
+            self._named_by = group
             return True
         names = os.open(self.directory / FOLDER / NAMES, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -119,12 +134,12 @@ class Partitions:
         except BlockingIOError:
             os.close(names)
             return False
-        self._names = names
+        self._names, self._named_by = names, group
         return True
 
-    def release_names(self) -> None:
-        """Let others claim names. No error if they may already."""
-        if self._names is not None:
+    def release_names(self, group: Group | None = None) -> None:
+        """Let others claim names, unless those are held for another group. No error if they may already."""
+        if self._names is not None and (group is None or self._named_by in (None, group)):
             names, self._names = self._names, None
             os.close(names)
 
@@ -151,7 +166,7 @@ class Partitions:
 
     def close(self) -> None:
         """Close the stores of the other partitions, unless they are still read."""
-        for memory_map in self._opened:
+        for memory_map, _ in self._opened:
             if opened_here(memory_map.path) is memory_map:
                 memory_map.close(0)
 
@@ -305,6 +320,14 @@ class PartitionedSnapshot(Snapshot):
         super().close()
 
 
+def _number_of_file(path: Path) -> int:
+    """What tells the file of a store from another one in its place; 0 if there is none."""
+    try:
+        return (path / DATA_FILE).stat().st_ino
+    except OSError:
+        return 0
+
+
 def _together(db: str, value: bytes | None, more: bytes | None) -> bytes | None:
     """What two partitions have at a key: counters are added, anything else only one of them has."""
     if value is None or more is None:
@@ -356,8 +379,8 @@ class PartitionedJournal(Journal):
         with partitions.snapshot_of(place) as snapshot:
             return [(bytes(key), bytes(value)) for key, value in snapshot.range(db, lo, hi)]
 
-    def _finish(self, error: StoreError | None) -> None:
-        if error is None and keys.RECORDS in self._overlay.writes:
+    def _complete(self, overlay: Overlay, group: Group, error: StoreError | None) -> None:
+        if error is None and keys.RECORDS in overlay.writes:
             self._partitions.numbers.note_change()  # before whoever waits for the commit hears of it
-        self._partitions.release_names()
-        super()._finish(error)
+        self._partitions.release_names(group)
+        super()._complete(overlay, group, error)

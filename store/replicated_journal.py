@@ -31,6 +31,7 @@ from trunkline.store.log import Kind
 from trunkline.store.log_groups import KEPT_S, Mark, encoded_group
 from trunkline.store.log_owner import LogOwner
 from trunkline.store.overlay import Overlay
+from trunkline.store.partitioned import PartitionedJournal
 
 END_S: Final = 9.0
 """How long a server that ends waits for the log: an election may take so long, and open calls get 10 s (`drain_s`)."""
@@ -168,7 +169,7 @@ class ReplicatedJournal(Journal):
             self._is_in_log = True
         await self._written(overlay, group)
         self._earlier, self._sent, self._body, self._is_in_log = (), None, b"", False
-        group.finish(None)
+        self._complete(overlay, group, None)
 
     async def _written(self, overlay: Overlay, group: Group) -> None:
         """Write a group that the log has. Raises StoreLost."""
@@ -238,13 +239,17 @@ class ReplicatedJournal(Journal):
 
     def _fail(self, error: StoreError) -> None:
         """Drop all that waits, and what is under way, and complete their groups with `error`, the older one first."""
-        sent, self._sent, self._earlier = self._sent, None, ()
+        sent, earlier, self._sent, self._earlier = self._sent, self._earlier, None, ()
         self._body, self._is_in_log = b"", False
         if sent is not None:
             self.epoch += 1
             self.record_changes += 1
-            sent.finish(error)
+            self._complete(earlier[0], sent, error)
         super()._fail(error)
+
+
+class ReplicatedPartitionedJournal(PartitionedJournal, ReplicatedJournal):
+    """The journal of a partition of several that have a log."""
 
 
 def _unknown() -> LogUnreachable:

@@ -5,6 +5,10 @@ and a copy begins with all that was there when the log began.
 
 A claim is taken only behind the last entry. An owner reads for a lease after it began to append that one, at most, and
 a node claims when it has read no further entry for `silence_s`, which is longer. So nobody reads from the owner before.
+
+Where the data have several partitions, a process of each node follows each of them, and that of the first one claims
+all at once (`log_owner.py`). Each other process claims its own behind that, when whoever owned it before reads no more.
+A process reads the stores of all partitions of its node, so none serves before all of them were claimed.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import math
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -21,14 +25,23 @@ import trio
 
 from trunkline.store import codec
 from trunkline.store.directory import SECRET, read_private
-from trunkline.store.errors import CopyNeeded, LogBroken, SecretMissing, StoreError, first_of
-from trunkline.store.follower import Follower, followed
+from trunkline.store.errors import (
+    CopyNeeded,
+    LogBroken,
+    LogUnreachable,
+    SecretMissing,
+    StoreError,
+    first_of,
+)
+from trunkline.store.follower import Follower, chain_of, followed
 from trunkline.store.keyring import Keyring
-from trunkline.store.log import Chain, Entry, Log
-from trunkline.store.log_nodes import Nodes, Word
+from trunkline.store.log import BEGINNING, Chain, Entry, Log, decoded, era_of, is_first_of_era
+from trunkline.store.log_nodes import COPIES, Nodes, Word
 from trunkline.store.log_owner import LogOwner
 from trunkline.store.nats_connection import NatsConnection
+from trunkline.store.partitions import partition_count, partition_directory
 from trunkline.store.store_copy import take_copy
+from trunkline.store.store_files import opened_read_only
 
 LOOK_S: Final = 0.1
 """How often it is looked whether the owner is heard."""
@@ -49,15 +62,18 @@ class Claim(NamedTuple):
 
     `process` is a number of the process that claims. Without it a process could take the claim of an earlier one of its
     node for its own, and the mark behind it as well, although other nodes have owned the partition since.
+
+    `read_s`: behind a claim of all partitions, for so long processes of the node before may read.
     """
 
     fingerprint: bytes
     was_empty: bool
     process: int = 0
+    read_s: float = 0.0
 
     def encoded(self) -> bytes:
-        """The body."""
-        return codec.encode(list(self))
+        """The body. Programs that know one partition only read three values."""
+        return codec.encode(list(self if self.read_s else self[:3]))
 
     @classmethod
     def of(cls, entry: Entry) -> Claim:
@@ -89,13 +105,28 @@ def shared_key(directory: Path, purpose: bytes) -> bytes:
 
 
 class Standby:
-    """The node `name` with a data directory that `Store.open` has made. Others reach it at `address`."""
+    """The node `name` with a data directory that `Store.open` has made, or the process of it that follows a partition.
+
+    Others reach it at `address`.
+    """
 
     def __init__(
-        self, log: Log, connection: NatsConnection, subject: str, name: str, address: str, silence_s: float
+        self,
+        log: Log,
+        connection: NatsConnection,
+        subject: str,
+        name: str,
+        address: str,
+        silence_s: float,
+        *,
+        partition: int = 0,
+        others: Sequence[Nodes] = (),
     ) -> None:
-        """An owner that was not heard for `silence_s` is taken for dead."""
+        """An owner that was not heard for `silence_s` is taken for dead. `others` are those who follow the other
+        partitions, for the process of the first one."""
         self.name = name
+        self.partition = partition
+        self.others = others
         self.nodes = Nodes(connection, subject, self.say, silence_s)
         self.owner: LogOwner | None = None
         self.follows = trio.Event()
@@ -103,7 +134,11 @@ class Standby:
         self._log = log
         self._address = address
         self._process = _CHANCE.getrandbits(48)
-        self._chain = Chain(0)
+        self._chain = Chain(partition)
+        self._copies = False
+        """It gets a copy of the data."""
+        self._read_s = -math.inf
+        """Until then processes of the node before may read."""
         self._is_released = False
         """The last entry says that no node owns the partition."""
         self._gone_s = -math.inf
@@ -120,7 +155,8 @@ class Standby:
     def say(self) -> Word:
         """What this node says of itself."""
         chain = self._chain
-        return Word(self.name, self._process, chain.epoch, chain.place, self.owner is not None, self._address)
+        place = COPIES if self._copies else chain.place
+        return Word(self.name, self._process, chain.epoch, place, self.owner is not None, self._address)
 
     async def own(
         self, directory: Path, fingerprint: bytes, fetch: Callable[[], Awaitable[None]], *, is_empty: bool
@@ -139,9 +175,10 @@ class Standby:
                     raise LogBroken(f"{problem} {_RESTORE.format('another node')}") from None
                 _log.warning("this node needs a copy of the data", reason=str(problem))
             self.follows.set()
+            self._copies = True
             await fetch()
-            take_copy(directory)
-            is_empty = False
+            take_copy(partition_directory(directory, self.partition), directory)
+            self._copies = is_empty = False
 
     async def _own(self, directory: Path, fingerprint: bytes, *, is_empty: bool) -> LogOwner:
         """The same, without a copy. Raises CopyNeeded."""
@@ -155,12 +192,17 @@ class Standby:
             if entry.kind != "claim":
                 return
             claim = Claim.of(entry)
+            self._read_s = trio.current_time() + claim.read_s
             if claim.fingerprint != fingerprint:
                 raise SecretMissing(
                     f"The node {entry.owner} has another secret or other encryption keys than {directory}. All nodes "
                     "of a log need the same: copy both files from it."
                 )
-            if entry.epoch == 1 and entry.owner != self.name and not (claim.was_empty and is_empty):
+            if (
+                entry.previous == BEGINNING
+                and entry.owner != self.name
+                and not (claim.was_empty and is_empty)
+            ):
                 problem = (
                     f"The log began with the data of {entry.owner}, and {directory} is not a copy of them."
                 )
@@ -168,33 +210,80 @@ class Standby:
                     raise CopyNeeded(problem)
                 raise LogBroken(f"{problem} {_RESTORE.format(entry.owner)}")
 
-        with followed(directory) as memory_map:
-            follower = Follower(self._log, memory_map, 0, check)
-            self._chain = follower.chain
-            self._has_other_data = not is_empty and not follower.chain.place
+        with followed(partition_directory(directory, self.partition), directory) as memory_map:
+            follower = Follower(self._log, memory_map, self.partition, check)
+            chain = self._chain = follower.chain
+            if is_first_of_era(chain.epoch):
+                self._read_s = trio.current_time() + self.nodes.silence_max_s
+            self._has_other_data = not is_empty and not chain.place
             while True:
                 await self._follow(follower)
                 if not self._may_claim():
                     continue  # what says so was read while this node stopped to follow
-                owner = LogOwner(self._log, follower.chain, self.name)
-                if await owner.claim(Claim(fingerprint, is_empty, self._process).encoded()):
+                owner = LogOwner(self._log, chain, self.name)
+                if await self._claimed(owner, Claim(fingerprint, is_empty, self._process)):
                     break
+            if self._is_divided:
+                follower.note()
         self.owner = owner
+        if self._is_divided:
+            await self._all_claimed(directory)
         _log.info("this node owns the data now", node=self.name, epoch=owner.chain.epoch)
         return owner
+
+    async def _claimed(self, owner: LogOwner, claim: Claim) -> bool:
+        """Claim, and with the first partition all others that another node owns."""
+        if not self.others or owner.chain.owner == self.name:
+            return await owner.claim(claim.encoded())
+        while True:
+            try:
+                tips = {number: await self._log.tip(number) for number in range(1, len(self.others) + 1)}
+            except LogUnreachable:
+                return False
+            if all(tip is None or decoded(tip.data).kind == "release" for tip in tips.values()):
+                read_s = 0.0
+                break
+            if self._owner_is_gone():
+                read_s = self.nodes.silence_max_s
+                break
+            await trio.sleep(LOOK_S)  # other processes of that node end just now
+        others = claim._replace(was_empty=False, read_s=read_s).encoded()
+        bodies = {0: claim.encoded(), **dict.fromkeys(tips, others)}
+        return await owner.claim_all(bodies, tips)
+
+    async def _all_claimed(self, directory: Path) -> None:
+        """Wait until the processes of this node have claimed all partitions, and so have all that was in the logs."""
+        era = era_of(self._chain.epoch)
+        for number in range(partition_count(directory)):
+            while True:
+                with opened_read_only(partition_directory(directory, number)) as memory_map:
+                    chain = chain_of(memory_map, number)
+                is_own = number == 0 or not is_first_of_era(chain.epoch)
+                if chain.owner == self.name and era_of(chain.epoch) >= era and is_own:
+                    break
+                await trio.sleep(LOOK_S)
+
+    @property
+    def _is_divided(self) -> bool:
+        """Whether there are several partitions."""
+        return bool(self.partition or self.others)
 
     def _owner_is_gone(self) -> bool:
         """Whether neither the owner nor an entry of it was heard for so long that it is taken for dead."""
         return self.nodes.owner_is_silent() and trio.current_time() > self._gone_s
 
     def _may_claim(self) -> bool:
+        if self.partition:
+            return self._chain.owner == self.name and trio.current_time() > self._read_s
+        if self._chain.owner != self.name and not all(each.follows(self.name) for each in self.others):
+            return False
         return self._is_free or self._owner_is_gone()
 
     async def _follow(self, follower: Follower) -> None:
         """Follow for a while, and then until the partition is free, or its owner is not heard."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(follower.run)
-            await trio.sleep(FOLLOW_S + _CHANCE.uniform(0, FOLLOW_S))
+            await trio.sleep(LOOK_S if self.partition else FOLLOW_S + _CHANCE.uniform(0, FOLLOW_S))
             while self.nodes.may_have_namesake:  # noqa: ASYNC110 - silence is no event
                 await trio.sleep(LOOK_S)
             if self.nodes.has_namesake:

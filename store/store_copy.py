@@ -45,13 +45,15 @@ def new_file(directory: Path) -> Path:
     return file
 
 
-def take_copy(directory: Path) -> None:
-    """Let the copy in `new_file` be the store of a data directory that no process has open.
+def take_copy(directory: Path, common: Path | None = None) -> None:
+    """Let the copy in `new_file` be the store of a data directory, or of one partition, that no process writes.
+
+    `common` is the directory of all partitions, if there are several.
 
     On disk when this returns. Raises StoreDamaged and FormatUnsupported for a copy that is not usable, and StoreError.
     """
     folder = directory / INCOMING
-    with DataDirectory.open(directory):
+    with DataDirectory.open(directory, common=common):
         problems = pages.inspect(data_file(folder), seconds_max=None).problems
         if problems:
             raise StoreDamaged(f"The copy {data_file(folder)} is damaged: {problems[0]}.")

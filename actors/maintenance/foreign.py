@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from trunkline.store.object_store import ObjectStore
 
 KEYS_AT_ONCE: Final = 5_000
+AGAIN_S: Final = 0.05
+"""How often it is tried to decide while another process does."""
 
 
 class OpenStore(Protocol):
@@ -99,15 +101,46 @@ def settle(store: OpenStore, partitions: Partitions, results: ObjectStore) -> No
     It belongs here if the partition where it came from has given it away to this one, and to no other after it took it
     back; there the marker stays until the one here is gone. Raises StoreError.
     """
+    for batch in _decisions(store, partitions, results, waits=True):
+        group = store.journal.submit(batch)
+        store.journal.flush()
+        if group.error is not None:
+            raise group.error
+
+
+async def settle_with_log(store: OpenStore, partitions: Partitions, results: ObjectStore) -> None:
+    """The same where the journal has a log. It runs, and nothing else has looked at the store. Raises StoreError."""
+    for batch in _decisions(store, partitions, results, waits=False):
+        if batch:
+            await store.journal.submit(batch).wait()
+        else:
+            await trio.sleep(AGAIN_S)
+
+
+def is_settled(memory_map: MemoryMap) -> bool:
+    """Whether a store has nothing that `settle` would decide or remove. Raises StoreError."""
+    with Snapshot(memory_map) as snapshot:
+        return not [*markers(snapshot, keys.ARRIVED_PREFIX), *markers(snapshot, keys.FOREIGN_PREFIX)]
+
+
+def _decisions(
+    store: OpenStore, partitions: Partitions, results: ObjectStore, *, waits: bool
+) -> Iterator[Batch]:
+    """Yield the batches that `settle` commits, each of them before the next one is made.
+
+    Unless it `waits`, an empty one says that another process decides just now.
+    """
     with Snapshot(store.memory_map) as snapshot:
         arrived = list(markers(snapshot, keys.ARRIVED_PREFIX))
     for application in arrived:
-        with partitions.locked(SETTLE, waits=True):
-            _settle(store, partitions, application)
-    remove_foreign(store, partitions, results)
+        is_decided = False
+        while not is_decided:
+            with partitions.locked(SETTLE, waits=waits) as is_decided:
+                yield _decision(store, partitions, application) if is_decided else Batch()
+    yield from _removals(store, partitions, results)
 
 
-def _settle(store: OpenStore, partitions: Partitions, application: bytes) -> None:
+def _decision(store: OpenStore, partitions: Partitions, application: bytes) -> Batch:
     key = keys.arrived_key(application)
     with Snapshot(store.memory_map) as snapshot:
         marker = snapshot.get(keys.META, key)
@@ -116,7 +149,7 @@ def _settle(store: OpenStore, partitions: Partitions, application: bytes) -> Non
             is_ours = is_given(source, application, partitions.own)
         batch = Batch() if is_ours else made_foreign(snapshot, application, decode(marker)["from"])
     batch.delete(keys.META, key)
-    _commit(store, batch)
+    return batch
 
 
 def made_foreign(snapshot: Snapshot, application: bytes, place: int) -> Batch:
@@ -137,8 +170,8 @@ def made_foreign(snapshot: Snapshot, application: bytes, place: int) -> Batch:
     return batch
 
 
-def remove_foreign(store: OpenStore, partitions: Partitions, results: ObjectStore) -> None:
-    """Remove all that is foreign, at once. Nothing else uses the store yet. Raises StoreError."""
+def _removals(store: OpenStore, partitions: Partitions, results: ObjectStore) -> Iterator[Batch]:
+    """Yield batches that remove all that is foreign. Nothing else uses the store yet. Raises StoreError."""
     with Snapshot(store.memory_map) as snapshot:
         foreign = {each: snapshot.get(keys.META, keys.foreign_key(each)) for each in _marked(snapshot)}
     for application, marker in foreign.items():
@@ -149,17 +182,10 @@ def remove_foreign(store: OpenStore, partitions: Partitions, results: ObjectStor
                 batch = _slice(snapshot, application)
             if not batch:
                 break
-            _commit(store, batch)
+            yield batch
         if not is_awaited(partitions, application, marker):
-            _commit(store, _without_marker(application))
+            yield _without_marker(application)
 
 
 def _marked(snapshot: Snapshot) -> list[bytes]:
     return list(markers(snapshot, keys.FOREIGN_PREFIX))
-
-
-def _commit(store: OpenStore, batch: Batch) -> None:
-    group = store.journal.submit(batch)
-    store.journal.flush()
-    if group.error is not None:
-        raise group.error

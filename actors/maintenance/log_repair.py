@@ -7,6 +7,7 @@ another one has not.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -19,22 +20,27 @@ from trunkline.store.follower import chain_of
 from trunkline.store.log_groups import forget_log
 from trunkline.store.log_nodes import Word, heard
 from trunkline.store.nats_connection import NatsConnection
+from trunkline.store.partitions import COUNT, FOLDER, partition_count, partition_directory
 from trunkline.store.store_files import opened_read_only
 
 LISTEN_S: Final = 3.0
 """How long machines are listened for: each speaks four times a second."""
 
 
-def standing(settings: Settings) -> str:
-    """A sentence that tells how far a data directory has its log. Raises StoreError."""
-    with opened_read_only(Path(settings.data_dir)) as memory_map:
-        chain = chain_of(memory_map, 0)
-    if not chain.place:
-        return f"{settings.data_dir} was written without a log."
-    return (
-        f"{settings.data_dir} has the log up to message {chain.place}, of epoch {chain.epoch}, in which {chain.owner} "
-        "served."
-    )
+def standing(settings: Settings) -> list[str]:
+    """A sentence for each partition of a data directory that tells how far it has its log. Raises StoreError."""
+    found, directory = [], Path(settings.data_dir)
+    for number in range(partition_count(directory)):
+        place = partition_directory(directory, number)
+        with opened_read_only(place) as memory_map:
+            chain = chain_of(memory_map, number)
+        if not chain.place:
+            found.append(f"{place} was written without a log.")
+            continue
+        found.append(
+            f"{place} has the log up to message {chain.place}, of epoch {chain.epoch}, in which {chain.owner} served."
+        )
+    return found
 
 
 async def begin_again(settings: Settings) -> str:
@@ -42,21 +48,26 @@ async def begin_again(settings: Settings) -> str:
 
     Raises SettingsError while any machine of the log runs, and StoreError.
     """
-    with opened_to_follow(settings, ends_log=True) as store:
+    with ExitStack() as stack:
+        stores = [
+            stack.enter_context(opened_to_follow(settings, number, ends_log=True))
+            for number in range(partition_count(Path(settings.data_dir)))
+        ]
         async with log_of(settings) as place:
-            machines = await _heard(place.connection, place.nodes)
+            machines = await _heard(place.connection, place.nodes(0))
             if machines:
                 running = ", ".join(sorted(machines))
                 raise SettingsError(
                     "cluster new-log", f"is refused while machines run: {running}", "stop all of them first"
                 )
             await place.log.remove()
-        forget_log(store.memory_map)
+        for store in stores:
+            forget_log(store.memory_map)
         return place.log.name
 
 
 async def rejoin(settings: Settings) -> Path:
-    """Put the store of this machine aside, so that its next start gets a copy; returns where it is now.
+    """Put the stores of this machine aside, so that its next start gets a copy; returns where they are now.
 
     Raises SettingsError unless a machine is heard that serves the data, and StoreError.
     """
@@ -65,7 +76,7 @@ async def rejoin(settings: Settings) -> Path:
         if not has_data(directory):
             raise SettingsError(settings.data_dir, "has no data", "start it: it gets a copy")
         async with log_of(settings) as place:
-            machines = await _heard(place.connection, place.nodes)
+            machines = await _heard(place.connection, place.nodes(0))
         if not any(each.is_owner for each in machines.values()):
             raise SettingsError(
                 "cluster rejoin",
@@ -73,9 +84,16 @@ async def rejoin(settings: Settings) -> Path:
                 "start the one that has all of them first",
             )
         aside = unused_path(directory / "backups", "before-rejoin")
+        count = partition_count(directory)
         try:
             aside.mkdir(mode=0o700, parents=True)
-            (directory / STORE).rename(aside / STORE)
+            # The root goes first: a directory without it is filled anew at the next start (`joining.py`).
+            for number in range(count):
+                there = partition_directory(aside, number)
+                there.mkdir(mode=0o700, parents=True, exist_ok=True)
+                (partition_directory(directory, number) / STORE).rename(there / STORE)
+            if count > 1:
+                (directory / FOLDER / COUNT).rename(aside / FOLDER / COUNT)
             for each in (aside, aside.parent, directory):
                 sync_directory(each)
         except OSError as error:

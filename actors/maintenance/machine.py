@@ -16,7 +16,8 @@ from trunkline.actors.core.runtime.machines import ClusterStatus, MachineLine
 from trunkline.store.errors import StoreError
 from trunkline.store.jetstream import JetStreamLog
 from trunkline.store.log import LogServer, LogState
-from trunkline.store.replicated_journal import ReplicatedJournal
+from trunkline.store.partitions import partition_directory
+from trunkline.store.replicated_journal import ReplicatedJournal, ReplicatedPartitionedJournal
 from trunkline.store.standby import Standby, shared_key
 from trunkline.store.store_copy import copy_command, new_file
 
@@ -38,9 +39,10 @@ class Machine:
         """32 bytes that the machines of this server know, and nobody else."""
         self.follows = standby.follows
         """It follows the log, and may do so."""
-        self.copy_command = copy_command(directory)
+        own = partition_directory(directory, standby.partition)
+        self.copy_command = copy_command(own)
         """The program that writes the store of this machine to its standard output."""
-        self.new_file = partial(new_file, directory)
+        self.new_file = partial(new_file, own)
         """Makes the file for a copy of the store of another machine."""
         self._standby = standby
         self._log = log
@@ -98,7 +100,8 @@ class Machine:
         """The writer of the store of this machine, which owns the data."""
         owner = self._standby.owner
         assert owner is not None
-        self._journal = ReplicatedJournal(*arguments, owner=owner, **options)
+        kind = ReplicatedPartitionedJournal if "partitions" in options else ReplicatedJournal
+        self._journal = kind(*arguments, owner=owner, **options)
         return self._journal
 
     async def release(self) -> None:

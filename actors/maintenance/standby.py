@@ -14,13 +14,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import structlog
 import trio
 
 from trunkline.actors.maintenance.data_directory import keys_file_of
-from trunkline.actors.maintenance.log_connection import log_of, opened_to_follow
+from trunkline.actors.maintenance.foreign import is_settled, settle_with_log
+from trunkline.actors.maintenance.log_connection import AGAIN_S, answered, log_of, opened_to_follow
 from trunkline.actors.maintenance.machine import Machine
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
@@ -30,12 +31,12 @@ from trunkline.store.errors import LogBroken, LogUnreachable, SecretMissing
 from trunkline.store.follower import chain_of
 from trunkline.store.jetstream import JetStreamLog
 from trunkline.store.log import Log
+from trunkline.store.log_nodes import Nodes
 from trunkline.store.log_owner import SHORTER_S
-from trunkline.store.partitions import partition_count
+from trunkline.store.partitions import partition_count, partition_directory
 from trunkline.store.standby import Standby, fingerprint_of
+from trunkline.store.store_files import opened_read_only
 
-AGAIN_S: Final = 1.0
-"""How often a log is asked for that cannot be reached."""
 TRIM_S: Final = 60.0
 KEPT_S: Final = 3600.0
 """So much of the log is kept, and more for a machine that was heard in that time and is further behind."""
@@ -49,30 +50,45 @@ async def owned(
     address: str,
     stand_by: Callable[[Machine], Awaitable[None]],
     fetch: Callable[[Machine], Awaitable[None]],
+    partition: int = 0,
 ) -> AsyncIterator[Machine]:
-    """Wait until this machine owns the data, and own them during the body. `stand_by` runs until then.
+    """Wait until this machine owns the data, and own a partition of them during the body. `stand_by` runs until then.
 
     `fetch` gets a copy of the store of another machine into `Machine.new_file`, if this one needs it. Other machines
     reach this one at `address`. Raises `StoreError` and `SettingsError`, with sentences for the operator.
     """
     directory, name = Path(settings.data_dir), settings.cluster_node
     assert name is not None
-    if partition_count(directory) > 1:
-        raise SettingsError(
-            "cluster_nats", "is set although the data have several partitions", "leave it out"
-        )
-    async with log_of(settings) as place, trio.open_nursery() as nursery:
+    async with log_of(settings, partition) as place, trio.open_nursery() as nursery:
         log, connection = place.log, place.connection
         fingerprint, is_empty = await _prepared(settings, directory, log)
-        standby = Standby(log, connection, place.nodes, name, address, settings.cluster_silence_ms / 1000)
+        silence_s = settings.cluster_silence_ms / 1000
+        others = [
+            Nodes(connection, place.nodes(number), None, silence_s)
+            for number in range(1, partition_count(directory) if partition == 0 else 1)
+        ]
+        standby = Standby(
+            log,
+            connection,
+            place.nodes(partition),
+            name,
+            address,
+            silence_s,
+            partition=partition,
+            others=others,
+        )
         machine = Machine(standby, log, directory)
-        nursery.start_soon(standby.nodes.run)
+        for nodes in (standby.nodes, *others):
+            nursery.start_soon(nodes.run)
         nursery.start_soon(machine.watch_log)
         async with trio.open_nursery() as waiting:
             waiting.start_soon(stand_by, machine)
             await standby.own(directory, fingerprint, partial(fetch, machine), is_empty=is_empty)
             waiting.cancel_scope.cancel()
-        nursery.start_soon(_trim, log, standby)
+        if partition_count(directory) > 1:
+            await _settle(settings, machine, partition)
+        if not partition:
+            nursery.start_soon(_trim, log, standby)
         yield machine
         await machine.release()
         nursery.cancel_scope.cancel()
@@ -81,33 +97,56 @@ async def owned(
 async def _prepared(settings: Settings, directory: Path, log: JetStreamLog) -> tuple[bytes, bool]:
     """Make the store and the log, if both are new. Returns the fingerprint of the secrets, and whether the store is
     empty."""
-    exists = await _answered(log.exists)
-    if exists and not (directory / SECRET).exists():
+    stream, count = await answered(log.look), partition_count(directory)
+    if stream is not None and stream.partitions != count:
+        raise SettingsError(
+            settings.data_dir,
+            f"has {_partitions(count)}, and the log {log.name} {_partitions(stream.partitions)}",
+            "begin with an empty directory, or make a new log",
+        )
+    if stream is not None and not (directory / SECRET).exists():
         raise SecretMissing(
             f"{directory / SECRET} is missing, and the log {log.name} is there already. Copy the files {SECRET} and "
             f"{KEYS_FILE} of the machine that began it to {directory} first."
         )
-    with opened_to_follow(settings) as store:
+    with opened_to_follow(settings, log.partition) as store:
         store.directory.keep()
-        chain = chain_of(store.memory_map, 0)
+        chain = chain_of(store.memory_map, log.partition)
         with store.snapshot() as snapshot:
             is_empty = not snapshot.count(keys.RECORDS, b"", None)
-    if not exists and chain.place:
+    if stream is None and chain.place:
         raise LogBroken(
             f"The log {log.name} does not exist, and {directory} was written with it. It is never made again by "
             "itself: `trunkline cluster new-log` does, on the machine that has everything."
         )
-    if exists and chain.log == await _answered(log.identity):
+    if stream is None:
+        await answered(partial(log.create, settings.cluster_replicas, count))
+    elif chain.log == stream.identity:
         await check_end(log, directory, chain.place)
-    elif not exists:
-        await _answered(partial(log.create, settings.cluster_replicas))
     return fingerprint_of(directory, keys_file_of(settings) or directory / KEYS_FILE), is_empty
+
+
+def _partitions(count: int) -> str:
+    return "one partition" if count == 1 else f"{count} partitions"
+
+
+async def _settle(settings: Settings, machine: Machine, partition: int) -> None:
+    """Decide which applications belong to a partition, before anything looks at its store (`foreign.py`)."""
+    with opened_read_only(partition_directory(Path(settings.data_dir), partition)) as memory_map:
+        if is_settled(memory_map):
+            return
+    with opened_to_follow(settings, partition, journal=machine.journal) as store:
+        assert store.partitions is not None
+        async with trio.open_nursery() as nursery:
+            await nursery.start(store.journal.run)
+            await settle_with_log(store, store.partitions, store.results)
+            nursery.cancel_scope.cancel()
 
 
 async def check_end(log: Log, directory: Path, place: int) -> None:
     """Raise LogBroken if the log ends before the place up to which a directory has it: it has lost entries."""
     shorter_s = None
-    while (last := (await _answered(log.state)).last) < place:
+    while (last := (await answered(log.state)).last) < place:
         shorter_s = shorter_s or trio.current_time()
         if trio.current_time() - shorter_s > SHORTER_S:
             break
@@ -120,21 +159,8 @@ async def check_end(log: Log, directory: Path, place: int) -> None:
     )
 
 
-async def _answered(ask: Callable[[], Any]) -> Any:
-    """Ask the log until it answers."""
-    told = ""
-    while True:
-        try:
-            return await ask()
-        except LogUnreachable as problem:
-            if str(problem) != told:
-                told = str(problem)
-                _log.warning("the log is waited for", problem=told)
-            await trio.sleep(AGAIN_S)
-
-
 async def _trim(log: JetStreamLog, standby: Standby) -> None:
-    """Remove what no machine needs any more from the log."""
+    """Remove what no machine needs any more from the log. Nothing while a partition of it is followed by nobody."""
     owner = standby.owner
     assert owner is not None
     places: deque[tuple[float, int]] = deque()
@@ -145,10 +171,14 @@ async def _trim(log: JetStreamLog, standby: Standby) -> None:
             places.popleft()
         if places[0][0] <= now_s - KEPT_S:
             heard = [
-                word.place for word, heard_s in standby.nodes.others.values() if heard_s > now_s - KEPT_S
+                word.place
+                for nodes in (standby.nodes, *standby.others)
+                for word, heard_s in nodes.others.values()
+                if heard_s > now_s - KEPT_S
             ]
             try:
-                await log.trim(min([places[0][1], *heard]))
+                if all(each.follows(standby.name) for each in standby.others):
+                    await log.trim(min([places[0][1], *heard]))
             except LogUnreachable as problem:
                 _log.warning("the log cannot be trimmed", problem=str(problem))
         await trio.sleep(TRIM_S)

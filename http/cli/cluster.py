@@ -63,7 +63,8 @@ def new_log_command(
     from trunkline.actors.maintenance.log_repair import begin_again, standing
 
     settings = _with_log(data, config)
-    typer.echo(standing(settings))
+    for line in standing(settings):
+        typer.echo(line)
     if not yes:
         typer.echo("Nothing was done. If no machine has more, repeat the command with --yes.")
         raise typer.Exit(1)

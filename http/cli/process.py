@@ -134,10 +134,12 @@ async def _own(role: Role, sockets: Sockets | None, orders: Orders) -> None:
 
     async def stands_by() -> None:
         await orders.say(READY)
+        if role.partition:
+            return
         await orders.announced.wait()
         announce_standby(settings, role.url, role.mqtt_ports)
 
-    await serve_with_log(settings, own, orders.numbers, stands_by)
+    await serve_with_log(settings, own, orders.numbers, stands_by, role.partition)
 
 
 async def _open_door(role: Role, sockets: Sockets | None, orders: Orders) -> None:

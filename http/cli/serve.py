@@ -111,6 +111,10 @@ def serve_command(
         from trunkline.http.cli.demo import demo_mqtt_port
 
         wanted = demo_mqtt_port(settings)
+    if settings.cluster_nats is not None:
+        from trunkline.actors.maintenance.joining import prepare_machine
+
+        trio.run(prepare_machine, settings)
     from trunkline.http.cli.supervisor import process_count, supervise
 
     if process_count(settings) > 1:

@@ -41,12 +41,12 @@ _log = structlog.get_logger("trunkline.processes")
 def process_count(settings: Settings) -> int:
     """The number of processes that the settings ask for, or one for each partition of the data if those are more.
 
-    With a log there is a door at least, which serves clients while another machine owns the data.
+    With a log there is one door more at least, which serves clients while another machine owns the data.
     Raises `StoreError` if it cannot be read how many there are.
     """
     wanted = settings.processes or len(os.sched_getaffinity(0))
     has_log = settings.cluster_nats is not None
-    return max(wanted, partition_count(Path(settings.data_dir)), 2 if has_log else 1)
+    return max(wanted, partition_count(Path(settings.data_dir)) + has_log)
 
 
 class Process:
@@ -231,12 +231,11 @@ async def supervise(settings: Settings, *, demo: bool, wanted_mqtt_port: int | N
         partitions = partition_count(Path(settings.data_dir))
         doors = process_count(settings) - partitions
         root = Role(settings, 0, partitions, 0, doors, url, sockets.mqtt_ports, demo, wanted_mqtt_port)
-        others = [root._replace(partition=number) for number in range(1, partitions)]
-        others += [root._replace(door=number) for number in range(1, doors + 1)]
-        supervisor = Supervisor(
-            Process(root, sockets if partitions > 1 else None),
-            [Process(role, sockets) for role in others],
-            url,
-        )
+        # Only doors can serve clients while another machine owns the data.
+        owners_sockets = sockets if partitions > 1 and settings.cluster_nats is None else None
+        owners = [root._replace(partition=number) for number in range(1, partitions)]
+        others = [Process(role, owners_sockets) for role in owners]
+        others += [Process(root._replace(door=number), sockets) for number in range(1, doors + 1)]
+        supervisor = Supervisor(Process(root, owners_sockets), others, url)
         await supervisor.run()
     return supervisor.exit_code

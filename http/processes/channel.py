@@ -28,6 +28,8 @@ from trunkline.http.wire.socket_transport import SocketTransport
 SOCKET_NAME: Final = "processes.sock"
 """The Unix socket in the data directory on which the owner takes connections that doors pass on, and their channels."""
 PROTOCOL: Final = "channel"
+OWNERS_PROTOCOL: Final = "owners-channel"
+"""Of another owner: what comes on it is answered here, and not passed on."""
 BOUNDS: Final = ByteBounds(unsent_bytes_max=256 * 1024 * 1024, established_s=60.0, write_timeout_s=60.0)
 """What may wait is bounded by the calls that are under way: of each one part of a body at most, and whole answers."""
 

@@ -2,7 +2,7 @@
 
 Doors connect to a Unix socket of their own machine. Where another machine owns the data, the bytes of each such
 connection are passed on to it, over mutual TLS (`hosting/machine_tls.py`), and from there to its own Unix socket. So
-neither doors nor the owner know of other machines.
+neither doors nor the owner know of other machines. Where the data have several partitions, each process has a port.
 
 Owns these connections: each begins with a byte that says what it is for. Does not own who owns the data, nor what is
 said on them.
@@ -21,6 +21,7 @@ from typing import Final, NoReturn, Self
 import structlog
 import trio
 
+from trunkline.actors.core.values.store_partitions import partition_directory
 from trunkline.actors.maintenance.machine import Machine
 from trunkline.http.hosting.machine_tls import NAME, Contexts, contexts_of
 from trunkline.http.hosting.sockets import bind
@@ -54,7 +55,7 @@ _log = structlog.get_logger("trunkline.processes")
 
 
 class MachinePort:
-    """The port of this machine, in whose data directory `directory` its doors look for the owner."""
+    """The port of this process, in whose directory `directory` doors look for the owner."""
 
     def __init__(self, sock: socket.socket, directory: Path, connections_max: int) -> None:
         self._sock = sock
@@ -66,12 +67,13 @@ class MachinePort:
         self._contexts: Contexts | None = None
 
     @classmethod
-    def bound(cls, settings: Settings) -> Self:
-        """Bind the port of the settings, or any on the address of clients. Raises `OSError` with a sentence."""
+    def bound(cls, settings: Settings, partition: int = 0) -> Self:
+        """Bind the port of the settings, for a further partition one that is higher by its number, or any on the
+        address of clients. Raises `OSError` with a sentence."""
         host, port = host_and_port(settings.cluster_address or f"{settings.host}:0")
-        return cls(
-            bind(host, port, "cluster_address"), Path(settings.data_dir), settings.limits.connections_max
-        )
+        directory = partition_directory(Path(settings.data_dir), partition)
+        sock = bind(host, port and port + partition, "cluster_address")
+        return cls(sock, directory, settings.limits.connections_max)
 
     @property
     def address(self) -> str:

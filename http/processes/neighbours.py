@@ -9,7 +9,7 @@ import trio
 from trunkline.actors.core.records.places import Places
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.store_partitions import partition_directory
-from trunkline.http.processes.channel import Flushes, OwnConnections
+from trunkline.http.processes.channel import OWNERS_PROTOCOL, Flushes, OwnConnections
 from trunkline.http.processes.passage import Passage
 from trunkline.http.processes.peers import ProcessPeers
 
@@ -34,6 +34,7 @@ class Neighbours:
                 self._flushes,
                 self._connections,
                 system.limits,
+                protocol=OWNERS_PROTOCOL,
             )
             for number in self.places.others
         }

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 import structlog
@@ -21,7 +21,7 @@ import trio
 
 from trunkline.actors.core.values.store_errors import StoreError
 from trunkline.http.processes.batches import Head, Kind, Message, Note, NotedWork
-from trunkline.http.processes.channel import BOUNDS, PROTOCOL, Channel, Flushes
+from trunkline.http.processes.channel import BOUNDS, OWNERS_PROTOCOL, PROTOCOL, Channel, Flushes
 from trunkline.http.wire.asgi import (
     CLIENT_CERTIFICATE,
     Application,
@@ -190,9 +190,10 @@ class PassedCall(PassedRequest):
 class DoorChannel:
     """The channel of one door: what it asks for, and the calls that are under way."""
 
-    def __init__(self, doors: Doors) -> None:
+    def __init__(self, doors: Doors, answers: Answers) -> None:
         self.counts = ConnectionCounts()
         self._doors = doors
+        self._answers = answers
         self._channel = Channel(doors.flushes, self._begun, self._take, self._ended, self._drained)
         self._heads: dict[int, KnownHead] = {}
         self._calls: dict[int, PassedCall] = {}
@@ -248,7 +249,7 @@ class DoorChannel:
 
     def _offer(self, number: int, request: PassedRequest, *, first: bool = True) -> None:
         """Offer a whole request to the fast path, which may put it off once."""
-        fast_path = self._doors.fast_path
+        fast_path = self._answers.fast_path
         beginning.request = request
         try:
             done = partial(self.answer, number, request)
@@ -265,10 +266,10 @@ class DoorChannel:
 
     async def _answer(self, number: int, call: PassedCall, head: Head) -> None:
         """Let the ASGI application answer a call."""
-        doors = self._doors
         state = None if head.certificate is None else {CLIENT_CERTIFICATE: head.certificate}
         try:
-            is_sound = await run_application(doors.app, call, head.client, head.server, state, head.scheme)
+            app = self._answers.app
+            is_sound = await run_application(app, call, head.client, head.server, state, head.scheme)
             if not (call.finished or call.gone):
                 if is_sound:
                     log_unanswered(call)
@@ -296,6 +297,13 @@ class DoorChannel:
         self._doors.ended(self)
 
 
+class Answers(NamedTuple):
+    """What answers requests: the fast path is offered a whole request first."""
+
+    app: Application
+    fast_path: FastPath | None
+
+
 class Doors:
     """The doors of an owner. `run` it in a nursery; `protocol_of` says what is spoken on connections that they pass on.
 
@@ -304,8 +312,8 @@ class Doors:
 
     def __init__(
         self,
-        app: Application,
-        fast_path: FastPath | None,
+        answers: Answers,
+        own: Answers,
         mqtt: ByteProtocol,
         *,
         answered: Callable[[bytes], Awaitable[bytes]],
@@ -313,17 +321,17 @@ class Doors:
         lap: Callable[[], None],
         are_elsewhere: bool = False,
     ) -> None:
-        """`answered` answers questions of other owners. `lap` is called after each message, as it took a turn.
+        """`own` answers what other owners pass on. `answered` answers questions of theirs. `lap` is called after each
+        message, as it took a turn.
 
         `are_elsewhere`: some are on other machines and do not end with this one, so they are told that it ends.
         """
-        self.app = app
-        self.fast_path = fast_path
         self.answered = answered
         self.logs_access = logs_access
         self.lap = lap
         self.are_elsewhere = are_elsewhere
         self.flushes = Flushes()
+        self._answers = {PROTOCOL: answers, OWNERS_PROTOCOL: own}
         self._mqtt = mqtt
         self._channels: set[DoorChannel] = set()
         self._before = ConnectionCounts()
@@ -334,12 +342,13 @@ class Doors:
 
     def protocol_of(self, passed: Passed) -> ByteProtocol | None:
         """What is spoken on a connection that a door passes on; None for HTTP."""
-        if passed.protocol == PROTOCOL:
-            return ByteProtocol(self._open_channel, BOUNDS)
+        answers = self._answers.get(passed.protocol)
+        if answers is not None:
+            return ByteProtocol(partial(self._open_channel, answers), BOUNDS)
         return self._mqtt if passed.protocol == "mqtt" else None
 
-    def _open_channel(self, _peer: Peer) -> Channel:
-        door = DoorChannel(self)
+    def _open_channel(self, answers: Answers, _peer: Peer) -> Channel:
+        door = DoorChannel(self, answers)
         self._channels.add(door)
         return door.session
 

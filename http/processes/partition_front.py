@@ -3,8 +3,8 @@
 Owns which partition a request is for, as its path and its host say. A call of an application is for the partition that
 has it; so are its webhooks, files, downloads and experiences. Everything else is for the root.
 
-What another process has passed on is answered here, with one exception: the root passes on what the doors, which only
-know applications, have sent to it. So no request goes round in a circle.
+What another owner has passed on is answered here, so no request goes round in a circle. A door only knows applications,
+and on a machine that stands by it may not know the newest, so what doors send is looked at like that of a client.
 """
 
 from __future__ import annotations
@@ -48,11 +48,9 @@ def application_of(target: bytes) -> bytes | None:
 class Routing:
     """Which partition a request is for."""
 
-    def __init__(self, places: Places, hosts: ExperienceHosts, *, is_behind_doors: bool = False) -> None:
-        """`is_behind_doors`: what names an application has been sent to the right process already."""
+    def __init__(self, places: Places, hosts: ExperienceHosts) -> None:
         self.places = places
         self._hosts = hosts
-        self._is_behind_doors = is_behind_doors
 
     def of_request(self, target: bytes, host: bytes) -> int:
         """The number of the partition."""
@@ -62,8 +60,6 @@ class Routing:
         if address is not None:
             return self.places.of_application(address.application)
         application = application_of(target)
-        if application is not None and self._is_behind_doors:
-            return self.places.own
         if application is None and (link := _LINKS.match(target)) is not None:
             application = _application_of_link(link[1])
         if application is not None:

@@ -37,9 +37,11 @@ class Passage:
         connections: OwnConnections,
         limits: Limits,
         use: Callable[[Any], None] = lambda _certificates: None,
+        protocol: str = PROTOCOL,
     ) -> None:
         self.bounds = ByteBounds(BUFFER_BYTES, limits.head_timeout_s, limits.write_timeout_s)
         self._directory = directory
+        self._hello = Passed(protocol).encode()
         self._left = False
         self.opened = trio.Event()
         """A channel was open."""
@@ -52,7 +54,7 @@ class Passage:
         while not self._left:
             await trio.lowlevel.checkpoint_if_cancelled()  # then the connections may have ended already
             try:
-                sock = self._connect(Passed(PROTOCOL).encode())
+                sock = self._connect(self._hello)
             except OSError:
                 await trio.sleep(RECONNECT_S)
                 continue

@@ -140,6 +140,7 @@ class DoorServer:
     async def _follow_moves(places: Places) -> None:
         while True:
             await trio.sleep(MOVES_S)
+            places.reopen()
             places.follow()
 
     def _mqtt_listener(self, sock: socket.socket, *, tls: bool) -> Listener:

@@ -64,12 +64,12 @@ def test_requests(target: str, place: int) -> None:
     assert routing.of_request(target.encode(), b"localhost") == place
 
 
-def test_a_door_knows_applications_alone_and_the_root_passes_the_rest_on() -> None:
+def test_a_door_knows_applications_alone_and_owners_pass_the_rest_on() -> None:
     places = KnownPlaces()
     door = DoorRouting(places)  # type: ignore[arg-type]
-    behind = Routing(places, NoHosts(), is_behind_doors=True)  # type: ignore[arg-type]
+    behind = Routing(places, NoHosts())  # type: ignore[arg-type]
     call, link = f"/applications/{THERE}".encode(), ("/downloads?token=" + token(sub=THERE)).encode()
-    assert (door.of_request(call, b""), behind.of_request(call, b"")) == (1, 0)
+    assert (door.of_request(call, b""), behind.of_request(call, b"")) == (1, 1)
     assert (door.of_request(link, b""), behind.of_request(link, b"")) == (0, 1)
 
 

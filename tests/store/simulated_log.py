@@ -4,7 +4,9 @@ are behind. What it has acknowledged it has.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
+import copy
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from random import Random
 from typing import Final
@@ -18,73 +20,109 @@ LONGEST_S: Final = 12.0
 """As long as an election takes, and some more."""
 
 
+class Kept:
+    """What all partitions of a log have in common."""
+
+    def __init__(self) -> None:
+        self.entries: defaultdict[int, list[Placed]] = defaultdict(list)
+        self.trimmed: defaultdict[int, int] = defaultdict(int)
+        self.last = 0
+        self.grown = trio.Event()
+        self.answers = trio.Event()
+        self.answers.set()
+
+
 class SimulatedLog:
     """Implements `Log`. Appends that come late do so in tasks of `nursery`. `trouble` is how often something fails, and
-    `way_s` how long something takes to the log or back, on average."""
+    `way_s` how long something takes to the log or back, on average. `of` is the same log for another partition."""
 
     def __init__(
         self, random: Random, nursery: trio.Nursery, trouble: float = 0, way_s: float = 0.01
     ) -> None:
-        self.entries: list[Placed] = []
+        self.partition = 0
         self.name = ""
+        self._kept = Kept()
         self._random = random
         self._nursery = nursery
         self._trouble = trouble
         self._way_s = way_s
-        self._grown = trio.Event()
-        self._trimmed = 0
-        self._answers = trio.Event()
-        self._answers.set()
+
+    def of(self, partition: int) -> SimulatedLog:
+        """This log for another partition."""
+        found = copy.copy(self)
+        found.partition = partition
+        return found
 
     @contextmanager
     def silent(self) -> Iterator[None]:
         """Meanwhile it takes and answers nothing."""
-        self._answers = trio.Event()
+        self._kept.answers = trio.Event()
         try:
             yield
         finally:
-            self._answers.set()
+            self._kept.answers.set()
 
     async def identity(self) -> str:
         return self.name
 
     @property
+    def entries(self) -> list[Placed]:
+        return self._kept.entries[self.partition]
+
+    @property
     def last(self) -> int:
-        return self.entries[-1].place if self.entries else 0
+        return self._last(self.partition)
+
+    def _last(self, partition: int) -> int:
+        entries = self._kept.entries[partition]
+        return entries[-1].place if entries else 0
 
     def length(self, data: bytes) -> int:
         return 1 + len(data) // 100
 
+    async def tip(self, partition: int) -> Placed | None:
+        await self._delay()
+        entries = self._kept.entries[partition]
+        back = 2 if self._random.random() < self._trouble else 1
+        await self._delay()
+        return entries[-back] if len(entries) >= back else None
+
     async def append(self, data: bytes, after: int) -> int:
+        return await self.append_all({self.partition: (data, after)})
+
+    async def append_all(self, entries: Mapping[int, tuple[bytes, int]]) -> int:
         await self._delay()
         random = self._random
         if random.random() >= self._trouble:
-            place = self._stored(data, after)
+            place = self._stored(entries)
             await self._delay()
             return place
         fate = random.choice(("lost", "stored", "late", "behind"))
         if fate == "stored":
-            self._stored(data, after)
+            self._stored(entries)
         elif fate == "late":
-            self._nursery.start_soon(self._store_later, data, after)
+            self._nursery.start_soon(self._store_later, entries)
         elif fate == "behind":  # a server answers that is cut off from the others
             raise NotNext(random.choice([0, *(each.place for each in self.entries[-3:])]))
         await trio.sleep(random.uniform(0, 2))
         raise LogUnreachable("no answer")
 
-    def _stored(self, data: bytes, after: int) -> int:
-        if after != self.last:
-            raise NotNext(self.last)
-        place = after + self.length(data)
-        self.entries.append(Placed(place, data))
-        grown, self._grown = self._grown, trio.Event()
+    def _stored(self, entries: Mapping[int, tuple[bytes, int]]) -> int:
+        kept = self._kept
+        for partition, (_, after) in entries.items():
+            if after != self._last(partition):
+                raise NotNext(self._last(partition))
+        for partition, (data, _) in entries.items():
+            kept.last += self.length(data)
+            kept.entries[partition].append(Placed(kept.last, data))
+        grown, kept.grown = kept.grown, trio.Event()
         grown.set()
-        return place
+        return self._last(next(iter(entries)))
 
-    async def _store_later(self, data: bytes, after: int) -> None:
+    async def _store_later(self, entries: Mapping[int, tuple[bytes, int]]) -> None:
         await trio.sleep(self._random.uniform(0, LONGEST_S))
         try:
-            self._stored(data, after)
+            self._stored(entries)
         except NotNext:
             return
 
@@ -98,7 +136,7 @@ class SimulatedLog:
 
     async def _followed(self, after: int) -> AsyncGenerator[Placed, None]:
         while True:
-            if after < self._trimmed:
+            if after < self._kept.trimmed[self.partition]:
                 raise Trimmed(self.entries[0].place)
             for placed in [each for each in self.entries if each.place > after]:
                 await self._delay()
@@ -106,17 +144,18 @@ class SimulatedLog:
                     raise LogUnreachable("the connection broke")
                 after = placed.place
                 yield placed
-            await self._grown.wait()
+            await self._kept.grown.wait()
 
     async def trim(self, before: int) -> None:
-        kept = [each for each in self.entries if each.place >= before]
-        self._trimmed = max([0, *(each.place for each in self.entries if each.place < before)])
-        self.entries = kept
+        for partition, entries in self._kept.entries.items():
+            removed = [each.place for each in entries if each.place < before]
+            self._kept.trimmed[partition] = max([self._kept.trimmed[partition], *removed])
+            del entries[: len(removed)]
 
     async def state(self) -> LogState:
         first = self.entries[0].place if self.entries else 1
         return LogState(first, self.last, sum(len(each.data) for each in self.entries))
 
     async def _delay(self) -> None:
-        await self._answers.wait()
+        await self._kept.answers.wait()
         await trio.sleep(self._random.expovariate(1 / self._way_s))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -104,6 +104,18 @@ class Way:
         place = await self._log.append(data, after)
         await self._open.wait()
         return place
+
+    async def append_all(self, entries: Mapping[int, tuple[bytes, int]]) -> int:
+        await self._open.wait()
+        place = await self._log.append_all(entries)
+        await self._open.wait()
+        return place
+
+    async def tip(self, partition: int) -> Placed | None:
+        await self._open.wait()
+        tip = await self._log.tip(partition)
+        await self._open.wait()
+        return tip
 
     @asynccontextmanager
     async def follow(self, after: int) -> AsyncGenerator[AsyncGenerator[Placed, None], None]:

@@ -146,6 +146,11 @@ class Places:
             if kind.unique and kind.unique_in == "parent"
         )
 
+    def reopen(self) -> None:
+        """Read the stores of today, where a machine that follows a log has got a copy of one."""
+        if self._partitions.close_replaced():
+            self.forget()
+
     def follow(self) -> None:
         """Forget where applications are if one was moved since the last call."""
         moves = self._partitions.numbers.moves()

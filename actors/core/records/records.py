@@ -110,7 +110,7 @@ def _claim(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc | None, 
 def hold_names(actor: Actor) -> None:
     """Claim a name that is unique in the server, before it is looked whether it is free. Raises `Overloaded`."""
     partitions = actor.system.store.partitions
-    if partitions is not None and not partitions.hold_names():
+    if partitions is not None and not partitions.hold_names(actor.system.journal.next_group):
         raise Overloaded("Another process of the server claims a name just now. Try again in a second.")
 
 
