@@ -63,6 +63,12 @@ def is_first_of_era(epoch: int) -> bool:
     return epoch == era_of(epoch) << ERA_BITS
 
 
+def epoch_name(epoch: int) -> str:
+    """An epoch as it is told: its number, or with several partitions that of its era and of the claims since."""
+    era = era_of(epoch)
+    return f"{era}.{epoch - (era << ERA_BITS)}" if era else str(epoch)
+
+
 class LogState(NamedTuple):
     """The places of the first entry that is kept and of the last one, and the bytes of all. An empty log has `first`
     one higher than `last`."""
@@ -221,8 +227,8 @@ class Chain:
             is_right = (entry.epoch, entry.owner) == (self.epoch, self.owner)
         if not is_right:
             raise LogBroken(
-                f"The log of partition {number} has an entry of {entry.owner} in epoch {entry.epoch} at {place}, where "
-                f"{self.owner or 'nobody'} owns epoch {self.epoch}."
+                f"The log of partition {number} has an entry of {entry.owner} in epoch {epoch_name(entry.epoch)} at "
+                f"{place}, where {self.owner or 'nobody'} owns epoch {epoch_name(self.epoch)}."
             )
         self.place, self.tip = place, hash_of(placed.data)
         self.epoch, self.owner = entry.epoch, entry.owner

@@ -32,6 +32,7 @@ from trunkline.store.log import (
     Trimmed,
     decoded,
     encoded,
+    epoch_name,
     era_of,
     hash_of,
 )
@@ -147,7 +148,8 @@ class LogOwner:
                 return found.place
             if found is not None:
                 other = decoded(found.data)
-                raise Fenced(f"{other.owner} owns partition {other.partition} in epoch {other.epoch}.")
+                epoch = epoch_name(other.epoch)
+                raise Fenced(f"{other.owner} owns partition {other.partition} in epoch {epoch}.")
 
     async def _looked(self, after: int) -> Placed | None:
         """The entry behind `after`; None if it is not seen for a while. Raises Fenced if it was there long ago."""

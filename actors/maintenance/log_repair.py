@@ -17,6 +17,7 @@ from trunkline.limits.settings import Settings
 from trunkline.store.directory import STORE, DataDirectory, has_data, sync_directory, unused_path
 from trunkline.store.errors import LogUnreachable, StoreBroken, translate
 from trunkline.store.follower import chain_of
+from trunkline.store.log import epoch_name
 from trunkline.store.log_groups import forget_log
 from trunkline.store.log_nodes import Word, heard
 from trunkline.store.nats_connection import NatsConnection
@@ -38,7 +39,8 @@ def standing(settings: Settings) -> list[str]:
             found.append(f"{place} was written without a log.")
             continue
         found.append(
-            f"{place} has the log up to message {chain.place}, of epoch {chain.epoch}, in which {chain.owner} served."
+            f"{place} has the log up to message {chain.place}, of epoch {epoch_name(chain.epoch)}, in which "
+            f"{chain.owner} served."
         )
     return found
 

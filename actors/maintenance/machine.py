@@ -68,28 +68,39 @@ class Machine:
 
     def status(self) -> ClusterStatus:
         """What this machine knows of all machines and of the log."""
-        nodes, own = self._standby.nodes, self._standby.say()
-        others = [nodes.others[name][0] for name in sorted(nodes.others)]
-        last = max([own.place, *(each.place for each in others)])
-        machines = [
-            MachineLine(
-                each.name,
-                each.is_owner,
-                each.epoch,
-                last - each.place,
-                each.address,
-                silence_s,
-                silence_s < nodes.silence_max_s,
-            )
-            for each, silence_s in [(own, 0.0), *((each, nodes.silence_s(each.name)) for each in others)]
+        standby, own = self._standby, self._standby.say()
+        nodes = standby.nodes
+        # What is heard in each partition, of every machine: what it has said, and for how long it is silent since.
+        heard = [{name: (nodes.others[name][0], nodes.silence_s(name)) for name in sorted(nodes.others)}]
+        heard[0] = {own.name: (own, 0.0), **heard[0]}
+        heard += [
+            {name: (each.others[name][0], each.silence_s(name)) for name in each.others}
+            for each in standby.others
         ]
-        owner = self._standby.owner
+        lasts = [max((word.place for word, _ in each.values()), default=0) for each in heard]
+        machines, silent = [], []
+        for name, (word, silence_s) in heard[0].items():
+            parts = [each.get(name) for each in heard]
+            behind = max(
+                last if part is None else last - part[0].place
+                for last, part in zip(lasts, parts, strict=True)
+            )
+            is_there = silence_s < nodes.silence_max_s
+            machines.append(
+                MachineLine(name, word.is_owner, word.epoch, behind, word.address, silence_s, is_there)
+            )
+            silent += [
+                f"{name} is there, and its process of partition {number} was not heard."
+                for number, part in enumerate(parts)
+                if is_there and (part is None or part[1] >= nodes.silence_max_s)
+            ]
+        owner = standby.owner
         return ClusterStatus(
             self._log.name,
             self._log_state,
             self._log_servers,
             machines,
-            _risks(machines, self._log_state, self._log_servers),
+            silent + _risks(machines, self._log_state, self._log_servers),
             0 if owner is None else owner.appended,
             0 if owner is None else owner.appended_bytes,
         )

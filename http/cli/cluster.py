@@ -116,6 +116,8 @@ def try_command(
 
 
 def _lines(status: ClusterStatus) -> list[str]:
+    from trunkline.actors.core.runtime.machines import epoch_name
+
     found = [f"Log {status.log_name}: it does not answer"]
     if status.log is not None:
         entries = status.log.last - status.log.first + 1
@@ -128,6 +130,7 @@ def _lines(status: ClusterStatus) -> list[str]:
         if not each.is_there:
             state = f"was not heard for {each.silence_s:.0f} s"
         else:
-            state = f"serves, epoch {each.epoch}" if each.serves else f"follows, {each.behind} behind"
+            epoch = epoch_name(each.epoch)
+            state = f"serves, epoch {epoch}" if each.serves else f"follows, {each.behind} behind"
         found.append(f"  {each.name} at {each.address}: {state}")
     return found + [f"At risk: {risk}" for risk in status.risks]

@@ -23,6 +23,7 @@ from tests.e2e.conftest import Server
 from tests.e2e.machines import Machines, machines_in, send
 from tests.e2e.server_process import ServerProcess, processes
 from tests.faults.proxy import Network
+from tests.partitions import make_partitions
 from tests.patience import PATIENCE_S
 from tests.ports import reserved_port
 from trunkline.store.errors import LogUnreachable
@@ -36,6 +37,7 @@ WAYS: Final = ("killed", "stopped", "cut off")
 WHO: Final = ("owner", "standby", "log leader", "log follower", "owner and log server")
 OTHER_KINDS: Final = ("owner process killed", "owner ended", "all log servers killed")
 KINDS: Final = (*(f"{who} {way}" for who, way in product(WHO, WAYS)), *OTHER_KINDS)
+KINDS_OF_PARTITIONS: Final = (*KINDS, "partition process killed", "root process stopped")
 SILENCE_MS: Final = 1500
 OWNS: Final = re.compile(r"this node owns the data now +epoch=(\d+)")
 IS_UP: Final = re.compile(r"trunkline_machine_up\{[^}]*\} 1\.0")
@@ -85,8 +87,11 @@ class Front(Server):
 class Lives:
     """Three machines, of which one owns the data, and three servers of their log. `keep` runs a machine."""
 
-    def __init__(self, machines: Machines, wires: Wires, nursery: trio.Nursery, random: Random) -> None:
+    def __init__(
+        self, machines: Machines, wires: Wires, nursery: trio.Nursery, random: Random, partitions: int
+    ) -> None:
         self.machines = machines
+        self.partitions = partitions
         self.fronts = {
             name: Front(name, f"http://127.0.0.1:{machines.ports[name]}", machines.mqtt_ports[name])
             for name in NAMES
@@ -102,6 +107,8 @@ class Lives:
         """The machines that have to end."""
         self._ends: list[_Down] = []
         """The machines that have to be started again."""
+        self._stopped: list[int] = []
+        """Processes that have to go on."""
         self._mends: list[tuple[str, str]] = []
         """What has to be mended: a machine or a server, and the way in which it is gone."""
         connection = NatsConnection([each.address for each in machines.servers], name="rounds")
@@ -142,9 +149,13 @@ class Lives:
                 await server.start(self._nursery)
             return kind
         self.unreached = {owner}
-        if kind == "owner process killed":
-            os.kill(processes(self._running[owner])["owner"], signal.SIGKILL)
-            return f"the process of {owner} killed"
+        if "process" in kind:
+            name = f"partition-{int(kind.startswith('partition'))}" if self.partitions > 1 else "owner"
+            process = processes(self._running[owner])[name]
+            os.kill(process, signal.SIGKILL if kind.endswith("killed") else signal.SIGSTOP)
+            if kind.endswith("stopped"):
+                self._stopped = [process]
+            return f"{name} of {owner}"
         who, way = next((who, kind[len(who) + 1 :]) for who in reversed(WHO) if kind.startswith(f"{who} "))
         chosen: list[str] = []
         if who.startswith("owner"):
@@ -198,11 +209,13 @@ class Lives:
                 await (server.start(self._nursery) if way == "killed" else server.go_on())
             elif way == "stopped":
                 send(self._running[name], signal.SIGCONT)
+        for process in self._stopped:
+            os.kill(process, signal.SIGCONT)
         for down in self._ends:
             with trio.fail_after(PATIENCE_S):
                 await down.ended.wait()
             down.may_start.set()
-        self._mends, self._ends, self.unreached = [], [], set()
+        self._mends, self._ends, self._stopped, self.unreached = [], [], [], set()
         last = ""
         with trio.move_on_after(PATIENCE_S) as scope:
             while missing := await self._missing():
@@ -226,7 +239,8 @@ class Lives:
             if answer.status_code != 200:
                 return f"{front.name} answers with {answer.status_code}: {answer.text}"
             behind = [float(each) for each in BEHIND.findall(answer.text)]
-            if len(IS_UP.findall(answer.text)) < len(NAMES) or max(behind) > BEHIND_MAX:
+            there = len(NAMES) * self.partitions
+            if len(IS_UP.findall(answer.text)) < there or max(behind) > BEHIND_MAX:
                 return f"not all machines follow: {IS_UP.findall(answer.text)}, behind {behind}"
         return ""
 
@@ -251,7 +265,9 @@ class Lives:
 
 
 @asynccontextmanager
-async def lives(folder: Path, random: Random, python: str | None = None) -> AsyncIterator[Lives]:
+async def lives(
+    folder: Path, random: Random, python: str | None = None, partitions: int = 1
+) -> AsyncIterator[Lives]:
     """Three machines and three servers of their log. `python` has another version of the program, with which they
     begin."""
     async with trio.open_nursery() as nursery, AsyncExitStack() as stack:
@@ -264,7 +280,9 @@ async def lives(folder: Path, random: Random, python: str | None = None) -> Asyn
             machines.mqtt_ports[name] = stack.enter_context(reserved_port())
             if python is not None:
                 machines.pythons[name] = python
-        found = Lives(machines, wires, nursery, random)
+        found = Lives(machines, wires, nursery, random, partitions)
+        if partitions > 1:
+            make_partitions(folder / NAMES[0], partitions)
         for name in NAMES:
             if name != NAMES[0]:
                 machines.copy_secrets(NAMES[0], name)

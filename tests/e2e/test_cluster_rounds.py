@@ -2,7 +2,8 @@
 
 `ROUNDS=36 SEED=7 pytest -m load -s tests/e2e/test_cluster_rounds.py` does so in an order that is random, with each kind
 as often as another one. It prints for each kind how long nothing was acknowledged by REST, and which promises were not
-kept.
+kept. `PARTITIONS=2` divides the data, and lets single processes of the machine that owns them be gone as well; `KINDS`
+is a part of the names of kinds that are wanted.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import pytest
 import trio
 
 from tests.e2e.cluster_load import Client, Restful, clients_of
-from tests.e2e.lives import KINDS, Lives, lives
+from tests.e2e.lives import KINDS, KINDS_OF_PARTITIONS, Lives, lives
 from tests.e2e.registers import record_of, state_of, violations
 from tests.e2e.sse_client import until
 from tests.e2e.verdict import Verdict
@@ -29,6 +30,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.load]
 
 ROUNDS = int(os.environ.get("ROUNDS", "8"))
 SEED = int(os.environ.get("SEED", "1"))
+PARTITIONS = int(os.environ.get("PARTITIONS", "1"))
+WANTED = os.environ.get("KINDS", "")
 MORE = 5
 """So much is acknowledged to each client before a fault, and after it."""
 MEANWHILE = 40
@@ -98,10 +101,12 @@ async def test_nothing_is_lost_whatever_is_gone(tmp_path: Path, capsys: pytest.C
             sys.stdout.flush()
 
     kinds: list[str] = []
+    of_all = KINDS if PARTITIONS == 1 else KINDS_OF_PARTITIONS
+    chosen = [each for each in of_all if WANTED in each]
     while len(kinds) < ROUNDS:
-        kinds += random.sample(KINDS, len(KINDS))
+        kinds += random.sample(chosen, len(chosen))
     verdict, acks, stopping = Verdict(), list[float](), trio.Event()
-    async with lives(tmp_path, random) as found:
+    async with lives(tmp_path, random, partitions=PARTITIONS) as found:
         fronts = [*found.fronts.values()]
         shared = await fronts[0].application("shared")
         numbers = count(1)

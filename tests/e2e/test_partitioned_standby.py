@@ -6,9 +6,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import trio
 
 from tests.e2e.machines import Machines, copied, machines_in, made, report, states
+from tests.e2e.server_process import trunkline
 from tests.partitions import make_partitions
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.slow]
 
@@ -16,11 +19,11 @@ pytestmark = [pytest.mark.slow]
 @pytest.fixture
 async def machines(tmp_path: Path) -> AsyncIterator[Machines]:
     async with machines_in(tmp_path, silence_ms=60_000) as found:
-        make_partitions(found.folder / "a", 2)
         yield found
 
 
 async def test_all_partitions_are_handed_over_at_once(machines: Machines) -> None:
+    make_partitions(machines.folder / "a", 2)
     async with machines.serving("a") as one:
         houses = [await made(one) for _ in range(2)]
         for number, (_, device) in enumerate(houses):
@@ -34,3 +37,43 @@ async def test_all_partitions_are_handed_over_at_once(machines: Machines) -> Non
             for number, (_, device) in enumerate(houses):
                 assert await states(two, device) == [number, 10 + number]
                 await report(two, device, 20 + number)
+
+
+async def commanded(machines: Machines, name: str, *arguments: str, code: int = 0) -> str:
+    """What a command says on a machine, and that it ends with a code."""
+    data = str(machines.folder / name)
+    done = await trunkline(*arguments, "--data", data, env=machines.env(name))
+    assert done.returncode == code, done.stderr
+    return done.stdout
+
+
+async def test_data_with_a_log_are_divided(machines: Machines) -> None:
+    async with machines.serving("a") as one:
+        houses = [await made(one) for _ in range(2)]
+        for number, (_, device) in enumerate(houses):
+            await report(one, device, number)
+        machines.copy_secrets("a", "b")
+        async with machines.standing_by("b", one) as two:
+            assert await two.terminate() == 0
+        assert await one.terminate() == 0
+    await commanded(machines, "a", "partition", "--count", "2")
+    assert "has 2 partitions, and the log tl-trunkline-0 one partition" in await machines.refused("a")
+    await commanded(machines, "a", "cluster", "new-log", "--yes")
+    async with machines.serving("a") as one:
+        assert "has one partition, and the log tl-trunkline-0 2 partitions" in await machines.refused("b")
+        await commanded(machines, "b", "cluster", "rejoin")
+        async with machines.standing_by("b", one) as two:
+            with trio.fail_after(PATIENCE_S):
+                while two.log.count("the data are copied  ") < 2:
+                    await trio.lowlevel.checkpoint()
+            told = await commanded(machines, "b", "cluster", "status", code=1)
+            assert "serves, epoch 1.0" in told
+            assert told.count("At risk") == 1, "one NATS server"
+            assert await one.terminate() == 0
+            for number, (_, device) in enumerate(houses):
+                assert await states(two, device) == [number]
+                await report(two, device, 10 + number)
+            await two.terminate()
+    told = await commanded(machines, "b", "partition")
+    assert "Partition 1:" in told
+    assert told.count("house") == 2

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from trunkline.store.log import LogServer, LogState
+from trunkline.store.log import LogServer, LogState, epoch_name
+
+__all__ = ["ClusterStatus", "MachineLine", "Machines", "epoch_name"]
 
 
 class MachineLine(NamedTuple):
