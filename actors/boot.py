@@ -87,7 +87,7 @@ def opened(
     )
     try:
         if store.partitions is not None and journal is None:
-            settle(store, store.partitions, store.results)
+            settle(store, store.partitions, store.own_results)
         system = System(store, limits, clock or SystemClock(), ACTORS)
         add_parts(system, settings)
         yield system

@@ -34,6 +34,7 @@ from trunkline.store import migrations
 from trunkline.store.arrival_loading import load_arrivals
 from trunkline.store.arrivals import Arrivals
 from trunkline.store.backup import copy_store
+from trunkline.store.blobs import Blobs
 from trunkline.store.contents_location import ContentsPlace
 from trunkline.store.crash_record import CrashRecord
 from trunkline.store.directory import (
@@ -95,6 +96,7 @@ class Store:
         keyring: Keyring,
         crash: CrashRecord,
         results: ObjectStore,
+        own_results: Blobs | None,
         contents: ObjectStore,
         outbox: Outbox,
         read_threads: int,
@@ -107,6 +109,8 @@ class Store:
         self.memory_map = memory_map
         self.keyring = keyring
         self.results = results
+        self.own_results = own_results
+        """The results, if no other partition has its own there as well."""
         self.contents = contents
         self.outbox = outbox
         self.partitions = partitions
@@ -193,9 +197,8 @@ class Store:
                     connections=file_threads_max,
                     left_s=left_s,
                 )
-                results = prepared_results(
-                    own, contents if keeps_log and contents_place is not None else None
-                )
+                are_common = keeps_log and contents_place is not None
+                own_results, results = prepared_results(own, contents if are_common else None)
                 outbox = Outbox.prepare(directory / OUTBOX, outbox_length_max, left_s=left_s)
                 locked.sync()
                 crash.begin()
@@ -227,6 +230,7 @@ class Store:
             keyring=keyring,
             crash=crash,
             results=results,
+            own_results=own_results,
             contents=contents,
             outbox=outbox,
             read_threads=read_threads_max,

@@ -45,15 +45,15 @@ def prepared_contents(
     return S3Store.prepare(place, part_bytes=part_bytes, connections=connections, left_s=left_s)
 
 
-def prepared_results(directory: Path, contents: ObjectStore | None) -> ObjectStore:
-    """The results of the jobs of a partition, in the directory that it has.
+def prepared_results(directory: Path, contents: ObjectStore | None) -> tuple[Blobs | None, ObjectStore]:
+    """The results of the jobs of a partition that are in the directory that it has, and where its results are.
 
-    With `contents` they are beside the contents that all machines reach, and so are those that were made before.
-    Raises StoreError.
+    With `contents` they are beside the contents that all machines reach, also those that were made before. Raises
+    StoreError.
     """
     own = Blobs.prepare(directory / RESULTS)
     if contents is None:
-        return own
+        return own, own
     common = contents.within(RESULTS)
     try:
         for name in own.names():
@@ -62,7 +62,7 @@ def prepared_results(directory: Path, contents: ObjectStore | None) -> ObjectSto
         _log.error(
             "results of earlier jobs are not carried to where all machines reach them", reason=str(failure)
         )
-    return common
+    return None, common
 
 
 def _carry(name: str, source: ObjectStore, target: ObjectStore) -> None:

@@ -27,10 +27,10 @@ from trunkline.store.partitioned import SETTLE, Partitions
 from trunkline.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from trunkline.store.blobs import Blobs
     from trunkline.store.env import Store
     from trunkline.store.journal import Journal
     from trunkline.store.memory_map import MemoryMap
-    from trunkline.store.object_store import ObjectStore
 
 KEYS_AT_ONCE: Final = 5_000
 AGAIN_S: Final = 0.05
@@ -83,19 +83,21 @@ async def remove_copy(store: Store, application: bytes) -> None:
                 return
             batch = _slice(snapshot, application)
         if not batch:
-            await trio.to_thread.run_sync(remove_results, store.results, application)
+            await trio.to_thread.run_sync(remove_results, store.own_results, application)
             batch = _without_marker(application)
         await store.journal.submit(batch).wait()
 
 
-def remove_results(results: ObjectStore, application: bytes) -> None:
-    """Remove the results of its jobs. Blocks."""
+def remove_results(results: Blobs | None, application: bytes) -> None:
+    """Remove the results of its jobs, unless they are where the other partition has its own. Blocks."""
+    if results is None:
+        return
     for name in results.names():
         if name.startswith(application.hex()):
             results.remove(name)
 
 
-def settle(store: OpenStore, partitions: Partitions, results: ObjectStore) -> None:
+def settle(store: OpenStore, partitions: Partitions, results: Blobs | None) -> None:
     """At a start: decide for each application that has arrived whether it belongs here, and remove what is foreign.
 
     It belongs here if the partition where it came from has given it away to this one, and to no other after it took it
@@ -108,7 +110,7 @@ def settle(store: OpenStore, partitions: Partitions, results: ObjectStore) -> No
             raise group.error
 
 
-async def settle_with_log(store: OpenStore, partitions: Partitions, results: ObjectStore) -> None:
+async def settle_with_log(store: OpenStore, partitions: Partitions, results: Blobs | None) -> None:
     """The same where the journal has a log. It runs, and nothing else has looked at the store. Raises StoreError."""
     for batch in _decisions(store, partitions, results, waits=False):
         if batch:
@@ -124,7 +126,7 @@ def is_settled(memory_map: MemoryMap) -> bool:
 
 
 def _decisions(
-    store: OpenStore, partitions: Partitions, results: ObjectStore, *, waits: bool
+    store: OpenStore, partitions: Partitions, results: Blobs | None, *, waits: bool
 ) -> Iterator[Batch]:
     """Yield the batches that `settle` commits, each of them before the next one is made.
 
@@ -170,7 +172,7 @@ def made_foreign(snapshot: Snapshot, application: bytes, place: int) -> Batch:
     return batch
 
 
-def _removals(store: OpenStore, partitions: Partitions, results: ObjectStore) -> Iterator[Batch]:
+def _removals(store: OpenStore, partitions: Partitions, results: Blobs | None) -> Iterator[Batch]:
     """Yield batches that remove all that is foreign. Nothing else uses the store yet. Raises StoreError."""
     with Snapshot(store.memory_map) as snapshot:
         foreign = {each: snapshot.get(keys.META, keys.foreign_key(each)) for each in _marked(snapshot)}

@@ -306,11 +306,10 @@ class _Move:
                 return
 
     def _take_results(self) -> None:
-        """Have the results of its jobs here as well. Blocks."""
-        results = self._system.store.results
-        assert isinstance(results, Blobs), (
-            "a server with a log, whose results may be in a bucket, has one partition"
-        )
+        """Have the results of its jobs here as well, unless they are where all partitions have theirs. Blocks."""
+        results = self._system.store.own_results
+        if results is None:
+            return
         folder = partition_directory(self._partitions.directory, self._before) / RESULTS
         names = Blobs(folder).names() if folder.is_dir() else ()
         results.take(folder / name for name in names if name.startswith(self._application.hex()))

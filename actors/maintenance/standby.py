@@ -139,7 +139,7 @@ async def _settle(settings: Settings, machine: Machine, partition: int) -> None:
         assert store.partitions is not None
         async with trio.open_nursery() as nursery:
             await nursery.start(store.journal.run)
-            await settle_with_log(store, store.partitions, store.results)
+            await settle_with_log(store, store.partitions, store.own_results)
             nursery.cancel_scope.cancel()
 
 

@@ -136,7 +136,7 @@ async def _of_others(system: System) -> Batch:
     for key in batch.writes.get(keys.META, {}):
         if key.startswith(keys.FOREIGN_PREFIX):
             application = key[len(keys.FOREIGN_PREFIX) :]
-            await trio.to_thread.run_sync(remove_results, system.store.results, application)
+            await trio.to_thread.run_sync(remove_results, system.store.own_results, application)
     if batch or places.own == ROOT_PARTITION:
         return batch
     return await system.read(lambda snapshot: _slice(_lost_audit_steps(snapshot)))

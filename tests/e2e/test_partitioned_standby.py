@@ -22,6 +22,20 @@ async def machines(tmp_path: Path) -> AsyncIterator[Machines]:
         yield found
 
 
+async def commanded(machines: Machines, name: str, *arguments: str, code: int = 0) -> str:
+    """What a command says on a machine, and that it ends with a code."""
+    data = str(machines.folder / name)
+    done = await trunkline(*arguments, "--data", data, env=machines.env(name))
+    assert done.returncode == code, done.stderr
+    return done.stdout
+
+
+def partition_of(told: str, application: str) -> int:
+    """In which partition an application is, as `trunkline partition` tells."""
+    before, _, _ = told.partition(application)
+    return before.count("Partition ") - 1
+
+
 async def test_all_partitions_are_handed_over_at_once(machines: Machines) -> None:
     make_partitions(machines.folder / "a", 2)
     async with machines.serving("a") as one:
@@ -31,20 +45,18 @@ async def test_all_partitions_are_handed_over_at_once(machines: Machines) -> Non
         machines.copy_secrets("a", "b")
         async with machines.standing_by("b", one) as two:
             await copied(two)
+            # A machine that stands by has not noticed where an application is, and its calls are answered all the same.
+            moved = houses[0][0].rpartition("/")[2]
+            place = 1 - partition_of(await commanded(machines, "a", "partition"), moved)
+            await commanded(machines, "a", "partition", "move", moved, str(place))
             for number, (_, device) in enumerate(houses):
                 await report(two, device, 10 + number)
             assert await one.terminate() == 0
             for number, (_, device) in enumerate(houses):
                 assert await states(two, device) == [number, 10 + number]
+            assert partition_of(await commanded(machines, "b", "partition"), moved) == place
+            for number, (_, device) in enumerate(houses):
                 await report(two, device, 20 + number)
-
-
-async def commanded(machines: Machines, name: str, *arguments: str, code: int = 0) -> str:
-    """What a command says on a machine, and that it ends with a code."""
-    data = str(machines.folder / name)
-    done = await trunkline(*arguments, "--data", data, env=machines.env(name))
-    assert done.returncode == code, done.stderr
-    return done.stdout
 
 
 async def test_data_with_a_log_are_divided(machines: Machines) -> None:

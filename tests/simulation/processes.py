@@ -88,7 +88,7 @@ async def _settle(store: Store) -> None:
             pass
         if not is_free:
             await trio.sleep(LOCKED_S)
-    foreign.settle(store, store.partitions, store.results)
+    foreign.settle(store, store.partitions, store.own_results)
 
 
 class AnyProcess:

@@ -23,6 +23,7 @@ from trunkline.actors.core.contents.slots import Slots
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.owners import payer_in
+from trunkline.actors.core.records.places import Places
 from trunkline.actors.core.runtime.threads import RESULTS, in_thread
 from trunkline.actors.core.runtime.turns import as_domain_error
 from trunkline.actors.core.values.errors import (
@@ -197,7 +198,7 @@ class Results:
         now_ms = self._system.clock.wall_ms()
         blobs = self._system.store.results
         # In this order: a file of these names whose job the snapshot does not have yet is still in `received`.
-        names = await trio.to_thread.run_sync(blobs.names)
+        names = [name for name in await trio.to_thread.run_sync(blobs.names) if self._is_own(name)]
         received = frozenset(self.received)
 
         def expired(snapshot: Snapshot) -> list[str]:
@@ -207,6 +208,17 @@ class Results:
         for name in doomed:
             await trio.to_thread.run_sync(blobs.remove, name)
         return len(doomed)
+
+    def _is_own(self, name: str) -> bool:
+        """Whether a blob is of this partition. Another one removes its own: only that knows what it has received."""
+        store = self._system.store
+        if store.own_results is not None or store.partitions is None:
+            return True
+        places = self._system.component(Places)
+        try:
+            return places.of_application(bytes.fromhex(name)[:ID_BYTES]) == places.own
+        except ValueError:
+            return False
 
 
 def name_of(application: bytes, id: bytes) -> str:

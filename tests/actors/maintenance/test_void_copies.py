@@ -97,7 +97,7 @@ def starting_when_given(first: bytes, dead: House, target: House) -> list[bool]:
             if is_given:  # the partition where it was still says so
                 store = dead.system.store
                 assert store.partitions is not None
-                settle(store, store.partitions, store.results)
+                settle(store, store.partitions, store.own_results)
             done.append(is_given)
         return submit(batch)
 
