@@ -28,7 +28,7 @@ from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.fleet.devices.state.head import encoded_after
 from trunkline.actors.maintenance.data_directory import keys_file_of
-from trunkline.actors.maintenance.foreign import settle
+from trunkline.actors.maintenance.foreign import remove_foreign, settle
 from trunkline.actors.maintenance.new_stores import NewStores
 from trunkline.actors.maintenance.shares import shares
 from trunkline.actors.maintenance.survey import Source, Survey
@@ -185,7 +185,7 @@ class _Division:
         keys_file = keys_file_of(self._settings) or self._directory / KEYS_FILE
         keyring = Keyring.read(keys_file)
         with ExitStack() as stack:
-            sources = []
+            stores = []
             for number in range(self._before):
                 store = OfflineStore(
                     partition_directory(self._directory, number),
@@ -195,8 +195,11 @@ class _Division:
                 )
                 stack.callback(store.close)
                 check_division(store.memory_map, self._before, store.place)
-                if self._before > 1:
-                    settle(store, Partitions(self._directory, number), Blobs(store.place / RESULTS))
+                stores.append(store)
+            if self._before > 1:
+                self._settle(stores)
+            sources = []
+            for number, store in enumerate(stores):
                 self._tell(f"Partition {number}: bringing what devices reported into the runs.")
                 trio.run(store.flush, encoded_after)
                 sources.append(Source(number, store))
@@ -208,6 +211,13 @@ class _Division:
         write_switch(self._directory, switch)
         complete(self._directory, switch)
         self._report(survey, placed)
+
+    def _settle(self, stores: Sequence[OfflineStore]) -> None:
+        """Remove what does not count, and all notes of moves: in a new store one would be beside its application."""
+        # That an application was given away is noted until the store that has it is settled, which may be a later one.
+        for clean in (settle, remove_foreign):
+            for number, store in enumerate(stores):
+                clean(store, Partitions(self._directory, number), Blobs(store.place / RESULTS))
 
     def _survey(self, sources: Sequence[Source]) -> tuple[Survey, dict[bytes, int]]:
         """Read the sources, and decide where each application goes."""
