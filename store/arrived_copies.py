@@ -3,11 +3,14 @@
 A move completes the copy (`keys.arrived_key`), and after that the partition where the application was gives it away
 (`keys.foreign_key`). Until then the copy is void: the application may be where it was, or have been taken back and
 changed, deleted or moved elsewhere since. That it was given away is noted until the note of the arrival is gone.
+
+Before it is complete, and when it goes, a copy is marked as foreign, as what is left of an application that was moved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 
 from trunkline.store import codec, keys
 from trunkline.store.snapshot import Snapshot
@@ -21,6 +24,12 @@ def arrived(part: Snapshot) -> Iterator[tuple[bytes, int]]:
         yield bytes(key[len(low) :]), codec.decode(value)["from"]
 
 
+def foreign(part: Snapshot) -> frozenset[bytes]:
+    """The applications of which a partition has parts that do not count, and may lack others."""
+    low = keys.FOREIGN_PREFIX
+    return frozenset(bytes(key[len(low) :]) for key in part.keys(keys.META, low, keys.prefix_end(low)))
+
+
 def is_given(source: Snapshot, application: bytes, to: int | None) -> bool:
     """Whether the partition that `source` reads has given an application away to partition `to`."""
     marker = Snapshot.get(source, keys.META, keys.foreign_key(application))
@@ -28,7 +37,11 @@ def is_given(source: Snapshot, application: bytes, to: int | None) -> bool:
 
 
 def belongs(
-    snapshot_of: Callable[[int], Snapshot], application: bytes, record: bytes, source: int, to: int
+    snapshot_of: Callable[[int], AbstractContextManager[Snapshot]],
+    application: bytes,
+    record: bytes,
+    source: int,
+    to: int,
 ) -> bool:
     """Whether an application belongs in partition `to`, which had a note of its arrival from `source` when it was read.
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -30,6 +30,8 @@ from typing import Any, Final, Protocol
 import lmdb
 
 from trunkline.store import codec, keys, pages
+from trunkline.store.arrived_copies import arrived, foreign, is_given
+from trunkline.store.backup_contents import NamedContents, copy_contents, no_contents
 from trunkline.store.blobs import Blobs
 from trunkline.store.checksums import opened
 from trunkline.store.contents_location import FILE as CONTENTS_LOCATION
@@ -47,20 +49,24 @@ from trunkline.store.directory import (
     sync_directory,
     write_private,
 )
-from trunkline.store.errors import BackupRefused, StoreBroken, StoreDamaged, StoreError, translate
+from trunkline.store.errors import BackupRefused, StoreDamaged, StoreError, translate
 from trunkline.store.manifest import manifest_problems, write_manifest
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.migrations import FORMAT, other_format, refuse_to_copy, stored_format
-from trunkline.store.object_store import Stored
 from trunkline.store.partitions import partition_count, partition_directory, without_moves
 from trunkline.store.snapshot import Snapshot
-from trunkline.store.store_files import copy_file, copy_partitions, open_read_only, opened_read_only
+from trunkline.store.store_files import (
+    copy_file,
+    copy_partitions,
+    open_read_only,
+    opened_read_only,
+    snapshot_of_partition,
+)
 from trunkline.store.timeline_check import run_problems, value_problems
 
 PROBLEMS_MAX: Final = 1000
 """At most this many problems are described; further ones are only counted."""
 
-_PIECE_BYTES: Final = 1 << 20
 _NOT_CBOR: Final = frozenset({keys.INDEXES, keys.UNIQUE, keys.CELLS, keys.TRIGGERS})
 """Databases with values of other forms: whoever writes triggers checks them."""
 _TIMELINE: Final = frozenset({keys.ARRIVALS, keys.SEGMENTS, keys.RUNS})
@@ -72,15 +78,6 @@ class OpenStore(Protocol):
     memory_map: MemoryMap
 
 
-NamedContents = Callable[[Snapshot], Iterable[tuple[str, Stored]]]
-"""Returns the name, size and hash of each content that the records of a store name."""
-
-
-def no_contents(_snapshot: Snapshot) -> Iterable[tuple[str, Stored]]:
-    """For a store whose contents are at another place."""
-    return ()
-
-
 def backup(directory: Path, target: Path, contents: NamedContents = no_contents) -> None:
     """Copy the data directory `directory` to `target`, which must be missing or empty. On disk when this returns.
 
@@ -90,7 +87,7 @@ def backup(directory: Path, target: Path, contents: NamedContents = no_contents)
     applications name of the server as a whole is in it then. No application is moved meanwhile. Raises
     FormatUnsupported for a store of a newer program, whose contents this one may not find, StoreBroken for one of
     several partitions without the others, and BackupRefused, StoreFull or StoreBroken; `target` is then not
-    created.
+    created. BackupRefused also where a process has started meanwhile and completed a move that had been interrupted.
     """
     blobs = Blobs(directory / CONTENTS)
     with ExitStack() as stack:
@@ -100,40 +97,36 @@ def backup(directory: Path, target: Path, contents: NamedContents = no_contents)
             refuse_to_copy(memory_map, len(places), place)
 
         def copy_more(copy: Path) -> None:
+            if any(noted.get(each) and not is_kept for each, is_kept in _noted(copy, len(places)).items()):
+                raise BackupRefused(
+                    "A move of an application was completed while its partitions were copied. Make the backup again."
+                )
             for number in range(len(places)):
-                _copy_contents(blobs, copy, partition_directory(copy, number), contents)
+                copy_contents(blobs, copy, number, contents)
+            for number in range(len(places)):
+                (partition_directory(copy, number) / STORE / "lock.mdb").unlink(missing_ok=True)
 
         if (directory / CONTENTS).is_dir():
             stack.enter_context(blobs.kept())
         stack.enter_context(without_moves(directory))
+        noted = _noted(directory, len(places))
         copy_store(first, directory, target, copy_more, others)
     with suppress(OSError):  # the backup is complete; the note of it is only for the metrics of the server
         (directory / LAST_BACKUP).touch()
 
 
-def _copy_contents(blobs: Blobs, copy: Path, place: Path, contents: NamedContents) -> None:
-    """Copy the contents that the copied store in `place` names into `copy`.
+def _noted(directory: Path, count: int) -> dict[tuple[bytes, int], bool]:
+    """By application and partition, for each note of an arrival there: whether the application was given away to it.
 
-    Raises StoreBroken for a missing or damaged one.
+    A process that starts removes the note, and then the other one what says that. So a copy could have only the note.
     """
-    copied: Blobs | None = None
-    memory_map = open_read_only(place)
-    try:
-        with Snapshot(memory_map) as snapshot:
-            for name, stored in contents(snapshot):
-                copied = copied or Blobs.prepare(copy / CONTENTS)
-                content = blobs.open(name, stored)
-                if content is None:
-                    raise StoreBroken(
-                        f"The content {name} is missing; `trunkline check` lists all that are missing or damaged."
-                    )
-                with content, copied.write(name) as draft:
-                    while piece := content.read(_PIECE_BYTES):
-                        draft.write(piece)
-                    draft.finish()
-    finally:
-        memory_map.close(0)
-    (place / STORE / "lock.mdb").unlink(missing_ok=True)
+    found: dict[tuple[bytes, int], bool] = {}
+    for number in range(count) if count > 1 else ():
+        with snapshot_of_partition(directory, number) as part:
+            for application, source in arrived(part):
+                with snapshot_of_partition(directory, source) as there:
+                    found[application, number] = is_given(there, application, number)
+    return found
 
 
 def copy_store(
@@ -295,16 +288,17 @@ def _verify(memory_map: MemoryMap, report: Report, index_keys: IndexKeys, proble
         report.add(str(error))
     with ExitStack() as held:
         snapshot = held.enter_context(Snapshot(memory_map))
+        partial = _partial(snapshot)
         for db in keys.DATABASES:
             if db not in snapshot.databases():
                 report.add(f"The database {db} is missing.")
                 continue
             report.begin(f"reading of the database {db}")
-            if not _check_database(snapshot, db, report, index_keys):
+            if not _check_database(snapshot, db, report, index_keys, partial):
                 snapshot = held.enter_context(Snapshot(memory_map))  # LMDB has ended the transaction
         report.begin("comparison of the databases")
         if keys.RECORDS in report.counts and keys.COUNTS in report.counts:
-            _check_totals(snapshot, report)
+            _check_totals(snapshot, report, partial)
         if len(report.counts) == len(keys.DATABASES):
             try:
                 for problem in chain(run_problems(snapshot), problems(snapshot)):
@@ -314,7 +308,15 @@ def _verify(memory_map: MemoryMap, report: Report, index_keys: IndexKeys, proble
     return report
 
 
-def _check_totals(snapshot: Snapshot, report: Report) -> None:
+def _partial(snapshot: Snapshot) -> frozenset[bytes]:
+    """The applications whose records, indexes and counters need not agree, because they are another partition's."""
+    try:
+        return foreign(snapshot) if keys.META in snapshot.databases() else frozenset()
+    except StoreError:  # reported with its database
+        return frozenset()
+
+
+def _check_totals(snapshot: Snapshot, report: Report, partial: Container[bytes]) -> None:
     """Compare every counter of records with the number of the records."""
     found: Counter[bytes] = Counter()
     for key in snapshot.keys(keys.RECORDS, b"", None):
@@ -325,13 +327,15 @@ def _check_totals(snapshot: Snapshot, report: Report) -> None:
         with suppress(ValueError):  # a damaged value is reported by `_check_database`
             counted[key[len(keys.TOTAL_PREFIX) :]] = codec.decode(opened(key, stored) or b"").get("n", 0)
     for prefix in sorted(found.keys() | counted.keys()):
-        if found[prefix] != counted.get(prefix, 0):
+        if found[prefix] != counted.get(prefix, 0) and prefix[-keys.ID_BYTES :] not in partial:
             report.add(
                 f"records {prefix.hex()}: {found[prefix]} are there, {counted.get(prefix, 0)} are counted."
             )
 
 
-def _check_database(snapshot: Snapshot, db: str, report: Report, index_keys: IndexKeys) -> bool:
+def _check_database(
+    snapshot: Snapshot, db: str, report: Report, index_keys: IndexKeys, partial: Container[bytes]
+) -> bool:
     """Check every entry of a database. False if it could not be read to its end."""
     entries = 0
     try:
@@ -341,7 +345,7 @@ def _check_database(snapshot: Snapshot, db: str, report: Report, index_keys: Ind
             if value is None:
                 report.add(f"{db} {key.hex()}: it is not what was written, its checksum is wrong")
                 continue
-            for problem in _entry_problems(snapshot, db, key, value, index_keys):
+            for problem in _entry_problems(snapshot, db, key, value, index_keys, partial):
                 report.add(f"{db} {key.hex()}: {problem}")
     except StoreError as error:
         report.add(f"{db}: after {entries} entries: {error}")
@@ -353,18 +357,23 @@ def _check_database(snapshot: Snapshot, db: str, report: Report, index_keys: Ind
 
 
 def _entry_problems(
-    snapshot: Snapshot, db: str, key: bytes, value: bytes, index_keys: IndexKeys
+    snapshot: Snapshot,
+    db: str,
+    key: bytes,
+    value: bytes,
+    index_keys: IndexKeys,
+    partial: Container[bytes],
 ) -> Iterator[str]:
     """The problems of one entry."""
     if db == keys.INDEXES:
-        yield from _index_problems(snapshot, key, index_keys)
+        yield from _index_problems(snapshot, key, index_keys, partial)
     if db in _TIMELINE:
         yield from value_problems(db, key, value)
         return
     problem = form_problem(db, key, value)
     if problem is not None:
         yield problem
-    elif db == keys.RECORDS:
+    elif db == keys.RECORDS and _parent(key) not in partial:
         for index in index_keys(key, codec.decode(value)):
             with suppress(StoreDamaged):  # the damaged entry is reported with its own key
                 if snapshot.get(keys.INDEXES, index) is None:
@@ -382,11 +391,19 @@ def form_problem(db: str, key: bytes, value: bytes) -> str | None:
     return None
 
 
-def _index_problems(snapshot: Snapshot, key: bytes, index_keys: IndexKeys) -> Iterator[str]:
+def _parent(record_key: bytes) -> bytes:
+    return record_key[-2 * keys.ID_BYTES : -keys.ID_BYTES]
+
+
+def _index_problems(
+    snapshot: Snapshot, key: bytes, index_keys: IndexKeys, partial: Container[bytes]
+) -> Iterator[str]:
     try:
         record_key = keys.record_of_index(key)
     except ValueError as error:
         yield str(error)
+        return
+    if _parent(record_key) in partial:
         return
     try:
         raw = snapshot.get(keys.RECORDS, record_key)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
 from trunkline.store.directory import DATA_FILE, STORE, data_file, sync_directory
 from trunkline.store.errors import BackupRefused
 from trunkline.store.manifest import write_manifest
-from trunkline.store.memory_map import MemoryMap
+from trunkline.store.memory_map import MemoryMap, opened_here
 from trunkline.store.partitions import partition_directory, write_partition_count
+from trunkline.store.snapshot import Snapshot
 
 _GROWTH_BYTES: Final = 1 << 30  # room in a reader's map for what a running server adds while we open
 
@@ -35,6 +36,16 @@ def opened_read_only(directory: Path) -> Iterator[MemoryMap]:
         yield memory_map
     finally:
         memory_map.close(0)
+
+
+@contextmanager
+def snapshot_of_partition(directory: Path, number: int) -> Iterator[Snapshot]:
+    """What a partition of a data directory or a backup holds at this moment. This process may have it open already."""
+    place = partition_directory(directory, number)
+    opened = opened_here((place / STORE).resolve())
+    held = opened_read_only(place) if opened is None else nullcontext(opened)
+    with held as memory_map, Snapshot(memory_map) as snapshot:
+        yield snapshot
 
 
 def copy_file(memory_map: MemoryMap, directory: Path) -> None:

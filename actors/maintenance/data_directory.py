@@ -6,8 +6,8 @@ does not load workflows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,12 +16,15 @@ from trunkline.limits.errors import SettingsError
 from trunkline.limits.extras import how_to_install, lacks, library_missing
 from trunkline.limits.settings import Settings
 from trunkline.store import backup
+from trunkline.store.backup_contents import no_contents
 from trunkline.store.contents_location import FOLDER, ContentsPlace, FolderPlace, location_of
 from trunkline.store.directory import KEYS_FILE, DataDirectory
 from trunkline.store.env import Store
+from trunkline.store.object_store import Stored
 from trunkline.store.partitions import partition_count, partition_directory
 from trunkline.store.reseal import Rotation, rotate_keys
 from trunkline.store.s3 import S3Place
+from trunkline.store.snapshot import Snapshot
 
 _RESEALED_RECORDS_MAX: Final = 500
 """Records of one commit of a rotation of the encryption keys: a few milliseconds."""
@@ -112,8 +115,11 @@ def back_up(path: Path, target: Path) -> str:
     # Only what finds the contents of files needs to know the kinds of records, and with them nearly the whole domain.
     from trunkline.actors.catalogue import KINDS
     from trunkline.actors.core.contents.named import all_contents
+    from trunkline.actors.core.records.places import void_copies
+
+    def contents(part: Snapshot, copy: Path, number: int) -> Iterator[tuple[str, Stored]]:
+        return all_contents(KINDS, part, void_copies(part, copy, number))
 
     location = location_of(path)
-    contents = partial(all_contents, KINDS)
-    backup.backup(path, target, contents if location == FOLDER else backup.no_contents)
+    backup.backup(path, target, contents if location == FOLDER else no_contents)
     return location

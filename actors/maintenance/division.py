@@ -25,6 +25,7 @@ import trio
 
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kinds import APPLICATION
+from trunkline.actors.core.records.places import void_copies
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.fleet.devices.state.head import encoded_after
 from trunkline.actors.maintenance.data_directory import keys_file_of
@@ -88,8 +89,11 @@ def partitions_of(directory: Path) -> list[Partition]:
     for number in range(partition_count(directory)):
         place = partition_directory(directory, number)
         with opened_read_only(place) as memory_map, Snapshot(memory_map) as snapshot:
+            void = void_copies(snapshot, directory, number)
             named = {
-                each.id.hex(): each.doc["name"] for each in records.all_of_kind(snapshot, APPLICATION, ROOT)
+                each.id.hex(): each.doc["name"]
+                for each in records.all_of_kind(snapshot, APPLICATION, ROOT)
+                if each.id not in void
             }
         found.append(Partition(number, data_file(place).stat().st_size, named))
     return found

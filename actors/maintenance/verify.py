@@ -8,7 +8,7 @@ from __future__ import annotations
 import faulthandler
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from trunkline.actors.catalogue import KINDS
 from trunkline.actors.core.contents.named import content_problems
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kept_answers import answer_problems
+from trunkline.actors.core.records.places import void_copies
 from trunkline.actors.data.files.tree import tree_problems
 from trunkline.actors.data.tables.check import row_problems
 from trunkline.actors.platform.jobs.results import result_problems
@@ -57,20 +58,22 @@ def verify(
         yield from _seal_problems(snapshot, keys_file or path / KEYS_FILE)
         if (place / RESULTS).is_dir():  # a backup has none
             yield from result_problems(snapshot, Blobs(place / RESULTS))
-        yield from _content_problems(path, snapshot, contents_place)
+        yield from _content_problems(path, snapshot, contents_place, void_copies(snapshot, path, partition))
 
     folder = Path(contents_place.path) if isinstance(contents_place, FolderPlace) else path / CONTENTS
     with Blobs(folder).kept() if folder.is_dir() else nullcontext(), without_moves(path):
         return backup.verify(place, partial(records.index_keys, KINDS), problems, report, common=path)
 
 
-def _content_problems(path: Path, snapshot: Snapshot, place: ContentsPlace | None) -> Iterator[str]:
+def _content_problems(
+    path: Path, snapshot: Snapshot, place: ContentsPlace | None, void: Container[bytes]
+) -> Iterator[str]:
     location = location_of(path)
     if location != (FOLDER if place is None else place.location):
         yield f"The contents of files are in {location} and were not checked; give that as the setting blobs."
         return
     contents = contents_at(path, place)
-    yield from content_problems(KINDS, snapshot, contents)
+    yield from content_problems(KINDS, snapshot, contents, void)
     if place is not None:
         yield from result_problems(snapshot, contents.within(RESULTS))
 

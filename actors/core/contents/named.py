@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Final
 
 from trunkline.actors.core.records import records
@@ -34,15 +34,29 @@ def contents_of(
                     yield name_of(application, content), stored
 
 
-def all_contents(kinds: Mapping[str, Kind], snapshot: Snapshot) -> Iterator[tuple[str, Stored]]:
-    """Yield the name, size and hash of each content that a record of the store names."""
+def all_contents(
+    kinds: Mapping[str, Kind], snapshot: Snapshot, void: Container[bytes] = ()
+) -> Iterator[tuple[str, Stored]]:
+    """Yield the name, size and hash of each content that a record of the store names.
+
+    Those of applications that are `void` are left out: the contents belong to another partition, which may have
+    removed them.
+    """
     for application in applications(snapshot):
-        yield from contents_of(kinds.values(), snapshot, application)
+        if application not in void:
+            yield from contents_of(kinds.values(), snapshot, application)
 
 
-def content_problems(kinds: Mapping[str, Kind], snapshot: Snapshot, contents: ObjectStore) -> Iterator[str]:
-    """Yield a sentence for each content that is missing or damaged, and for each count of bytes that is wrong."""
+def content_problems(
+    kinds: Mapping[str, Kind], snapshot: Snapshot, contents: ObjectStore, void: Container[bytes] = ()
+) -> Iterator[str]:
+    """Yield a sentence for each content that is missing or damaged, and for each count of bytes that is wrong.
+
+    `void` is as in `all_contents`.
+    """
     for application in applications(snapshot):
+        if application in void:
+            continue
         size_bytes = 0
         for name, stored in contents_of(kinds.values(), snapshot, application):
             size_bytes += stored.size_bytes

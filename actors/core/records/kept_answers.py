@@ -17,6 +17,7 @@ from trunkline.actors.core.records.expiry import Part, Step
 from trunkline.actors.core.values.errors import PayloadTooLarge
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.store import keys
+from trunkline.store.arrived_copies import foreign
 from trunkline.store.batch import Batch
 from trunkline.store.codec import decode, encode
 
@@ -200,10 +201,13 @@ def remove_expired(get: Get, batch: Batch, prefix: bytes, oldest_ms: int, most: 
 
 def answer_problems(snapshot: Snapshot) -> Iterator[str]:
     """Yield a sentence for each owner whose answers and numbers do not agree."""
+    void = foreign(snapshot)
     low: bytes | None = b""
     while low is not None and (key := next(snapshot.keys(keys.ANSWERS, low, None), None)) is not None:
         prefix = bytes(key[: keys.ANSWERS_PREFIX_BYTES])
         low = keys.prefix_end(prefix)
+        if prefix[: keys.ID_BYTES] in void:
+            continue
         first, end, size_bytes = _head(snapshot.get, prefix)
         numbered = {number: _numbered(snapshot.get, prefix, number)[0] for number in range(first, end)}
         found = size = 0

@@ -12,6 +12,7 @@ writes for its own calls, and names that are unique in the server.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,12 +25,14 @@ from trunkline.actors.core.records.records import counted_of
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.store import keys
-from trunkline.store.arrived_copies import belongs
+from trunkline.store.arrived_copies import arrived, belongs
 from trunkline.store.codec import decode
 from trunkline.store.errors import StoreError
 from trunkline.store.partitioned import Partitions
+from trunkline.store.partitions import stored_count
 from trunkline.store.placing import EVERYWHERE
 from trunkline.store.snapshot import Snapshot
+from trunkline.store.store_files import snapshot_of_partition
 
 ROOT_PARTITION: Final = 0
 KNOWN_MAX: Final = 65_536
@@ -37,6 +40,19 @@ _BY_APPLICATION: Final = frozenset({keys.EVENTS, keys.FLOWS, keys.MESSAGES})
 _KIND_KEYS: Final = frozenset({keys.RECORDS, keys.INDEXES})
 _BY_OWNER: Final = _BY_APPLICATION | _KIND_KEYS | {keys.COUNTS, keys.META}
 _OF_ROOT: Final = frozenset({"user", "org", "userJobs"})
+
+
+def void_copies(part: Snapshot, directory: Path, number: int) -> frozenset[bytes]:
+    """The applications that partition `number` of a data directory or a backup, which `part` reads, has the records of
+    and were not given away to it. None of a data directory that is not divided. Raises StoreError."""
+    if stored_count(directory) == 1:
+        return frozenset()
+    look = partial(snapshot_of_partition, directory)
+    return frozenset(id for id, at in arrived(part) if not belongs(look, id, _record_of(id), at, number))
+
+
+def _record_of(application: bytes) -> bytes:
+    return keys.record_key(APPLICATION.name, ROOT, application)
 
 
 class Places:
@@ -129,7 +145,7 @@ class Places:
 
     def record_of(self, application: bytes) -> bytes:
         """The key of the record of an application."""
-        return keys.record_key(APPLICATION.name, ROOT, application)
+        return _record_of(application)
 
     def counted(self, key: bytes, application: bytes) -> Mapping[str, int]:
         """What the record of an application adds to the numbers at a key of COUNTS."""

@@ -20,6 +20,7 @@ from trunkline.actors.core.records.unreadable import UNREADABLE
 from trunkline.actors.core.values.errors import Invalid, Overloaded
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.store import keys
+from trunkline.store.arrived_copies import foreign
 from trunkline.store.codec import decode, encode
 
 if TYPE_CHECKING:
@@ -135,8 +136,7 @@ def unique_problems(kinds: Mapping[str, Kind], snapshot: Snapshot) -> Iterator[s
 
     What is left of an application that was moved to another partition holds none.
     """
-    marker = keys.FOREIGN_PREFIX
-    moved = {bytes(key[len(marker) :]) for key in snapshot.keys(keys.META, marker, keys.prefix_end(marker))}
+    moved = foreign(snapshot)
     for kind in (kind for kind in kinds.values() if kind.unique):
         prefix = keys.kind_prefix(kind.name)
         for key, raw in snapshot.range(keys.RECORDS, prefix, keys.prefix_end(prefix)):

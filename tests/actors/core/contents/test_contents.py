@@ -227,12 +227,11 @@ async def test_what_is_missing_or_damaged_is_reported(house: House, tmp_path: Pa
 
 _BACK_UP = """
 import sys
-from functools import partial
 from pathlib import Path
 from tests.actors.core.contents.shelf import KINDS
 from trunkline.actors.core.contents.named import all_contents
 from trunkline.store.backup import backup
-backup(Path(sys.argv[1]), Path(sys.argv[2]), partial(all_contents, KINDS))
+backup(Path(sys.argv[1]), Path(sys.argv[2]), lambda part, _copy, _partition: all_contents(KINDS, part))
 """
 
 
