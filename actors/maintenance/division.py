@@ -29,7 +29,7 @@ from trunkline.actors.core.records.places import void_copies
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.fleet.devices.state.head import encoded_after
 from trunkline.actors.maintenance.data_directory import keys_file_of
-from trunkline.actors.maintenance.foreign import remove_foreign, settle
+from trunkline.actors.maintenance.foreign import settle
 from trunkline.actors.maintenance.new_stores import NewStores
 from trunkline.actors.maintenance.shares import shares
 from trunkline.actors.maintenance.survey import Source, Survey
@@ -218,10 +218,10 @@ class _Division:
 
     def _settle(self, stores: Sequence[OfflineStore]) -> None:
         """Remove what does not count, and all notes of moves: in a new store one would be beside its application."""
-        # That an application was given away is noted until the store that has it is settled, which may be a later one.
-        for clean in (settle, remove_foreign):
+        # Twice: that an application was given away is noted until the store that has it is settled, maybe a later one.
+        for _ in range(2):
             for number, store in enumerate(stores):
-                clean(store, Partitions(self._directory, number), Blobs(store.place / RESULTS))
+                settle(store, Partitions(self._directory, number), Blobs(store.place / RESULTS))
 
     def _survey(self, sources: Sequence[Source]) -> tuple[Survey, dict[bytes, int]]:
         """Read the sources, and decide where each application goes."""
