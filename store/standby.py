@@ -17,6 +17,7 @@ import hashlib
 import math
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -35,7 +36,7 @@ from trunkline.store.errors import (
 )
 from trunkline.store.follower import Follower, chain_of, followed
 from trunkline.store.keyring import Keyring
-from trunkline.store.log import BEGINNING, Chain, Entry, Log, decoded, era_of, is_first_of_era
+from trunkline.store.log import BEGINNING, Chain, Entry, Log, Placed, decoded, era_of, is_first_of_era
 from trunkline.store.log_nodes import COPIES, Nodes, Word
 from trunkline.store.log_owner import LogOwner
 from trunkline.store.nats_connection import NatsConnection
@@ -50,7 +51,12 @@ FOLLOW_S: Final = 0.5
 at once."""
 START_S: Final = 10.0
 """So long a node may say nothing after its claim, while its server starts."""
+QUIET_S: Final = 0.5
+"""An owner that appends nothing for longer may be gone: it appends a mark more often."""
 FINGERPRINT_BYTES: Final = 16
+
+Tips = dict[int, Placed | None]
+"""By partition, its last entry; None if it has none."""
 
 _RESTORE: Final = "Restore a backup of {} in its place that was made since the log began."
 _CHANCE: Final = secrets.SystemRandom()
@@ -139,6 +145,10 @@ class Standby:
         """It gets a copy of the data."""
         self._read_s = -math.inf
         """Until then processes of the node before may read."""
+        self._heard_s = -math.inf
+        """When an entry was read last."""
+        self._seen: tuple[float, Tips] = -math.inf, {}
+        """When the last entries of the other partitions were looked at, and which they were."""
         self._is_released = False
         """The last entry says that no node owns the partition."""
         self._gone_s = -math.inf
@@ -186,7 +196,8 @@ class Standby:
         def check(entry: Entry) -> None:
             self._is_released = entry.kind == "release"
             silence_s = START_S if entry.kind == "claim" else self.nodes.silence_max_s
-            self._gone_s = trio.current_time() + silence_s
+            self._heard_s = trio.current_time()
+            self._gone_s = self._heard_s + silence_s
             if entry.kind == "group" and self._has_other_data:
                 raise LogBroken(f"{directory} was written without the log. {_RESTORE.format(entry.owner)}")
             if entry.kind != "claim":
@@ -236,20 +247,37 @@ class Standby:
         if not self.others or owner.chain.owner == self.name:
             return await owner.claim(claim.encoded())
         while True:
-            try:
-                tips = {number: await self._log.tip(number) for number in range(1, len(self.others) + 1)}
-            except LogUnreachable:
-                return False
-            if all(tip is None or decoded(tip.data).kind == "release" for tip in tips.values()):
-                read_s = 0.0
-                break
-            if self._owner_is_gone():
-                read_s = self.nodes.silence_max_s
-                break
+            with suppress(LogUnreachable):
+                tips = await self._tips()
+                if all(tip is None or decoded(tip.data).kind == "release" for tip in tips.values()):
+                    read_s = 0.0
+                    break
+                if self._owner_is_gone():
+                    read_s = self._longest_read_s(tips)
+                    break
             await trio.sleep(LOOK_S)  # other processes of that node end just now
         others = claim._replace(was_empty=False, read_s=read_s).encoded()
         bodies = {0: claim.encoded(), **dict.fromkeys(tips, others)}
         return await owner.claim_all(bodies, tips)
+
+    async def _tips(self) -> Tips:
+        """The last entries of the other partitions."""
+        return {number: await self._log.tip(number) for number in range(1, len(self.others) + 1)}
+
+    async def _look_at_others(self) -> None:
+        """Look at the last entries of the other partitions when no entry of the own one comes, until cancelled."""
+        while True:
+            await trio.sleep(LOOK_S)
+            if trio.current_time() - self._heard_s > QUIET_S and self._seen[0] < self._heard_s:
+                with suppress(LogUnreachable):
+                    tips = await self._tips()
+                    self._seen = trio.current_time(), tips
+
+    def _longest_read_s(self, tips: Tips) -> float:
+        """For how long others may read who have appended none of the entries behind `tips`."""
+        seen_s, seen = self._seen
+        waited_s = trio.current_time() - seen_s if seen == tips else 0.0
+        return max(0.0, self.nodes.silence_max_s - waited_s)
 
     async def _all_claimed(self, directory: Path) -> None:
         """Wait until the processes of this node have claimed all partitions, and so have all that was in the logs."""
@@ -283,6 +311,8 @@ class Standby:
         """Follow for a while, and then until the partition is free, or its owner is not heard."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(follower.run)
+            if self.others:
+                nursery.start_soon(self._look_at_others)
             await trio.sleep(LOOK_S if self.partition else FOLLOW_S + _CHANCE.uniform(0, FOLLOW_S))
             while self.nodes.may_have_namesake:  # noqa: ASYNC110 - silence is no event
                 await trio.sleep(LOOK_S)
