@@ -5,6 +5,7 @@ Does not own how a machine comes to own the data (`standby.py`).
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -67,43 +68,38 @@ class Machine:
             await trio.sleep(LOOK_S)
 
     def status(self) -> ClusterStatus:
-        """What this machine knows of all machines and of the log."""
+        """What this machine knows of all machines and of the log. The root tells it for all partitions."""
+        owner = self._standby.owner
+        appended = (0, 0) if owner is None else (owner.appended, owner.appended_bytes)
+        if self._standby.partition:
+            return ClusterStatus(self._log.name, None, [], [], [], *appended)
+        machines, silent = self._machines()
+        risks = silent + _risks(machines, self._log_state, self._log_servers)
+        return ClusterStatus(self._log.name, self._log_state, self._log_servers, machines, risks, *appended)
+
+    def _machines(self) -> tuple[list[MachineLine], list[str]]:
+        """All machines, this one first, and sentences about processes that are not heard of those whose root is."""
         standby, own = self._standby, self._standby.say()
         nodes = standby.nodes
-        # What is heard in each partition, of every machine: what it has said, and for how long it is silent since.
-        heard = [{name: (nodes.others[name][0], nodes.silence_s(name)) for name in sorted(nodes.others)}]
-        heard[0] = {own.name: (own, 0.0), **heard[0]}
-        heard += [
-            {name: (each.others[name][0], each.silence_s(name)) for name in each.others}
-            for each in standby.others
+        # By partition and name, what was heard last, and for how long nothing since.
+        heard = [
+            {name: (each.others[name][0], each.silence_s(name)) for name in sorted(each.others)}
+            for each in (nodes, *standby.others)
         ]
+        heard[0] = {own.name: (own, 0.0), **heard[0]}
         lasts = [max((word.place for word, _ in each.values()), default=0) for each in heard]
         machines, silent = [], []
         for name, (word, silence_s) in heard[0].items():
-            parts = [each.get(name) for each in heard]
-            behind = max(
-                last if part is None else last - part[0].place
-                for last, part in zip(lasts, parts, strict=True)
-            )
-            is_there = silence_s < nodes.silence_max_s
+            is_there, behind = silence_s < nodes.silence_max_s, 0
+            for number, last in enumerate(lasts):
+                said, quiet_s = heard[number].get(name, (None, math.inf))
+                behind = max(behind, last if said is None else last - said.place)
+                if is_there and quiet_s >= nodes.silence_max_s:
+                    silent.append(f"The process of partition {number} of {name} is not heard.")
             machines.append(
                 MachineLine(name, word.is_owner, word.epoch, behind, word.address, silence_s, is_there)
             )
-            silent += [
-                f"{name} is there, and its process of partition {number} was not heard."
-                for number, part in enumerate(parts)
-                if is_there and (part is None or part[1] >= nodes.silence_max_s)
-            ]
-        owner = standby.owner
-        return ClusterStatus(
-            self._log.name,
-            self._log_state,
-            self._log_servers,
-            machines,
-            silent + _risks(machines, self._log_state, self._log_servers),
-            0 if owner is None else owner.appended,
-            0 if owner is None else owner.appended_bytes,
-        )
+        return machines, silent
 
     # Owning the data.
 

@@ -10,7 +10,8 @@ from trunkline.actors.core.runtime.machines import Machines
 
 
 def machine_metrics(machines: Machines) -> Iterator[Metric]:
-    """What the machine that serves knows of all of them and of the log."""
+    """What the machine that serves knows of all of them and of the log: the root tells it for all partitions, and each
+    owner what it has appended."""
     up = GaugeMetricFamily(
         "trunkline_machine_up", "Whether a machine of the server is heard, by name.", labels=["machine"]
     )
@@ -35,7 +36,8 @@ def machine_metrics(machines: Machines) -> Iterator[Metric]:
             servers.add_metric([server.name], float(server.is_current))
         if status.log is not None:
             size.add_metric([], status.log.size_bytes)
-        epoch.add_metric([], status.machines[0].epoch)
+        for own in status.machines[:1]:
+            epoch.add_metric([], own.epoch)
         appends.add_metric([], status.appended)
         written.add_metric([], status.appended_bytes)
     yield from (up, behind, servers, size, epoch, appends, written)

@@ -239,8 +239,7 @@ class Lives:
             if answer.status_code != 200:
                 return f"{front.name} answers with {answer.status_code}: {answer.text}"
             behind = [float(each) for each in BEHIND.findall(answer.text)]
-            there = len(NAMES) * self.partitions
-            if len(IS_UP.findall(answer.text)) < there or max(behind) > BEHIND_MAX:
+            if len(IS_UP.findall(answer.text)) < len(NAMES) or max(behind) > BEHIND_MAX:
                 return f"not all machines follow: {IS_UP.findall(answer.text)}, behind {behind}"
         return ""
 
