@@ -238,7 +238,7 @@ class Standby:
                 follower.note()
         self.owner = owner
         if self._is_divided:
-            await self._all_claimed(directory)
+            await self._all_claimed(directory, owner)
         _log.info("this node owns the data now", node=self.name, epoch=owner.chain.epoch)
         return owner
 
@@ -279,8 +279,11 @@ class Standby:
         waited_s = trio.current_time() - seen_s if seen == tips else 0.0
         return max(0.0, self.nodes.silence_max_s - waited_s)
 
-    async def _all_claimed(self, directory: Path) -> None:
-        """Wait until the processes of this node have claimed all partitions, and so have all that was in the logs."""
+    async def _all_claimed(self, directory: Path, owner: LogOwner) -> None:
+        """Wait until the processes of this node have claimed all partitions, and so have all that was in the logs.
+
+        Raises Fenced if another node has meanwhile, and LogBroken.
+        """
         era = era_of(self._chain.epoch)
         for number in range(partition_count(directory)):
             while True:
@@ -289,6 +292,7 @@ class Standby:
                 is_own = number == 0 or not is_first_of_era(chain.epoch)
                 if chain.owner == self.name and era_of(chain.epoch) >= era and is_own:
                     break
+                await owner.append(b"", "mark")
                 await trio.sleep(LOOK_S)
 
     @property

@@ -1,0 +1,329 @@
+"""Machines of several processes, each of which follows or owns a partition, that are killed, end, stand still and are
+cut off, whole or in part, with a writer and readers of all of them. Owns no test.
+
+In each partition one number is written, larger each time. A process that serves reads that of its own partition, and
+from the stores of its machine those of the others. Whoever asks it is told no smaller ones than were acknowledged, or
+told, before he asked. At each place of the log all partitions belong to one machine. When all goes well again, all
+partitions are served.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any, Final, cast
+
+import pytest
+import trio
+
+from tests.partitions import make_partitions
+from tests.store.replicated_node import MAP_BYTES
+from tests.store.simulated_log import SimulatedLog
+from tests.store.simulated_nodes import KEY, NAMES, SILENCE_S, Connection, History, Way, Words
+from trunkline.store import keys, replicated_journal, standby
+from trunkline.store.batch import Batch
+from trunkline.store.directory import KEYS_FILE, STORE
+from trunkline.store.env import Store
+from trunkline.store.errors import Fenced, StoreError
+from trunkline.store.log import Chain, decoded, is_first_of_era
+from trunkline.store.log_nodes import Nodes
+from trunkline.store.memory_map import MemoryMap, opened_here
+from trunkline.store.nats_connection import NatsConnection
+from trunkline.store.partitions import partition_directory
+from trunkline.store.replicated_journal import ReplicatedPartitionedJournal
+from trunkline.store.standby import Standby
+from trunkline.store.store_copy import new_file
+
+TROUBLE_S: Final = 60.0
+"""So long machines and processes are gone in turn."""
+CALM_S: Final = 120.0
+"""So long it may take until all is served, when nothing is gone any more; the log stays as bad as it was."""
+STARTS_S: Final = (0.0, 0.0, 0.1, 1.0)
+"""How long a process takes to start when it owns its partition."""
+LOOK_S: Final = 0.1
+END_S: Final = 0.1
+"""A process that is killed does not wait for the log."""
+
+
+class World:
+    """What all machines have in common."""
+
+    def __init__(self, folder: Path, seed: int, nursery: trio.Nursery) -> None:
+        self.random = Random(seed)
+        self.count = self.random.choice((2, 3))
+        trouble, way_s = self.random.choice((0.0, 0.0, 0.05, 0.3)), self.random.choice((0.002, 0.005, 0.1))
+        self.log = SimulatedLog(self.random, nursery, trouble, way_s)
+        self.words = [Words(self.random, self.random.choice((0.0, 0.3))) for _ in range(self.count)]
+        self.histories = [History() for _ in range(self.count)]
+        self.reached: Counter[str] = Counter()
+        self.calm = False
+        first = folder / "first"
+        make_partitions(first, self.count)
+        for name in NAMES:
+            shutil.copytree(first, folder / name)
+        self.machines = [Machine(self, folder / name) for name in NAMES]
+
+    @property
+    def serving(self) -> list[Process]:
+        """The processes that think to own their partitions."""
+        return [each for machine in self.machines for each in machine.processes if each.store is not None]
+
+
+class Machine:
+    """A machine: its processes, each of which is started again when it has ended."""
+
+    def __init__(self, world: World, directory: Path) -> None:
+        self.world = world
+        self.name = directory.name
+        self.directory = directory
+        random = world.random
+        self._rate, self._ahead_s = random.uniform(0.9, 1.1), random.uniform(-1e6, 1e6)
+        self.processes = [Process(self, number) for number in range(world.count)]
+        self.ends = trio.Event()
+
+    def boot_s(self) -> float:
+        """The clock of the machine."""
+        return trio.current_time() * self._rate + self._ahead_s
+
+    async def live(self) -> None:
+        """Live until cancelled."""
+        async with trio.open_nursery() as nursery:
+            for process in self.processes:
+                nursery.start_soon(process.live)
+            nursery.start_soon(self._suffer)
+
+    async def _suffer(self) -> None:
+        """Let something happen to the machine or to one of its processes, again and again."""
+        random, reached = self.world.random, self.world.reached
+        while True:
+            await trio.sleep(random.uniform(0, 10))
+            if self.world.calm:
+                return
+            one = [random.choice((self.processes[0], random.choice(self.processes)))]
+            struck = random.choice((self.processes, one))
+            what = "a machine" if struck is self.processes else "a process"
+            fate = random.choice(("killed", "cut off", "cut off", "ended"))
+            if fate == "ended":
+                what, struck = "a machine", self.processes
+            reached[f"{what} was {fate}"] += 1
+            if fate == "killed":
+                for each in struck:
+                    each.kill()
+            elif fate == "ended":
+                self.ends.set()
+                self.ends = trio.Event()
+            else:
+                with cut_off(struck):
+                    await trio.sleep(random.choice((0.3, 1.2, 3, 8)))
+
+
+class Process:
+    """A process of a machine, which serves a partition while it owns it. `live` starts it again and again."""
+
+    def __init__(self, machine: Machine, partition: int) -> None:
+        self.machine = machine
+        self.partition = partition
+        self.id = f"{machine.name}{partition}"
+        self.store: Store | None = None
+        self.way = Way(machine.world.log.of(partition))
+        self._life = trio.CancelScope()
+
+    def kill(self) -> None:
+        """End it: nothing that it has sent or will send arrives any more."""
+        self.way.cut()
+        self.store = None
+        self._life.cancel()
+
+    async def live(self) -> None:
+        """Live until cancelled."""
+        world = self.machine.world
+        while True:
+            await trio.sleep(world.random.uniform(0, 2))
+            self.way = Way(world.log.of(self.partition))
+            with trio.CancelScope() as self._life:
+                try:
+                    async with trio.open_nursery() as nursery:
+                        await self._serve(nursery)
+                        nursery.cancel_scope.cancel()
+                except* Fenced:
+                    world.reached["an owner was fenced"] += 1
+
+    async def _serve(self, nursery: trio.Nursery) -> None:
+        machine, world, number = self.machine, self.machine.world, self.partition
+        words = [cast("NatsConnection", Connection(each, self.id)) for each in world.words]
+        others = [Nodes(each, "words", None, SILENCE_S) for each in words[1:]] if number == 0 else []
+        follower = Standby(
+            self.way, words[number], "words", machine.name, "", SILENCE_S, partition=number, others=others
+        )
+        for each in (follower.nodes, *others):
+            nursery.start_soon(each.run)
+        with self._store() as store, store.snapshot(own=True) as snapshot:
+            is_empty = snapshot.get(keys.RECORDS, KEY) is None
+        owner = await follower.own(machine.directory, b"secrets", self._fetch, is_empty=is_empty)
+        world.reached["a process owns its partition"] += 1
+        await trio.sleep(world.random.choice(STARTS_S))
+        journal = partial(ReplicatedPartitionedJournal, owner=owner, boot_s=machine.boot_s)
+        with self._store(journal=journal) as store:
+            async with trio.open_nursery() as running:
+                await running.start(store.journal.run)
+                self.store = store
+                try:
+                    await machine.ends.wait()
+                finally:
+                    self.store = None
+                running.cancel_scope.cancel()
+            with suppress(StoreError):
+                await cast("ReplicatedPartitionedJournal", store.journal).release()
+                world.reached["an owner ended in order"] += 1
+
+    def _store(self, **options: Any) -> Store:
+        return Store.open(
+            self.machine.directory,
+            partition=self.partition,
+            encryption_keys=self.machine.directory / KEYS_FILE,
+            map_size_bytes=MAP_BYTES,
+            keeps_log=True,
+            **options,
+        )
+
+    async def _fetch(self) -> None:
+        """Get a copy of the store of the process that serves the partition."""
+        while True:
+            for other in self.machine.world.serving:
+                if other.partition == self.partition and other.store is not None:
+                    own = partition_directory(self.machine.directory, self.partition)
+                    with new_file(own).open("wb") as file:
+                        other.store.memory_map.env.copyfd(file.fileno())
+                    self.machine.world.reached["a store was copied"] += 1
+                    return
+            await trio.sleep(0.2)
+
+
+@contextmanager
+def cut_off(processes: list[Process]) -> Iterator[None]:
+    """Meanwhile nothing passes between these processes and the log, and nobody hears them."""
+    ways = [each.way for each in processes]
+    for each in processes:
+        each.way.cut()
+        for words in each.machine.world.words:
+            words.cut.add(each.id)
+    yield
+    for each in processes:
+        for words in each.machine.world.words:
+            words.cut.discard(each.id)
+    for way in ways:
+        way.mend()
+
+
+@contextmanager
+def one_process() -> Iterator[None]:
+    """Let all processes be tasks of this one: a store that one has open is read by others as it is open."""
+
+    @contextmanager
+    def opened(directory: Path) -> Iterator[MemoryMap]:
+        path = directory / STORE
+        found = opened_here(path.resolve())
+        with ExitStack() as stack:
+            if found is None:
+                found = MemoryMap(path, size_bytes=MAP_BYTES, size_max_bytes=None, read_only=True)
+                stack.callback(found.close, 0)
+            yield found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(standby, "opened_read_only", opened)
+        patch.setattr(replicated_journal, "END_S", END_S)
+        yield
+
+
+async def live(folder: Path, seed: int) -> Counter[str]:
+    """One history. Returns what has happened in it."""
+    async with trio.open_nursery() as nursery:
+        world = World(folder, seed, nursery)
+        with one_process():
+            async with trio.open_nursery() as living:
+                for machine in world.machines:
+                    living.start_soon(machine.live)
+                living.start_soon(_write, world)
+                for _ in range(2):
+                    living.start_soon(_read, world)
+                await trio.sleep(TROUBLE_S)
+                world.calm = True
+                await trio.sleep(10)
+                marks = [(each.sent, each.reached["a read was told"]) for each in world.histories]
+                with trio.move_on_after(CALM_S) as waiting:
+                    while not all(  # noqa: ASYNC110 - time is virtual
+                        each.known > sent and each.reached["a read was told"] > told
+                        for each, (sent, told) in zip(world.histories, marks, strict=True)
+                    ):
+                        await trio.sleep(LOOK_S)
+                assert not waiting.cancelled_caught, f"not all partitions are served: {world.serving}"
+                living.cancel_scope.cancel()
+        nursery.cancel_scope.cancel()
+    _check(world)
+    for history in world.histories:
+        world.reached += history.reached
+    return world.reached
+
+
+def _check(world: World) -> None:
+    """Whether each chain is whole, and whether all partitions belonged to one machine at each place of the log."""
+    chains = [Chain(number) for number in range(world.count)]
+    placed = sorted(
+        (each.place, number, each) for number in range(world.count) for each in world.log.of(number).entries
+    )
+    for at, (_, number, each) in enumerate(placed):
+        entry = chains[number].add(each)
+        if entry.kind == "claim" and is_first_of_era(entry.epoch):
+            world.reached["all partitions were claimed"] += number == 0
+            later = [decoded(other.data) for _, _, other in placed[at + 1 : at + 2]]
+            if later and later[0].epoch == entry.epoch:
+                continue  # the batch is not complete
+        owners = {chain.owner for chain in chains}
+        assert len(owners) == 1, f"partitions belong to {owners} behind {each.place}"
+
+
+async def _some_process(world: World, pause_max_s: float) -> Process:
+    """After a pause, and as soon as there is one, a process that thinks to own its partition."""
+    while True:
+        await trio.sleep(world.random.uniform(0, pause_max_s))
+        if serving := world.serving:
+            return world.random.choice(serving)
+
+
+async def _write(world: World) -> None:
+    while True:
+        process = await _some_process(world, 0.1)
+        history, store = world.histories[process.partition], process.store
+        assert store is not None
+        history.sent += 1
+        number = history.sent
+        batch = Batch()
+        batch.put(keys.RECORDS, KEY, number.to_bytes(4, "big"))
+        group = store.journal.submit(batch)
+        with trio.move_on_after(5), suppress(StoreError):
+            await group.wait()
+            history.known = max(history.known, number)
+            history.reached["a write was acknowledged"] += 1
+
+
+async def _read(world: World) -> None:
+    while True:
+        process = await _some_process(world, 0.02)
+        known = [each.known for each in world.histories]
+        store = process.store
+        assert store is not None
+        assert store.partitions is not None
+        found = []
+        for number in range(world.count):
+            with store.partitions.snapshot_of(number) as snapshot:
+                found.append(int.from_bytes(snapshot.get(keys.RECORDS, KEY) or b"", "big"))
+        if store.journal.is_current():
+            for number, history in enumerate(world.histories):
+                history.told(found[number], known[number])
+        else:
+            world.reached["a read was told to nobody"] += 1
