@@ -82,10 +82,17 @@ async def _cluster_status(system: System) -> ClusterStatus | None:
     return None if status is None else status()
 
 
+async def _cluster_invite(system: System) -> str | None:
+    """An invitation for another machine; None if this is the only one."""
+    invite = system.component(Machines).invite
+    return None if invite is None else invite()
+
+
 Run = Callable[[str, dict[str, str]], Awaitable[Any]]
 """Runs a command with its arguments. Raises `DomainError`."""
 
 _HANDLERS: dict[str, Callable[..., Awaitable[Any]]] = {
+    "cluster.invite": _cluster_invite,
     "cluster.status": _cluster_status,
     "flush": _flush,
     "partition.move": _move,

@@ -135,6 +135,7 @@ async def serve(
         system = held.enter_context(boot.opened(settings, clock, partition, journal))
         if machine is not None:
             system.component(Machines).status = machine.status
+            system.component(Machines).invite = machine.invite
         if front is None:
             sockets = held.enter_context(bound(settings, mqtt_port_if_free))
             front = Front(url_of(settings, sockets.http), sockets.mqtt_ports, 0, sockets)

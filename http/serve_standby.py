@@ -58,6 +58,8 @@ async def serve_with_log(
             waiting = trio.CancelScope()
             nursery.start_soon(stop_at_signal)
             async with owned(settings, port.address, stand_by, port.fetch, partition) as machine:
+                if not partition:
+                    machine.invite = port.invite
                 nursery.start_soon(port.serve, machine)
                 async with trio.open_nursery() as serving:
                     await serving.start(partial(own, checked, machine=machine))

@@ -6,6 +6,7 @@ Does not own how a machine comes to own the data (`standby.py`).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -35,7 +36,10 @@ _log = structlog.get_logger("trunkline.serve")
 class Machine:
     """This machine. `watch_log` runs in a nursery."""
 
-    def __init__(self, standby: Standby, log: JetStreamLog, directory: Path) -> None:
+    def __init__(
+        self, standby: Standby, log: JetStreamLog, directory: Path, shared: Callable[[], bytes]
+    ) -> None:
+        """`shared` is what a machine gets that is invited."""
         self.key = shared_key(directory, b"machines")
         """32 bytes that the machines of this server know, and nobody else."""
         self.follows = standby.follows
@@ -45,6 +49,9 @@ class Machine:
         """The program that writes the store of this machine to its standard output."""
         self.new_file = partial(new_file, own)
         """Makes the file for a copy of the store of another machine."""
+        self.shared = shared
+        self.invite: Callable[[], str] | None = None
+        """Makes an invitation for another machine (`http/processes/machine_port.py`)."""
         self._standby = standby
         self._log = log
         self._journal: ReplicatedJournal | None = None

@@ -21,6 +21,7 @@ import trio
 
 from trunkline.actors.maintenance.data_directory import keys_file_of
 from trunkline.actors.maintenance.foreign import is_settled, settle_with_log
+from trunkline.actors.maintenance.invited import shared_by
 from trunkline.actors.maintenance.log_connection import AGAIN_S, answered, log_of, opened_to_follow
 from trunkline.actors.maintenance.machine import Machine
 from trunkline.limits.errors import SettingsError
@@ -77,7 +78,7 @@ async def owned(
             partition=partition,
             others=others,
         )
-        machine = Machine(standby, log, directory)
+        machine = Machine(standby, log, directory, partial(shared_by, settings))
         for nodes in (standby.nodes, *others):
             nursery.start_soon(nodes.run)
         nursery.start_soon(machine.watch_log)

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trunkline.http.cli.options import ConfigOption, DataOption, existing_directory, no_server_at
+from trunkline.http.cli.options import (
+    ConfigOption,
+    DataOption,
+    effective_settings,
+    existing_directory,
+    no_server_at,
+)
 from trunkline.limits.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -35,7 +41,7 @@ def status_command(data: DataOption = None, config: ConfigOption = None) -> None
     directory = Path(existing_directory(data, config).data_dir)
     told: list[Any] | None = trio.run(ask_server, directory, "cluster.status", {}, no_server_at(directory))
     if told is None:
-        raise SettingsError("cluster_nats", "is not set for this server", "set it to have several machines")
+        raise _alone()
     import msgspec
 
     from trunkline.actors.core.runtime.machines import ClusterStatus
@@ -45,6 +51,57 @@ def status_command(data: DataOption = None, config: ConfigOption = None) -> None
         typer.echo(line)
     if status.risks:
         raise typer.Exit(1)
+
+
+@cluster_app.command("invite")
+def invite_command(data: DataOption = None, config: ConfigOption = None) -> None:
+    """Print the command with which another machine joins. It works once, and for ten minutes.
+
+    Whoever has it gets the secret and the encryption keys of the server. It is made by the machine that serves.
+    """
+    import trio
+
+    from trunkline.http.control_client import ask_server
+
+    directory = Path(existing_directory(data, config).data_dir)
+    made: str | None = trio.run(ask_server, directory, "cluster.invite", {}, no_server_at(directory))
+    if made is None:
+        raise _alone()
+    typer.echo("Run this on the other machine, with a name and an address of its own:")
+    typer.echo(f"trunkline cluster join {made} --node NAME --address IP:PORT --data DIR --config FILE.toml")
+
+
+@cluster_app.command("join")
+def join_command(
+    invitation: Annotated[str, typer.Argument(help="What `trunkline cluster invite` has printed.")],
+    node: Annotated[str, typer.Option(metavar="NAME", help="The name of this machine.")],
+    address: Annotated[
+        str,
+        typer.Option(
+            metavar="IP:PORT", help="Where the other machines reach this one, such as 10.0.0.2:8470."
+        ),
+    ],
+    config: Annotated[
+        Path, typer.Option("--config", metavar="FILE.toml", help="The configuration file that is written.")
+    ],
+    data: DataOption = None,
+) -> None:
+    """Make a new machine of a server: get the secrets and the common settings from the one that has invited it.
+
+    Start it with the configuration file; it gets a copy of the data then.
+    """
+    import trio
+
+    from trunkline.actors.maintenance.invited import begin, check_new
+    from trunkline.http.processes.machine_port import joined
+
+    directory = Path(effective_settings(None, data_dir=data).data_dir)
+    own = {"cluster_node": node, "cluster_address": address}
+    check_new(directory, config, own)
+    begin(trio.run(joined, invitation), directory, config, own)
+    typer.echo(
+        f"{directory} has the secrets, and {config} the settings. Start it: trunkline serve --config {config}"
+    )
 
 
 @cluster_app.command("new-log")
@@ -86,6 +143,11 @@ def rejoin_command(data: DataOption = None, config: ConfigOption = None) -> None
     aside = trio.run(rejoin, _with_log(data, config))
     typer.echo(f"The store of this machine is in {aside} now; remove it when nothing of it is missed.")
     typer.echo("Start the machine: it gets a copy of the data.")
+
+
+def _alone() -> SettingsError:
+    """The failure of a command for a server without a log."""
+    return SettingsError("cluster_nats", "is not set for this server", "set it to have several machines")
 
 
 def _with_log(data: str | None, config: Path | None) -> Settings:

@@ -35,8 +35,8 @@ class Contexts(NamedTuple):
     client: ssl.SSLContext
 
 
-def contexts_of(key: bytes, protocol: str) -> Contexts:
-    """The contexts of a machine whose authority has the private key `key` (32 bytes).
+def contexts_of(key: bytes, protocol: str, name: str = NAME) -> Contexts:
+    """The contexts of a machine whose authority has the private key `key` (32 bytes). `name` is that of the server.
 
     `protocol` is the one of ALPN; there is no connection between machines that speak different ones.
     """
@@ -44,7 +44,7 @@ def contexts_of(key: bytes, protocol: str) -> Contexts:
     own = Ed25519PrivateKey.generate()
     root = _certificate(_AUTHORITY, authority.public_key(), authority, is_authority=True)
     pem = own.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    pem += _certificate(NAME, own.public_key(), authority, is_authority=False)
+    pem += _certificate(name, own.public_key(), authority, is_authority=False)
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     for context in (server, client):

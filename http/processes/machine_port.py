@@ -23,11 +23,13 @@ import trio
 
 from trunkline.actors.core.values.store_partitions import partition_directory
 from trunkline.actors.maintenance.machine import Machine
+from trunkline.http.hosting.invitations import Invitations, invited_contexts, name_of
 from trunkline.http.hosting.machine_tls import NAME, Contexts, contexts_of
 from trunkline.http.hosting.sockets import bind
 from trunkline.http.hosting.unix_sockets import bound_in, connect_in
 from trunkline.http.processes.channel import SOCKET_NAME
 from trunkline.http.processes.machine_copy import receive_copy, send_copy
+from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 
 PROTOCOL: Final = "trunkline-machines-1"
@@ -36,6 +38,8 @@ WATCH: Final = b"W"
 """Nothing is said: it is open as long as the other machine is there and owns the data."""
 PASS_ON: Final = b"P"
 """What follows is for the Unix socket of the owner, and back."""
+JOIN: Final = b"J"
+"""Only of a machine with an invitation: what follows is what all machines share (`maintenance/invited.py`)."""
 COPY: Final = b"C"
 """What follows is the store of the owner (`machine_copy.py`)."""
 BEGIN_S: Final = 5.0
@@ -65,6 +69,7 @@ class MachinePort:
         self._beginning = 0
         self._is_copied = False
         self._contexts: Contexts | None = None
+        self._invitations = Invitations(PROTOCOL)
 
     @classmethod
     def bound(cls, settings: Settings, partition: int = 0) -> Self:
@@ -96,24 +101,29 @@ class MachinePort:
     async def serve(self, machine: Machine) -> NoReturn:
         """Take connections from other machines until cancelled."""
         contexts = self._contexts_of(machine)
+        contexts.server.sni_callback = self._invitations.choose
         self._sock.listen(BACKLOG)
         listener = trio.SocketListener(trio.socket.from_stdlib_socket(self._sock))
-        await trio.serve_listeners(partial(self._take, contexts, machine.copy_command), [listener])
+        await trio.serve_listeners(partial(self._take, contexts, machine), [listener])
 
-    async def _take(self, contexts: Contexts, copy_command: list[str], stream: trio.SocketStream) -> None:
+    def invite(self) -> str:
+        """An invitation of another machine, as `join` takes it: the address, and a secret."""
+        return f"{self.address}/{self._invitations.made()}"
+
+    async def _take(self, contexts: Contexts, machine: Machine, stream: trio.SocketStream) -> None:
         if self._beginning >= BEGINNING_MAX or self._open >= self._connections_max:
             await trio.aclose_forcefully(stream)
             return
         self._open += 1
         try:
             async with _closed_at_once(stream):
-                await self._serve(contexts, copy_command, stream)
+                await self._serve(contexts, machine, stream)
         except _FAULTS as problem:
             _log.debug("a connection of another machine has ended", problem=str(problem))
         finally:
             self._open -= 1
 
-    async def _serve(self, contexts: Contexts, copy_command: list[str], stream: trio.SocketStream) -> None:
+    async def _serve(self, contexts: Contexts, machine: Machine, stream: trio.SocketStream) -> None:
         self._beginning += 1
         try:
             with trio.fail_after(BEGIN_S):
@@ -121,6 +131,12 @@ class MachinePort:
                 purpose = await secure.receive_some(1)
         finally:
             self._beginning -= 1
+        if secure.context is not contexts.server:
+            if purpose == JOIN and self._invitations.take(secure.context):
+                _log.info("a machine that was invited gets the secrets")
+                await secure.send_all(machine.shared())
+                await secure.aclose()
+            return
         if purpose == WATCH:
             await secure.receive_some(1)
         elif purpose == PASS_ON:
@@ -130,7 +146,7 @@ class MachinePort:
         elif purpose == COPY and not self._is_copied:
             self._is_copied = True
             try:
-                await send_copy(secure, copy_command)
+                await send_copy(secure, machine.copy_command)
             finally:
                 self._is_copied = False
 
@@ -222,17 +238,43 @@ def host_and_port(address: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
+async def joined(invitation: str) -> bytes:
+    """What the machine that has made an invitation shares. Raises `SettingsError`."""
+    address, _, secret = invitation.partition("/")
+    try:
+        host, port = host_and_port(address)
+        with trio.fail_after(BEGIN_S):
+            stream = await trio.open_tcp_stream(host, port)
+            async with _closed_at_once(stream):
+                client = invited_contexts(secret, PROTOCOL).client
+                secure = await _secure(stream, client, server_side=False, name=name_of(secret))
+                await secure.send_all(JOIN)
+                found = b""
+                while piece := await secure.receive_some():
+                    found += piece
+    except (*_FAULTS, ValueError) as problem:
+        raise SettingsError(
+            "the invitation",
+            f"does not let this machine in ({problem})",
+            "make a new one with `trunkline cluster invite`, with the same version of the program",
+        ) from None
+    return found
+
+
 async def _secure(
-    stream: trio.SocketStream, context: ssl.SSLContext, *, server_side: bool
+    stream: trio.SocketStream, context: ssl.SSLContext, *, server_side: bool, name: str = NAME
 ) -> trio.SSLStream[trio.SocketStream]:
     """TLS on a new connection. Raises BrokenResourceError for a machine with another secret or another protocol."""
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS)
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, UNACKNOWLEDGED_MS // 1000)
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
-    name = None if server_side else NAME
     secure = trio.SSLStream(
-        stream, context, server_hostname=name, server_side=server_side, https_compatible=True
+        stream,
+        context,
+        server_hostname=None if server_side else name,
+        server_side=server_side,
+        https_compatible=True,
     )
     await secure.do_handshake()
     if secure.selected_alpn_protocol() != PROTOCOL:

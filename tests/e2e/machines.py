@@ -34,6 +34,8 @@ class Machines:
         """By machine, its port for HTTP, if it always has the same."""
         self.pythons: dict[str, str] = {}
         """By machine, the interpreter with the version of the program that it runs, if that is another one."""
+        self.joined: dict[str, Path] = {}
+        """By machine, its configuration, if it was invited."""
         self.mqtt_ports: dict[str, int] = {}
         """By machine, its port for MQTT, if it has one."""
         self.servers = servers
@@ -43,6 +45,8 @@ class Machines:
 
     def env(self, name: str) -> dict[str, str]:
         """The variables of a machine."""
+        if name in self.joined:
+            return {**OWNER, "TRUNKLINE_CONFIG": str(self.joined[name])}
         address = self.addresses.get(name)
         return {
             **OWNER,

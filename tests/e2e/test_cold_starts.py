@@ -31,6 +31,11 @@ ON_A_DIRECTORY = {
     "backup": ("copy",),
     "check": (),
     "cluster status": (),
+    "cluster invite": (),
+    "cluster join": (
+        *("127.0.0.1:1/none", "--node", "b", "--address", "127.0.0.1:8470"),
+        *("--config", "b.toml"),
+    ),
     "cluster new-log": (),
     "cluster rejoin": (),
     "partition": (),
@@ -43,6 +48,8 @@ NO_LOG = "cluster_nats is not set"
 REFUSED = {
     "user delete": "is the only user",
     "cluster status": NO_SERVER,
+    "cluster invite": NO_SERVER,
+    "cluster join": "has data or a secret already",
     "cluster new-log": NO_LOG,
     "cluster rejoin": NO_LOG,
     "partition move": NO_SERVER,

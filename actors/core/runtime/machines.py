@@ -41,3 +41,5 @@ class Machines:
     """A component of every system. `status` is there if there are several machines (`maintenance/machine.py`)."""
 
     status: Callable[[], ClusterStatus] | None = None
+    invite: Callable[[], str] | None = None
+    """Makes an invitation, and returns what the command for the invited machine is given."""

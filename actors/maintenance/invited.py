@@ -1,0 +1,91 @@
+"""What a machine gets that is invited by the one that serves: the secret, the encryption keys, and the settings that
+all machines share; and the directory and the configuration that it begins with.
+
+It crosses the network on a connection both ends of which have proved to know the invitation
+(`http/hosting/invitations.py`), and is written to files that only their owner can read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from trunkline.actors.maintenance.data_directory import keys_file_of
+from trunkline.limits.errors import SettingsError
+from trunkline.limits.settings import Settings, load_settings
+from trunkline.store.directory import KEYS_FILE, SECRET, DataDirectory, has_data, read_private, write_private
+from trunkline.store.errors import SecretMissing, translate
+
+SHARED: Final = (
+    "cluster_nats",
+    "cluster_name",
+    "cluster_user",
+    "cluster_password",
+    "cluster_seed",
+    "cluster_silence_ms",
+    "blobs",
+    "blobs_region",
+    "blobs_access_key",
+    "blobs_secret_key",
+    "s3_endpoint",
+)
+"""The settings that are the same on all machines."""
+FILE_BYTES_MAX: Final = 1 << 20
+
+
+class Shared(msgspec.Struct, frozen=True):
+    """What all machines of a server have in common."""
+
+    secret: str
+    encryption_keys: str
+    settings: dict[str, Any]
+
+
+def shared_by(settings: Settings) -> bytes:
+    """What a machine has in common with all others. Raises StoreError."""
+    directory = Path(settings.data_dir)
+    keys_file = keys_file_of(settings) or directory / KEYS_FILE
+    try:
+        files = [read_private(each, FILE_BYTES_MAX).decode() for each in (directory / SECRET, keys_file)]
+    except FileNotFoundError as missing:
+        raise SecretMissing(f"{missing.filename} is missing.") from None
+    secret, encryption_keys = files
+    chosen = {name: getattr(settings, name) for name in SHARED}
+    return msgspec.json.encode(
+        Shared(secret, encryption_keys, {name: each for name, each in chosen.items() if each is not None})
+    )
+
+
+def check_new(directory: Path, config: Path, own: Mapping[str, str]) -> None:
+    """Raise SettingsError unless a machine can begin with this directory, this configuration and its own settings."""
+    some = {"cluster_nats": "nats://127.0.0.1:4222", "blobs": "/srv"}
+    load_settings(toml_text=None, environ={}, overrides={**some, **own})
+    if has_data(directory) or (directory / SECRET).exists():
+        raise SettingsError(str(directory), "has data or a secret already", "give an empty one")
+    if config.exists():
+        raise SettingsError(str(config), "exists already", "give another name for the configuration")
+    if not config.absolute().parent.is_dir():
+        raise SettingsError(str(config), "is in a folder that does not exist", "make it first")
+
+
+def begin(shared: bytes, directory: Path, config: Path, own: Mapping[str, str]) -> None:
+    """Write the secrets into a data directory, and the configuration, in which `own` are those of this machine alone.
+
+    On disk when this returns. Nothing is written if a setting is wrong. Raises SettingsError and StoreError.
+    """
+    given = msgspec.json.decode(shared, type=Shared)
+    settings = {"data_dir": str(directory.absolute()), **own, **given.settings}
+    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in settings.items()]
+    load_settings(toml_text="".join(lines), environ={}, overrides={})
+    try:
+        with DataDirectory.open(directory) as made:
+            write_private(directory / SECRET, given.secret.encode())
+            write_private(directory / KEYS_FILE, given.encryption_keys.encode())
+            made.keep()
+        write_private(config, "".join(lines).encode())
+    except OSError as error:
+        raise translate(error, f"writing of {directory} and {config}") from error

@@ -1,0 +1,86 @@
+"""A machine that is invited by the one that serves, with a real log: it gets what it needs to follow."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.e2e.machines import Machines, machines_in, made, report, states
+from tests.e2e.server_process import trunkline
+from tests.patience import PATIENCE_S
+from tests.ports import reserved_port
+
+pytestmark = [pytest.mark.slow]
+
+
+@pytest.fixture
+async def machines(tmp_path: Path) -> AsyncIterator[Machines]:
+    async with machines_in(tmp_path, silence_ms=60_000) as found:
+        yield found
+
+
+async def invited(machines: Machines) -> str:
+    """What a machine is given that the first one invites."""
+    done = await trunkline("cluster", "invite", "--data", str(machines.folder / "a"), env=machines.env("a"))
+    assert done.returncode == 0, done.stderr
+    command = done.stdout.splitlines()[1].split()
+    assert command[:3] == ["trunkline", "cluster", "join"]
+    return command[3]
+
+
+async def join(
+    machines: Machines, invitation: str, name: str, address: str
+) -> subprocess.CompletedProcess[str]:
+    folder = machines.folder
+    arguments = ["--node", name, "--address", address, "--data", str(folder / name)]
+    return await trunkline(
+        "cluster", "join", invitation, *arguments, "--config", str(folder / f"{name}.toml")
+    )
+
+
+async def test_a_machine_joins_once_with_an_invitation(machines: Machines) -> None:
+    with reserved_port() as port:
+        async with machines.serving("a") as one:
+            _, device = await made(one)
+            await report(one, device, 1)
+            invitation = await invited(machines)
+            address = f"127.0.0.1:{port}"
+            for wrong in (f"{invitation[:-1]}{'01'[invitation[-1] == '0']}", "nothing", "127.0.0.1:1/x"):
+                refused = await join(machines, wrong, "b", address)
+                assert refused.returncode == 1
+                assert "the invitation does not let this machine in" in refused.stderr
+            refused = await join(machines, invitation, "two words", address)
+            assert "cluster_node is 'two words'" in refused.stderr
+            refused = await join(machines, invitation, "b", "here")
+            assert "cluster_address is 'here'" in refused.stderr
+            assert not [each for each in machines.folder.iterdir() if each.name.startswith(("b", "two"))]
+            done = await join(machines, invitation, "b", address)
+            assert done.returncode == 0, done.stderr
+            refused = await join(machines, invitation, "c", address)
+            assert "the invitation does not let this machine in" in refused.stderr, "it was used"
+            config = machines.folder / "b.toml"
+            for file in (config, machines.folder / "b" / "secret", machines.folder / "b" / "encryption-keys"):
+                assert stat.S_IMODE(file.stat().st_mode) == 0o600
+            again = await join(machines, invitation, "b", address)
+            assert "has data or a secret already" in again.stderr
+
+            keys = ("TRUNKLINE_BLOBS_ACCESS_KEY", "TRUNKLINE_CLUSTER_NATS", "TRUNKLINE_BLOBS")
+            assert all(machines.env("a")[key] in config.read_text() for key in keys)
+            machines.joined["b"] = config
+            async with machines.standing_by("b", one) as two:
+                await report(two, device, 2)
+                assert await one.terminate() == 0
+                with trio.fail_after(PATIENCE_S):
+                    assert await states(two, device) == [1, 2]
+                assert await two.terminate() == 0
+
+
+async def test_a_server_without_a_log_invites_nobody(tmp_path: Path) -> None:
+    done = await trunkline("cluster", "invite", "--data", str(tmp_path))
+    assert done.returncode == 1
+    assert "is served by no server that answers" in done.stderr
