@@ -77,7 +77,12 @@ def begin(shared: bytes, directory: Path, config: Path, own: Mapping[str, str]) 
 
     On disk when this returns. Nothing is written if a setting is wrong. Raises SettingsError and StoreError.
     """
-    given = msgspec.json.decode(shared, type=Shared)
+    try:
+        given = msgspec.json.decode(shared, type=Shared)
+    except msgspec.DecodeError:
+        raise SettingsError(
+            "the invitation", "was not answered to the end", "make a new one, and repeat the command"
+        ) from None
     settings = {"data_dir": str(directory.absolute()), **own, **given.settings}
     lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in settings.items()]
     load_settings(toml_text="".join(lines), environ={}, overrides={})

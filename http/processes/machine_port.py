@@ -21,6 +21,7 @@ from typing import Final, NoReturn, Self
 import structlog
 import trio
 
+from trunkline.actors.core.values.store_errors import StoreError
 from trunkline.actors.core.values.store_partitions import partition_directory
 from trunkline.actors.maintenance.machine import Machine
 from trunkline.http.hosting.invitations import Invitations, invited_contexts, name_of
@@ -53,6 +54,8 @@ COPY_AGAIN_S: Final = 1.0
 UNACKNOWLEDGED_MS: Final = 5000
 """A connection ends when the other machine acknowledges nothing for so long."""
 BACKLOG: Final = 1024
+PORT_MAX: Final = 65_535
+SHARED_BYTES_MAX: Final = 4 * 1024 * 1024
 
 _FAULTS: Final = (OSError, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError)
 _log = structlog.get_logger("trunkline.processes")
@@ -76,6 +79,10 @@ class MachinePort:
         """Bind the port of the settings, for a further partition one that is higher by its number, or any on the
         address of clients. Raises `OSError` with a sentence."""
         host, port = host_and_port(settings.cluster_address or f"{settings.host}:0")
+        if port + partition > PORT_MAX:
+            raise SettingsError(
+                "cluster_address", f"leaves no port for partition {partition}", "choose a lower one"
+            )
         directory = partition_directory(Path(settings.data_dir), partition)
         sock = bind(host, port and port + partition, "cluster_address")
         return cls(sock, directory, settings.limits.connections_max)
@@ -120,6 +127,8 @@ class MachinePort:
                 await self._serve(contexts, machine, stream)
         except _FAULTS as problem:
             _log.debug("a connection of another machine has ended", problem=str(problem))
+        except StoreError as problem:
+            _log.error("a machine that was invited cannot be given the secrets", reason=str(problem))
         finally:
             self._open -= 1
 
@@ -250,7 +259,7 @@ async def joined(invitation: str) -> bytes:
                 secure = await _secure(stream, client, server_side=False, name=name_of(secret))
                 await secure.send_all(JOIN)
                 found = b""
-                while piece := await secure.receive_some():
+                while len(found) < SHARED_BYTES_MAX and (piece := await secure.receive_some()):
                     found += piece
     except (*_FAULTS, ValueError) as problem:
         raise SettingsError(
