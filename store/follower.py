@@ -5,7 +5,7 @@ Owns the store while it follows. No actor uses it meanwhile, and nobody reads it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -26,6 +26,9 @@ from trunkline.store.overlay import Overlay
 MAP_BYTES: Final = 64 * 2**30
 """The map at the start: only address space. It grows by itself."""
 CLOSE_WAIT_S: Final = 5.0
+RENEW_S: Final = 5.0
+"""Without an entry for so long the log is read anew: an owner that is there appends a mark more often, and the server
+that was asked may lack what the others have."""
 AGAIN_S: Final = 0.2
 """After a connection that broke, so long until the next one."""
 
@@ -55,6 +58,13 @@ def chain_of(memory_map: MemoryMap, partition: int) -> Chain:
     except lmdb.Error as error:
         raise translate(error, "read") from error
     return Chain(partition) if raw is None else Mark.decoded(raw).chain(partition)
+
+
+async def _next_of(entries: AsyncGenerator[Placed, None]) -> Placed | None:
+    """The next entry; None if none comes for a while, or the reading has ended."""
+    with trio.move_on_after(RENEW_S):
+        return await anext(entries, None)
+    return None
 
 
 class Follower:
@@ -87,7 +97,7 @@ class Follower:
             try:
                 await self._check_identity()
                 async with self._log.follow(self.chain.place) as entries:
-                    async for placed in entries:
+                    while (placed := await _next_of(entries)) is not None:
                         self._take(placed)
             except Trimmed as trimmed:
                 raise CopyNeeded(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,7 +16,7 @@ from tests.store.simulated_log import SimulatedLog
 from tests.store.test_replicated import put, shown
 from trunkline.store.errors import CopyNeeded, Fenced
 from trunkline.store.follower import Follower, followed
-from trunkline.store.log import decoded
+from trunkline.store.log import Placed, decoded
 from trunkline.store.log_groups import KEPT_S
 from trunkline.store.replicated_journal import PROOF_S
 
@@ -55,6 +56,29 @@ async def test_without_groups_owner_and_follower_note_where_they_are(
         await log.trim(log.entries[-1].place - round(3 * KEPT_S / PROOF_S))
     for node in nodes:
         await node.followed_to(log, log.last)
+
+
+class Standing(SimulatedLog):
+    """A log whose next reader gets nothing, as from a server that lacks what the others have."""
+
+    stands = False
+
+    async def _followed(self, after: int) -> AsyncGenerator[Placed, None]:
+        after, self.stands = self.last if self.stands else after, False
+        async for placed in super()._followed(after):
+            yield placed
+
+
+async def test_a_log_from_which_nothing_comes_is_read_anew(
+    nodes: tuple[Node, Node], nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    one, two = nodes
+    log = Standing(Random(1), nursery)
+    async with one.owning(log) as store:
+        await store.journal.submit(put(b"a", b"1")).wait()
+    log.stands = True
+    await two.followed_to(log, log.last)
+    assert not log.stands
 
 
 async def test_an_owner_that_has_ended_says_so_behind_all_that_it_has_sent(
