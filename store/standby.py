@@ -248,6 +248,9 @@ class Standby:
             return await owner.claim(claim.encoded())
         while True:
             with suppress(LogUnreachable):
+                last = await self._log.tip(self.partition)
+                if last is not None and last.place > owner.chain.place:
+                    return False
                 tips = await self._tips()
                 if all(tip is None or decoded(tip.data).kind == "release" for tip in tips.values()):
                     read_s = 0.0
