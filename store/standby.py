@@ -227,13 +227,15 @@ class Standby:
             if is_first_of_era(chain.epoch):
                 self._read_s = trio.current_time() + self.nodes.silence_max_s
             self._has_other_data = not is_empty and not chain.place
+            follow_s = LOOK_S if self.partition else FOLLOW_S
             while True:
-                await self._follow(follower)
+                await self._follow(follower, follow_s)
                 if not self._may_claim():
                     continue  # what says so was read while this node stopped to follow
                 owner = LogOwner(self._log, chain, self.name)
                 if await self._claimed(owner, Claim(fingerprint, is_empty, self._process)):
                     break
+                follow_s = FOLLOW_S  # the end may not be reached in less
             if self._is_divided:
                 follower.note()
         self.owner = owner
@@ -314,13 +316,13 @@ class Standby:
             return False
         return self._is_free or self._owner_is_gone()
 
-    async def _follow(self, follower: Follower) -> None:
-        """Follow for a while, and then until the partition is free, or its owner is not heard."""
+    async def _follow(self, follower: Follower, follow_s: float) -> None:
+        """Follow for `follow_s` at least, and then until the partition is free, or its owner is not heard."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(follower.run)
             if self.others:
                 nursery.start_soon(self._look_at_others)
-            await trio.sleep(LOOK_S if self.partition else FOLLOW_S + _CHANCE.uniform(0, FOLLOW_S))
+            await trio.sleep(follow_s + _CHANCE.uniform(0, follow_s))
             while self.nodes.may_have_namesake:  # noqa: ASYNC110 - silence is no event
                 await trio.sleep(LOOK_S)
             if self.nodes.has_namesake:
