@@ -131,6 +131,8 @@ class Process:
         self.id = f"{machine.name}{partition}"
         self.store: Store | None = None
         self.way = Way(machine.world.log.of(partition))
+        self.place = 0
+        """Up to where it had its log when it was looked at last."""
         self._life = trio.CancelScope()
 
     def kill(self) -> None:
@@ -162,6 +164,7 @@ class Process:
         )
         for each in (follower.nodes, *others):
             nursery.start_soon(each.run)
+        nursery.start_soon(self._note, follower)
         with self._store() as store, store.snapshot(own=True) as snapshot:
             is_empty = snapshot.get(keys.RECORDS, KEY) is None
         owner = await follower.own(machine.directory, b"secrets", self._fetch, is_empty=is_empty)
@@ -180,6 +183,11 @@ class Process:
             with suppress(StoreError):
                 await cast("ReplicatedPartitionedJournal", store.journal).release()
                 world.reached["an owner ended in order"] += 1
+
+    async def _note(self, follower: Standby) -> None:
+        while True:
+            self.place = follower.say().place
+            await trio.sleep(LOOK_S)
 
     def _store(self, **options: Any) -> Store:
         return Store.open(
@@ -255,19 +263,27 @@ async def live(folder: Path, seed: int) -> Counter[str]:
                 world.calm = True
                 await trio.sleep(10)
                 marks = [(each.sent, each.reached["a read was told"]) for each in world.histories]
+                ends = [world.log.of(number).last for number in range(world.count)]
                 with trio.move_on_after(CALM_S) as waiting:
-                    while not all(  # noqa: ASYNC110 - time is virtual
-                        each.known > sent and each.reached["a read was told"] > told
-                        for each, (sent, told) in zip(world.histories, marks, strict=True)
-                    ):
+                    while not _all_is_well(world, marks, ends):  # noqa: ASYNC110 - time is virtual
                         await trio.sleep(LOOK_S)
-                assert not waiting.cancelled_caught, f"not all partitions are served: {world.serving}"
+                assert not waiting.cancelled_caught, "not all partitions are served and followed"
                 living.cancel_scope.cancel()
         nursery.cancel_scope.cancel()
     _check(world)
     for history in world.histories:
         world.reached += history.reached
     return world.reached
+
+
+def _all_is_well(world: World, marks: list[tuple[int, int]], ends: list[int]) -> bool:
+    """Whether more was acknowledged and told in each partition, and all processes have the log up to these places."""
+    is_served = all(
+        each.known > sent and each.reached["a read was told"] > told
+        for each, (sent, told) in zip(world.histories, marks, strict=True)
+    )
+    processes = [each for machine in world.machines for each in machine.processes]
+    return is_served and all(each.place >= ends[each.partition] for each in processes)
 
 
 def _check(world: World) -> None:
