@@ -15,6 +15,7 @@ import trio
 import trio.testing
 
 from tests.actors.house import House
+from tests.patience import PATIENCE_S
 from trunkline.actors import boot, readers, server_users
 from trunkline.actors.catalogue import ACTORS
 from trunkline.actors.core.records import listing
@@ -114,6 +115,10 @@ def user_of(system: System) -> bytes:
 
 async def test_a_store_that_can_not_be_read_is_a_fault_and_is_logged(house: House) -> None:
     device = await house.device()
+    with trio.fail_after(PATIENCE_S):  # what works in the background reads the store when it begins
+        await trio.testing.wait_all_tasks_blocked()
+        while house.system.store.reads:
+            await trio.lowlevel.checkpoint()
     house.system.store.close()
     with structlog.testing.capture_logs() as logs, pytest.raises(Crashed, match="is logged"):
         await house.states(device)
