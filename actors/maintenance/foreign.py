@@ -20,7 +20,7 @@ from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.maintenance.application_keys import held_keys, switched, triggers
 from trunkline.store import keys
-from trunkline.store.arrived_copies import is_given
+from trunkline.store.arrived_copies import foreign, is_given
 from trunkline.store.batch import Batch
 from trunkline.store.codec import decode, encode
 from trunkline.store.partitioned import SETTLE, Partitions
@@ -122,7 +122,7 @@ async def settle_with_log(store: OpenStore, partitions: Partitions, results: Blo
 def is_settled(memory_map: MemoryMap) -> bool:
     """Whether a store has nothing that `settle` would decide or remove. Raises StoreError."""
     with Snapshot(memory_map) as snapshot:
-        return not [*markers(snapshot, keys.ARRIVED_PREFIX), *markers(snapshot, keys.FOREIGN_PREFIX)]
+        return not foreign(snapshot) and next(markers(snapshot, keys.ARRIVED_PREFIX), None) is None
 
 
 def _decisions(
@@ -175,8 +175,8 @@ def made_foreign(snapshot: Snapshot, application: bytes, place: int) -> Batch:
 def _removals(store: OpenStore, partitions: Partitions, results: Blobs | None) -> Iterator[Batch]:
     """Yield batches that remove all that is foreign. Nothing else uses the store yet. Raises StoreError."""
     with Snapshot(store.memory_map) as snapshot:
-        foreign = {each: snapshot.get(keys.META, keys.foreign_key(each)) for each in _marked(snapshot)}
-    for application, marker in foreign.items():
+        marked = {each: snapshot.get(keys.META, keys.foreign_key(each)) for each in sorted(foreign(snapshot))}
+    for application, marker in marked.items():
         assert marker is not None
         remove_results(results, application)
         while True:
@@ -187,7 +187,3 @@ def _removals(store: OpenStore, partitions: Partitions, results: Blobs | None) -
             yield batch
         if not is_awaited(partitions, application, marker):
             yield _without_marker(application)
-
-
-def _marked(snapshot: Snapshot) -> list[bytes]:
-    return list(markers(snapshot, keys.FOREIGN_PREFIX))

@@ -7,7 +7,6 @@ gets a copy of the data when it is followed (`store/standby.py`).
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 from trunkline.actors.maintenance.data_directory import keys_file_of
 from trunkline.actors.maintenance.log_connection import answered, log_of
@@ -15,15 +14,12 @@ from trunkline.limits.settings import Settings
 from trunkline.store import keys, migrations
 from trunkline.store.directory import KEYS_FILE, SECRET, STORE, DataDirectory, has_data, remove_begun
 from trunkline.store.errors import StoreBroken
+from trunkline.store.follower import CLOSE_WAIT_S, MAP_BYTES
 from trunkline.store.keyring import Keyring
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.partitions import partition_directory, write_partition_count
 from trunkline.store.snapshot import Snapshot
 from trunkline.store.store_files import opened_read_only
-
-MAP_BYTES: Final = 64 * 2**30
-"""Only address space."""
-CLOSE_WAIT_S: Final = 5.0
 
 
 async def prepare_machine(settings: Settings) -> None:

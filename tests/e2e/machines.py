@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -86,6 +87,10 @@ class Machines:
             server.token = owner.token  # of the same secret
             yield server
 
+    async def command(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command on a machine."""
+        return await trunkline(*arguments, "--data", str(self.folder / name), env=self.env(name))
+
     async def refused(self, name: str, node: str = "") -> str:
         """The sentence with which a machine does not start; `node` is another name for it."""
         data = str(self.folder / name)
@@ -147,10 +152,10 @@ async def report(server: ServerProcess, device: str, *values: int) -> None:
         await server.call("POST", f"{device}/state", {"data": {"n": value}})
 
 
-async def copied(server: ServerProcess) -> None:
-    """Wait until a machine has a copy of the data."""
+async def copied(server: ServerProcess, partitions: int = 1) -> None:
+    """Wait until a machine has a copy of the data of so many partitions."""
     with trio.fail_after(PATIENCE_S):
-        while "the data are copied  " not in server.log:
+        while server.log.count("the data are copied  ") < partitions:
             await trio.lowlevel.checkpoint()
 
 

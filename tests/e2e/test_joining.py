@@ -26,7 +26,7 @@ async def machines(tmp_path: Path) -> AsyncIterator[Machines]:
 
 async def invited(machines: Machines) -> str:
     """What a machine is given that the first one invites."""
-    done = await trunkline("cluster", "invite", "--data", str(machines.folder / "a"), env=machines.env("a"))
+    done = await machines.command("a", "cluster", "invite")
     assert done.returncode == 0, done.stderr
     command = done.stdout.splitlines()[1].split()
     assert command[:3] == ["trunkline", "cluster", "join"]

@@ -10,7 +10,6 @@ import pytest
 import trio
 
 from tests.e2e.machines import Machines, copied, machines_in, made, report, states
-from tests.e2e.server_process import trunkline
 
 pytestmark = [pytest.mark.slow]
 
@@ -23,8 +22,7 @@ async def machines(tmp_path: Path) -> AsyncIterator[Machines]:
 
 async def commanded(machines: Machines, name: str, *arguments: str) -> tuple[int, str]:
     """The exit code of `trunkline cluster` on a machine, and what it says."""
-    data = str(machines.folder / name)
-    done = await trunkline("cluster", *arguments, "--data", data, env=machines.env(name))
+    done = await machines.command(name, "cluster", *arguments)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -82,9 +80,7 @@ async def test_a_backup_is_restored_into_a_server_with_a_log(machines: Machines)
         _, device = await made(one)
         await report(one, device, 1)
         copy = machines.folder / "copy"
-        done = await trunkline(
-            "backup", str(copy), "--data", str(machines.folder / "a"), env=machines.env("a")
-        )
+        done = await machines.command("a", "backup", str(copy))
         assert done.returncode == 0, done.stderr
         await report(one, device, 2)
         assert await one.terminate() == 0

@@ -6,12 +6,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import trio
 
 from tests.e2e.machines import Machines, copied, machines_in, made, report, states
-from tests.e2e.server_process import trunkline
+from tests.e2e.server_process import ServerProcess
 from tests.partitions import make_partitions
-from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.slow]
 
@@ -24,8 +22,7 @@ async def machines(tmp_path: Path) -> AsyncIterator[Machines]:
 
 async def commanded(machines: Machines, name: str, *arguments: str, code: int = 0) -> str:
     """What a command says on a machine, and that it ends with a code."""
-    data = str(machines.folder / name)
-    done = await trunkline(*arguments, "--data", data, env=machines.env(name))
+    done = await machines.command(name, *arguments)
     assert done.returncode == code, done.stderr
     return done.stdout
 
@@ -36,12 +33,18 @@ def partition_of(told: str, application: str) -> int:
     return before.count("Partition ") - 1
 
 
+async def houses_of(server: ServerProcess) -> list[tuple[str, str]]:
+    """Two applications, each with a device that has reported its number."""
+    houses = [await made(server) for _ in range(2)]
+    for number, (_, device) in enumerate(houses):
+        await report(server, device, number)
+    return houses
+
+
 async def test_all_partitions_are_handed_over_at_once(machines: Machines) -> None:
     make_partitions(machines.folder / "a", 2)
     async with machines.serving("a") as one:
-        houses = [await made(one) for _ in range(2)]
-        for number, (_, device) in enumerate(houses):
-            await report(one, device, number)
+        houses = await houses_of(one)
         machines.copy_secrets("a", "b")
         async with machines.standing_by("b", one) as two:
             await copied(two)
@@ -61,9 +64,7 @@ async def test_all_partitions_are_handed_over_at_once(machines: Machines) -> Non
 
 async def test_data_with_a_log_are_divided(machines: Machines) -> None:
     async with machines.serving("a") as one:
-        houses = [await made(one) for _ in range(2)]
-        for number, (_, device) in enumerate(houses):
-            await report(one, device, number)
+        houses = await houses_of(one)
         machines.copy_secrets("a", "b")
         async with machines.standing_by("b", one) as two:
             assert await two.terminate() == 0
@@ -75,9 +76,7 @@ async def test_data_with_a_log_are_divided(machines: Machines) -> None:
         assert "has one partition, and the log tl-trunkline-0 2 partitions" in await machines.refused("b")
         await commanded(machines, "b", "cluster", "rejoin")
         async with machines.standing_by("b", one) as two:
-            with trio.fail_after(PATIENCE_S):
-                while two.log.count("the data are copied  ") < 2:
-                    await trio.lowlevel.checkpoint()
+            await copied(two, 2)
             told = await commanded(machines, "b", "cluster", "status", code=1)
             assert "serves, epoch 1.0" in told
             assert told.count("At risk") == 1, "one NATS server"

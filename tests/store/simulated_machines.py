@@ -24,9 +24,17 @@ import trio
 from tests.partitions import make_partitions
 from tests.store.replicated_node import MAP_BYTES
 from tests.store.simulated_log import SimulatedLog
-from tests.store.simulated_nodes import KEY, NAMES, SILENCE_S, Connection, History, Way, Words
+from tests.store.simulated_nodes import (
+    KEY,
+    NAMES,
+    SILENCE_S,
+    Connection,
+    History,
+    Way,
+    Words,
+    written,
+)
 from trunkline.store import keys, replicated_journal, standby
-from trunkline.store.batch import Batch
 from trunkline.store.directory import KEYS_FILE, STORE
 from trunkline.store.env import Store
 from trunkline.store.errors import Fenced, StoreError
@@ -314,17 +322,8 @@ async def _some_process(world: World, pause_max_s: float) -> Process:
 async def _write(world: World) -> None:
     while True:
         process = await _some_process(world, 0.1)
-        history, store = world.histories[process.partition], process.store
-        assert store is not None
-        history.sent += 1
-        number = history.sent
-        batch = Batch()
-        batch.put(keys.RECORDS, KEY, number.to_bytes(4, "big"))
-        group = store.journal.submit(batch)
-        with trio.move_on_after(5), suppress(StoreError):
-            await group.wait()
-            history.known = max(history.known, number)
-            history.reached["a write was acknowledged"] += 1
+        assert process.store is not None
+        await written(process.store, world.histories[process.partition])
 
 
 async def _read(world: World) -> None:

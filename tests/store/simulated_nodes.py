@@ -268,16 +268,20 @@ async def _some_store(servers: list[Server], random: Random, pause_max_s: float)
 
 async def _write(servers: list[Server], random: Random, history: History) -> None:
     while True:
-        store = await _some_store(servers, random, 0.3)
-        history.sent += 1
-        number = history.sent
-        batch = Batch()
-        batch.put(keys.RECORDS, KEY, number.to_bytes(4, "big"))
-        group = store.journal.submit(batch)
-        with trio.move_on_after(5), suppress(StoreError):
-            await group.wait()
-            history.known = max(history.known, number)
-            history.reached["a write was acknowledged"] += 1
+        await written(await _some_store(servers, random, 0.3), history)
+
+
+async def written(store: Store, history: History) -> None:
+    """Write the next number, and wait a while until it is acknowledged."""
+    history.sent += 1
+    number = history.sent
+    batch = Batch()
+    batch.put(keys.RECORDS, KEY, number.to_bytes(4, "big"))
+    group = store.journal.submit(batch)
+    with trio.move_on_after(5), suppress(StoreError):
+        await group.wait()
+        history.known = max(history.known, number)
+        history.reached["a write was acknowledged"] += 1
 
 
 async def _read(servers: list[Server], random: Random, history: History) -> None:

@@ -4,7 +4,6 @@ old is read."""
 from __future__ import annotations
 
 import math
-import shutil
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 import trio
 
 from tests.rounds import examples
-from tests.simulation.determinism import VirtualTime, run
+from tests.store.repeated import repeated
 from tests.store.simulated_machines import live
 from trunkline.store.log import Placed
 from trunkline.store.log_owner import LogOwner
@@ -37,23 +36,13 @@ REACHED = (
 
 
 def lived(tmp_path: Path, seed: int) -> Counter[str]:
-    """What happened in the history of a seed, which decides everything."""
-    folder, found = tmp_path / str(seed), Counter[str]()
-    folder.mkdir()
-
-    async def history(_virtual: VirtualTime) -> None:
-        found.update(await live(folder, seed))
-
-    run(f"machines {seed}", history)
-    shutil.rmtree(folder)
-    return found
+    """What happened in the history of a seed."""
+    return repeated("machines", live, tmp_path, seed)
 
 
 def test_what_is_told_is_never_older_than_what_was_known(tmp_path: Path) -> None:
     """`EXAMPLES=50 pytest tests/store/test_simulated_machines.py` makes more histories."""
-    reached: Counter[str] = Counter()
-    for seed in range(examples(8)):
-        reached += lived(tmp_path, seed)
+    reached = sum((lived(tmp_path, seed) for seed in range(examples(8))), Counter[str]())
     assert [each for each in REACHED if not reached[each]] == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 import trio
 
 from tests.rounds import examples
-from tests.simulation.determinism import VirtualTime, run
+from tests.store.repeated import repeated
 from tests.store.simulated_nodes import live
 from trunkline.store import replicated_journal
 from trunkline.store.errors import LogUnreachable
@@ -32,23 +31,13 @@ REACHED = (
 
 
 def lived(tmp_path: Path, seed: int) -> Counter[str]:
-    """What happened in the history of a seed, which decides everything."""
-    folder, found = tmp_path / str(seed), Counter[str]()
-    folder.mkdir()
-
-    async def history(_virtual: VirtualTime) -> None:
-        found.update(await live(folder, seed))
-
-    run(f"nodes {seed}", history)
-    shutil.rmtree(folder)
-    return found
+    """What happened in the history of a seed."""
+    return repeated("nodes", live, tmp_path, seed)
 
 
 def test_what_is_told_is_never_older_than_what_was_known(tmp_path: Path) -> None:
     """`EXAMPLES=50 pytest tests/store/test_simulated_nodes.py` makes more histories."""
-    reached: Counter[str] = Counter()
-    for seed in range(examples(8)):
-        reached += lived(tmp_path, seed)
+    reached = sum((lived(tmp_path, seed) for seed in range(examples(8))), Counter[str]())
     assert [each for each in REACHED if not reached[each]] == []
 
 
