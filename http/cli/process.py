@@ -27,6 +27,7 @@ from trunkline.http.processes.control import (
     BEAT_S,
     READY,
     RELOAD,
+    STANDS_BY,
     STOP,
     Role,
     receive_role,
@@ -120,7 +121,7 @@ async def _own(role: Role, sockets: Sockets | None, orders: Orders) -> None:
     async def ready(server: RunningServer) -> None:
         if role.partition:
             await server.connected()
-        await orders.say(READY)  # again, if it has stood by
+        await orders.say(READY)
         await orders.announced.wait()
         await server.connected()
         await announce(server)
@@ -133,7 +134,7 @@ async def _own(role: Role, sockets: Sockets | None, orders: Orders) -> None:
     from trunkline.http.serve_standby import serve_with_log
 
     async def stands_by() -> None:
-        await orders.say(READY)
+        await orders.say(STANDS_BY)
         if role.partition:
             return
         await orders.announced.wait()

@@ -2,7 +2,9 @@
 
 It holds the sockets on which the server listens, so clients can connect while a door starts again. It tells the service
 manager when all processes are ready. A process that ends is started again, and so is one whose event loop hangs for
-longer than the manager's watchdog allows. If the owner cannot start, the server stops with its exit code.
+longer than the manager's watchdog allows. If the owner cannot start, the server stops with its exit code. With a log an
+owner of another partition that ends again and again before it serves stops the server as well: then another machine
+serves the data, all of which belong to one machine.
 
 The order of a start: bind the ports, then the owner of the data or of its root, then the owners of the other partitions
 and the doors. All of them drain at the same time: an owner ends when nobody is left who passes anything on to it.
@@ -26,13 +28,26 @@ import trio
 from trunkline.actors.core.values.store_partitions import partition_count
 from trunkline.http import systemd
 from trunkline.http.hosting.sockets import Sockets, bound, engine_config, url_of
-from trunkline.http.processes.control import ANNOUNCE, BEAT_S, READY, RELOAD, STOP, Role, send_role, words
+from trunkline.http.processes.control import (
+    ANNOUNCE,
+    BEAT_S,
+    READY,
+    RELOAD,
+    STANDS_BY,
+    STOP,
+    Role,
+    send_role,
+    words,
+)
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 
 PAUSE_S: Final = 0.25
 PAUSE_MAX_S: Final = 5.0
 """Seconds until a door that ended before it was ready is started again; twice as long each time, up to the second."""
+TRIES: Final = 3
+STEADY_S: Final = 60.0
+"""With a log, the server ends with an owner that has ended so often in a row, each time sooner and before it served."""
 MODULE: Final = "trunkline.http.cli.process"
 
 _log = structlog.get_logger("trunkline.processes")
@@ -56,10 +71,13 @@ class Process:
         self.role = role
         self.ready = trio.Event()
         """It is ready, since it was started last."""
+        self.failures = 0
+        """So often in a row it has ended soon after its start, and before it served."""
         self.announces = False
         """It is told to announce the server whenever it is ready."""
         self.heard_s = math.inf
         """When it has said last that its event loop runs, on Trio's clock; infinite while it does not run."""
+        self._serves = False
         self._sockets = sockets
         self._stopped = False
         self._running: trio.Process | None = None
@@ -70,6 +88,7 @@ class Process:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         environment = {name: text for name, text in os.environ.items() if name not in systemd.VARIABLES}
         command = [sys.executable, "-m", MODULE, self.role.name]
+        self._serves, started_s = False, trio.current_time()
         with theirs:
             process = await trio.lowlevel.open_process(command, stdin=theirs.fileno(), env=environment)
         try:
@@ -85,6 +104,8 @@ class Process:
         finally:
             self._running = self._control = None
             self.heard_s = math.inf
+            is_steady = self._serves or trio.current_time() - started_s > STEADY_S
+            self.failures = 0 if is_steady else self.failures + 1
             if process.returncode is None:
                 process.kill()
                 with trio.CancelScope(shield=True):
@@ -92,7 +113,8 @@ class Process:
 
     async def _hear(self, word: bytes) -> None:
         self.heard_s = trio.current_time()
-        if word == READY:
+        if word in (READY, STANDS_BY):
+            self._serves = word == READY
             self.ready.set()
             if self.announces:
                 await self.tell(ANNOUNCE)
@@ -175,9 +197,15 @@ class Supervisor:
     def _cannot_start(self, process: Process, code: int | None) -> bool:
         """Whether the server cannot go on without a process that has ended before it was ready.
 
-        That is an owner at the first start, and the root whenever it ends by itself, which it has explained.
+        That is an owner at the first start, the root whenever it ends by itself, which it has explained, and with a log
+        each owner that has tried often enough: another machine may serve all data then, and only if this one does not.
         """
-        if process.role.door or process.ready.is_set():
+        if process.role.door:
+            return False
+        if process.role.settings.cluster_nats is not None and process.failures >= TRIES:
+            _log.error("a process cannot serve; the server ends for another machine", name=process.role.name)
+            return True
+        if process.ready.is_set():
             return False
         by_itself = code is not None and code >= 0
         return not self._is_complete or (by_itself and process is self._root)

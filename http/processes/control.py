@@ -29,6 +29,8 @@ ANNOUNCE: Final = b"announce"
 
 # To the supervisor.
 READY: Final = b"ready"
+STANDS_BY: Final = b"stands by"
+"""It is ready to serve as soon as its machine owns the data."""
 BEAT: Final = b"beat"
 
 

@@ -20,6 +20,8 @@ from tests.e2e.machines import Machines, copied, kill, machines_in, made, report
 from tests.e2e.server_process import ServerProcess, processes
 from tests.partitions import make_partitions
 from tests.patience import PATIENCE_S
+from trunkline.store.directory import STORE
+from trunkline.store.partitions import partition_directory
 
 pytestmark = [pytest.mark.slow, pytest.mark.load]
 
@@ -87,6 +89,19 @@ async def test_a_process_that_is_killed_serves_its_partition_again(tmp_path: Pat
         assert after[SECOND] != before[SECOND]
         assert after[ROOT] == before[ROOT]
         assert "this node owns the data now" not in both.two.log
+
+
+async def test_a_machine_ends_of_which_one_process_cannot_start(tmp_path: Path) -> None:
+    async with two_machines(tmp_path) as both:
+        store = partition_directory(tmp_path / "a", 1) / STORE
+        store.rename(store.with_name("aside"))
+        store.mkdir(mode=0o700)
+        (store / "data.mdb").write_bytes(b"damaged")
+        os.kill(processes(both.one)[SECOND], signal.SIGKILL)
+        assert await both.one.ended() == 1
+        assert f"a process cannot serve; the server ends for another machine name={SECOND}" in both.one.log
+        assert await both.two.listens()
+        await both.report()
 
 
 async def test_a_root_that_stands_still_loses_all_partitions(tmp_path: Path) -> None:
