@@ -13,6 +13,7 @@ from tests.nats_servers import PATIENT, NatsServer, nats_servers
 from tests.patience import PATIENCE_S
 from trunkline.store.errors import LogBroken, LogUnreachable, StoreBroken
 from trunkline.store.jetstream import PARTS_MAX, JetStreamLog
+from trunkline.store.jetstream_answers import checked
 from trunkline.store.log import LogState, NotNext, Placed, Trimmed
 from trunkline.store.nats_connection import NatsConnection
 
@@ -210,3 +211,13 @@ async def test_a_reader_is_told_when_the_server_is_gone(log: JetStreamLog, serve
         with pytest.raises(LogUnreachable):
             async with aclosing(entries):
                 await anext(entries)
+
+
+def test_servers_that_have_just_been_started_are_waited_for() -> None:
+    def refusal(sentence: str) -> dict[str, object]:
+        return {"error": {"code": 400, "err_code": 10005, "description": sentence}}
+
+    with pytest.raises(LogUnreachable, match="peer offline"):
+        checked(refusal("no suitable peers for placement, peer offline"))
+    with pytest.raises(StoreBroken):
+        checked(refusal("no suitable peers for placement"))
