@@ -28,6 +28,8 @@ PATIENT: Final = (
 """How long is waited for a server that is there, which a busy machine may hold up."""
 PROGRAM: Final = Path(sys.executable).with_name("nats-server")
 READY: Final = b"Server is ready"
+NOBODY: Final = 1
+"""A port at which nobody listens."""
 Way = Callable[[str, str, int], Awaitable[int]]
 """From the names of two servers and the port of the second one: the port at which the first one reaches it."""
 
@@ -109,7 +111,8 @@ async def nats_servers(
 ) -> AsyncIterator[Sequence[NatsServer]]:
     """Run servers, and kill them at the end. `more` is added to their configuration.
 
-    With a `way` each server uses it to reach the others, and tells nobody of another one.
+    With a `way` each server uses it to reach the others, and no other one: they tell each other an address at which
+    nobody listens.
     """
     ports = free_ports(2 * count)
     names = "abc"[:count]
@@ -118,7 +121,7 @@ async def nats_servers(
         others = [(other, ports[count + n]) for n, other in enumerate(names) if n != at]
         reached = [port if way is None else await way(name, other, port) for other, port in others]
         routes = ", ".join(f"nats://127.0.0.1:{port}" for port in reached)
-        alone = "" if way is None else ", no_advertise: true"
+        alone = "" if way is None else f', advertise: "127.0.0.1:{NOBODY}"'
         listen = f"127.0.0.1:{ports[count + at]}"
         cluster = f'cluster {{ name: tests, listen: "{listen}", routes: [{routes}]{alone} }}'
         servers.append(NatsServer(directory, name, ports[at], more + (cluster if count > 1 else "")))
