@@ -25,6 +25,7 @@ class Kept:
 
     def __init__(self) -> None:
         self.entries: defaultdict[int, list[Placed]] = defaultdict(list)
+        self.appended: defaultdict[int, list[Placed]] = defaultdict(list)
         self.trimmed: defaultdict[int, int] = defaultdict(int)
         self.last = 0
         self.grown = trio.Event()
@@ -68,6 +69,11 @@ class SimulatedLog:
     @property
     def entries(self) -> list[Placed]:
         return self._kept.entries[self.partition]
+
+    @property
+    def appended(self) -> list[Placed]:
+        """All entries, also those that were removed."""
+        return self._kept.appended[self.partition]
 
     @property
     def last(self) -> int:
@@ -115,6 +121,7 @@ class SimulatedLog:
         for partition, (data, _) in entries.items():
             kept.last += self.length(data)
             kept.entries[partition].append(Placed(kept.last, data))
+            kept.appended[partition].append(Placed(kept.last, data))
         grown, kept.grown = kept.grown, trio.Event()
         grown.set()
         return self._last(next(iter(entries)))

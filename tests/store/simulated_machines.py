@@ -1,5 +1,8 @@
-"""Machines of several processes, each of which follows or owns a partition, that are killed, end, stand still and are
-cut off, whole or in part, with a writer and readers of all of them. Owns no test.
+"""Machines of several processes, each of which follows or owns a partition, that are killed, end and are cut off, whole
+or in part, with a writer and readers of all of them. Owns no test.
+
+Whenever a machine claims all partitions, a process that serves is cut off just then, and hears nothing of it. The log
+is trimmed while some machines are behind.
 
 In each partition one number is written, larger each time. A process that serves reads that of its own partition, and
 from the stores of its machine those of the others. Whoever asks it is told no smaller ones than were acknowledged, or
@@ -11,7 +14,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -54,6 +57,8 @@ CALM_S: Final = 120.0
 STARTS_S: Final = (0.0, 0.0, 0.1, 1.0)
 """How long a process takes to start when it owns its partition."""
 LOOK_S: Final = 0.1
+KEPT_S: Final = 5.0
+"""What has been in the log for longer may be trimmed, if the process that serves has had it since."""
 END_S: Final = 0.1
 """A process that is killed does not wait for the log."""
 
@@ -70,6 +75,8 @@ class World:
         self.histories = [History() for _ in range(self.count)]
         self.reached: Counter[str] = Counter()
         self.calm = False
+        self.claims = trio.Event()
+        """Set, and replaced, when a machine claims all partitions."""
         first = folder / "first"
         make_partitions(first, self.count)
         for name in NAMES:
@@ -80,6 +87,18 @@ class World:
     def serving(self) -> list[Process]:
         """The processes that think to own their partitions."""
         return [each for machine in self.machines for each in machine.processes if each.store is not None]
+
+
+class _Way(Way):
+    """That of a process, whose claims of all partitions are told."""
+
+    def __init__(self, world: World, partition: int) -> None:
+        super().__init__(world.log.of(partition))
+        self._world = world
+
+    async def append_all(self, entries: Mapping[int, tuple[bytes, int]]) -> int:
+        self._world.claims.set()
+        return await super().append_all(entries)
 
 
 class Machine:
@@ -138,7 +157,7 @@ class Process:
         self.partition = partition
         self.id = f"{machine.name}{partition}"
         self.store: Store | None = None
-        self.way = Way(machine.world.log.of(partition))
+        self.way = _Way(machine.world, partition)
         self.place = 0
         """Up to where it had its log when it was looked at last."""
         self._life = trio.CancelScope()
@@ -154,7 +173,7 @@ class Process:
         world = self.machine.world
         while True:
             await trio.sleep(world.random.uniform(0, 2))
-            self.way = Way(world.log.of(self.partition))
+            self.way = _Way(world, self.partition)
             with trio.CancelScope() as self._life:
                 try:
                     async with trio.open_nursery() as nursery:
@@ -264,6 +283,8 @@ async def live(folder: Path, seed: int) -> Counter[str]:
             async with trio.open_nursery() as living:
                 for machine in world.machines:
                     living.start_soon(machine.live)
+                living.start_soon(_cut_off_at_claims, world)
+                living.start_soon(_trim, world)
                 living.start_soon(_write, world)
                 for _ in range(2):
                     living.start_soon(_read, world)
@@ -298,7 +319,7 @@ def _check(world: World) -> None:
     """Whether each chain is whole, and whether all partitions belonged to one machine at each place of the log."""
     chains = [Chain(number) for number in range(world.count)]
     placed = sorted(
-        (each.place, number, each) for number in range(world.count) for each in world.log.of(number).entries
+        (each.place, number, each) for number in range(world.count) for each in world.log.of(number).appended
     )
     for at, (_, number, each) in enumerate(placed):
         entry = chains[number].add(each)
@@ -309,6 +330,27 @@ def _check(world: World) -> None:
                 continue  # the batch is not complete
         owners = {chain.owner for chain in chains}
         assert len(owners) == 1, f"partitions belong to {owners} behind {each.place}"
+
+
+async def _cut_off_at_claims(world: World) -> None:
+    while not world.calm:
+        await world.claims.wait()
+        world.claims = trio.Event()
+        if serving := world.serving:
+            world.reached["a process was cut off at a claim"] += 1
+            with cut_off([world.random.choice(serving)]):
+                await trio.sleep(world.random.choice((0.3, 1.2, 3)))
+
+
+async def _trim(world: World) -> None:
+    while not world.calm:
+        await trio.sleep(world.random.uniform(0, 20))
+        before = {each: (each.store, each.place) for each in world.serving}
+        await trio.sleep(KEPT_S)
+        kept = [place for each, (store, place) in before.items() if each.store is store]
+        if len(kept) == world.count:
+            world.reached["the log was trimmed"] += 1
+            await world.log.trim(min(kept))
 
 
 async def _some_process(world: World, pause_max_s: float) -> Process:

@@ -88,7 +88,8 @@ class Way:
         self._open.set()
 
     def cut(self) -> None:
-        self._open = trio.Event()
+        if self._open.is_set():
+            self._open = trio.Event()
 
     def mend(self) -> None:
         self._open.set()

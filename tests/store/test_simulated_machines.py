@@ -16,7 +16,8 @@ from tests.store.repeated import repeated
 from tests.store.simulated_machines import live
 from trunkline.store.log import Placed
 from trunkline.store.log_owner import LogOwner
-from trunkline.store.standby import Standby, Tips
+from trunkline.store.replicated_journal import ReplicatedPartitionedJournal
+from trunkline.store.standby import Claim, Standby, Tips
 
 REACHED = (
     "a machine was cut off",
@@ -24,6 +25,7 @@ REACHED = (
     "a machine was killed",
     "a process owns its partition",
     "a process was cut off",
+    "a process was cut off at a claim",
     "a process was killed",
     "a read was told",
     "a read was told to nobody",
@@ -32,6 +34,7 @@ REACHED = (
     "all partitions were claimed",
     "an owner ended in order",
     "an owner was fenced",
+    "the log was trimmed",
 )
 
 
@@ -83,11 +86,23 @@ def _without_a_lease(standby: Standby) -> bool:
 
 _may_claim = Standby._may_claim
 
+
+async def _its_own_only(_standby: Standby, owner: LogOwner, claim: Claim) -> bool:
+    """`Standby._claimed` without the partitions of others."""
+    return await owner.claim(claim.encoded())
+
+
 MISTAKES: dict[str, tuple[object, str, object]] = {
     "a process serves before its neighbours have all of the log": (Standby, "_all_claimed", _at_once),
     "others may read for no time": (Standby, "_longest_read_s", lambda _standby, _tips: 0.0),
     "others may read since an older look": (Standby, "_longest_read_s", _of_another_look),
     "a process claims while others may read": (Standby, "_may_claim", _without_a_lease),
+    "a root claims its own partition only": (Standby, "_claimed", _its_own_only),
+    "reads are told however old they are": (
+        ReplicatedPartitionedJournal,
+        "is_current",
+        lambda _journal: True,
+    ),
     "partitions are claimed one after the other": (LogOwner, "claim_all", _one_after_the_other),
 }
 
