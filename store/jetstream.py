@@ -141,6 +141,10 @@ class JetStreamLog:
 
     def _seen(self, info: Mapping[str, Any]) -> Stream:
         config = info["config"]
+        if not config.get("allow_atomic"):
+            raise StoreBroken(
+                "The NATS servers are too old for a log: they have no atomic batches. Use 2.15 or later."
+            )
         self._whole_subject = min(config["subjects"], key=len)
         self.partitions = int((config.get("metadata") or {}).get(_PARTITIONS, 1))
         identity = self._whole_subject.removeprefix(self._subject)

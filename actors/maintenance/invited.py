@@ -66,10 +66,22 @@ def check_new(directory: Path, config: Path, own: Mapping[str, str]) -> None:
     load_settings(toml_text=None, environ={}, overrides={**some, **own})
     if has_data(directory) or (directory / SECRET).exists():
         raise SettingsError(str(directory), "has data or a secret already", "give an empty one")
+    check_config(config)
+
+
+def check_config(config: Path) -> None:
+    """Raise SettingsError unless a configuration can be written there that is new."""
     if config.exists():
         raise SettingsError(str(config), "exists already", "give another name for the configuration")
     if not config.absolute().parent.is_dir():
         raise SettingsError(str(config), "is in a folder that does not exist", "make it first")
+
+
+def config_text(settings: Mapping[str, object]) -> str:
+    """The configuration with these settings. Raises SettingsError if one of them is wrong."""
+    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in settings.items()]
+    load_settings(toml_text="".join(lines), environ={}, overrides={})
+    return "".join(lines)
 
 
 def begin(shared: bytes, directory: Path, config: Path, own: Mapping[str, str]) -> None:
@@ -83,14 +95,12 @@ def begin(shared: bytes, directory: Path, config: Path, own: Mapping[str, str]) 
         raise SettingsError(
             "the invitation", "was not answered to the end", "make a new one, and repeat the command"
         ) from None
-    settings = {"data_dir": str(directory.absolute()), **own, **given.settings}
-    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in settings.items()]
-    load_settings(toml_text="".join(lines), environ={}, overrides={})
+    text = config_text({"data_dir": str(directory.absolute()), **own, **given.settings})
     try:
         with DataDirectory.open(directory) as made:
             write_private(directory / SECRET, given.secret.encode())
             write_private(directory / KEYS_FILE, given.encryption_keys.encode())
             made.keep()
-        write_private(config, "".join(lines).encode())
+        write_private(config, text.encode())
     except OSError as error:
         raise translate(error, f"writing of {directory} and {config}") from error

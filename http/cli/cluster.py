@@ -12,6 +12,7 @@ from trunkline.http.cli.options import (
     DataOption,
     effective_settings,
     existing_directory,
+    log_errors_only,
     no_server_at,
 )
 from trunkline.limits.errors import SettingsError
@@ -51,6 +52,71 @@ def status_command(data: DataOption = None, config: ConfigOption = None) -> None
         typer.echo(line)
     if status.risks:
         raise typer.Exit(1)
+
+
+@cluster_app.command("init")
+def init_command(
+    node: Annotated[str, typer.Option(metavar="NAME", help="The name of this machine.")],
+    address: Annotated[
+        str,
+        typer.Option(
+            metavar="IP:PORT", help="Where the other machines reach this one, such as 10.0.0.1:8470."
+        ),
+    ],
+    nats: Annotated[
+        list[str],
+        typer.Option(
+            metavar="URL",
+            help="A NATS server, such as nats://10.0.0.1:4222; once for each, the nearest first.",
+        ),
+    ],
+    blobs: Annotated[
+        str,
+        typer.Option(
+            metavar="PLACE", help="A bucket such as s3://files/plant, or a folder, which all machines reach."
+        ),
+    ],
+    config: Annotated[
+        Path, typer.Option("--config", metavar="FILE.toml", help="The configuration file that is written.")
+    ],
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The name of the log (default: trunkline).")
+    ] = None,
+    replicas: Annotated[
+        int | None, typer.Option(min=1, max=5, help="How many NATS servers keep the log (default: 3).")
+    ] = None,
+    data: DataOption = None,
+) -> None:
+    """Write the configuration of the first machine of a server with a log, if its NATS servers can keep one.
+
+    The data directory may have data: those are the data of the server then. Settings of the environment, such as a
+    password of the NATS servers, count, and are not written.
+    """
+    import trio
+
+    from trunkline.actors.maintenance.first_machine import check_log, write_config
+    from trunkline.actors.maintenance.invited import check_config
+
+    directory = Path(effective_settings(None, data_dir=data).data_dir)
+    given = {
+        "data_dir": str(directory.absolute()),
+        "cluster_nats": " ".join(nats),
+        "cluster_name": name,
+        "cluster_node": node,
+        "cluster_address": address,
+        "cluster_replicas": replicas,
+        "blobs": blobs,
+    }
+    if "://" not in blobs:
+        given["blobs"] = str(Path(blobs).absolute())
+    own = {setting: value for setting, value in given.items() if value is not None}
+    check_config(config)
+    log_errors_only()
+    trio.run(check_log, effective_settings(None, None, **own))
+    write_config(config, own)
+    typer.echo(f"{config} has the settings, and the NATS servers can keep the log.")
+    typer.echo(f"Start this machine: trunkline serve --config {config}")
+    typer.echo(f"Then invite the next one: trunkline cluster invite --data {directory}")
 
 
 @cluster_app.command("invite")

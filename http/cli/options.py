@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
 import tomllib
 from pathlib import Path
@@ -39,6 +40,13 @@ def effective_settings(config: Path | None, limits: str | None = None, **overrid
     if limits is not None and limits != "off":
         settings = dataclasses.replace(settings, limits=_override_limits(settings.limits, Path(limits)))
     return settings
+
+
+def log_errors_only() -> None:
+    """Of what a server would log, a command shows errors only: it says what it has done."""
+    import structlog
+
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
 
 
 def _override_limits(limits: Limits, file: Path) -> Limits:

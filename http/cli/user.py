@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +14,7 @@ from trunkline.http.cli.options import (
     DataOption,
     effective_settings,
     existing_directory,
+    log_errors_only,
 )
 from trunkline.limits.settings import Settings
 
@@ -24,7 +24,6 @@ user_app = typer.Typer(help="The users of a data directory.", no_args_is_help=Tr
 def _run_on_directory(settings: Settings, command: str, **arguments: str) -> Any:
     """Run a command on the data directory, or through the server that holds it."""
     prepare_server_imports()
-    import structlog
     import trio
 
     from trunkline.actors import boot
@@ -32,7 +31,7 @@ def _run_on_directory(settings: Settings, command: str, **arguments: str) -> Any
     from trunkline.http import control_socket
     from trunkline.http.control_client import ask_server
 
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    log_errors_only()
 
     async def run() -> Any:
         try:

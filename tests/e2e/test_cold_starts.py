@@ -32,6 +32,10 @@ ON_A_DIRECTORY = {
     "check": (),
     "cluster status": (),
     "cluster invite": (),
+    "cluster init": (
+        *("--node", "a", "--address", "127.0.0.1:8470", "--nats", "nats://127.0.0.1:1"),
+        *("--blobs", "files", "--config", "missing/a.toml"),
+    ),
     "cluster join": (
         *("127.0.0.1:1/none", "--node", "b", "--address", "127.0.0.1:8470"),
         *("--config", "b.toml"),
@@ -49,6 +53,7 @@ REFUSED = {
     "user delete": "is the only user",
     "cluster status": NO_SERVER,
     "cluster invite": NO_SERVER,
+    "cluster init": "is in a folder that does not exist",
     "cluster join": "has data or a secret already",
     "cluster new-log": NO_LOG,
     "cluster rejoin": NO_LOG,

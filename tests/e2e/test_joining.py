@@ -43,6 +43,42 @@ async def join(
     )
 
 
+async def test_a_server_begins_with_a_configuration_that_was_checked(machines: Machines) -> None:
+    folder, nats = machines.folder, str(machines.nats.address)
+
+    async def init(address: str, config: str, *more: str) -> subprocess.CompletedProcess[str]:
+        where = [
+            "--blobs",
+            str(folder / "files"),
+            "--data",
+            str(folder / "a"),
+            "--config",
+            str(folder / config),
+        ]
+        one = ["--node", "a", "--address", f"127.0.0.1:{port}", "--nats", address]
+        return await trunkline("cluster", "init", *one, *where, "--name", "plant", *more)
+
+    with reserved_port() as port:
+        refused = await init(nats, "a.toml")
+        assert refused.returncode == 1
+        assert "cannot keep 3 copies of a log" in refused.stderr
+        refused = await init("nats://127.0.0.1:1", "a.toml", "--replicas", "1")
+        assert "names nats://127.0.0.1:1, which keeps no log" in refused.stderr
+        assert not (folder / "a.toml").exists()
+        done = await init(nats, "a.toml", "--replicas", "1")
+        assert done.returncode == 0, done.stderr
+        assert stat.S_IMODE((folder / "a.toml").stat().st_mode) == 0o600
+        machines.joined["a"] = folder / "a.toml"
+        async with machines.serving("a") as one:
+            _, device = await made(one)
+            await report(one, device, 1)
+            assert await states(one, device) == [1]
+            assert await invited(machines)
+        refused = await init(nats, "b.toml", "--replicas", "1")
+        assert "cluster_name is plant, and its log is there already" in refused.stderr
+        assert not (folder / "b.toml").exists()
+
+
 async def test_a_machine_joins_once_with_an_invitation(machines: Machines) -> None:
     with reserved_port() as port:
         async with machines.serving("a") as one:

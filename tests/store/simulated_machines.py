@@ -37,7 +37,7 @@ from tests.store.simulated_nodes import (
     Words,
     written,
 )
-from trunkline.store import keys, replicated_journal, standby
+from trunkline.store import follower, keys, replicated_journal, standby
 from trunkline.store.directory import KEYS_FILE, STORE
 from trunkline.store.env import Store
 from trunkline.store.errors import Fenced, StoreError
@@ -57,6 +57,8 @@ CALM_S: Final = 120.0
 STARTS_S: Final = (0.0, 0.0, 0.1, 1.0)
 """How long a process takes to start when it owns its partition."""
 LOOK_S: Final = 0.1
+NOTED_S: Final = 1.0
+"""Without groups, so often it is noted in a store how far it has the log."""
 KEPT_S: Final = 5.0
 """What has been in the log for longer may be trimmed, if the process that serves has had it since."""
 END_S: Final = 0.1
@@ -186,15 +188,15 @@ class Process:
         machine, world, number = self.machine, self.machine.world, self.partition
         words = [cast("NatsConnection", Connection(each, self.id)) for each in world.words]
         others = [Nodes(each, "words", None, SILENCE_S) for each in words[1:]] if number == 0 else []
-        follower = Standby(
+        node = Standby(
             self.way, words[number], "words", machine.name, "", SILENCE_S, partition=number, others=others
         )
-        for each in (follower.nodes, *others):
+        for each in (node.nodes, *others):
             nursery.start_soon(each.run)
-        nursery.start_soon(self._note, follower)
+        nursery.start_soon(self._note, node)
         with self._store() as store, store.snapshot(own=True) as snapshot:
             is_empty = snapshot.get(keys.RECORDS, KEY) is None
-        owner = await follower.own(machine.directory, b"secrets", self._fetch, is_empty=is_empty)
+        owner = await node.own(machine.directory, b"secrets", self._fetch, is_empty=is_empty)
         world.reached["a process owns its partition"] += 1
         await trio.sleep(world.random.choice(STARTS_S))
         journal = partial(ReplicatedPartitionedJournal, owner=owner, boot_s=machine.boot_s)
@@ -211,9 +213,9 @@ class Process:
                 await cast("ReplicatedPartitionedJournal", store.journal).release()
                 world.reached["an owner ended in order"] += 1
 
-    async def _note(self, follower: Standby) -> None:
+    async def _note(self, node: Standby) -> None:
         while True:
-            self.place = follower.say().place
+            self.place = node.say().place
             await trio.sleep(LOOK_S)
 
     def _store(self, **options: Any) -> Store:
@@ -272,6 +274,8 @@ def one_process() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(standby, "opened_read_only", opened)
         patch.setattr(replicated_journal, "END_S", END_S)
+        for module in (follower, replicated_journal):
+            patch.setattr(module, "KEPT_S", NOTED_S)
         yield
 
 

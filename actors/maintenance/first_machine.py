@@ -1,0 +1,79 @@
+"""The first machine of a server with a log: whether its NATS servers can keep one, and its configuration."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from trunkline.actors.maintenance.invited import check_config, config_text
+from trunkline.actors.maintenance.log_connection import LogPlace, log_of
+from trunkline.limits.errors import SettingsError
+from trunkline.limits.settings import Settings
+from trunkline.store.directory import write_private
+from trunkline.store.errors import LogUnreachable, StoreBroken, translate
+from trunkline.store.jetstream import JetStreamLog
+
+REACH_S: Final = 10.0
+"""How long a NATS server may take to answer: after its start it looks for the others first."""
+AGAIN_S: Final = 0.5
+
+
+async def check_log(settings: Settings) -> None:
+    """Raise SettingsError unless each NATS server of these settings answers, and they can keep a log, which is new.
+
+    For that a log is made under another name, and removed again.
+    """
+    for address in (settings.cluster_nats or "").split():
+        async with log_of(dataclasses.replace(settings, cluster_nats=address)) as place:
+            await _check_server(place, address)
+    async with log_of(settings) as place:
+        trial = JetStreamLog(place.connection, f"{place.log.name}-trial", f"tl.{place.name}.trial")
+        try:
+            await trial.create(settings.cluster_replicas)
+            await trial.remove()
+        except (LogUnreachable, StoreBroken) as problem:
+            raise SettingsError(
+                "cluster_nats",
+                f"names servers that cannot keep {settings.cluster_replicas} copies of a log: {problem}".rstrip(
+                    "."
+                ),
+                "run as many that are a cluster with JetStream, or set cluster_replicas",
+            ) from None
+
+
+async def _check_server(place: LogPlace, address: str) -> None:
+    problem = ""
+    with trio.move_on_after(REACH_S):
+        while True:
+            try:
+                if await place.log.look() is None:
+                    return
+            except LogUnreachable as error:
+                problem = str(error)
+                await trio.sleep(AGAIN_S)
+                continue
+            raise SettingsError(
+                "cluster_name",
+                f"is {place.name}, and its log is there already",
+                "let a machine that serves invite this one (`trunkline cluster invite`), or give another name",
+            )
+    if place.connection.server is None:
+        problem = place.connection.problem
+    raise SettingsError(
+        "cluster_nats",
+        f"names {address}, which keeps no log: {problem}".rstrip("."),
+        "start it with JetStream",
+    )
+
+
+def write_config(config: Path, own: Mapping[str, object]) -> None:
+    """Write the configuration of the first machine. On disk when this returns. Raises SettingsError and StoreError."""
+    check_config(config)
+    try:
+        write_private(config, config_text(own).encode())
+    except OSError as error:
+        raise translate(error, f"writing of {config}") from error
