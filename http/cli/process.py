@@ -13,8 +13,11 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
+from typing import NoReturn
 
 import trio
 
@@ -151,5 +154,17 @@ async def _open_door(role: Role, sockets: Sockets | None, orders: Orders) -> Non
     await serve_door(role.settings, role.doors, sockets, orders.numbers, partial(orders.say, READY))
 
 
+def _leave(code: object) -> NoReturn:
+    """End without the clearing up of the interpreter, which takes a third of a second while nobody serves."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
+
+
 if __name__ == "__main__":
-    main(run)
+    try:
+        main(run)
+    except SystemExit as end:
+        _leave(end.code)
+    _leave(0)
