@@ -18,7 +18,7 @@ WRONG_LAST: Final = 10071
 NOT_SETTLED: Final = 10164
 """Another message of the subject is under way, so nobody can say yet which is its last one."""
 NO_PEERS: Final = 10005
-"""There are too few servers for a stream, or one of them is offline, as when they have just been started."""
+"""There are too few servers for a stream, or they do not know each other yet, as when they have just been started."""
 NO_MESSAGE: Final = 10037
 NO_STREAM: Final = 10059
 NAME_TAKEN: Final = 10058
@@ -74,9 +74,7 @@ def _refused(answer: Mapping[str, Any]) -> StoreBroken | LogUnreachable:
     if error.get("err_code") == NO_STREAM:
         return LogBroken("The log does not exist. It is never made again by itself.")
     # 503: there is no leader, or the servers are too busy.
-    waits = error.get("code") == 503 or (
-        error.get("err_code") == NO_PEERS and "offline" in str(error.get("description"))
-    )
+    waits = error.get("code") == 503 or error.get("err_code") == NO_PEERS
     return LogUnreachable(_sentence(error)) if waits else StoreBroken(_sentence(error))
 
 

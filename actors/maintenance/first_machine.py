@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import trio
 
@@ -18,7 +18,7 @@ from trunkline.store.errors import LogUnreachable, StoreBroken, translate
 from trunkline.store.jetstream import JetStreamLog
 
 REACH_S: Final = 10.0
-"""How long a NATS server may take to answer: after its start it looks for the others first."""
+"""How long NATS servers may take to answer: after their start they look for each other first."""
 AGAIN_S: Final = 0.5
 
 
@@ -32,42 +32,45 @@ async def check_log(settings: Settings) -> None:
             await _check_server(place, address)
     async with log_of(settings) as place:
         trial = JetStreamLog(place.connection, f"{place.log.name}-trial", f"tl.{place.name}.trial")
+        replicas = settings.cluster_replicas
         try:
-            await trial.create(settings.cluster_replicas)
+            await _in_time(lambda: trial.create(replicas))
             await trial.remove()
         except (LogUnreachable, StoreBroken) as problem:
+            reason = str(problem).rstrip(".")
             raise SettingsError(
                 "cluster_nats",
-                f"names servers that cannot keep {settings.cluster_replicas} copies of a log: {problem}".rstrip(
-                    "."
-                ),
+                f"names servers that cannot keep {replicas} copies of a log: {reason}",
                 "run as many that are a cluster with JetStream, or set cluster_replicas",
             ) from None
 
 
 async def _check_server(place: LogPlace, address: str) -> None:
-    problem = ""
-    with trio.move_on_after(REACH_S):
-        while True:
-            try:
-                if await place.log.look() is None:
-                    return
-            except LogUnreachable as error:
-                problem = str(error)
-                await trio.sleep(AGAIN_S)
-                continue
-            raise SettingsError(
-                "cluster_name",
-                f"is {place.name}, and its log is there already",
-                "let a machine that serves invite this one (`trunkline cluster invite`), or give another name",
-            )
-    if place.connection.server is None:
-        problem = place.connection.problem
-    raise SettingsError(
-        "cluster_nats",
-        f"names {address}, which keeps no log: {problem}".rstrip("."),
-        "start it with JetStream",
-    )
+    try:
+        found = await _in_time(place.log.look)
+    except LogUnreachable as problem:
+        reason = place.connection.problem if place.connection.server is None else str(problem).rstrip(".")
+        raise SettingsError(
+            "cluster_nats", f"names {address}, which keeps no log: {reason}", "start it with JetStream"
+        ) from None
+    if found is not None:
+        raise SettingsError(
+            "cluster_name",
+            f"is {place.name}, and its log is there already",
+            "let a machine that serves invite this one (`trunkline cluster invite`), or give another name",
+        )
+
+
+async def _in_time(ask: Callable[[], Awaitable[Any]]) -> Any:
+    """What NATS servers answer. Raises LogUnreachable if they do not answer in time, and StoreBroken."""
+    until_s = trio.current_time() + REACH_S
+    while True:
+        try:
+            return await ask()
+        except LogUnreachable:
+            if trio.current_time() > until_s:
+                raise
+            await trio.sleep(AGAIN_S)
 
 
 def write_config(config: Path, own: Mapping[str, object]) -> None:
