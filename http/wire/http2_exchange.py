@@ -126,7 +126,10 @@ class Http2Exchange:
     # ASGI.
 
     async def receive(self) -> dict[str, Any]:
-        """The next piece of the body as it arrives; after its end, wait for the end of the exchange."""
+        """The next piece of the body as it arrives; after its end, wait for the end of the exchange.
+
+        Nothing is lost if it is cancelled: then the next call returns what this one would have.
+        """
         while not self._body and (self._body_end_received or not self.complete):
             if self.finished or self.gone:
                 return {"type": "http.disconnect"}
@@ -134,16 +137,15 @@ class Http2Exchange:
                 await self._changed.wait()
             else:
                 await self._wait_for_body()
-        body = b"".join(self._body)
-        self._body.clear()
-        self._body_end_received = complete = (
-            self.complete
-        )  # as of now: more may come while the window is opened
-        self._body_left_bytes -= len(body)
+        count, complete = len(self._body), self.complete  # as of now: more may come while the window is opened
         if self._unacknowledged_bytes:
             size, self._unacknowledged_bytes = self._unacknowledged_bytes, 0
             self._connection.acknowledge(self.stream_id, size)
             await self._connection.flush()
+        body = b"".join(self._body[:count])
+        del self._body[:count]
+        self._body_end_received = complete
+        self._body_left_bytes -= len(body)
         return {"type": "http.request", "body": body, "more_body": not complete}
 
     async def _wait_for_body(self) -> None:
