@@ -137,7 +137,8 @@ class Http2Exchange:
                 await self._changed.wait()
             else:
                 await self._wait_for_body()
-        count, complete = len(self._body), self.complete  # as of now: more may come while the window is opened
+        # As of now: more may come while the window is opened.
+        count, complete = len(self._body), self.complete
         if self._unacknowledged_bytes:
             size, self._unacknowledged_bytes = self._unacknowledged_bytes, 0
             self._connection.acknowledge(self.stream_id, size)

@@ -340,4 +340,23 @@ REGRESSIONS: Final = (
         "5939999a",
         503_152,
     ),
+    Regression(
+        "an upload over HTTP/2 lost a piece in its middle, where the loop was held up while its window was opened",
+        (
+            Mutation(
+                "the pieces are taken before the window is opened",
+                "http/wire/http2_exchange.py",
+                "        if self._unacknowledged_bytes:\n",
+                "        taken, self._body = self._body, []\n        if self._unacknowledged_bytes:\n",
+            ),
+            Mutation(
+                "and are returned behind it",
+                "http/wire/http2_exchange.py",
+                '        body = b"".join(self._body[:count])\n        del self._body[:count]\n',
+                '        body = b"".join(taken)\n',
+            ),
+        ),
+        "18f9d6a9",
+        100_059,
+    ),
 )
