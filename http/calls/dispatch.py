@@ -236,7 +236,10 @@ class Dispatcher:
             else:
                 system.check_load()
                 decoded = None
-                if route.decoder is not None and (body or not route.optional_body):
+                if route.decoder is None:
+                    if body:
+                        return False
+                elif body or not route.optional_body:
                     if is_long_work(body):
                         return False
                     decoded = decode(route.decoder, body)

@@ -76,7 +76,7 @@ def _decode_long(decoder: Decoder | LateDecoder, body: bytes, values_max: int) -
 
 
 def check(request: Request, bytes_max: int) -> None:
-    """Raise if the body is too large (413) or its content type is not JSON (415)."""
+    """Raise if the body is too large (413), or its content type is not JSON or it is compressed (415)."""
     if len(request.body) > bytes_max:
         raise PayloadTooLarge(f"The body has {len(request.body)} bytes; a call takes at most {bytes_max}.")
     content_type = request.headers.get(b"content-type", b"")
@@ -86,6 +86,16 @@ def check(request: Request, bytes_max: int) -> None:
     ):
         shown = repr(content_type[:100].decode("latin1")) if content_type else "no content type"
         raise UnsupportedMediaType(f"The body must be JSON (Content-Type: application/json); got {shown}.")
+    encoding = request.headers.get(b"content-encoding", b"identity")
+    if encoding.strip().lower() != b"identity":
+        shown = repr(encoding[:100].decode("latin1"))
+        raise UnsupportedMediaType(f"Content-Encoding: {shown} is not taken; send the body as it is.")
+
+
+def check_none(body: bytes) -> None:
+    """Raise Invalid if there is anything in the body of a call that takes none, and would not look at it."""
+    if body.strip() not in (b"", b"{}", b"null"):
+        raise Invalid("The body: this operation takes none, and would not look at it; leave it out.")
 
 
 def decode(decoder: Decoder | LateDecoder, body: bytes) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import trio
 
 from trunkline.http.calls.call import Call
-from trunkline.http.calls.json_body import check, decode, decode_beside, is_long_work
+from trunkline.http.calls.json_body import check, check_none, decode, decode_beside, is_long_work
 from trunkline.http.calls.late_decoder import LateDecoder
 
 
@@ -24,7 +24,10 @@ async def parse_body(call: Call) -> None:
         bytes_max = getattr(limits, route.body_limit) + limits.form_fields_bytes_max
         stream.limit(bytes_max, route.body_advice)
     body = call.request.body
-    if route.decoder is not None and (body or not route.optional_body):
+    if route.decoder is None:
+        if body and not (route.streams_body or route.free_query or route.method == "GET"):
+            check_none(body)
+    elif body or not route.optional_body:
         if body:
             check(call.request, system.limits.body_bytes_max)
         if isinstance(route.decoder, LateDecoder):

@@ -208,6 +208,9 @@ async def test_many_events_are_changed_and_deleted(server: Server) -> None:
     ]
     assert await server.call("POST", f"{events}/delete", {"state": "resolved"}) == {"removed": 3}
     assert await server.call("POST", f"{events}/delete", {"state": "resolved"}) == {"removed": 0}
+    refused = await server.call("PATCH", f"{events}?filter=n1", {"state": "resolved"}, status=400)
+    assert "filterField: is not given" in refused["message"]
+    assert len(await subjects(server, application, "state=new")) == 2
     # A body that is missing or misspelt deletes nothing, and a list is no query.
     wrong: list[Any] = [[], {"severity": "info"}, {"$and": {}}]
     async with server.client() as client:

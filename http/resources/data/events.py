@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from trunkline.actors.core.values.errors import ChangeTooLarge
+from trunkline.actors.core.values.errors import ChangeTooLarge, Invalid
 from trunkline.actors.data.events.messages import (
     CreateEvent,
     DeleteEvent,
@@ -44,6 +44,10 @@ _LARGE = {413: "The body, or the data in it, has more bytes than allowed; the me
 async def patch_events(call: Call) -> Response:
     """Update all events that match the filters and the query: at once, all or none; many of them by a job."""
     check_no_revision(call)
+    if call.query.filter and call.query.filter_field is None:
+        raise Invalid(
+            "filterField: is not given, so that all events would change whatever filter is; give subject."
+        )
     try:
         await _ask(call, PatchEvents)
     except ChangeTooLarge:

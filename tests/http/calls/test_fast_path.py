@@ -103,6 +103,7 @@ def variations(route: Route) -> Iterator[tuple[str, int, Any]]:
     yield ask("an empty body without a content type", 400, body=b"", content_type=None)
     yield ask("another content type", 415, content_type="text/plain")
     yield ask("no content type", 415, content_type=None)
+    yield ask("a compressed body", 415, fields=["Content-Encoding: gzip"])
     yield ask("a content type with a parameter", route.ok, content_type="Application/JSON; charset=utf-8")
     yield ask("too large", 413, body=b"x" * 5000)
     yield ask("too large, asked first", 413, body=b"x" * 5000, fields=["Expect: 100-continue"])
