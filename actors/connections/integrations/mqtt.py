@@ -186,6 +186,9 @@ class MqttSession:
                     await self._stream.send_all(data)
                 except (trio.BrokenResourceError, trio.ClosedResourceError):
                     raise Failed("Connection Lost") from None
+                except trio.Cancelled:  # what comes next would follow a part of a packet
+                    await trio.aclose_forcefully(self._stream)
+                    raise
 
     async def _keep_alive(self) -> None:
         """Send pings; end the connection if there is no answer, so that `receive` fails."""

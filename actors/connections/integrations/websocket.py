@@ -63,6 +63,7 @@ class WebsocketSession:
             except ConnectionClosed:
                 raise Unsent("the connection has ended.") from None
         if waiting.cancelled_caught:
+            await self._end()  # what comes next would follow a part of a message
             raise Unsent(f"the server has not taken it within {self._timeout_s:g} seconds.")
 
     async def keep_alive(self) -> None:
@@ -77,8 +78,12 @@ class WebsocketSession:
             return
         except trio.TooSlowError:
             self._is_silent = True
-            with trio.move_on_after(0):
-                await self._socket.aclose()
+            await self._end()
+
+    async def _end(self) -> None:
+        """End the connection without a word, so that `receive` fails."""
+        with trio.move_on_after(0):
+            await self._socket.aclose()
 
     async def close(self) -> None:
         with trio.move_on_after(_CLOSE_S, shield=True):
