@@ -117,9 +117,13 @@ async def run_command(system: System, command: str, arguments: dict[str, str]) -
 
 async def run_standby_command(status: Callable[[], ClusterStatus], command: str, _arguments: Any) -> Any:
     """Run a command on a machine that stands by. Raises `Invalid` for one that needs the data."""
-    if command != "cluster.status":
-        raise Invalid("This machine stands by: run the command on the machine that serves the data.")
-    return status()
+    found = status()
+    if command == "cluster.status":
+        return found
+    serving = next((f"{each.name} at {each.address}" for each in found.machines if each.serves), "none now")
+    raise Invalid(
+        f"This machine stands by: run the command on the machine that serves the data, which is {serving}."
+    )
 
 
 async def serve_control(

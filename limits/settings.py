@@ -372,6 +372,8 @@ def _check_cluster(settings: Settings) -> None:
                 f"has {server.rpartition('@')[2]!r}",
                 "give addresses such as nats://10.0.0.1:4222, without a password",
             )
+    if len({*servers}) < len(servers):
+        raise SettingsError("cluster_nats", "names a server twice", "name each server once")
     for name in ("cluster_name", "cluster_node"):
         value = getattr(settings, name)
         if value is not None and _NODE.fullmatch(value) is None:
@@ -399,7 +401,9 @@ def _check_cluster(settings: Settings) -> None:
             f"is not set although cluster_nats is, and host is {settings.host}",
             "give the address at which the other machines reach this one, such as 10.0.0.1:8470",
         )
-    if address is not None and _ADDRESS.fullmatch(address) is None:
+    if address is not None and (
+        _ADDRESS.fullmatch(address) is None or address.startswith(("0.0.0.0:", "[::]:"))
+    ):
         raise SettingsError(
             "cluster_address", f"is {address!r}", "give an IP address with a port, such as 10.0.0.1:8470"
         )

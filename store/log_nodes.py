@@ -17,6 +17,7 @@ from trunkline.store.errors import LogUnreachable
 from trunkline.store.nats_connection import NatsConnection
 
 BEAT_S: Final = 0.25
+LISTEN_S: Final = 2 * BEAT_S
 COPIES: Final = -1
 NODES_MAX: Final = 32
 FORGOTTEN_S: Final = 86_400.0
@@ -74,6 +75,7 @@ class Nodes:
         self._subject = subject
         self._say = say
         self.silence_max_s = silence_s
+        self._speaks = False
         self._namesake = (0, -math.inf, -math.inf)
         """The process of another node that has the name of this one, and when it was heard first and last."""
         self._since_s = float("inf")
@@ -142,6 +144,12 @@ class Nodes:
             self.others[word.name] = (word, now_s)
 
     async def _speak(self, say: Callable[[], Word]) -> None:
+        """Say who this node is. At first it listens only: whoever has its name must not be taken for this one."""
+        if not self._speaks:
+            await trio.sleep(LISTEN_S)
+            while self.may_have_namesake or self.has_namesake:  # noqa: ASYNC110 - silence is no event
+                await trio.sleep(BEAT_S)
+            self._speaks = True
         while True:
             await self._connection.send(self._subject, codec.encode(list(say())))
             await trio.sleep(BEAT_S)

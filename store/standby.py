@@ -36,7 +36,17 @@ from trunkline.store.errors import (
 )
 from trunkline.store.follower import Follower, chain_of, followed
 from trunkline.store.keyring import Keyring
-from trunkline.store.log import BEGINNING, Chain, Entry, Log, Placed, decoded, era_of, is_first_of_era
+from trunkline.store.log import (
+    BEGINNING,
+    Chain,
+    Entry,
+    Log,
+    Placed,
+    decoded,
+    epoch_name,
+    era_of,
+    is_first_of_era,
+)
 from trunkline.store.log_nodes import COPIES, Nodes, Word
 from trunkline.store.log_owner import LogOwner
 from trunkline.store.nats_connection import NatsConnection
@@ -241,7 +251,7 @@ class Standby:
         self.owner = owner
         if self._is_divided:
             await self._all_claimed(directory, owner)
-        _log.info("this node owns the data now", node=self.name, epoch=owner.chain.epoch)
+        _log.info("this node owns the data now", node=self.name, epoch=epoch_name(owner.chain.epoch))
         return owner
 
     async def _claimed(self, owner: LogOwner, claim: Claim) -> bool:

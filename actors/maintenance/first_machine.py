@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
 import trio
 
-from trunkline.actors.maintenance.invited import check_config, config_text
+from trunkline.actors.maintenance.invited import SHARED, config_text
 from trunkline.actors.maintenance.log_connection import LogPlace, log_of
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
@@ -20,6 +20,31 @@ from trunkline.store.jetstream import JetStreamLog
 REACH_S: Final = 10.0
 """How long NATS servers may take to answer: after their start they look for each other first."""
 AGAIN_S: Final = 0.5
+OWN: Final = ("data_dir", "cluster_node", "cluster_address", "cluster_replicas", "cluster_ca_certs")
+
+
+def write_config(settings: Settings, config: Path) -> None:
+    """Write the settings that a first machine has, and those that all will share. On disk when this returns.
+
+    A folder for contents is made. Raises SettingsError and StoreError.
+    """
+    assert settings.blobs is not None
+    try:
+        if "://" not in settings.blobs:
+            Path(settings.blobs).mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as problem:
+        raise SettingsError(
+            "blobs",
+            f"is {settings.blobs}, which cannot be made: {problem.strerror}",
+            "give a folder that can",
+        ) from None
+    chosen = {name: getattr(settings, name) for name in (*OWN, *SHARED)}
+    chosen["data_dir"] = str(Path(settings.data_dir).absolute())
+    text = config_text({name: value for name, value in chosen.items() if value is not None})
+    try:
+        write_private(config, text.encode())
+    except OSError as error:
+        raise translate(error, f"writing of {config}") from error
 
 
 async def check_log(settings: Settings) -> None:
@@ -49,9 +74,12 @@ async def _check_server(place: LogPlace, address: str) -> None:
     try:
         found = await _in_time(place.log.look)
     except LogUnreachable as problem:
-        reason = place.connection.problem if place.connection.server is None else str(problem).rstrip(".")
+        if place.connection.server is None:
+            reason, advice = place.connection.problem, "give its address, and what it asks of its clients"
+        else:
+            reason, advice = str(problem).rstrip("."), "start all of them, with JetStream"
         raise SettingsError(
-            "cluster_nats", f"names {address}, which keeps no log: {reason}", "start it with JetStream"
+            "cluster_nats", f"names {address}, which keeps no log: {reason}", advice
         ) from None
     if found is not None:
         raise SettingsError(
@@ -71,12 +99,3 @@ async def _in_time(ask: Callable[[], Awaitable[Any]]) -> Any:
             if trio.current_time() > until_s:
                 raise
             await trio.sleep(AGAIN_S)
-
-
-def write_config(config: Path, own: Mapping[str, object]) -> None:
-    """Write the configuration of the first machine. On disk when this returns. Raises SettingsError and StoreError."""
-    check_config(config)
-    try:
-        write_private(config, config_text(own).encode())
-    except OSError as error:
-        raise translate(error, f"writing of {config}") from error

@@ -8,6 +8,7 @@ It crosses the network on a connection both ends of which have proved to know th
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -34,6 +35,8 @@ SHARED: Final = (
     "s3_endpoint",
 )
 """The settings that are the same on all machines."""
+TO_COME: Final = {"cluster_nats": "nats://127.0.0.1:4222", "blobs": "/srv"}
+"""In the place of shared settings, as long as they are not known."""
 FILE_BYTES_MAX: Final = 1 << 20
 
 
@@ -43,10 +46,12 @@ class Shared(msgspec.Struct, frozen=True):
     secret: str
     encryption_keys: str
     settings: dict[str, Any]
+    machines: dict[str, str] = {}
+    """By name, the addresses of those that are there."""
 
 
-def shared_by(settings: Settings) -> bytes:
-    """What a machine has in common with all others. Raises StoreError."""
+def shared_by(settings: Settings, machines: Mapping[str, str]) -> bytes:
+    """What a machine has in common with all others, and who they are. Raises StoreError."""
     directory = Path(settings.data_dir)
     keys_file = keys_file_of(settings) or directory / KEYS_FILE
     try:
@@ -56,21 +61,36 @@ def shared_by(settings: Settings) -> bytes:
     secret, encryption_keys = files
     chosen = {name: getattr(settings, name) for name in SHARED}
     return msgspec.json.encode(
-        Shared(secret, encryption_keys, {name: each for name, each in chosen.items() if each is not None})
+        Shared(
+            secret,
+            encryption_keys,
+            {name: each for name, each in chosen.items() if each is not None},
+            dict(machines),
+        )
     )
 
 
-def check_new(directory: Path, config: Path, own: Mapping[str, str]) -> None:
-    """Raise SettingsError unless a machine can begin with this directory, this configuration and its own settings."""
-    some = {"cluster_nats": "nats://127.0.0.1:4222", "blobs": "/srv"}
-    load_settings(toml_text=None, environ={}, overrides={**some, **own})
+def check_new(directory: Path, config: Path, address: str) -> None:
+    """Raise SettingsError unless a machine can begin with this directory, configuration and address for others."""
     if has_data(directory) or (directory / SECRET).exists():
         raise SettingsError(str(directory), "has data or a secret already", "give an empty one")
-    check_config(config)
+    check_place(config, address)
 
 
-def check_config(config: Path) -> None:
-    """Raise SettingsError unless a configuration can be written there that is new."""
+def check_place(config: Path, address: str) -> None:
+    """Raise SettingsError unless a configuration can be written there that is new, and others can reach this machine at
+    the address."""
+    host, _, port = address.rpartition(":")
+    try:
+        family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
+        with socket.create_server((host.strip("[]"), int(port)), family=family):
+            pass
+    except OSError as problem:
+        raise SettingsError(
+            "cluster_address",
+            f"is {address}, which cannot be listened on: {problem.strerror}",
+            "give an address of this machine, with a port that nothing else uses",
+        ) from None
     if config.exists():
         raise SettingsError(str(config), "exists already", "give another name for the configuration")
     if not config.absolute().parent.is_dir():
@@ -95,6 +115,13 @@ def begin(shared: bytes, directory: Path, config: Path, own: Mapping[str, str]) 
         raise SettingsError(
             "the invitation", "was not answered to the end", "make a new one, and repeat the command"
         ) from None
+    for name, address in given.machines.items():
+        if name == own["cluster_node"] or address == own["cluster_address"]:
+            raise SettingsError(
+                "cluster_node" if name == own["cluster_node"] else "cluster_address",
+                f"is that of a machine that is there: {name} at {address}",
+                "make a new invitation, and give another one",
+            )
     text = config_text({"data_dir": str(directory.absolute()), **own, **given.settings})
     try:
         with DataDirectory.open(directory) as made:

@@ -11,6 +11,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
+import trio
+
 from trunkline.actors.maintenance.log_connection import log_of, opened_to_follow
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
@@ -24,13 +26,25 @@ from trunkline.store.nats_connection import NatsConnection
 from trunkline.store.partitions import COUNT, FOLDER, partition_count, partition_directory
 from trunkline.store.store_files import opened_read_only
 
+ANSWER_S: Final = 5.0
+"""How long the log is asked which one it is."""
 LISTEN_S: Final = 3.0
 """How long machines are listened for: each speaks four times a second."""
 
 
-def standing(settings: Settings) -> list[str]:
-    """A sentence for each partition of a data directory that tells how far it has its log. Raises StoreError."""
+async def standing(settings: Settings) -> list[str]:
+    """A sentence for each partition of a data directory that tells how far it has which log. Raises StoreError."""
     found, directory = [], Path(settings.data_dir)
+    identity, problem = "", f"The NATS servers do not answer within {ANSWER_S:.0f} s."
+    async with log_of(settings) as log_place:
+        with trio.move_on_after(ANSWER_S):
+            try:
+                stream = await log_place.log.look()
+                identity, problem = ("", "It does not exist.") if stream is None else (stream.identity, "")
+            except (LogUnreachable, StoreBroken) as error:
+                problem = str(error)
+    if problem:
+        found.append(f"The log {log_place.log.name}: {problem}")
     for number in range(partition_count(directory)):
         place = partition_directory(directory, number)
         with opened_read_only(place) as memory_map:
@@ -38,9 +52,10 @@ def standing(settings: Settings) -> list[str]:
         if not chain.place:
             found.append(f"{place} was written without a log.")
             continue
+        which = "the log" if chain.log == identity else "a log before the present one"
         found.append(
-            f"{place} has the log up to message {chain.place}, of epoch {epoch_name(chain.epoch)}, in which "
-            f"{chain.owner} served."
+            f"{place} has {which if identity else 'a log'} ({chain.log[:8]}) up to message {chain.place}, of epoch "
+            f"{epoch_name(chain.epoch)}, in which {chain.owner} served."
         )
     return found
 

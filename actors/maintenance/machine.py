@@ -6,7 +6,7 @@ Does not own how a machine comes to own the data (`standby.py`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -37,9 +37,13 @@ class Machine:
     """This machine. `watch_log` runs in a nursery."""
 
     def __init__(
-        self, standby: Standby, log: JetStreamLog, directory: Path, shared: Callable[[], bytes]
+        self,
+        standby: Standby,
+        log: JetStreamLog,
+        directory: Path,
+        shared: Callable[[Mapping[str, str]], bytes],
     ) -> None:
-        """`shared` is what a machine gets that is invited."""
+        """`shared` is what a machine gets that is invited, given the addresses of all by name."""
         self.key = shared_key(directory, b"machines")
         """32 bytes that the machines of this server know, and nobody else."""
         self.follows = standby.follows
@@ -49,7 +53,7 @@ class Machine:
         """The program that writes the store of this machine to its standard output."""
         self.new_file = partial(new_file, own)
         """Makes the file for a copy of the store of another machine."""
-        self.shared = shared
+        self._shared = shared
         self.invite: Callable[[], str] | None = None
         """Makes an invitation for another machine (`http/processes/machine_port.py`)."""
         self._standby = standby
@@ -59,6 +63,11 @@ class Machine:
         self._log_servers: list[LogServer] = []
 
     # The others.
+
+    def shared(self) -> bytes:
+        """What a machine gets that is invited. Raises StoreError."""
+        machines, _ = self._machines()
+        return self._shared({each.name: each.address for each in machines})
 
     def owner_address(self) -> str | None:
         """Where the other machine is reached that owns the data; None if none is heard."""

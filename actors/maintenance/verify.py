@@ -47,7 +47,9 @@ def verify(
 
     No application is moved meanwhile: a copy that is not complete would look like damage.
     """
-    place = partition_directory(path, partition)
+    place, location = partition_directory(path, partition), location_of(path)
+    if contents_place is None and location.startswith("/"):
+        contents_place = FolderPlace(location)  # which needs no other setting
 
     def problems(snapshot: Snapshot) -> Iterator[str]:
         yield from records.unique_problems(KINDS, snapshot)

@@ -89,34 +89,32 @@ def init_command(
 ) -> None:
     """Write the configuration of the first machine of a server with a log, if its NATS servers can keep one.
 
-    The data directory may have data: those are the data of the server then. Settings of the environment, such as a
-    password of the NATS servers, count, and are not written.
+    The data directory may have data: those are the data of the server then. Settings of the environment that all
+    machines share, such as a password of the NATS servers, are written as well.
     """
     import trio
 
     from trunkline.actors.maintenance.first_machine import check_log, write_config
-    from trunkline.actors.maintenance.invited import check_config
+    from trunkline.actors.maintenance.invited import check_place
 
-    directory = Path(effective_settings(None, data_dir=data).data_dir)
-    given = {
-        "data_dir": str(directory.absolute()),
-        "cluster_nats": " ".join(nats),
-        "cluster_name": name,
-        "cluster_node": node,
-        "cluster_address": address,
-        "cluster_replicas": replicas,
-        "blobs": blobs,
-    }
-    if "://" not in blobs:
-        given["blobs"] = str(Path(blobs).absolute())
-    own = {setting: value for setting, value in given.items() if value is not None}
-    check_config(config)
+    settings = effective_settings(
+        None,
+        None,
+        data_dir=data,
+        cluster_nats=" ".join(nats),
+        cluster_name=name,
+        cluster_node=node,
+        cluster_address=address,
+        cluster_replicas=replicas,
+        blobs=blobs if "://" in blobs else str(Path(blobs).absolute()),
+    )
     log_errors_only()
-    trio.run(check_log, effective_settings(None, None, **own))
-    write_config(config, own)
+    check_place(config, address)
+    trio.run(check_log, settings)
+    write_config(settings, config)
     typer.echo(f"{config} has the settings, and the NATS servers can keep the log.")
     typer.echo(f"Start this machine: trunkline serve --config {config}")
-    typer.echo(f"Then invite the next one: trunkline cluster invite --data {directory}")
+    typer.echo(f"Then invite the next one: trunkline cluster invite --config {config}")
 
 
 @cluster_app.command("invite")
@@ -158,12 +156,12 @@ def join_command(
     """
     import trio
 
-    from trunkline.actors.maintenance.invited import begin, check_new
+    from trunkline.actors.maintenance.invited import TO_COME, begin, check_new
     from trunkline.http.processes.machine_port import joined
 
-    directory = Path(effective_settings(None, data_dir=data).data_dir)
     own = {"cluster_node": node, "cluster_address": address}
-    check_new(directory, config, own)
+    directory = Path(effective_settings(None, None, data_dir=data, **TO_COME, **own).data_dir)
+    check_new(directory, config, address)
     begin(trio.run(joined, invitation), directory, config, own)
     typer.echo(
         f"{directory} has the secrets, and {config} the settings. Start it: trunkline serve --config {config}"
@@ -186,11 +184,11 @@ def new_log_command(
     from trunkline.actors.maintenance.log_repair import begin_again, standing
 
     settings = _with_log(data, config)
-    for line in standing(settings):
+    for line in trio.run(standing, settings):
         typer.echo(line)
     if not yes:
         typer.echo("Nothing was done. If no machine has more, repeat the command with --yes.")
-        raise typer.Exit(1)
+        return
     name = trio.run(begin_again, settings)
     typer.echo(f"The next start of this machine begins the log {name} with its data.")
     typer.echo("When it serves, run `trunkline cluster rejoin` on each other machine, and start that.")
@@ -220,7 +218,9 @@ def _with_log(data: str | None, config: Path | None) -> Settings:
     """The settings of a machine. Raises SettingsError."""
     settings = existing_directory(data, config)
     if settings.cluster_nats is None:
-        raise SettingsError("cluster_nats", "is not set", "name the NATS servers, as for the server")
+        raise SettingsError(
+            "cluster_nats", "is not set", "give the configuration of this machine with --config"
+        )
     return settings
 
 

@@ -252,8 +252,21 @@ async def joined(invitation: str) -> bytes:
     address, _, secret = invitation.partition("/")
     try:
         host, port = host_and_port(address)
+    except ValueError:
+        raise SettingsError(
+            "the invitation", f"is {invitation!r}", "give what `trunkline cluster invite` has printed"
+        ) from None
+    try:
         with trio.fail_after(BEGIN_S):
             stream = await trio.open_tcp_stream(host, port)
+    except (OSError, trio.TooSlowError) as problem:
+        raise SettingsError(
+            address,
+            f"does not answer ({problem})",
+            "see that the machine runs there that has invited this one",
+        ) from None
+    try:
+        with trio.fail_after(BEGIN_S):
             async with _closed_at_once(stream):
                 client = invited_contexts(secret, PROTOCOL).client
                 secure = await _secure(stream, client, server_side=False, name=name_of(secret))
@@ -264,7 +277,7 @@ async def joined(invitation: str) -> bytes:
     except (*_FAULTS, ValueError) as problem:
         raise SettingsError(
             "the invitation",
-            f"does not let this machine in ({problem})",
+            f"does not let this machine in{f' ({problem})' if str(problem) else ''}",
             "make a new one with `trunkline cluster invite`, with the same version of the program",
         ) from None
     return found

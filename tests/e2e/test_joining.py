@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import subprocess
 from collections.abc import AsyncIterator
@@ -34,10 +35,10 @@ async def invited(machines: Machines) -> str:
 
 
 async def join(
-    machines: Machines, invitation: str, name: str, address: str
+    machines: Machines, invitation: str, name: str, address: str, node: str = ""
 ) -> subprocess.CompletedProcess[str]:
     folder = machines.folder
-    arguments = ["--node", name, "--address", address, "--data", str(folder / name)]
+    arguments = ["--node", node or name, "--address", address, "--data", str(folder / name)]
     return await trunkline(
         "cluster", "join", invitation, *arguments, "--config", str(folder / f"{name}.toml")
     )
@@ -56,7 +57,10 @@ async def test_a_server_begins_with_a_configuration_that_was_checked(machines: M
             str(folder / config),
         ]
         one = ["--node", "a", "--address", f"127.0.0.1:{port}", "--nats", address]
-        return await trunkline("cluster", "init", *one, *where, "--name", "plant", *more)
+        return await trunkline("cluster", "init", *one, *where, "--name", "plant", *more, env=env)
+
+    env = {**os.environ, "TRUNKLINE_CLUSTER_SILENCE_MS": "60000", "TRUNKLINE_CLUSTER_USER": "nobody"}
+    env["TRUNKLINE_CLUSTER_PASSWORD"] = "secret"  # nobody is asked for it
 
     with reserved_port() as port:
         refused = await init(nats, "a.toml")
@@ -68,12 +72,16 @@ async def test_a_server_begins_with_a_configuration_that_was_checked(machines: M
         done = await init(nats, "a.toml", "--replicas", "1")
         assert done.returncode == 0, done.stderr
         assert stat.S_IMODE((folder / "a.toml").stat().st_mode) == 0o600
+        for line in ('cluster_user = "nobody"', "cluster_silence_ms = 60000", f'blobs = "{folder}/files"'):
+            assert line in (folder / "a.toml").read_text()
         machines.joined["a"] = folder / "a.toml"
         async with machines.serving("a") as one:
             _, device = await made(one)
             await report(one, device, 1)
             assert await states(one, device) == [1]
             assert await invited(machines)
+            checked = await trunkline("check", "--data", str(folder / "a"))
+            assert checked.returncode == 0, "it knows the folder of the contents"
         refused = await init(nats, "b.toml", "--replicas", "1")
         assert "cluster_name is plant, and its log is there already" in refused.stderr
         assert not (folder / "b.toml").exists()
@@ -86,14 +94,25 @@ async def test_a_machine_joins_once_with_an_invitation(machines: Machines) -> No
             await report(one, device, 1)
             invitation = await invited(machines)
             address = f"127.0.0.1:{port}"
-            for wrong in (f"{invitation[:-1]}{'01'[invitation[-1] == '0']}", "nothing", "127.0.0.1:1/x"):
+            for wrong, problem in (
+                (
+                    f"{invitation[:-1]}{'01'[invitation[-1] == '0']}",
+                    "the invitation does not let this machine in",
+                ),
+                ("nothing", "the invitation is 'nothing'"),
+                ("127.0.0.1:1/x", "127.0.0.1:1 does not answer"),
+            ):
                 refused = await join(machines, wrong, "b", address)
                 assert refused.returncode == 1
-                assert "the invitation does not let this machine in" in refused.stderr
+                assert problem in refused.stderr
             refused = await join(machines, invitation, "two words", address)
             assert "cluster_node is 'two words'" in refused.stderr
             refused = await join(machines, invitation, "b", "here")
             assert "cluster_address is 'here'" in refused.stderr
+            refused = await join(machines, invitation, "b", "192.0.2.1:1")
+            assert "cluster_address is 192.0.2.1:1, which cannot be listened on" in refused.stderr
+            refused = await join(machines, await invited(machines), "b", address, node="a")
+            assert "cluster_node is that of a machine that is there: a at" in refused.stderr
             assert not [each for each in machines.folder.iterdir() if each.name.startswith(("b", "two"))]
             done = await join(machines, invitation, "b", address)
             assert done.returncode == 0, done.stderr

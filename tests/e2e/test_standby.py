@@ -242,7 +242,11 @@ async def test_two_machines_of_one_name_are_refused(machines: Machines) -> None:
     async with machines.serving("a") as one:
         await made(one)
         machines.copy_secrets("a", "b")
-        said = await machines.refused("b", node="a")
+        machines.copy_secrets("a", "c")
+        async with machines.standing_by("c", one) as two:
+            said = await machines.refused("b", node="a")
+            assert two.log.count("clients are passed on") == 1, "to nobody else"
+            assert await two.terminate() == 0
         assert said == (
             "trunkline: Another machine with this log is named a as well. Give each one a cluster_node of its own."
         )

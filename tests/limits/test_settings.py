@@ -154,6 +154,18 @@ def test_switches_read_the_usual_words(text: str, value: bool) -> None:
             "cluster_address is 'plant:8470'; give an IP address with a port, such as 10.0.0.1:8470",
         ),
         (
+            "cluster_nats = 'nats://a'\ncluster_node = 'a'\nblobs = 's3://bucket'\ncluster_address = '0.0.0.0:8470'",
+            {},
+            {},
+            "cluster_address is '0.0.0.0:8470'; give an IP address with a port, such as 10.0.0.1:8470",
+        ),
+        (
+            "cluster_nats = 'nats://a nats://a'\ncluster_node = 'a'\nblobs = 's3://bucket'",
+            {},
+            {},
+            "cluster_nats names a server twice; name each server once",
+        ),
+        (
             "cluster_nats = 'nats://a'\ncluster_node = 'a'\nblobs = 's3://bucket'\nhost = '0.0.0.0'",
             {},
             {},
