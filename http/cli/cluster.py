@@ -228,7 +228,8 @@ def _with_log(data: str | None, config: Path | None) -> Settings:
 def try_command(
     data: Annotated[Path, typer.Option(help="The directory of the trial.")] = Path("trunkline-cluster"),
     port: Annotated[
-        int, typer.Option(help="The port of the first machine; the others have the next two.")
+        int,
+        typer.Option(min=1, max=65_533, help="The port of the first machine; the others have the next two."),
     ] = 8080,
 ) -> None:
     """Run three machines and three NATS servers on this one, with the demo, until Ctrl+C. To see, not to keep data."""

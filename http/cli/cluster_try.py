@@ -129,7 +129,8 @@ class Trial:
                 was_ready = True
                 await trio.sleep_forever()
             if not was_ready:
-                raise SettingsError(name, "cannot be started", f"read {self._directory / name}.log")
+                log = self._directory / f"{name}.log"
+                raise SettingsError(name, f"cannot be started: {await _last_line(log)}", f"read {log}")
             announce(f"{name} has ended; it is started again in {AGAIN_S:.0f} s.")
             await trio.sleep(AGAIN_S)
 
@@ -138,6 +139,14 @@ class Trial:
         (self._directory / name).mkdir(mode=0o700, exist_ok=True)
         for secret in _SECRETS:
             shutil.copy(self._directory / MACHINES[0] / secret, self._directory / name / secret)
+
+
+async def _last_line(file: Path) -> str:
+    """The last line of a log, which tells why a program has ended."""
+    lines = (await trio.Path(file).read_text("utf-8", "replace")).split("\n")
+    return next(
+        (line.removeprefix("trunkline: ") for line in reversed(lines) if line.strip()), "it says nothing"
+    )
 
 
 async def _started(

@@ -70,3 +70,12 @@ async def status(data: Path, pattern: str) -> str:
             done = await trunkline("cluster", "status", "--data", str(data))
             if re.search(pattern, done.stdout):
                 return done.stdout
+
+
+async def test_a_trial_says_why_a_machine_cannot_be_started(tmp_path: Path) -> None:
+    with taken_port() as holder:
+        holder.listen()
+        port = holder.getsockname()[1]
+        refused = await trunkline("cluster", "try", "--data", str(tmp_path / "cluster"), "--port", str(port))
+    assert refused.returncode == 1
+    assert f"a cannot be started: 127.0.0.1:{port} cannot be listened on" in refused.stderr
