@@ -34,7 +34,8 @@ def _text(text: str) -> str:
 def _id_or_name(placeholder: str) -> Callable[[str], str]:
     """The parser of an id or a name. The record tells which of the two a text is.
 
-    A path is decoded before it is matched, so a record whose name has a slash is found by its id only.
+    A path is decoded before it is matched, so no name may have a slash; a version from an import that has one is found
+    by its id only.
     """
 
     def read(text: str) -> str:

@@ -142,6 +142,7 @@ async def test_develop_is_a_version_that_is_always_there(exp: Experience) -> Non
     [
         ({"version": "develop"}, "version: develop cannot be the name"),
         ({"version": NO_ID}, f"version: {NO_ID} cannot be the name"),
+        ({"version": "a/b"}, "version: 'a/b' has a slash"),
         ({"version": "v1"}, "version: there is a version v1 already"),
         ({"version": "w", "domainIds": [NO_ID]}, "domainIds: there is no experience domain"),
         ({"version": "w", "slugIds": [NO_ID]}, "slugIds: there is no experience slug"),

@@ -196,6 +196,8 @@ async def test_versions_are_fixed_but_for_their_notes_and_found_by_id_and_by_nam
     for reserved in ("develop", "Default"):
         refusal = await server.call("POST", versions, {"version": reserved}, status=400)
         assert refusal["message"] == f"version: {reserved!r} is reserved; give another name."
+    refusal = await server.call("POST", versions, {"version": "a/b"}, status=400)
+    assert refusal["message"].startswith("version: 'a/b' has a slash")
 
     develop = await server.call("GET", f"{versions}/develop")
     assert (develop["version"], develop["triggers"], develop["id"]) == (

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final
 
+from trunkline.actors.core.values.errors import Invalid
+
 _SYNONYMS: Final = tuple(
     frozenset(group.split())
     for group in (
@@ -29,6 +31,14 @@ _SYNONYMS: Final = tuple(
     )
 )
 """Names that other interfaces use for the same thing, in lower case and without separators."""
+
+
+def check_addressable(version: str) -> None:
+    """Raise `Invalid` for the name of a version that no path can have in place of an id."""
+    if "/" in version:
+        raise Invalid(
+            f"version: {version!r} has a slash, so no path could name it; give a name without slashes."
+        )
 
 
 def did_you_mean(name: object, names: Iterable[str], *, cutoff: float = 0.6) -> str:

@@ -22,6 +22,7 @@ from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.changes import Fixed, changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.global_values import check_global
+from trunkline.actors.core.values.names import check_addressable
 from trunkline.actors.core.values.structs import FORM, Body, View
 from trunkline.actors.core.values.terms import Description, Id, Ids, Key, Name, RecordView
 from trunkline.actors.presentation.experience.content import (
@@ -172,6 +173,8 @@ def _check_new(change: Change) -> None:
     check_number(raw, owner.system.limits.experience_versions_max, "versions")
     if name == DEVELOP_NAME or looks_like_id(name):
         raise Invalid(f"version: {name} cannot be the name of a version; develop and ids mean other things.")
+    if not change.is_import:
+        check_addressable(name)
     if version_of_name(Staged(owner), owner.ref.id, name) is not None:
         raise Invalid(f"version: there is a version {name} already; choose another name.")
 

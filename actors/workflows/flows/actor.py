@@ -25,6 +25,7 @@ from trunkline.actors.core.records.revision import check_match
 from trunkline.actors.core.records.source import Staged
 from trunkline.actors.core.values.errors import Invalid, NotFound, PayloadTooLarge
 from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.names import check_addressable
 from trunkline.actors.core.values.structs import Created, Message
 from trunkline.actors.workflows.flows.bodies import FlowPost, FlowVersionPost
 from trunkline.actors.workflows.flows.definition import (
@@ -223,6 +224,8 @@ class Flow(FlowStorage):
         taken = get(keys.FLOWS, keys.flow_version_key(self.ref.parent, self.ref.id, body.version))
         old = None if taken is None else version_by_id(get, self.ref.parent, self.ref.id, decode(taken))
         if old is None:
+            if message.import_id is None:
+                check_addressable(body.version)
             most = self.system.limits.flow_versions_max
             if self.sums["versions"] >= most:
                 raise PayloadTooLarge(
