@@ -244,7 +244,11 @@ class Serving:
         try:
             content_type, body = await self._pages.rendered(visit, reply.page)
         except PageProblem as problem:
-            raise _Refused(500, str(problem)) from None
+            application = visit.site.application.hex()
+            _log.warning(
+                "a page of an experience cannot be shown", application=application, problem=str(problem)
+            )
+            raise _Refused(500, "This page cannot be shown; the log of the server says why.") from None
         headers = list(reply.headers)
         if all(name.lower() != "content-type" for name, _ in headers):
             headers.append(("content-type", content_type))

@@ -56,7 +56,7 @@ Check = Callable[[str, Any, int], Any]
 
 def _text(name: str, value: Any, bytes_max: int) -> Any:
     if type(value) is not str:
-        raise Invalid(f"{name}: {shown(value)} is not text; the column {name} takes text.")
+        raise Invalid(f"{name}: {shown(value)} is not text, which this column takes.")
     # A character has at most four bytes, so most texts need not be encoded.
     if 4 * len(value) > bytes_max and len(value.encode("utf-8", "surrogatepass")) > bytes_max:
         raise Invalid(f"{name}: the text has more than {bytes_max} bytes, which a cell takes at most.")
@@ -67,7 +67,7 @@ def _number(name: str, value: Any, _bytes_max: int) -> Any:
     if type(value) is float and math.isfinite(value):
         return value
     if type(value) is not int:
-        raise Invalid(f"{name}: {shown(value)} is not a number; the column {name} takes numbers.")
+        raise Invalid(f"{name}: {shown(value)} is not a number, which this column takes.")
     if not -WHOLE_MAX < value < WHOLE_MAX:
         raise Invalid(
             f"{name}: the whole number is too large to be kept exactly; give less than 2**64, "
@@ -78,7 +78,7 @@ def _number(name: str, value: Any, _bytes_max: int) -> Any:
 
 def _boolean(name: str, value: Any, _bytes_max: int) -> Any:
     if type(value) is not bool:
-        raise Invalid(f"{name}: {shown(value)} is not a boolean; the column {name} takes true and false.")
+        raise Invalid(f"{name}: {shown(value)} is not a boolean; this column takes true and false.")
     return value
 
 

@@ -41,8 +41,8 @@ from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.mandate import mandates_of
 from trunkline.actors.core.records.messages import Creator
 from trunkline.actors.core.runtime.ref import Ref
-from trunkline.actors.core.values.errors import NotFound
-from trunkline.actors.core.values.ids import parse_id
+from trunkline.actors.core.values.errors import Invalid, NotFound
+from trunkline.actors.core.values.ids import is_id
 from trunkline.actors.core.values.structs import Message
 from trunkline.actors.people.organizations.mandates import Authors
 from trunkline.actors.people.organizations.roles import Level
@@ -169,4 +169,6 @@ def parse_job_id(text: str) -> bytes:
     """Parse a job id in either form: 24 hexadecimal digits, or the short form (`short_job_id`)."""
     if _SHORT.match(text) is not None:
         return base64.urlsafe_b64decode(text)
-    return parse_id(text, "jobId")
+    if not is_id(text):
+        raise Invalid(f"jobId: {text[:64]!r} is not the id of a job; give the jobId or the id that the server gave.")
+    return bytes.fromhex(text)

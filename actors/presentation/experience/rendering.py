@@ -24,6 +24,7 @@ from trunkline.actors.core.formulas.template_functions import Dialect, Helper
 from trunkline.actors.core.formulas.template_run import Evaluate, Run, Scope, Write
 from trunkline.actors.core.formulas.templates import Template, compile_template
 from trunkline.actors.core.formulas.values import UNDEFINED, to_text, truth
+from trunkline.actors.core.values.errors import Invalid
 
 _NO_DASHBOARD: Final = "<p>This server does not show dashboards in pages of experiences.</p>"
 
@@ -132,6 +133,14 @@ def render(
         return rendering.filled(rendering.page, bounds.text_chars)
     except (FormulaError, EvaluationError) as error:
         raise RenderingError(f"The {rendering.view.kind} {rendering.view.name}: {error}") from None
+
+
+def check_view(body: str) -> None:
+    """Raise `Invalid` for a text that no view can be rendered from."""
+    try:
+        compile_template(body, dialect=_LAYOUT)  # takes all that the others take
+    except FormulaError as error:
+        raise Invalid(f"body: is not a template. {error}") from None
 
 
 # The helpers.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from trunkline.actors.core.records.resource import Resource
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.shared_batch import Ask
+from trunkline.actors.core.runtime.threads import SHORT, in_thread
 from trunkline.actors.core.values.errors import DomainError, NotFound
 from trunkline.actors.core.values.secret_texts import new_secret
 from trunkline.actors.people.accounts.passwords import hash_password
@@ -29,11 +31,12 @@ from trunkline.actors.presentation.experience.linked import (
 )
 from trunkline.actors.presentation.experience.log_in_flow import log_in_flow
 from trunkline.actors.presentation.experience.removal import RemovalChoice, RemoveSome
+from trunkline.actors.presentation.experience.rendering import check_view
 from trunkline.actors.presentation.experience.slugs import SLUGS
 from trunkline.actors.presentation.experience.stats import GetEndpointStats, StatPoint, StatsChoice
 from trunkline.actors.presentation.experience.users import EXPERIENCE_USERS
 from trunkline.actors.presentation.experience.versions import VERSIONS
-from trunkline.actors.presentation.experience.views import VIEWS
+from trunkline.actors.presentation.experience.views import VIEWS, ViewPatch, ViewPost
 from trunkline.actors.workflows.flows.bodies import FlowPatch, FlowPost
 from trunkline.actors.workflows.flows.messages import CreateFlow, DeleteFlow, PatchFlow
 from trunkline.actors.workflows.flows.selection import SelectOfClass
@@ -133,6 +136,13 @@ def _linked_route(path: str, resource: Resource, noun: str, *, cli: bool = False
     )
 
 
+async def _checked(body: ViewPost | ViewPatch) -> ViewPost | ViewPatch:
+    """Check the template of a view in a thread. What an import brings is not checked: it may be stored like that."""
+    if isinstance(body.body, str):
+        await in_thread(SHORT, check_view, body.body)
+    return body
+
+
 ROUTES = (
     patch(
         EXPERIENCE + "/bootstrap",
@@ -169,7 +179,7 @@ ROUTES = (
         remove=EndpointRemoval,
         remover=remove_with_flows,
     ),
-    *resource_routes(EXPERIENCE + "/views", VIEWS, to=EXPERIENCE_ACTOR, cli=_CLI),
+    *resource_routes(EXPERIENCE + "/views", replace(VIEWS, prepare=_checked), to=EXPERIENCE_ACTOR, cli=_CLI),
     *resource_routes(EXPERIENCE + "/versions", VERSIONS, to=EXPERIENCE_ACTOR, cli=_CLI),
     *resource_routes(EXPERIENCE + "/domains", DOMAINS, to=EXPERIENCE_ACTOR, cli=_CLI),
     *resource_routes(EXPERIENCE + "/slugs", SLUGS, to=EXPERIENCE_ACTOR, cli=_CLI),
