@@ -67,6 +67,13 @@ def letters(server: Server) -> list[EmailMessage]:
     return [message for message in messages if isinstance(message, EmailMessage)]
 
 
+async def test_a_job_that_is_not_there_is_404_in_the_words_of_the_call(server: Server) -> None:
+    application = await server.application()
+    for job in ("A" * 16, "0" * 24):
+        answer = await server.call("GET", f"{application}/jobLogs/{job}", status=404)
+        assert answer["message"] == "There is no such job here; old jobs are deleted."
+
+
 async def test_an_export_is_queued_written_and_fetched_by_the_link_in_a_mail(server: Server) -> None:
     device = await server.device(await server.application())
     states = [{"data": {"temp": number / 2}, "time": 1_700_000_000_000 + number} for number in range(300)]

@@ -170,5 +170,7 @@ def parse_job_id(text: str) -> bytes:
     if _SHORT.match(text) is not None:
         return base64.urlsafe_b64decode(text)
     if not is_id(text):
-        raise Invalid(f"jobId: {text[:64]!r} is not the id of a job; give the jobId or the id that the server gave.")
+        raise Invalid(
+            f"jobId: {text[:64]!r} is not the id of a job; give the jobId or the id that the server gave."
+        )
     return bytes.fromhex(text)

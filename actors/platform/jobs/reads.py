@@ -23,7 +23,7 @@ def get_job_log(reading: Reading, message: GetJobLog) -> dict[str, Any]:
     snapshot = reading.snapshot
     found = records.find(snapshot, JOB, message.application, message.job)
     if found is None:
-        raise NotFound(f"There is no such job here; old jobs are deleted.")
+        raise NotFound("There is no such job here; old jobs are deleted.")
     return show_job(message.application, found)
 
 

@@ -360,5 +360,5 @@ def test_both_forms_of_a_job_id_are_read(tmp_path: Path) -> None:
     id = bytes(range(244, 256))
     assert len(short_job_id(id)) <= 21
     assert parse_job_id(short_job_id(id)) == parse_job_id(id.hex()) == id
-    with pytest.raises(Invalid):
-        parse_job_id("x" * 17)
+    with pytest.raises(Invalid, match="jobId: 'zz' is not the id of a job; give the jobId or the id"):
+        parse_job_id("zz")
