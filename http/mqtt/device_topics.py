@@ -20,6 +20,7 @@ from trunkline.actors.data.topics.filters import OF_DEVICES
 from trunkline.actors.fleet.devices.commands.command_messages import LinkCommand
 from trunkline.actors.fleet.devices.record.messages import StateOrStates
 from trunkline.actors.fleet.devices.state.link_messages import Columns
+from trunkline.http.calls.invalid_input import invalid
 from trunkline.http.calls.json_body import decode
 from trunkline.http.link.frames import Malformed, States, decode_frame
 
@@ -74,11 +75,13 @@ def states_of(payload: bytes, content_type: str) -> Any:
     if not content_type or content_type.partition(";")[0].strip().lower() != CBOR:
         return decode(_decoder, payload)
     try:
-        return msgspec.convert(cbor.loads(payload), StateOrStates)
+        given = cbor.loads(payload)
     except (cbor.DecodeError, ValueError, OverflowError, RecursionError, EOFError, TypeError) as error:
-        raise Invalid(f"The payload is not a state, or an array of states, in CBOR: {error}.") from None
+        raise Invalid(f"The body is not CBOR: {error}.") from None
+    try:
+        return msgspec.convert(given, StateOrStates)
     except msgspec.ValidationError as error:
-        raise Invalid(f"The payload is not a state: {error}.") from None
+        raise invalid(error, "body", StateOrStates, given) from None
 
 
 _FORMS: Final = {ROWS: "[[name...], [[time, value...]...]]", COLUMNS: "[time, deltas, {name: column}]"}

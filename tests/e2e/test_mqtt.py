@@ -45,8 +45,13 @@ async def test_a_state_may_be_cbor(house: House) -> None:
             topic, cbor2.dumps({"data": {"temp": 1.5}}), 1, properties={"content_type": "application/cbor"}
         )
         assert answer.code == packets.SUCCESS
-        answer = await client.publish(topic, b"\xff", 1, properties={"content_type": "application/cbor"})
-        assert answer.code == packets.PAYLOAD_FORMAT_INVALID
+        for payload, said in (
+            (b"\xff", "The body is not CBOR: "),
+            (cbor2.dumps(5), "The body: is 5; give an object with data or an array."),
+        ):
+            answer = await client.publish(topic, payload, 1, properties={"content_type": "application/cbor"})
+            assert answer.code == packets.PAYLOAD_FORMAT_INVALID
+            assert answer.properties["reason_string"].startswith(said)
     assert await house.states() == [{"temp": 1.5}]
 
 
