@@ -79,11 +79,11 @@ async def test_an_array_is_inserted_whole_and_in_its_order(server: Server) -> No
 @pytest.mark.parametrize(
     ("bad", "problem"),
     [
-        ({"sku": "s17", "price": "x"}, "price: 'x' is not a number; the column price takes numbers."),
+        ({"sku": "s17", "price": "x"}, "price: 'x' is not a number, which this column takes."),
         ({"sku": "s17", "price": True}, "price: true is not a number"),
         ({"sku": "s17", "price": None}, "price: is null; the column is required."),
         ({"sku": "s17"}, "price: is missing; the column is required."),
-        ({"sku": 17, "price": 1}, "sku: 17 is not text; the column sku takes text."),
+        ({"sku": 17, "price": 1}, "sku: 17 is not text, which this column takes."),
         ({"sku": ["s"], "price": 1}, "sku: an array is not text"),
         ({"sku": {}, "price": 1}, "sku: an empty object is not text"),
         ({"sold": 1, "price": 1}, "sold: 1 is not a boolean"),

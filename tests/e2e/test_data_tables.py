@@ -110,7 +110,10 @@ async def test_a_table_of_one_application_is_not_found_in_another(server: Server
             {"constraint": "primary"},
             "columns[0].constraint: is 'primary'; give one of optional, required, unique.",
         ),
-        ({"defaultValue": "cheap"}, "columns[0].defaultValue: 'cheap' is not a number"),
+        (
+            {"defaultValue": "cheap"},
+            "columns[0].defaultValue: 'cheap' is not a number, which this column takes.",
+        ),
         ({"defaultValue": True}, "columns[0].defaultValue: true is not a number"),
         ({"dataType": "string", "defaultValue": 5}, "columns[0].defaultValue: 5 is not text"),
         ({"size": 5}, "columns[0].size: there is no such field"),
