@@ -156,6 +156,20 @@ async def test_a_dashboard_that_does_not_fit_is_400(server: Server, wrong: dict[
     assert (await server.call("GET", path))["totalCount"] == 0
 
 
+async def test_places_outside_the_grid_and_ids_that_stand_twice_are_refused(server: Server) -> None:
+    path = f"{await server.application()}/dashboards"
+    clock = {"blockType": "section-header", **PLACE}
+    outside = ({"startX": -1}, {"startY": -1}, {"width": 0}, {"height": 0}, {"startX": 6, "width": 3})
+    for blocks, said in (
+        *(([clock, {**clock, **wrong}], "blocks[1]: startX ") for wrong in outside),
+        ([{**clock, "id": "a"}] * 2, "blocks[1].id: 'a' is also the id of blocks[0]"),
+    ):
+        refusal = await server.call("POST", path, {"name": "d", "blocks": blocks}, status=400)
+        assert refusal["message"].startswith(said), refusal
+    blocks = [clock, {**clock, "startX": 6}, {**clock, "id": "a"}, {**clock, "id": "b"}]
+    await server.call("POST", path, {"name": "d", "blocks": blocks}, status=201)
+
+
 PLACE = {"startX": 0, "startY": 0, "width": 2, "height": 2}
 UNKNOWN = "0123456789abcdef01234567"
 
@@ -310,6 +324,7 @@ async def test_the_context_is_checked_and_completed(server: Server) -> None:
             {"type": "number", "validationConfig": {"min": 2, "max": 1}},
             "[0].validationConfig: min 2 is greater",
         ),
+        ({"type": "number", "defaultValue": "x"}, "[0].defaultValue: 'x' is not a number."),
         ({"type": "string", "applicationId": UNKNOWN}, "[0].applicationId: there is no application"),
     ],
 )

@@ -31,6 +31,7 @@ from trunkline.actors.presentation.dashboards.holder import Holder, reaches
 from trunkline.limits.table import Limits
 from trunkline.store.snapshot import Snapshot
 
+_GRID_COLUMNS: Final = 8
 _EVENT_BLOCKS: Final = frozenset({"event-list", "open-event-indicator"})
 _KIND_OF: Final[Mapping[str, Kind]] = {
     "deviceIds": DEVICE,
@@ -51,12 +52,37 @@ def check_blocks(change: Change, holder: Holder) -> None:
         )
     if "blocks" not in change.named:
         return
+    if not change.is_import:
+        _check_layout(blocks, [] if change.old is None else change.old["blocks"])
     known = set() if change.old is None else {each[1:] for each in _references(change.old["blocks"], holder)}
     for position, block in enumerate(blocks):
         check_nesting(block.get("config"), f"blocks[{position}].config")
         for at, kind, text in _queries(block, f"blocks[{position}].config"):
             check_query(text, kind, at)
     _check_references(change, holder, known, limits)
+
+
+def _check_layout(blocks: list[Doc], old: list[Doc]) -> None:
+    """Refuse ids that stand twice, and places outside the grid, unless the stored blocks have them already."""
+    first: dict[str, int] = {}
+    old_ids = [each.get("id") for each in old]
+    old_places = [_place(each) for each in old]
+    for position, block in enumerate(blocks):
+        at, id = f"blocks[{position}]", block.get("id")
+        if id is not None and first.setdefault(id, position) != position and old_ids.count(id) < 2:
+            raise Invalid(f"{at}.id: {id!r} is also the id of blocks[{first[id]}]; give each block its own.")
+        x, y, width, height = place = _place(block)
+        is_within = x >= 0 and y >= 0 and width > 0 and height > 0 and x + width <= _GRID_COLUMNS
+        if not is_within and place not in old_places:
+            raise Invalid(
+                f"{at}: startX {x}, startY {y}, width {width} and height {height} are no place in the grid; startX "
+                f"and startY begin at 0, width and height are more than 0, and startX plus width is at most "
+                f"{_GRID_COLUMNS}."
+            )
+
+
+def _place(block: Doc) -> tuple[float, ...]:
+    return tuple(block[name] for name in ("startX", "startY", "width", "height"))
 
 
 def _check_references(change: Change, holder: Holder, known: set[tuple[Any, ...]], limits: Limits) -> None:
@@ -161,6 +187,11 @@ def check_parameters(change: Change, holder: Holder) -> None:
                 f"contextConfiguration: {name} appears twice in the list; name each parameter once."
             )
         names.add(name)
+        if parameter["type"] == "number" and not change.is_import:
+            try:
+                as_number(parameter["defaultValue"])
+            except Invalid as refusal:
+                raise Invalid(f"{at}.defaultValue: {refusal.message}") from None
         if "applicationId" in parameter:
             with change.owner.system.store.snapshot() as snapshot:
                 id = bytes.fromhex(parameter["applicationId"])
@@ -172,6 +203,23 @@ def check_parameters(change: Change, holder: Holder) -> None:
             compile_pattern(config["regExp"], f"{at}.validationConfig.regExp")
         if isinstance(config.get("query"), str):
             check_query(config["query"], "devices", f"{at}.validationConfig.query")
+
+
+def as_number(value: Any) -> int | float:
+    """A number, or the number that a text says. Raises `Invalid` without the field."""
+    if isinstance(value, str):
+        try:
+            value = float(value) if not value.strip().lstrip("-").isdigit() else int(value)
+        except ValueError:
+            raise Invalid(f"{value[:100]!r} is not a number.") from None
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or value != value
+        or abs(value) == float("inf")
+    ):
+        raise Invalid("must be a number.")
+    return value
 
 
 def compile_pattern(pattern: str, at: str) -> Any:

@@ -18,7 +18,7 @@ from trunkline.actors.fleet.devices.queries.selection import device_filter
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.fleet.devices.record.reads import tags_as_object
 from trunkline.actors.people.accounts.reach import has_tag
-from trunkline.actors.presentation.dashboards.checks import compile_pattern
+from trunkline.actors.presentation.dashboards.checks import as_number, compile_pattern
 from trunkline.actors.presentation.dashboards.holder import Holder, reaches
 from trunkline.actors.presentation.experience.kind import USER as EXPERIENCE_USER
 from trunkline.store.snapshot import Snapshot
@@ -159,24 +159,13 @@ def _tag(scene: _Scene, value: Any) -> Any:
 
 
 def _number(scene: _Scene, value: Any) -> Any:
-    if isinstance(value, str):
-        try:
-            value = float(value) if not value.strip().lstrip("-").isdigit() else int(value)
-        except ValueError:
-            raise Invalid(f"{value[:100]!r} is not a number.") from None
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or value != value
-        or abs(value) == float("inf")
-    ):
-        raise Invalid("must be a number.")
+    number = as_number(value)
     low, high = scene.config.get("min"), scene.config.get("max")
-    if scene.enabled and low is not None and value < low:
-        raise Invalid(f"{value} is less than {low}.")
-    if scene.enabled and high is not None and value > high:
-        raise Invalid(f"{value} is greater than {high}.")
-    return value
+    if scene.enabled and low is not None and number < low:
+        raise Invalid(f"{number} is less than {low}.")
+    if scene.enabled and high is not None and number > high:
+        raise Invalid(f"{number} is greater than {high}.")
+    return number
 
 
 def _string(scene: _Scene, value: Any) -> Any:
