@@ -36,7 +36,7 @@ from trunkline.actors.presentation.experience.slugs import SLUGS
 from trunkline.actors.presentation.experience.stats import GetEndpointStats, StatPoint, StatsChoice
 from trunkline.actors.presentation.experience.users import EXPERIENCE_USERS
 from trunkline.actors.presentation.experience.versions import VERSIONS
-from trunkline.actors.presentation.experience.views import VIEWS, ViewPatch, ViewPost
+from trunkline.actors.presentation.experience.views import VIEWS
 from trunkline.actors.workflows.flows.bodies import FlowPatch, FlowPost
 from trunkline.actors.workflows.flows.messages import CreateFlow, DeleteFlow, PatchFlow
 from trunkline.actors.workflows.flows.selection import SelectOfClass
@@ -136,7 +136,7 @@ def _linked_route(path: str, resource: Resource, noun: str, *, cli: bool = False
     )
 
 
-async def _checked(body: ViewPost | ViewPatch) -> ViewPost | ViewPatch:
+async def _checked(body: Any) -> Any:
     """Check the template of a view in a thread. What an import brings is not checked: it may be stored like that."""
     if isinstance(body.body, str):
         await in_thread(SHORT, check_view, body.body)
