@@ -14,7 +14,7 @@ from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
 
-from tests.rules import fault_tables, look, operator_tables
+from tests.rules import fault_tables, formula_tables, look, operator_tables
 from tests.rules.markdown import code, codes, first_sentence, table
 from tests.rules.package_order import described
 from trunkline.actors.acting_later import ACTING
@@ -205,6 +205,10 @@ def error_table() -> str:
     said["BadGateway"] = (
         "The process that owns the data has ended before it answered; whether the call was done is unknown."
     )
+    said["NotImplemented"] = (
+        "The connection refuses the method or the transfer coding, or the server does not do what the operation asks: "
+        "it executes no notebooks, lacks the library for reports, or no workflow waits for a webhook or an endpoint."
+    )
     statuses = ENGINE_STATUS | STATUS
     rows = (
         (str(status), code(name), said.get(name, "The connection refuses it before any operation sees it."))
@@ -251,7 +255,11 @@ def packages() -> str:
 BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
     "docs/reference/operations.md": {"routes": routes, "parameters": parameters, "lists": lists},
     "docs/reference/rights.md": {"roles": roles, "acting later": acting_later},
-    "docs/reference/nodes.md": {"types of nodes": node_types},
+    "docs/reference/nodes.md": {
+        "types of nodes": node_types,
+        "functions": formula_tables.functions,
+        "helpers": formula_tables.helpers,
+    },
     "docs/reference/errors.md": {"errors": error_table},
     "docs/reference/query.md": {"places": places, "fields": fields},
     "docs/architecture.md": {"packages": packages, "server bounds": server_bounds},

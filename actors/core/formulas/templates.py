@@ -211,7 +211,7 @@ class _Compiler:
     def __init__(self, text: str, dialect: Dialect | None = None, *, escapes: bool = True) -> None:
         self.text = text
         self.escapes = escapes
-        self.helpers = _SERVED if dialect is None else {**_SERVED, **dialect.helpers}
+        self.helpers = SERVED if dialect is None else {**SERVED, **dialect.helpers}
         self.blocks = {} if dialect is None else dialect.blocks
         # The names of block parameters in reach, the innermost block first.
         self.parameters: list[list[str]] = []
@@ -514,7 +514,7 @@ def _eval_expression(scope: Scope, text: Any, context: Any = UNDEFINED) -> Any:
     return _within(scope, "evalExpression", context, expression)
 
 
-_SERVED: Final = {
+SERVED: Final = {
     **HELPERS,
     "evalExpression": Helper(_eval_expression, 1, 2, of_run=True, whole=True),
     "template": Helper(_template, 1, 2, of_run=True, whole=True),

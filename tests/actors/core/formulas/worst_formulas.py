@@ -23,7 +23,7 @@ from trunkline.actors.core.formulas.operators import FUNCTIONS
 from trunkline.actors.core.formulas.template_functions import CONDITIONS, Helper
 from trunkline.actors.core.formulas.templates import (
     _BUILT_IN_BLOCKS,
-    _SERVED,
+    SERVED,
     compile_template,
     compile_variable,
 )
@@ -93,8 +93,8 @@ class Case(NamedTuple):
 
 def cases(partners: tuple[str, ...] = PARTNERS) -> Iterator[Case]:
     """All of them."""
-    for name in sorted(_SERVED):
-        yield from _calls_of(name, _SERVED[name], partners)
+    for name in sorted(SERVED):
+        yield from _calls_of(name, SERVED[name], partners)
     yield from _blocks()
     yield from _outputs()
     yield from _inner_texts()
