@@ -14,7 +14,7 @@ import pytest
 from tests.http.link.link_document import DOCUMENT, RULES, Example, cddl, check_frame, examples
 from trunkline.actors.fleet.devices.commands.command_messages import LinkCommand
 from trunkline.http.link import session
-from trunkline.http.link.frames import Hello, Received, States, decode_frame
+from trunkline.http.link.frames import SESSION_MAX, Hello, Received, States, decode_frame
 from trunkline.http.link.outgoing import CBOR, JSON
 
 _ARRAY = re.compile(r"(uint32|float64) (\[.*?\])")
@@ -67,6 +67,13 @@ def test_the_cddl_refuses_other_frames(wrong: tuple[str, Any]) -> None:
     sender, frame = wrong
     with pytest.raises(Exception, match="error validating"):
         check_frame(sender, cbor2.dumps(frame))
+
+
+def test_the_cddl_takes_each_session_that_the_server_takes() -> None:
+    for number in (0, SESSION_MAX):
+        frame = cbor2.dumps([0, {"session": number}])
+        check_frame("client", frame)
+        assert decode_frame(frame, text=False) == Hello(number, None)
 
 
 def test_the_server_reads_the_examples() -> None:
