@@ -377,3 +377,6 @@ async def test_a_url_that_is_none_of_websocket_is_400(server: Server, url: str) 
     refusal = await server.call("POST", path, body, status=400)
     assert refusal["message"].startswith("websocketConfig.url: must")
     assert (await server.call("GET", path))["totalCount"] == 0
+    made = await server.call("POST", path, {**body, "enabled": False}, status=201)
+    refusal = await server.call("PATCH", f"{path}/{made['id']}", {"enabled": True}, status=400)
+    assert refusal["message"].startswith("websocketConfig.url: must"), "checked when it is enabled"
