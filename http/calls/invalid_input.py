@@ -8,6 +8,7 @@ needs is looked up, which is a few fields of the hundreds that a body may have. 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -23,11 +24,14 @@ from trunkline.http.calls.shapes import Shape, names_of, required_of, shapes_of,
 UNKNOWN: Final = object()
 """The given value is not known."""
 
-_AT = re.compile(r"^(?P<problem>.*?)(?: - at (?:`key` in )?`\$(?P<path>[^`]*)`)?$", re.DOTALL)
+_AT = re.compile(r"^(?P<problem>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>[^`]*)`)?$", re.DOTALL)
 _STEP = re.compile(r"\.(?P<field>[^.\[]+)|\[(?P<index>\d+)\]|\[\.\.\.\]")
 _NAMED = re.compile(
     r"Object (?P<problem>contains unknown|missing required) field `(?P<field>.*)`$", re.DOTALL
 )
+_ANY: Final = inspect.AnyType()
+_OUT_OF_RANGE: Final = "Number out of range"
+_RANGE: Final = "a number from -1.7e308 to 1.7e308"
 
 _Shapes = Sequence[Shape]
 """The shapes that a value may have."""
@@ -41,8 +45,7 @@ def invalid(error: msgspec.ValidationError, where: str, expected: Any, given: An
     found = _AT.match(str(error))
     problem = found["problem"] if found else str(error)
     path = (found["path"] or "") if found else ""
-    shapes, given = _follow(path, shapes_of(expected), given)
-    field = path.removeprefix(".")
+    field, shapes, given = _follow(path, shapes_of(expected), given)
     if named := _NAMED.match(problem):
         name = f"{field}.{named['field']}" if field else named["field"]
         structs = _structs(_chosen(shapes, given))
@@ -51,8 +54,18 @@ def invalid(error: msgspec.ValidationError, where: str, expected: Any, given: An
             _missing(named["field"], structs, where) if missing else _unknown(named["field"], structs, where)
         )
         return Invalid(f"{name[:300]}: {sentence}.")
-    right = _right(shapes, with_null=where == "body")
-    return Invalid(f"{field or f'The {where}'}: {_got(given, shapes)}; give {right}.")
+    place = field[:300] or f"The {where}"
+    keys = [each.keys for each in shapes if each.keys is not None]
+    if found and found["key"]:
+        if keys:
+            key = _first_wrong(given, keys[0], is_key=True)
+            what = "a key" if key is None else f"the key {_shown(key)}"
+            return Invalid(
+                f"{place}: {what} does not fit; give {_right(shapes_of(keys[0]), with_null=False)}."
+            )
+        given = UNKNOWN
+    right = _right(shapes, with_null=where == "body") if problem != _OUT_OF_RANGE else _RANGE
+    return Invalid(f"{place}: {_got(given, shapes)}; give {right}.")
 
 
 def empty(expected: Any) -> Invalid:
@@ -71,25 +84,58 @@ def empty(expected: Any) -> Invalid:
 # Types.
 
 
-def _follow(path: str, shapes: _Shapes, given: Any) -> tuple[_Shapes, Any]:
-    """The shapes and the value at a path of msgspec such as `.tags[0].key`."""
+def _follow(path: str, shapes: _Shapes, given: Any) -> tuple[str, _Shapes, Any]:
+    """The field, the shapes and the value at a path of msgspec such as `.tags[0].key`.
+
+    The field ends where types within are not known, as in one that says in words what it is.
+    """
+    field = ""
     for step in _STEP.finditer(path):
         inner: list[Shape] = []
-        holder = inspect.DictType if step["index"] is None else inspect.ListType
+        values: Any = Any
         for each in _chosen(shapes, given):
-            if step["field"] is None and isinstance(each.info, holder):
-                inner += shapes_of(each.inner)
-            elif step["field"] is not None and each.struct is not None:
-                inner += shapes_of_field(each.struct, step["field"])
-        shapes, given = inner, _value_at(given, step)
-    return shapes, given
+            holds = isinstance(each.info, inspect.ListType) if step["index"] else each.keys is not None
+            if step["field"]:
+                inner += shapes_of_field(each.struct, step["field"]) if each.struct else ()
+            elif each.info == _ANY and each.struct is None:
+                inner += [each]
+            elif holds:
+                values = each.inner
+                inner += shapes_of(values)
+        if not inner:
+            return field.removeprefix("."), shapes, UNKNOWN
+        shapes = inner
+        name: Any = step["field"] or (int(step["index"]) if step["index"] else _first_wrong(given, values))
+        field += step[0] if name is None or step["index"] else f".{name}"
+        given = _value_at(given, name)
+    return field.removeprefix("."), shapes, given
 
 
-def _value_at(given: Any, step: re.Match[str]) -> Any:
+def _first_wrong(given: Any, type: Any, *, is_key: bool = False) -> str | None:
+    """The first name in an object whose value, or which itself, does not fit a type; msgspec does not tell it."""
+    if not isinstance(given, Mapping):
+        return None
     try:
-        if step["field"] is not None:
-            return given[step["field"]]
-        return given[int(step["index"])] if step["index"] is not None else UNKNOWN
+        msgspec.convert(list(given if is_key else given.values()), list[type])
+    except msgspec.ValidationError as error:
+        found = _AT.match(str(error))
+        step = _STEP.match((found and found["path"]) or "")
+        return list(given)[int(step["index"])] if step else None
+    return next((name for name, value in given.items() if _is_out_of_range(value)), None)
+
+
+def _is_out_of_range(value: Any) -> bool:
+    """Whether a number in it is an infinity."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
+def _value_at(given: Any, name: str | int | None) -> Any:
+    try:
+        return given[name]
     except (TypeError, LookupError):
         return UNKNOWN
 
@@ -144,7 +190,7 @@ def _got(given: Any, shapes: _Shapes) -> str:
     types = [each.info for each in shapes]
     if isinstance(given, str):
         if any(isinstance(each, _WORDS_AND_NUMBERS) for each in types):
-            return f"is {given[:60]!r}" + ("..." if len(given) > 60 else "")
+            return f"is {_shown(given)}"
         texts = [each for each in types if isinstance(each, inspect.StrType | inspect.Metadata)]
         if any(_is_out(len(given), each) for each in texts):
             return f"has {len(given)} character{'' if len(given) == 1 else 's'}"
@@ -157,9 +203,14 @@ def _got(given: Any, shapes: _Shapes) -> str:
         wanted = any(isinstance(each, inspect.ListType) for each in types)
         return f"has {len(given)} items" if wanted else "is an array"
     if isinstance(given, dict):
-        wanted = any(isinstance(each.info, inspect.DictType) or each.struct is not None for each in shapes)
-        return "does not fit" if wanted else "is an object"
+        if any(each.keys is not None for each in shapes):
+            return f"has {len(given)} keys"
+        return "does not fit" if _structs(shapes) else "is an object"
     return "does not fit"
+
+
+def _shown(text: str) -> str:
+    return f"{text[:60]!r}" + ("..." if len(text) > 60 else "")
 
 
 _WORDS_AND_NUMBERS: Final = (
@@ -223,7 +274,7 @@ def _in_words(shape: Shape) -> str:
         case inspect.ListType():
             return "an array" + _of_length(type.min_length, type.max_length, "item")
         case inspect.DictType():
-            return "an object"
+            return "an object" + _of_length(type.min_length, type.max_length, "key")
         case _:
             return "another value"
 

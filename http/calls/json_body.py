@@ -10,6 +10,7 @@ between two bodies the event loop goes first.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable
 from functools import partial
 from typing import Any, Final
@@ -116,13 +117,14 @@ def decode(decoder: Decoder | LateDecoder, body: bytes) -> Any:
 def _plain_value(body: bytes) -> Any:
     """The value of a body whatever its type; unknown where the rest of it is not JSON, and where it is long.
 
-    A long body may have a hundred thousand values, and a refusal must not cost more than the call.
+    A long body may have a hundred thousand values, and a refusal must not cost more than the call. A number that is
+    out of range is an infinity.
     """
     if len(body) > LONG_BYTES_MIN or (
         len(body) > PLAIN_BYTES_MAX and values_at_most(body) > PLAIN_VALUES_MAX
     ):
         return UNKNOWN
     try:
-        return msgspec.json.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return json.loads(body)
+    except (ValueError, RecursionError):
         return UNKNOWN

@@ -21,12 +21,14 @@ from trunkline.actors.core.values.structs import FORM
 class Shape(NamedTuple):
     """A type that is no union. `info` describes it without what it holds.
 
-    `struct` is the class of a struct, `inner` the annotation of the items of an array or of the values of an object.
+    `struct` is the class of a struct, `inner` the annotation of the items of an array or of the values of an object,
+    `keys` that of the keys of an object.
     """
 
     info: inspect.Type
     struct: Any = None
     inner: Any = Any
+    keys: Any = None
 
 
 _ANYTHING: Final = Shape(inspect.AnyType())
@@ -41,20 +43,22 @@ def shapes_of(annotation: Any) -> tuple[Shape, ...]:
         plain = plain.__origin__
     form = {name: value for meta in metas for name, value in (getattr(meta, "extra", None) or {}).items()}
     origin = get_origin(plain) or plain
+    args = get_args(plain)
+    inner = args[-1] if args and origin in (list, dict) else Any
+    keys = (args[0] if args else str) if origin is dict else None
     if FORM in form:
         text = inspect.type_info(annotation) if origin is str else None
-        return (Shape(text or inspect.Metadata(inspect.AnyType(), extra=form)),)
+        return (Shape(text or inspect.Metadata(inspect.AnyType(), extra=form), None, inner, keys),)
     if origin in (Union, UnionType):
-        parts = [part for part in get_args(plain) if part is not msgspec.UnsetType]
+        parts = [part for part in args if part is not msgspec.UnsetType]
         return tuple(shape for part in parts for shape in shapes_of(part))
     if isinstance(plain, TypeVar):
         return shapes_of(plain.__bound__) if plain.__bound__ is not None else (_ANYTHING,)
     if isinstance(origin, type) and issubclass(origin, msgspec.Struct):
         return (Shape(inspect.AnyType(), plain),)
     if origin in (list, dict):
-        inner = get_args(plain)[-1] if get_args(plain) else Any
         bare = Annotated[(origin, *metas)] if metas else origin
-        return (Shape(_info(bare), None, inner),)
+        return (Shape(_info(bare), None, inner, keys),)
     return (Shape(_info(annotation)),)
 
 

@@ -128,6 +128,56 @@ def sentence(operation: str, body: Any) -> str:
         ("data.timeSeriesQuery", {"limit": "5"}, "limit: is '5'; give a number."),
         ("dataTableRows.post", [1], "[0]: is 1; give an object."),
         (
+            "deviceAttribute.patch",
+            {"attributeTags": {"unit": "C", "Ein heit": "x"}},
+            "attributeTags: the key 'Ein heit' does not fit; give 1 to 255 letters, digits, _ and -.",
+        ),
+        (
+            "dashboard.validateContext",
+            {"a b": "x"},
+            "The body: the key 'a b' does not fit; give 1 to 255 letters, digits, _ and -.",
+        ),
+        (
+            "events.post",
+            {"level": "info", "subject": "x", "eventTags": {"a": "b", "c": 1}},
+            "eventTags.c: is 1; give a string of 1 to 255 characters.",
+        ),
+        (
+            "events.post",
+            {"level": "info", "subject": "x", "eventTags": {f"k{n}": "x" for n in range(112)}},
+            "eventTags: has 112 keys; give an object of at most 100 keys.",
+        ),
+        (
+            "experienceVersions.post",
+            {"version": "v1", "responseHeaders": {"X": 1}},
+            "responseHeaders.X: is 1; give a string of 1 to 1024 characters.",
+        ),
+        (
+            "dashboard.validateContext",
+            {"a": "x", "ctx": {"n": 0}},
+            "ctx.n: there is no such field in this body; it takes key, value.",
+        ),
+        (
+            "device.sendState",
+            {"data": {}, "time": {"$date": 5}},
+            "time: does not fit; give ISO 8601 text such as 2024-05-01T12:00:00.000Z (also as ",
+        ),
+        (
+            "device.sendState",
+            {"data": {}, "time": {"date": "x"}},
+            "time: does not fit; give ISO 8601 text such as 2024-05-01T12:00:00.000Z (also as ",
+        ),
+        (
+            "dataTableRows.post",
+            b'{"m": 1, "n": 1e400}',
+            "n: is out of range; give a number from -1.7e308 to 1.7e308.",
+        ),
+        (
+            "device.sendState",
+            b'{"data": {"a": 1, "b": [{"c": 1}, {"d": 1, "e": -1e400}]}}',
+            "data.b[1].e: is out of range; give a number from -1.7e308 to 1.7e308.",
+        ),
+        (
             "auth.authenticateUser",
             {"username": "x"},
             "username: there is no such field in this body (did you mean",
