@@ -84,13 +84,13 @@ def json_reader(config: Config, setting: TemplateSetting) -> Callable[[Visit], A
     """Reads a field whose template gives JSON. `Unusable` if it is not set."""
     template = template_of(config, setting)
     if template is None:
-        raise Unusable(f"config.{setting}: is not set; give a template that gives JSON.")
+        raise Unusable(f"{config.place(setting)}: is not set; give a template that gives JSON.")
 
     def read(visit: Visit) -> Any:
         try:
             return template.json(visit.payload, visit.run.now_ms)
         except EvaluationError as error:
-            raise NodeError("InvalidJsonTemplate", f"config.{setting}: {error}") from None
+            raise NodeError("InvalidJsonTemplate", f"{config.place(setting)}: {error}") from None
 
     return read
 

@@ -116,7 +116,7 @@ def ids_and_tags(
     given = config[ids_setting] or []
     if not isinstance(given, list):
         raise Unusable(f"config.{ids_setting}: give a list of ids.")
-    ids = [needed_item_reader(ids_setting, id) for id in given]
+    ids = [needed_item_reader(config.place(ids_setting, at), id) for at, id in enumerate(given)]
     key, value = TAG
     tags = [(text_reader(tag, key), text_reader(tag, value)) for tag in list_of(config, tags_setting)]
 

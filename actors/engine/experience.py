@@ -27,7 +27,7 @@ from trunkline.actors.engine.settings import (
 from trunkline.actors.engine.tools import (
     Unusable,
     choice_of,
-    item_reader,
+    item_readers,
     list_of,
     needed_path,
     needed_text_reader,
@@ -170,7 +170,7 @@ def texts_reader(config: Config, setting: TextsSetting) -> Callable[[Visit], lis
         return None
     if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
         raise Unusable(f"config.{setting}: give a list of templates.")
-    readers = [item_reader(setting, each) for each in texts]
+    readers = item_readers(config, setting)
 
     def read(visit: Visit) -> list[str]:
         given = [reader(visit) for reader in readers]

@@ -8,7 +8,7 @@ from typing import Final
 from trunkline.actors.core.outgoing.mail_head import check_address
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.engine.settings import Config, Setting, TextsSetting
-from trunkline.actors.engine.tools import Unusable, item_reader
+from trunkline.actors.engine.tools import Unusable, item_readers
 from trunkline.actors.engine.visit import Visit, refused
 
 ADDRESSES_CHARS_MAX: Final = 16_384
@@ -20,11 +20,9 @@ def addresses_reader(
 ) -> Callable[[Visit], list[str]]:
     """Reads each address once, at most as many as `most` says; if they are needed, at least one."""
     given = config[setting] or []
-    if isinstance(given, str):
-        given = [given]
-    if not isinstance(given, list) or (setting.is_needed and not given):
+    if not isinstance(given, list | str) or (setting.is_needed and not given):
         raise Unusable(f"config.{setting}: give a list of addresses, or of templates of them.")
-    readers = [item_reader(setting, each) for each in given]
+    readers = item_readers(config, setting) if given else []
     least = 1 if setting.is_needed else 0
 
     def read(visit: Visit) -> list[str]:

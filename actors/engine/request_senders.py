@@ -44,7 +44,7 @@ def sender_of(config: Config) -> Callable[[Visit, str], Sender]:
     proof = config[_AUTH_CREDENTIALS] or {}
     if not isinstance(proof, dict):
         raise Unusable("config.authCredentials: is not an object.")
-    given = Config(proof, _PROOF)
+    given = Config(proof, _PROOF, config.place(_AUTH_CREDENTIALS))
     if kind == "basic":
         user, password = text_reader(given, _USERNAME), text_reader(given, _PASSWORD)
         return lambda visit, url: Sender(url, Proof(_origin(url), _basic(user(visit), password(visit))))

@@ -140,11 +140,16 @@ class JsonSetting(MixedSetting):
 class Config:
     """The configuration of a node, or a row of one of its lists, which only its settings read."""
 
-    __slots__ = ("_declared", "_given")
+    __slots__ = ("_at", "_declared", "_given")
 
-    def __init__(self, given: Mapping[str, Any], declared: tuple[Setting, ...]) -> None:
+    def __init__(self, given: Mapping[str, Any], declared: tuple[Setting, ...], at: str = "config") -> None:
         self._given = given
         self._declared = declared
+        self._at = at
+
+    def place(self, setting: Setting, position: int | None = None) -> str:
+        """Where a field is, or an item of its list, for sentences: such as config.statements[0].expression."""
+        return f"{self._at}.{setting}" + ("" if position is None else f"[{position}]")
 
     def __getitem__(self, setting: Setting) -> Any:
         """The field as it is; None if it is not set."""

@@ -46,70 +46,78 @@ class Unusable(Exception):
 
 def text_of(config: Config, setting: Setting) -> str:
     """A field as text; "" if it is not set. Exports have numbers where texts are expected."""
-    return _text(setting, config[setting])
+    return _text(config.place(setting), config[setting])
 
 
-def _text(setting: Setting, value: Any) -> str:
+def _text(place: str, value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return str(value)
-    raise Unusable(f"config.{setting}: is {type(value).__name__}, not a text.")
+    raise Unusable(f"{place}: is {type(value).__name__}, not a text.")
 
 
-def _compiled(setting: Setting, text: str, compile: Callable[[str], T]) -> T | None:
+def _compiled(place: str, text: str, compile: Callable[[str], T]) -> T | None:
     """A text of a field, compiled; None if it is empty."""
     try:
         return compile(text) if text else None
     except FormulaError as error:
-        raise Unusable(f"config.{setting}: {error}") from None
+        raise Unusable(f"{place}: {error}") from None
 
 
 def path_of(config: Config, setting: PathSetting | MixedSetting) -> Path | None:
     """A field with a payload path; None if it is not set."""
-    return _compiled(setting, text_of(config, setting).strip(), compile_path)
+    return _compiled(config.place(setting), text_of(config, setting).strip(), compile_path)
 
 
 def needed_path(config: Config, setting: PathSetting | MixedSetting) -> Path:
     """The same for a field that a node cannot do without."""
     path = path_of(config, setting)
     if path is None:
-        raise Unusable(f"config.{setting}: is not set; give a payload path such as data.temperature.")
+        raise Unusable(f"{config.place(setting)}: is not set; give a payload path such as data.temperature.")
     return path
 
 
 def template_of(config: Config, setting: TemplateSetting) -> Template | None:
     """A field with a template; None if it is not set."""
-    return item_template(setting, config[setting])
+    return item_template(config.place(setting), config[setting])
 
 
-def item_template(setting: Setting, item: Any) -> Template | None:
+def item_template(place: str, item: Any) -> Template | None:
     """The same for an item of a list of templates, or for what stands for a field."""
-    return _compiled(setting, _text(setting, item), compile_template)
+    return _compiled(place, _text(place, item), compile_template)
 
 
 def needed_template(config: Config, setting: TemplateSetting) -> Template:
     """The same for a field that a node cannot do without."""
-    return _needed(setting, template_of(config, setting))
+    return _needed(config.place(setting), template_of(config, setting))
 
 
-def _needed(setting: Setting, template: Template | None) -> Template:
+def _needed(place: str, template: Template | None) -> Template:
     if template is None:
-        raise Unusable(f"config.{setting}: is not set; give a text or a template.")
+        raise Unusable(f"{place}: is not set; give a text or a template.")
     return template
 
 
 def text_reader(config: Config, setting: TemplateSetting) -> Callable[[Visit], str]:
     """Reads a field with a template as text; "" if it is not set. A bare path is not escaped, as no HTML is made."""
-    return item_reader(setting, config[setting])
+    return item_reader(config.place(setting), config[setting])
 
 
-def item_reader(setting: Setting, item: Any) -> Callable[[Visit], str]:
+def item_reader(place: str, item: Any) -> Callable[[Visit], str]:
     """The same for an item of a list of templates, or for what stands for a field."""
-    template = item_template(setting, item)
+    template = item_template(place, item)
     return (lambda _visit: "") if template is None else _text_reader(template)
+
+
+def item_readers(config: Config, setting: Setting) -> list[Callable[[Visit], str]]:
+    """The same for each item of a list of templates; a field that has none is one template."""
+    given = config[setting]
+    if not isinstance(given, list):
+        return [item_reader(config.place(setting), given)]
+    return [item_reader(config.place(setting, at), each) for at, each in enumerate(given)]
 
 
 def _text_reader(template: Template) -> Callable[[Visit], str]:
@@ -132,9 +140,9 @@ def needed_text_reader(config: Config, setting: TemplateSetting) -> Callable[[Vi
     return _text_reader(needed_template(config, setting))
 
 
-def needed_item_reader(setting: Setting, item: Any) -> Callable[[Visit], str]:
+def needed_item_reader(place: str, item: Any) -> Callable[[Visit], str]:
     """The same for an item of a list, none of which may be blank."""
-    return _text_reader(_needed(setting, item_template(setting, item)))
+    return _text_reader(_needed(place, item_template(place, item)))
 
 
 def remaining(visit: Visit, parts: Sequence[T]) -> Iterator[T]:
@@ -152,12 +160,12 @@ def expression_of(config: Config, setting: ExpressionSetting | MixedSetting) -> 
     text = text_of(config, setting)
     if not text.strip():
         raise Unusable(
-            f"config.{setting}: is not set; give an expression such as {{{{data.temperature}}}} > 30."
+            f"{config.place(setting)}: is not set; give an expression such as {{{{data.temperature}}}} > 30."
         )
     try:
         return compile_expression(text, compile_variable)
     except FormulaError as error:
-        raise Unusable(f"config.{setting}: {error}") from None
+        raise Unusable(f"{config.place(setting)}: {error}") from None
 
 
 def number_reader(config: Config, setting: NumberSetting | MixedSetting) -> Reader | None:
@@ -170,7 +178,7 @@ def number_reader(config: Config, setting: NumberSetting | MixedSetting) -> Read
         value = template.value(visit.payload, visit.run.now_ms)
         number = to_number(value)
         if math.isnan(number):
-            raise refused(f"config.{setting}: gives {shortened(value)}, not a number.")
+            raise refused(f"{config.place(setting)}: gives {shortened(value)}, not a number.")
         return number
 
     return read
@@ -184,27 +192,27 @@ def is_on(config: Config, setting: FlagSetting) -> bool:
 
 def choice_of(config: Config, setting: ChoiceSetting) -> str:
     """A field with one of some words; the first one if it is not set."""
-    return chosen(setting, text_of(config, setting))
+    return chosen(config, setting, text_of(config, setting))
 
 
-def chosen(setting: ChoiceSetting, word: str) -> str:
+def chosen(config: Config, setting: ChoiceSetting, word: str) -> str:
     """The option that a word names; the first one if it is ""."""
     if word and word not in setting.options:
-        raise Unusable(f"config.{setting}: is {word!r}; give one of {', '.join(setting.options)}.")
+        raise Unusable(f"{config.place(setting)}: is {word!r}; give one of {', '.join(setting.options)}.")
     return word or setting.options[0]
 
 
 def list_of(config: Config, setting: RowsSetting) -> list[Config]:
     """A field with a list of objects; empty if it is not set."""
-    return objects_of(setting, config[setting], setting.rows)
+    return objects_of(config, setting, setting.rows)
 
 
-def objects_of(setting: Setting, value: Any, rows: tuple[Setting, ...]) -> list[Config]:
+def objects_of(config: Config, setting: Setting, rows: tuple[Setting, ...]) -> list[Config]:
     """The same for a list whose objects no editor describes."""
-    value = value or []
+    value = config[setting] or []
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-        raise Unusable(f"config.{setting}: give a list of objects.")
-    return [Config(each, rows) for each in value]
+        raise Unusable(f"{config.place(setting)}: give a list of objects.")
+    return [Config(each, rows, config.place(setting, position)) for position, each in enumerate(value)]
 
 
 def error_path(config: Config) -> Path | None:

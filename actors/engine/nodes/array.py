@@ -171,9 +171,7 @@ def _rule(config: Config) -> _Rule:
     name = text_of(config, _TYPE)
     kind = _OPERATIONS.get(name)
     if kind is None:
-        raise Unusable(
-            f"config.rules: {name!r} is not a valid operation; give one of {', '.join(_OPERATIONS)}."
-        )
+        raise Unusable(f"{config.place(_TYPE)}: is {name!r}; give one of {', '.join(_OPERATIONS)}.")
     output = None
     if kind.output:
         output = (needed_path if kind.output == "needed" else path_of)(config, _OUTPUT_PATH)
@@ -204,7 +202,7 @@ def _whole(config: Config, setting: NumberSetting | MixedSetting) -> Read:
     def read(visit: Visit, _items: Items) -> int:
         found = number(visit)
         if not math.isfinite(found):
-            raise refused(f"config.{setting}: gives {found}, not the index of an item.")
+            raise refused(f"{config.place(setting)}: gives {found}, not the index of an item.")
         return int(found)
 
     return read

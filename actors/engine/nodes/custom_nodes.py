@@ -57,7 +57,7 @@ def _execute(config: Config) -> NodeStep:
         raise Unusable("config.customNodeId: give the id of a workflow of the class customNode.")
     named = text_of(config, _CUSTOM_NODE_VERSION) or None
     result_path = path_of(config, RESULT)
-    fields = objects_of(_FIELDS, config[_FIELDS], _FIELD)
+    fields = objects_of(config, _FIELDS, _FIELD)
     given = {text_of(field, _ID): field for field in fields}
     readers: dict[tuple[str, str], Reader] = {}
 
@@ -66,10 +66,11 @@ def _execute(config: Config) -> NodeStep:
         reader = readers.get((name, type))
         if reader is None:
             try:
-                own = Config({"value": field.get("defaultValue")}, _FIELD)
+                at = f"{config.place(_FIELDS)}, {name}"
+                own = Config({"value": field.get("defaultValue")}, _FIELD, at)
                 reader = readers[name, type] = _reader(given.get(name, own), type)
             except Unusable as unusable:
-                raise refused(f"config.fields, {name}: {unusable}") from None
+                raise refused(str(unusable)) from None
         return reader
 
     def value_of(visit: Visit, field: dict[str, Any]) -> Any:

@@ -51,7 +51,7 @@ from trunkline.actors.engine.settings import (
 from trunkline.actors.engine.tools import (
     Unusable,
     choice_of,
-    item_reader,
+    item_readers,
     needed_template,
     needed_text_reader,
     path_of,
@@ -199,7 +199,7 @@ def _topics_of(config: Config) -> Callable[[Visit], Any]:
     """Reads what should be a list of topics."""
     given = config[_TOPICS]
     if isinstance(given, list) and given:
-        readers = [item_reader(_TOPICS, each) for each in given]
+        readers = item_readers(config, _TOPICS)
         return lambda visit: [read(visit) for read in readers]
     template = None if isinstance(given, list) else template_of(config, _TOPICS)
     if template is not None:

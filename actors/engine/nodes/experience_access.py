@@ -93,7 +93,7 @@ async def _judged(visit: Visit, question: MayUseDevice) -> int:
 
 
 def _with_user(config: Config, setting: TemplateSetting) -> Callable[[Visit], str]:
-    return item_reader(setting, text_of(config, setting) or _USER)
+    return item_reader(config.place(setting), text_of(config, setting) or _USER)
 
 
 TYPES: Final[dict[str, NodeType]] = {

@@ -136,7 +136,7 @@ class _Body(NamedTuple):
 
 
 def prepare(config: Config) -> NodeStep:
-    method = chosen(_METHOD, text_of(config, _METHOD).upper())
+    method = chosen(config, _METHOD, text_of(config, _METHOD).upper())
     uri, timeout = needed_text_reader(config, _URI), number_reader(config, _TIMEOUT)
     body, headers, sender = _body(config, method), _headers(config), sender_of(config)
     authority, encoding = text_reader(config, _CA_CERT), text_reader(config, _ENCODING)
@@ -269,7 +269,7 @@ def _headers(config: Config) -> Callable[[Visit], list[tuple[str, str]]]:
         if not name or name.lower() in _OF_THE_SERVER:
             continue
         if not _TOKEN.fullmatch(name):
-            raise Unusable(f"config.headerInfo: {name[:100]!r} is not the name of a header.")
+            raise Unusable(f"{row.place(_KEY)}: {name[:100]!r} is not the name of a header.")
         readers.append((name, text_reader(row, VALUE)))
 
     def read(visit: Visit) -> list[tuple[str, str]]:

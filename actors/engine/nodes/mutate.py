@@ -97,7 +97,7 @@ def _set(rule: Config) -> Callable[[Visit], None]:
             try:
                 value = template.json(visit.payload, visit.run.now_ms)
             except EvaluationError as error:
-                raise NodeError("InvalidJsonTemplate", f"config.rules: {error}") from None
+                raise NodeError("InvalidJsonTemplate", f"{rule.place(_VALUE)}: {error}") from None
         else:
             # A bare reference keeps the type of the value.
             value = template.value(visit.payload, visit.run.now_ms)

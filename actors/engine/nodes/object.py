@@ -61,8 +61,8 @@ def prepare(config: Config) -> NodeStep:
         # What the source was before each operation that is done, and after the last one of these.
         made = visit.progress[-1]
         for each in operations[len(visit.progress) - 1 :]:
-            _expect(made, each.kind.source, f"config.operations: {each.name} needs", "the source is")
-            given = None if each.template is None else _input(each.template, visit, each.kind.input)
+            _expect(made, each.kind.source, f"{each.config.place(_TYPE)}: {each.name} needs", "the source is")
+            given = None if each.template is None else _input(each, each.template, visit)
             result = each.kind.run(made, given)
             if each.kind.input is not None:
                 made = result
@@ -94,6 +94,7 @@ class _Kind(NamedTuple):
 
 
 class _Operation(NamedTuple):
+    config: Config
     name: str
     kind: _Kind
     template: Template | None
@@ -104,23 +105,20 @@ def _operation(config: Config) -> _Operation:
     name = text_of(config, _TYPE)
     kind = _KINDS.get(name)
     if kind is None:
-        raise Unusable(
-            f"config.operations: {name!r} is not a valid operation; give one of {', '.join(_KINDS)}."
-        )
+        raise Unusable(f"{config.place(_TYPE)}: is {name!r}; give one of {', '.join(_KINDS)}.")
     template = needed_template(config, _INPUT) if kind.input is not None else None
-    return _Operation(name, kind, template, path_of(config, _OUTPUT_PATH))
+    return _Operation(config, name, kind, template, path_of(config, _OUTPUT_PATH))
 
 
-def _input(template: Template, visit: Visit, kind: type | None) -> Any:
+def _input(operation: _Operation, template: Template, visit: Visit) -> Any:
+    place = operation.config.place(_INPUT)
     value = template.value(visit.payload, visit.run.now_ms)
     if isinstance(value, str):
         try:
             value = computed(json_value, value)
         except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
-            raise NodeError(
-                "InvalidJsonTemplate", f"config.inputTemplate: becomes no JSON: {error}."
-            ) from None
-    _expect(value, kind, "config.inputTemplate: is to become", "it becomes")
+            raise NodeError("InvalidJsonTemplate", f"{place}: becomes no JSON: {error}.") from None
+    _expect(value, operation.kind.input, f"{place}: is to become", "it becomes")
     return copy_of(value)
 
 

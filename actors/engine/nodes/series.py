@@ -61,7 +61,7 @@ from trunkline.actors.engine.tools import (
     choice_of,
     error_path,
     is_on,
-    item_reader,
+    item_readers,
     list_of,
     number_reader,
     path_of,
@@ -293,7 +293,7 @@ def _attributes(config: Config) -> list[Callable[[Visit], str]]:
     names = given if isinstance(given, list) else [given]
     if not names or not all(names):
         raise Unusable("config.attribute: give the name of an attribute, or a list of names.")
-    return [item_reader(_ATTRIBUTE, name) for name in names]
+    return item_readers(config, _ATTRIBUTE)
 
 
 def _choice(config: Config) -> _Choose:

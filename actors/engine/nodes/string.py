@@ -85,7 +85,7 @@ def _arguments(config: Config) -> list[Template | None]:
     given = config[_METHOD_ARGS] or []
     if not isinstance(given, list) or len(given) > ARGUMENTS_MAX:
         raise Unusable(f"config.methodArgs: give a list of at most {ARGUMENTS_MAX} texts.")
-    return [item_template(TemplateSetting(f"{_METHOD_ARGS}[{at}]"), each) for at, each in enumerate(given)]
+    return [item_template(config.place(_METHOD_ARGS, at), each) for at, each in enumerate(given)]
 
 
 def _value(template: Template, visit: Visit) -> Any:

@@ -120,7 +120,7 @@ async def test_what_cannot_run_is_told_before_and_fails_only_where_it_is_reached
     assert shown["error"]["name"] == "UnsupportedNode"
     assert shown["error"]["message"] == "Nodes of the type TeleportNode do not run on this server."
     assert [(each["nodeId"]) for each in shown["problems"]] == ["gone", "bad"]
-    assert "config.expression" in shown["problems"][1]["message"]
+    assert "config.statements[0].expression" in shown["problems"][1]["message"]
     shown = await run_dry(definition, data={"x": True})
     assert (shown["error"]["nodeId"], shown["error"]["name"]) == ("bad", "ValidationError")
 

@@ -40,6 +40,56 @@ def test_a_choice_takes_its_options_only() -> None:
         choice_of(Config({"method": "c"}, (method,)), method)
 
 
+@pytest.mark.parametrize(
+    ("type", "config", "problem"),
+    [
+        (
+            "MathNode",
+            {
+                "statements": [
+                    {"expression": "1", "resultPath": "a"},
+                    {"expression": "1 +", "resultPath": "b"},
+                ]
+            },
+            "config.statements[1].expression: Expression, position 4: ",
+        ),
+        (
+            "MathNode",
+            {"statements": [{"expression": "1", "resultPath": "a"}, {"expression": "1"}]},
+            "config.statements[1].resultPath: is not set",
+        ),
+        ("MutateNode", {"rules": [{"type": "foo"}]}, "config.rules[0].type: is 'foo'; give one of set"),
+        (
+            "SwitchNode",
+            {"switchTemplate": "a", "cases": [{"caseTemplate": []}]},
+            "config.cases[0].caseTemplate: is",
+        ),
+        (
+            "StringNode",
+            {"method": "concat", "methodArgs": ["a", "{{"], "resultPath": "a"},
+            "config.methodArgs[1]: ",
+        ),
+        (
+            "HttpNode",
+            {"uriTemplate": "u", "authType": "basic", "authCredentials": {"usernameTemplate": "{{"}},
+            "config.authCredentials.usernameTemplate: ",
+        ),
+        (
+            "StructureEmailNode",
+            {"toAddresses": ["a", "{{"], "subjectTemplate": "s"},
+            "config.toAddresses[1]: ",
+        ),
+        ("StructureEmailNode", {"toAddresses": "{{", "subjectTemplate": "s"}, "config.toAddresses: "),
+    ],
+)
+def test_what_cannot_be_used_is_named_with_its_place_in_a_list(
+    type: str, config: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(Unusable) as refused:
+        NODE_TYPES[type].step(config)
+    assert str(refused.value).startswith(problem)
+
+
 def test_what_is_not_shown_is_neither_offered_nor_told_of() -> None:
     (device,) = [each for each in node_types() if each["type"] == "UpdateDeviceNode"]
     assert "idTemplate" not in {each["name"] for each in device["settings"]}

@@ -190,19 +190,19 @@ async def test_each_node_checks_what_grows_much() -> None:
 
 
 WRONG: list[tuple[Json, str]] = [
-    (rule("shuffle"), "config.rules: 'shuffle' is not a valid operation; give one of compact, concat"),
-    ({}, "config.rules: '' is not a valid operation"),
-    (rule("length"), "config.outputPath: is not set"),
-    (rule("lookupAt", output="data.o"), "config.indexTemplate: is not set"),
-    (rule("lookupAt", index="x", output="data.o"), "config.indexTemplate: gives 'x', not a number"),
-    (rule("slice", "{{data.gone}}"), "config.inputTemplate: gives nothing, not a number"),
-    (rule("slice", "Infinity"), "config.inputTemplate: gives inf, not the index"),
+    (rule("shuffle"), "config.rules[0].type: is 'shuffle'; give one of compact, concat"),
+    ({}, "config.rules[0].type: is ''; give one of"),
+    (rule("length"), "config.rules[0].outputPath: is not set"),
+    (rule("lookupAt", output="data.o"), "config.rules[0].indexTemplate: is not set"),
+    (rule("lookupAt", index="x", output="data.o"), "config.rules[0].indexTemplate: gives 'x', not a number"),
+    (rule("slice", "{{data.gone}}"), "config.rules[0].inputTemplate: gives nothing, not a number"),
+    (rule("slice", "Infinity"), "config.rules[0].inputTemplate: gives inf, not the index"),
     (rule("replaceAt", "x", -9), "config.indexTemplate: -9 is before the first of 3 items"),
     (rule("replaceAt", "x", 262_144), "config.indexTemplate: is 262144; an index is below 262144"),
-    (rule("filter", "1 +", output="data.o"), "config.inputTemplate: "),
-    (rule("sortBy", output="data.o"), "config.inputTemplate: is not set"),
-    (rule("sort", output="data.o", order="random"), "config.order: is 'random'"),
-    (rule("concat"), "config.inputTemplate: is not set"),
+    (rule("filter", "1 +", output="data.o"), "config.rules[0].inputTemplate: "),
+    (rule("sortBy", output="data.o"), "config.rules[0].inputTemplate: is not set"),
+    (rule("sort", output="data.o", order="random"), "config.rules[0].order: is 'random'"),
+    (rule("concat"), "config.rules[0].inputTemplate: is not set"),
 ]
 
 

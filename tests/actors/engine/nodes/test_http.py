@@ -385,7 +385,7 @@ async def test_a_dry_run_calls_nobody() -> None:
         ),
         (
             {"uriTemplate": "http://x", "headerInfo": [{"key": "a b"}]},
-            "config.headerInfo: 'a b' is not the name of a header.",
+            "config.headerInfo[0].key: 'a b' is not the name of a header.",
         ),
     ],
 )
