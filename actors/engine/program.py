@@ -92,10 +92,11 @@ def _compiled(part: dict[str, Any]) -> _Compiled:
         return _Compiled(_failing("UnsupportedNode", message), message, [])
     try:
         price.spend(NODE_STEPS)
-        step = guarded(known.needs, config, known.step(config))
-        return _Compiled(step, None, unknown_settings(type, config))
-    except Unusable as unusable:
-        return _Compiled(_failing("ValidationError", str(unusable)), str(unusable), [])
+        ignored = unknown_settings(type, config)
+        try:
+            return _Compiled(guarded(known.needs, config, known.step(config)), None, ignored)
+        except Unusable as unusable:
+            return _Compiled(_failing("ValidationError", str(unusable)), str(unusable), ignored)
     except EvaluationError as too_much:
         message = f"config: its templates and expressions cannot be compiled. {too_much}"
         return _Compiled(_failing("ValidationError", message), message, [])
@@ -121,14 +122,13 @@ def _failing(name: str, message: str) -> NodeStep:
 
 
 def node_problems(definition: dict[str, Any], look: Callable[[], None]) -> Iterator[Problem]:
-    """Why nodes cannot run, and then what others ignore. All are compiled: `look` is called at times, and may raise."""
+    """Why nodes cannot run, and then what they ignore. All are compiled: `look` is called at times, and may raise."""
     ignored: list[Problem] = []
     for index, part in enumerate(definition.get("nodes", [])):
         look()
         compiled = price.whole(partial(_compiled, part), look)
-        if compiled.problem is None:
-            ignored += [Problem(index, message) for message in compiled.ignored]
-        elif part["type"] not in _NEVER_RUN:
+        ignored += [Problem(index, message) for message in compiled.ignored]
+        if compiled.problem is not None and part["type"] not in _NEVER_RUN:
             yield Problem(index, compiled.problem)
     yield from ignored
 

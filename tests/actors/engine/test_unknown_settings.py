@@ -55,6 +55,16 @@ def test_a_workflow_names_what_it_ignores() -> None:
     assert problem["message"].startswith("config.resultPth: is not a setting of MathNode, so it is ignored")
 
 
+def test_a_workflow_names_what_it_ignores_also_of_a_node_that_cannot_run() -> None:
+    definition = {"triggers": [], "nodes": [node("c", "ConditionalNode", {"expresion": "1"})]}
+    messages = [each["message"] for each in problems_of(definition)]
+    assert messages[0].startswith("config.expression: is not set")
+    assert messages[1].startswith(
+        "config.expresion: is not a setting of ConditionalNode, so it is ignored (did you"
+    )
+    assert len(messages) == 2
+
+
 async def test_each_run_notes_it(tmp_path: Path) -> None:
     async with running_house(tmp_path / "d") as house:
         nodes = [node("m", "MathNode", {**MATH, "resultPth": "x"}, ["d"]), node("d", "DebugNode")]
