@@ -105,8 +105,10 @@ def never_started(definition: Doc) -> Iterator[tuple[int, str]]:
     """The positions of triggers that nothing starts here, each with the sentence that tells of it."""
     for position, trigger in enumerate(definition.get("triggers", [])):
         type = TYPES[trigger["type"]]
-        if type.key and not trigger.get("key"):
-            yield position, f"key: is not set, so the trigger never fires; give {type.key}."
+        key = trigger.get("key", "")
+        if type.key and not (key and type.key.form.fullmatch(key)):
+            wrong = f"is {key[:100]!r}" if key else "is not set"
+            yield position, f"key: {wrong}, so the trigger never fires; give {type.key.words}."
         elif not type.is_started:
             yield position, f"type: nothing starts triggers of the type {trigger['type']} on this server."
 

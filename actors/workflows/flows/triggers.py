@@ -10,6 +10,7 @@ The module is long because there are many types.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Union
 
 import msgspec
@@ -304,6 +305,13 @@ _EDGE: Final = frozenset({"edge"})
 _DEVICE: Final = frozenset({"edge", "embedded"})
 
 
+class _KeyForm(NamedTuple):
+    """What a key has to be, in words and as a pattern."""
+
+    words: str
+    form: re.Pattern[str]
+
+
 class TriggerType(NamedTuple):
     """A type of trigger. `classes`: those of workflows in which it is valid; None for all.
 
@@ -315,11 +323,23 @@ class TriggerType(NamedTuple):
     reads: tuple[str, ...]
     classes: frozenset[str] | None = None
     is_started: bool = True
-    key: str = ""
+    key: _KeyForm | None = None
 
 
-_DEVICE_KEY: Final = "the id of a device"
-_TAG_KEY: Final = "key/value of a tag, key/ for any value, or /value for any key"
+def _id_of(noun: str) -> _KeyForm:
+    return _KeyForm(f"the id of {noun}", re.compile("[0-9A-Fa-f]{24}"))
+
+
+_DEVICE_KEY: Final = _id_of("a device")
+_TAG_KEY: Final = _KeyForm(
+    "key/value of a tag, key/ for any value, or /value for any key",
+    re.compile("[0-9a-zA-Z_-]{1,255}/.*|/.+", re.DOTALL),
+)
+_LEVEL_KEY: Final = _KeyForm("a level, or any", re.compile("info|warning|error|critical|any"))
+_TOPIC_KEY: Final = _KeyForm(
+    "a topic, which may have wildcards: + and # for whole levels, # at the end",
+    re.compile(r"(?:(?:[^/+#]*|\+)/)*(?:[^/+#]+|\+|#|)", re.DOTALL),
+)
 
 _NOTHING: Final = ()
 """What is told is what was sent to the workflow, or only the time: no operation reads it."""
@@ -355,15 +375,15 @@ TYPES: Final[dict[str, TriggerType]] = {
     "resourceJobIteration": _never(_PLAIN),
     "resourceJobIterationTimeout": _never(_PLAIN),
     "udp": _on_devices(_PLAIN),
-    "webhook": TriggerType(_PLAIN, _NOTHING, key="the id of a webhook"),
+    "webhook": TriggerType(_PLAIN, _NOTHING, key=_id_of("a webhook")),
     "beckhoff": _on_devices(_Form("Beckhoff", BeckhoffConfig, ("beckhoff",))),
     "dataTable": TriggerType(
-        _Form("Table", TableConfig, ("dataTable",)), ("dataTableRow.get",), key="the id of a data table"
+        _Form("Table", TableConfig, ("dataTable",)), ("dataTableRow.get",), key=_id_of("a data table")
     ),
     "integration": TriggerType(
         _Form("Integration", IntegrationConfig, _BROKERS, _TRIGGER_ID),
         _NOTHING,
-        key="the id of an integration",
+        key=_id_of("an integration"),
     ),
     "deviceId": TriggerType(_STATES, _READS_STATE, key=_DEVICE_KEY),
     "deviceTag": TriggerType(_STATES, _READS_STATE, key=_TAG_KEY),
@@ -371,15 +391,13 @@ TYPES: Final[dict[str, TriggerType]] = {
     "deviceTagInactivity": TriggerType(_INACTIVITY, _READS_DEVICE, key=_TAG_KEY),
     "direct": TriggerType(_Form("Direct", NoConfig, ("direct",)), _NOTHING),
     "endpoint": TriggerType(
-        _Form("Endpoint", EndpointConfig, ("endpoint",)), _NOTHING, key="the id of an endpoint"
+        _Form("Endpoint", EndpointConfig, ("endpoint",)), _NOTHING, key=_id_of("an endpoint")
     ),
-    "event": TriggerType(_Form("Event", EventConfig, ("event",)), ("event.get",), key="a level, or any"),
+    "event": TriggerType(_Form("Event", EventConfig, ("event",)), ("event.get",), key=_LEVEL_KEY),
     "fileTail": _on_devices(_Form("Tail", TailConfig, ("fileTail",))),
     "fileWatch": _on_devices(_Form("Watch", WatchConfig, ("fileWatch",))),
     "flowError": TriggerType(_Form("Error", ErrorConfig, ("flowError",)), ("flowRun.get",)),
-    "mqttTopic": TriggerType(
-        _Form("Topic", TopicConfig, ("mqtt",), _TRIGGER_ID), _NOTHING, key="a topic, which may have wildcards"
-    ),
+    "mqttTopic": TriggerType(_Form("Topic", TopicConfig, ("mqtt",), _TRIGGER_ID), _NOTHING, key=_TOPIC_KEY),
     "onSync": _on_devices(_Form("Sync", SyncConfig, ("onSync",))),
     "opcua": _on_devices(_Form("OpcUa", OpcUaConfig, ("opcua",))),
     "redis": _on_devices(_Form("Redis", RedisConfig, ("redisTrigger",))),

@@ -65,6 +65,37 @@ def test_a_workflow_names_what_it_ignores_also_of_a_node_that_cannot_run() -> No
     assert len(messages) == 2
 
 
+@pytest.mark.parametrize(
+    ("type", "wrong", "right", "needed"),
+    [
+        ("event", ["bad", "Info", ""], ["info", "critical", "any"], "a level, or any"),
+        ("deviceId", ["pump", "a" * 23, "a" * 25], ["a" * 24, "A" * 24], "the id of a device"),
+        ("webhook", ["hook"], ["0" * 24], "the id of a webhook"),
+        (
+            "deviceTag",
+            ["floor=1", "/", "a b/c", "floor"],
+            ["floor/1", "floor/", "/1", "a/b/c"],
+            "key/value of a tag",
+        ),
+        (
+            "mqttTopic",
+            ["a/#/b", "a+/b", "a#"],
+            ["a/+/b", "#", "a/b", "a/#", "+", "a//b/", "/"],
+            "a topic, which",
+        ),
+    ],
+)
+def test_a_workflow_names_triggers_whose_keys_nothing_matches(
+    type: str, wrong: list[str], right: list[str], needed: str
+) -> None:
+    definition = {"nodes": [], "triggers": [{"type": type, "key": key} for key in [*wrong, *right]]}
+    messages = [each["message"] for each in problems_of(definition)]
+    assert len(messages) == len(wrong)
+    for key, message in zip(wrong, messages, strict=True):
+        what = f"is {key!r}" if key else "is not set"
+        assert message.startswith(f"key: {what}, so the trigger never fires; give {needed}")
+
+
 async def test_each_run_notes_it(tmp_path: Path) -> None:
     async with running_house(tmp_path / "d") as house:
         nodes = [node("m", "MathNode", {**MATH, "resultPth": "x"}, ["d"]), node("d", "DebugNode")]
