@@ -184,6 +184,17 @@ def number_reader(config: Config, setting: NumberSetting | MixedSetting) -> Read
     return read
 
 
+def constant_number(config: Config, setting: NumberSetting) -> float | None:
+    """The number of a field that needs no payload; None if it is not set, or has a template."""
+    text = text_of(config, setting)
+    if not text or "{{" in text:
+        return None
+    number = to_number(text)
+    if math.isnan(number):
+        raise Unusable(f"{config.place(setting)}: gives {shortened(text)}, not a number.")
+    return number
+
+
 def is_on(config: Config, setting: FlagSetting) -> bool:
     """A field with a boolean."""
     given = config[setting]

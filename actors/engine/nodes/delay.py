@@ -11,7 +11,7 @@ import trio
 
 from trunkline.actors.engine.node_type import Form
 from trunkline.actors.engine.settings import Config, NumberSetting
-from trunkline.actors.engine.tools import Unusable, number_reader
+from trunkline.actors.engine.tools import Unusable, constant_number, number_reader
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
 
 TYPE: Final = "DelayNode"
@@ -27,12 +27,20 @@ def prepare(config: Config) -> NodeStep:
     delay = number_reader(config, _DELAY)
     if delay is None:
         raise Unusable(f"config.delay: is not set; give 0 to {DELAY_MAX_S} seconds.")
+    constant = constant_number(config, _DELAY)
+    if constant is not None and (problem := _problem(constant)):
+        raise Unusable(problem)
 
     async def step(visit: Visit) -> int:
         seconds = delay(visit)
-        if not 0 <= seconds <= DELAY_MAX_S:
-            raise refused(f"config.delay: gives {seconds}; give 0 to {DELAY_MAX_S} seconds.")
+        if problem := _problem(seconds):
+            raise refused(problem)
         await trio.sleep(seconds)
         return 0
 
     return step
+
+
+def _problem(seconds: float) -> str | None:
+    within = 0 <= seconds <= DELAY_MAX_S
+    return None if within else f"config.delay: gives {seconds}; give 0 to {DELAY_MAX_S} seconds."

@@ -110,6 +110,35 @@ async def test_the_first_error_ends_the_run_and_names_the_node() -> None:
     assert visited(shown) == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    ("type", "config", "problem"),
+    [
+        ("DelayNode", {"delay": 100}, "config.delay: gives 100; give 0 to 59 seconds."),
+        ("DelayNode", {"delay": "x"}, "config.delay: gives 'x', not a number."),
+        ("DelayNode", {"delay": "0"}, None),
+        ("DelayNode", {"delay": "{{data.x}}"}, None),
+        ("RandomNumberNode", {"min": 5, "max": 1}, "config.min: 5 is above config.max, which is 1."),
+        ("RandomNumberNode", {"min": 101}, "config.min: 101 is above config.max, which is 100."),
+        (
+            "RandomNumberNode",
+            {"max": "Infinity"},
+            "config.min and config.max: are 0 and inf; give finite numbers.",
+        ),
+        ("RandomNumberNode", {"min": "{{data.x}}", "max": -1}, None),
+        ("RandomNumberNode", {"min": -1, "max": -1}, None),
+    ],
+)
+async def test_what_fails_each_run_by_a_constant_is_told_before(
+    type: str, config: Json, problem: str | None
+) -> None:
+    made = node("n", type, {"resultPath": "data.n", **config} if type == "RandomNumberNode" else config)
+    gone = node("a", "DebugNode")
+    shown = await run_dry(flow(gone, made))
+    assert [each["message"] for each in shown["problems"]] == ([] if problem is None else [problem])
+    if problem is not None:
+        assert (await run_dry(flow(made)))["error"]["message"] == problem
+
+
 async def test_what_cannot_run_is_told_before_and_fails_only_where_it_is_reached() -> None:
     definition = flow(
         node("c", "ConditionalNode", {"expression": "{{data.x}}"}, ["gone"], ["bad"]),
