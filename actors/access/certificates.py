@@ -32,6 +32,7 @@ from trunkline.actors.core.values.terms import (
     RecordView,
     TagFilter,
     TagFilters,
+    TopicFilter,
 )
 from trunkline.actors.people.accounts.reach import KEY_ENDS_ACCESS, TOPIC_FILTER, FilterType
 from trunkline.actors.platform.applications.keys import check_selection, older_device_filter
@@ -39,7 +40,6 @@ from trunkline.actors.platform.applications.keys import check_selection, older_d
 _CHAIN_CERTIFICATES_MAX: Final = 10
 """Certificates of a chain: half a millisecond each, in a turn. Chains of devices have two or three."""
 _Pem = Annotated[str, Meta(min_length=50, max_length=32767)]
-_Topics = list[Annotated[str, Meta(min_length=1, max_length=1024)]]
 _Status = Literal["active", "inactive"]
 
 
@@ -66,8 +66,8 @@ class CertificatePost(Body, frozen=True):
     device_ids: Fixed[Ids] | UnsetType = UNSET
     device_tags: Fixed[TagFilters] | UnsetType = UNSET
     filter_type: FilterType | UnsetType = UNSET
-    pub_topics: _Topics | UnsetType = UNSET
-    sub_topics: _Topics | UnsetType = UNSET
+    pub_topics: list[TopicFilter] | UnsetType = UNSET
+    sub_topics: list[TopicFilter] | UnsetType = UNSET
 
 
 @changes_of(CertificatePost)

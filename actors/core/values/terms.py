@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -39,6 +39,21 @@ Key = Annotated[
     Meta(pattern=r"^[0-9a-zA-Z_-]{1,255}(?!\n)$", extra={FORM: "1 to 255 letters, digits, _ and -"}),
 ]
 """The name of an attribute or the key of a tag."""
+
+TOPIC_FILTER_PATTERN: Final = (
+    r"^(?:(?:[^/+#\x00-\x1f\x7f-\x9f]*|\+)/)*(?:[^/+#\x00-\x1f\x7f-\x9f]*|\+|#)(?!\n)$"
+)
+TOPIC_FILTER_FORM: Final = "a topic, which may have wildcards: + and # for whole levels, # at the end"
+TopicFilter = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=1024,
+        pattern=TOPIC_FILTER_PATTERN,
+        extra={FORM: TOPIC_FILTER_FORM},
+    ),
+]
+"""A filter of topics, as MQTT has them."""
 
 Timestamp = Annotated[
     str | int | float | dict[Literal["$date"], str],

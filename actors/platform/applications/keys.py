@@ -28,7 +28,16 @@ from trunkline.actors.core.values.changes import Fixed, Removable, changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.secret_texts import new_secret
 from trunkline.actors.core.values.structs import Body
-from trunkline.actors.core.values.terms import Description, Id, Ids, Links, Name, RecordView, TagFilters
+from trunkline.actors.core.values.terms import (
+    Description,
+    Id,
+    Ids,
+    Links,
+    Name,
+    RecordView,
+    TagFilters,
+    TopicFilter,
+)
 from trunkline.actors.people.accounts.reach import KEY_ENDS_ACCESS, TOPIC_FILTER, FilterType, older_filter
 
 if TYPE_CHECKING:
@@ -56,8 +65,6 @@ APPLICATION_KEY_FIELDS: Final = Fields(
 
 KeyQuery = Annotated[dict[str, Any], query_over(APPLICATION_KEY_FIELDS)]
 
-_Topics = list[Annotated[str, Meta(min_length=1, max_length=1024)]]
-
 _Addresses = Annotated[list[Annotated[str, Meta(max_length=48)]], Meta(max_length=100)]
 
 _AddressFilter = Literal["all", "whitelist", "blacklist"]
@@ -75,8 +82,8 @@ class KeyPost(Body, frozen=True):
     device_ids: Fixed[Ids] | UnsetType = UNSET
     device_tags: Fixed[TagFilters] | UnsetType = UNSET
     filter_type: FilterType | UnsetType = UNSET
-    pub_topics: _Topics | UnsetType = UNSET
-    sub_topics: _Topics | UnsetType = UNSET
+    pub_topics: list[TopicFilter] | UnsetType = UNSET
+    sub_topics: list[TopicFilter] | UnsetType = UNSET
     address_filter_type: _AddressFilter | UnsetType = UNSET
     addresses: _Addresses | UnsetType = UNSET
 

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.values.structs import FORM, Body
-from trunkline.actors.core.values.terms import Description, Key, Name
+from trunkline.actors.core.values.terms import TOPIC_FILTER_FORM, TOPIC_FILTER_PATTERN, Description, Key, Name
 
 Text = Annotated[str, Meta(max_length=1024)]
 _Short = Annotated[str, Meta(max_length=255)]
@@ -336,10 +336,7 @@ _TAG_KEY: Final = _KeyForm(
     re.compile("[0-9a-zA-Z_-]{1,255}/.*|/.+", re.DOTALL),
 )
 _LEVEL_KEY: Final = _KeyForm("a level, or any", re.compile("info|warning|error|critical|any"))
-_TOPIC_KEY: Final = _KeyForm(
-    "a topic, which may have wildcards: + and # for whole levels, # at the end",
-    re.compile(r"(?:(?:[^/+#]*|\+)/)*(?:[^/+#]+|\+|#|)", re.DOTALL),
-)
+_TOPIC_KEY: Final = _KeyForm(TOPIC_FILTER_FORM, re.compile(TOPIC_FILTER_PATTERN))
 
 _NOTHING: Final = ()
 """What is told is what was sent to the workflow, or only the time: no operation reads it."""

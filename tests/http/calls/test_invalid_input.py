@@ -126,6 +126,16 @@ def sentence(operation: str, body: Any) -> str:
             "tokenCutoff: is 5; give ISO 8601 text such as 2024-05-01T12:00:00.000Z.",
         ),
         ("data.timeSeriesQuery", {"limit": "5"}, "limit: is '5'; give a number."),
+        (
+            "applicationKeys.post",
+            {"pubTopics": ["a/+/b", "#", "a/#", "a//b", "a/#/b"]},
+            "pubTopics[4]: does not fit; give a topic, which may have wildcards: + and # for whole levels, # at the ",
+        ),
+        (
+            "applicationCertificates.post",
+            {"subTopics": ["a+"]},
+            "subTopics[0]: does not fit; give a topic, which may have wildcards: + and # for whole levels, # at the ",
+        ),
         ("dataTableRows.post", [1], "[0]: is 1; give an object."),
         (
             "deviceAttribute.patch",
