@@ -67,7 +67,7 @@ class Machine:
     def shared(self) -> bytes:
         """What a machine gets that is invited. Raises StoreError."""
         machines, _ = self._machines()
-        return self._shared({each.name: each.address for each in machines})
+        return self._shared({each.name: each.address for each in machines if each.is_there})
 
     def owner_address(self) -> str | None:
         """Where the other machine is reached that owns the data; None if none is heard."""

@@ -144,9 +144,8 @@ class Trial:
 async def _last_line(file: Path) -> str:
     """The last line of a log, which tells why a program has ended."""
     lines = (await trio.Path(file).read_text("utf-8", "replace")).split("\n")
-    return next(
-        (line.removeprefix("trunkline: ") for line in reversed(lines) if line.strip()), "it says nothing"
-    )
+    last = next((line for line in reversed(lines) if line.strip()), "it says nothing")
+    return last.removeprefix("trunkline: ").rstrip(".")
 
 
 async def _started(
