@@ -179,7 +179,10 @@ ROUTES = (
         remove=EndpointRemoval,
         remover=remove_with_flows,
     ),
-    *resource_routes(EXPERIENCE + "/views", replace(VIEWS, prepare=_checked), to=EXPERIENCE_ACTOR, cli=_CLI),
+    *(
+        replace(route, prepare=_checked) if route.method in ("POST", "PATCH") else route
+        for route in resource_routes(EXPERIENCE + "/views", VIEWS, to=EXPERIENCE_ACTOR, cli=_CLI)
+    ),
     *resource_routes(EXPERIENCE + "/versions", VERSIONS, to=EXPERIENCE_ACTOR, cli=_CLI),
     *resource_routes(EXPERIENCE + "/domains", DOMAINS, to=EXPERIENCE_ACTOR, cli=_CLI),
     *resource_routes(EXPERIENCE + "/slugs", SLUGS, to=EXPERIENCE_ACTOR, cli=_CLI),
