@@ -28,6 +28,7 @@ from trunkline.actors.core.values.errors import DomainError, Overloaded, Unautho
 from trunkline.actors.fleet.devices.record.messages import DeviceShape
 from trunkline.actors.fleet.devices.record.read_messages import GetDevice
 from trunkline.actors.presentation.experience.access import MayUseDevice, Verdict, device_of, judge
+from trunkline.actors.presentation.experience.content import DEVELOP_NAME
 from trunkline.actors.presentation.experience.counts import RequestCounts
 from trunkline.actors.presentation.experience.endpoints import ENDPOINTS
 from trunkline.actors.presentation.experience.kind import NO_ENDPOINT
@@ -61,6 +62,7 @@ _SENTENCE_OF: Final[dict[int, str]] = {
 }
 _REPLY_ID_BYTES: Final = 16
 """Nobody guesses the id of a request that waits."""
+_NOT_SHOWN: Final = "This page cannot be shown; the log of the server says why."
 _HIDDEN: Final = "*****REDACTED*****"
 """Stands for the token of a user where workflows and pages see the request: it would be kept with their runs."""
 
@@ -244,11 +246,10 @@ class Serving:
         try:
             content_type, body = await self._pages.rendered(visit, reply.page)
         except PageProblem as problem:
-            application = visit.site.application.hex()
-            _log.warning(
-                "a page of an experience cannot be shown", application=application, problem=str(problem)
-            )
-            raise _Refused(500, "This page cannot be shown; the log of the server says why.") from None
+            application, why = visit.site.application.hex(), str(problem)
+            _log.warning("a page of an experience cannot be shown", application=application, problem=why)
+            told = why if visit.site.version == DEVELOP_NAME else _NOT_SHOWN  # its authors work on `develop`
+            raise _Refused(500, told) from None
         headers = list(reply.headers)
         if all(name.lower() != "content-type" for name, _ in headers):
             headers.append(("content-type", content_type))
