@@ -201,7 +201,7 @@ REGRESSIONS: Final = (
             ),
         ),
         "2adaf6fd",
-        69,
+        100_341,
     ),
     Regression(
         "an MQTT client was sent a message before its CONNACK",
