@@ -241,7 +241,6 @@ REGRESSIONS: Final = (
             ),
         ),
         "15fee525",
-        86237,
     ),
     Regression(
         "a client was ended for a deadline that passed while the loop was held up twice in a row",
