@@ -21,6 +21,15 @@ if TYPE_CHECKING:
     from trunkline.actors.core.runtime.machines import ClusterStatus
     from trunkline.limits.settings import Settings
 
+_NodeOption = Annotated[str, typer.Option(metavar="NAME", help="The name of this machine.")]
+_AddressOption = Annotated[
+    str,
+    typer.Option(metavar="IP:PORT", help="Where the other machines reach this one, such as 10.0.0.1:8470."),
+]
+_NewConfigOption = Annotated[
+    Path, typer.Option("--config", metavar="FILE.toml", help="The configuration file that is written.")
+]
+
 cluster_app = typer.Typer(help="The machines of a server that has a log.", no_args_is_help=True)
 
 
@@ -56,13 +65,8 @@ def status_command(data: DataOption = None, config: ConfigOption = None) -> None
 
 @cluster_app.command("init")
 def init_command(
-    node: Annotated[str, typer.Option(metavar="NAME", help="The name of this machine.")],
-    address: Annotated[
-        str,
-        typer.Option(
-            metavar="IP:PORT", help="Where the other machines reach this one, such as 10.0.0.1:8470."
-        ),
-    ],
+    node: _NodeOption,
+    address: _AddressOption,
     nats: Annotated[
         list[str],
         typer.Option(
@@ -76,9 +80,7 @@ def init_command(
             metavar="PLACE", help="A bucket such as s3://files/plant, or a folder, which all machines reach."
         ),
     ],
-    config: Annotated[
-        Path, typer.Option("--config", metavar="FILE.toml", help="The configuration file that is written.")
-    ],
+    config: _NewConfigOption,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="The name of the log (default: trunkline).")
     ] = None,
@@ -138,16 +140,9 @@ def invite_command(data: DataOption = None, config: ConfigOption = None) -> None
 @cluster_app.command("join")
 def join_command(
     invitation: Annotated[str, typer.Argument(help="What `trunkline cluster invite` has printed.")],
-    node: Annotated[str, typer.Option(metavar="NAME", help="The name of this machine.")],
-    address: Annotated[
-        str,
-        typer.Option(
-            metavar="IP:PORT", help="Where the other machines reach this one, such as 10.0.0.2:8470."
-        ),
-    ],
-    config: Annotated[
-        Path, typer.Option("--config", metavar="FILE.toml", help="The configuration file that is written.")
-    ],
+    node: _NodeOption,
+    address: _AddressOption,
+    config: _NewConfigOption,
     data: DataOption = None,
 ) -> None:
     """Make a new machine of a server: get the secrets and the common settings from the one that has invited it.
