@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import trio
-
-from trunkline.actors.maintenance.invited import SHARED, config_text
-from trunkline.actors.maintenance.log_connection import LogPlace, log_of
+from trunkline.actors.maintenance.invited import SHARED, config_text, set_of
+from trunkline.actors.maintenance.log_connection import LogPlace, answered_within, log_of
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 from trunkline.store.directory import write_private
@@ -19,7 +16,6 @@ from trunkline.store.jetstream import JetStreamLog
 
 REACH_S: Final = 10.0
 """How long NATS servers may take to answer: after their start they look for each other first."""
-AGAIN_S: Final = 0.5
 OWN: Final = ("data_dir", "cluster_node", "cluster_address", "cluster_replicas", "cluster_ca_certs")
 
 
@@ -38,9 +34,8 @@ def write_config(settings: Settings, config: Path) -> None:
             f"is {settings.blobs}, which cannot be made: {problem.strerror}",
             "give a folder that can",
         ) from None
-    chosen = {name: getattr(settings, name) for name in (*OWN, *SHARED)}
-    chosen["data_dir"] = str(Path(settings.data_dir).absolute())
-    text = config_text({name: value for name, value in chosen.items() if value is not None})
+    data_dir = str(Path(settings.data_dir).absolute())
+    text = config_text({**set_of(settings, (*OWN, *SHARED)), "data_dir": data_dir})
     try:
         write_private(config, text.encode())
     except OSError as error:
@@ -59,7 +54,7 @@ async def check_log(settings: Settings) -> None:
         trial = JetStreamLog(place.connection, f"{place.log.name}-trial", f"tl.{place.name}.trial")
         replicas = settings.cluster_replicas
         try:
-            await _in_time(lambda: trial.create(replicas))
+            await answered_within(REACH_S, lambda: trial.create(replicas))
             await trial.remove()
         except (LogUnreachable, StoreBroken) as problem:
             reason = str(problem).rstrip(".")
@@ -72,7 +67,7 @@ async def check_log(settings: Settings) -> None:
 
 async def _check_server(place: LogPlace, address: str) -> None:
     try:
-        found = await _in_time(place.log.look)
+        found = await answered_within(REACH_S, place.log.look)
     except LogUnreachable as problem:
         if place.connection.server is None:
             reason, advice = place.connection.problem, "give its address, and what it asks of its clients"
@@ -87,15 +82,3 @@ async def _check_server(place: LogPlace, address: str) -> None:
             f"is {place.name}, and its log is there already",
             "let a machine that serves invite this one (`trunkline cluster invite`), or give another name",
         )
-
-
-async def _in_time(ask: Callable[[], Awaitable[Any]]) -> Any:
-    """What NATS servers answer. Raises LogUnreachable if they do not answer in time, and StoreBroken."""
-    until_s = trio.current_time() + REACH_S
-    while True:
-        try:
-            return await ask()
-        except LogUnreachable:
-            if trio.current_time() > until_s:
-                raise
-            await trio.sleep(AGAIN_S)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,15 +59,12 @@ def shared_by(settings: Settings, machines: Mapping[str, str]) -> bytes:
     except FileNotFoundError as missing:
         raise SecretMissing(f"{missing.filename} is missing.") from None
     secret, encryption_keys = files
-    chosen = {name: getattr(settings, name) for name in SHARED}
-    return msgspec.json.encode(
-        Shared(
-            secret,
-            encryption_keys,
-            {name: each for name, each in chosen.items() if each is not None},
-            dict(machines),
-        )
-    )
+    return msgspec.json.encode(Shared(secret, encryption_keys, set_of(settings, SHARED), dict(machines)))
+
+
+def set_of(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
+    """Those of these settings that are set."""
+    return {name: value for name in names if (value := getattr(settings, name)) is not None}
 
 
 def check_new(directory: Path, config: Path, address: str) -> None:

@@ -4,10 +4,10 @@ the store of a machine that follows it."""
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import structlog
 import trio
@@ -24,6 +24,8 @@ from trunkline.store.nats_login import Login
 
 AGAIN_S: Final = 1.0
 """How often a log is asked for that cannot be reached."""
+
+T = TypeVar("T")
 
 _log = structlog.get_logger("trunkline.serve")
 
@@ -82,6 +84,18 @@ async def log_of(settings: Settings, partition: int = 0) -> AsyncIterator[LogPla
         nursery.start_soon(connection.run)
         yield LogPlace(log, connection, name)
         nursery.cancel_scope.cancel()
+
+
+async def answered_within(wait_s: float, ask: Callable[[], Awaitable[T]]) -> T:
+    """What the log answers, which is asked again for so long. Raises LogUnreachable behind that, and as `ask`."""
+    until_s = trio.current_time() + wait_s
+    while True:
+        try:
+            return await ask()
+        except LogUnreachable:
+            if trio.current_time() > until_s:
+                raise
+            await trio.sleep(AGAIN_S)
 
 
 async def answered(ask: Callable[[], Any]) -> Any:

@@ -11,9 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-import trio
-
-from trunkline.actors.maintenance.log_connection import log_of, opened_to_follow
+from trunkline.actors.maintenance.log_connection import answered_within, log_of, opened_to_follow
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 from trunkline.store.directory import STORE, DataDirectory, has_data, sync_directory, unused_path
@@ -35,14 +33,12 @@ LISTEN_S: Final = 3.0
 async def standing(settings: Settings) -> list[str]:
     """A sentence for each partition of a data directory that tells how far it has which log. Raises StoreError."""
     found, directory = [], Path(settings.data_dir)
-    identity, problem = "", f"The NATS servers do not answer within {ANSWER_S:.0f} s."
     async with log_of(settings) as log_place:
-        with trio.move_on_after(ANSWER_S):
-            try:
-                stream = await log_place.log.look()
-                identity, problem = ("", "It does not exist.") if stream is None else (stream.identity, "")
-            except (LogUnreachable, StoreBroken) as error:
-                problem = str(error)
+        try:
+            stream = await answered_within(ANSWER_S, log_place.log.look)
+            identity, problem = ("", "It does not exist.") if stream is None else (stream.identity, "")
+        except (LogUnreachable, StoreBroken) as error:
+            identity, problem = "", str(error)
     if problem:
         found.append(f"The log {log_place.log.name}: {problem}")
     for number in range(partition_count(directory)):
