@@ -7,6 +7,7 @@ import json
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -227,7 +228,7 @@ async def test_reports_that_were_removed_make_room_soon(
     small = open_store(
         map_size_bytes=quota, store_size_max_bytes=quota, monotonic_s=autojump_clock.current_time
     )
-    flusher = Flusher(small, lambda ahead: ahead.head or b"\x80", 3600.0)
+    flusher = Flusher(small, lambda ahead: ahead.head or b"\x80", flush_s=1e9)
     async with trio.open_nursery() as nursery:
         await nursery.start(small.journal.run)
         nursery.start_soon(flusher.run)
@@ -239,14 +240,14 @@ async def test_reports_that_were_removed_make_room_soon(
         wipe = Batch()
         wipe.report_wiped(bytes([0]) * 12)
         assert await outcome(small, wipe) is None
-        began_s = trio.current_time()
+        gives_up_s = time.monotonic() + PATIENCE_S  # the clock of the test goes on while a thread writes
         again = stored
         while again < stored + stored // 4:
             if await outcome(small, reports(1, again)) is None:
                 again += 1
             else:
                 await trio.sleep(RETRY_S)
-            assert trio.current_time() < began_s + 60
+            assert time.monotonic() < gives_up_s
         nursery.cancel_scope.cancel()
     with small.snapshot() as snapshot:
         assert sum(map(len, snapshot.points(bytes([0]) * 12))) == 0
