@@ -2,7 +2,7 @@
 
 Owns the names, types, defaults and descriptions of all settings, and their precedence: command line, then
 environment (`TRUNKLINE_PORT`), then the configuration file, then the default. The file's `[limits]` table
-changes numbers of `limits/table.py`. Does not own reading the file or the environment (both are passed in),
+changes numbers of `limits/table.py`; any other table groups settings: `nats` in `[cluster]` is `cluster_nats`. Does not own reading the file or the environment (both are passed in),
 nor the effect of a setting.
 
 An unknown name is an error, because a server with a misspelt setting would otherwise silently run with the
@@ -19,7 +19,7 @@ import difflib
 import ipaddress
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -482,14 +482,15 @@ def load_settings(
     """
     values: dict[str, Any] = {}
     limits = Limits()
-    for name, given in _parsed(toml_text).items():
+    for name, key, given in _of_tables(_parsed(toml_text)):
         if name == "limits":
             limits = _limits(given)
-            continue
-        if name == "sso":
+        elif name == "sso":
             values[name] = sso_domains(given)
-            continue
-        values[name] = _check(_field(name, name), given, name)
+        elif name in values:
+            raise SettingsError(key, f"is given although {name} is", "leave one of them out")
+        else:
+            values[name] = _check(_field(name, key), given, key)
     for variable, text in environ.items():
         if not variable.startswith(ENV_PREFIX) or variable == CONFIG_VARIABLE:
             continue
@@ -530,6 +531,21 @@ def _parsed(toml_text: str | None) -> dict[str, Any]:
         raise SettingsError(
             "the configuration file", f"is not valid TOML: {error}", "correct it there"
         ) from None
+
+
+def _of_tables(file: Mapping[str, Any]) -> Iterator[tuple[str, str, object]]:
+    """The name, the key in the file and the value of each setting, those without a table of theirs first."""
+    for name, given in sorted(file.items(), key=lambda item: isinstance(item[1], Mapping)):
+        members = [field for field in _FIELDS if field.startswith(f"{name}_")]
+        if not isinstance(given, Mapping) or not members:
+            yield name, name, given
+            continue
+        for member, value in given.items():
+            if f"{name}_{member}" not in members and member in _FIELDS:
+                raise SettingsError(
+                    f"{name}.{member}", "is not a setting", f"write {member} before the first table"
+                )
+            yield f"{name}_{member}", f"{name}.{member}", value
 
 
 def _limits(given: object) -> Limits:

@@ -113,6 +113,22 @@ def test_switches_read_the_usual_words(text: str, value: bool) -> None:
         ("host = ''", {}, {}, "host is empty; give text or leave it out"),
         ("port = ", {}, {}, "the configuration file is not valid TOML: Invalid value (at end of document)"),
         ("limits = 1", {}, {}, "limits is not a table; write a [limits] section"),
+        ("[cluster]\nnode = 1", {}, {}, "cluster.node is 1; give text"),
+        ("[cluster]\nnods = 'a'", {}, {}, "cluster.nods is not a setting; did you mean cluster_node?"),
+        ("[cluster]\nport = 80", {}, {}, "cluster.port is not a setting; write port before the first table"),
+        (
+            "[cluster]\nnode = 'a'\n[a]",
+            {},
+            {},
+            "a is not a setting; the documentation lists the names",
+        ),
+        (
+            "cluster.node = 'a'\ncluster_node = 'a'",
+            {},
+            {},
+            "cluster.node is given although cluster_node is; leave one of them out",
+        ),
+        ("[port]\nmqtt = 80", {}, {}, "port is {'mqtt': 80}; give a whole number"),
         ("[limits]\nsend_stat = 'off'", {}, {}, "limits.send_stat is not a limit; did you mean send_state?"),
         ("[limits]\nsend_state = {calls = 0, window_s = 1}", {}, {}, "limits.send_state.calls is 0;"),
         ("admin_email = 'a@b.c'", {}, {}, "admin_password is not set although admin_email is"),
@@ -231,6 +247,13 @@ def test_the_file_changes_limits() -> None:
         "[limits]\nsend_state = {calls = 5, window_s = 1}\nvirtual_button = 'off'\nuploads_max = 3"
     ).limits
     assert (limits.send_state, limits.virtual_button, limits.uploads_max) == (Rate(5, 1), None, 3)
+
+
+def test_a_table_of_the_file_groups_settings() -> None:
+    table = "blobs = '/srv'\n[cluster]\nnats = 'nats://10.0.0.1:4222'\nnode = 'a'\n[mqtt]\nport = 1883"
+    flat = "blobs = '/srv'\ncluster_nats = 'nats://10.0.0.1:4222'\ncluster_node = 'a'\nmqtt_port = 1883"
+    assert load(table) == load(flat)
+    assert load(table, {"TRUNKLINE_MQTT_PORT": "1884"}).mqtt_port == 1884
 
 
 def test_throttles_off_lifts_them_all_whatever_the_file_says() -> None:
