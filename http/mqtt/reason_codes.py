@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from trunkline.http.mqtt import packets
 from trunkline.http.mqtt.packets import (
+    ADMINISTRATIVE_ACTION,
     AUTH,
     BAD_AUTHENTICATION_METHOD,
     BAD_USER_NAME_OR_PASSWORD,
@@ -15,14 +17,18 @@ from trunkline.http.mqtt.packets import (
     CLIENT_IDENTIFIER_NOT_VALID,
     CONNACK,
     DISCONNECT,
+    MESSAGE_RATE_TOO_HIGH,
     NOT_AUTHORIZED,
     PROTOCOL_ERROR,
     PUBACK,
     PUBCOMP,
     PUBREC,
     PUBREL,
+    SERVER_BUSY,
+    SERVER_SHUTTING_DOWN,
     SUBACK,
     SUCCESS,
+    UNSPECIFIED_ERROR,
     UNSUBACK,
     UNSUPPORTED_PROTOCOL_VERSION,
     Malformed,
@@ -61,6 +67,13 @@ IDENTIFIER_REJECTED: Final = 2
 SERVER_UNAVAILABLE: Final = 3
 BAD_USER_NAME_OR_PASSWORD_3: Final = 4
 NOT_AUTHORIZED_3: Final = 5
+_IN_OTHER_PACKETS: Final = {
+    (CONNACK, ADMINISTRATIVE_ACTION): NOT_AUTHORIZED,
+    (CONNACK, MESSAGE_RATE_TOO_HIGH): packets.CONNECTION_RATE_EXCEEDED,
+    (CONNACK, SERVER_SHUTTING_DOWN): packets.SERVER_UNAVAILABLE,
+    (DISCONNECT, BAD_USER_NAME_OR_PASSWORD): NOT_AUTHORIZED,
+    (DISCONNECT, packets.SERVER_UNAVAILABLE): SERVER_BUSY,
+}
 _RETURN_CODES: Final = {
     SUCCESS: 0,
     UNSUPPORTED_PROTOCOL_VERSION: UNACCEPTABLE_PROTOCOL_VERSION,
@@ -75,6 +88,13 @@ _RETURN_CODES: Final = {
 def return_code(code: int) -> int:
     """The return code of a CONNACK of 3.1.1 that says what this reason code says; 3 where none does."""
     return _RETURN_CODES.get(code, SERVER_UNAVAILABLE)
+
+
+def said_in(packet: int, code: int) -> int:
+    """The code with which a CONNACK or DISCONNECT of a server says what another one says in other packets."""
+    if code in _OF_SERVERS[packet]:
+        return code
+    return _IN_OTHER_PACKETS.get((packet, code), UNSPECIFIED_ERROR)
 
 
 def check(code: int, packet: int, name: str, *, from_server: bool) -> None:

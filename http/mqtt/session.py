@@ -55,6 +55,7 @@ from trunkline.http.mqtt.packets import (
 )
 from trunkline.http.mqtt.publishing import Publishing, TooFast
 from trunkline.http.mqtt.reader import PacketReader
+from trunkline.http.mqtt.reason_codes import said_in
 from trunkline.http.mqtt.refusals import Refusal, code_of
 from trunkline.http.mqtt.session_queue import SessionQueue
 from trunkline.http.mqtt.subscribing import Subscribing
@@ -289,10 +290,10 @@ class MqttSession:
         if self._is_connected:
             if self.version != V5:
                 return b""
-            return disconnect(V5, code, self.reason(reason))
+            return disconnect(V5, said_in(packets.DISCONNECT, code), self.reason(reason))
         if self._handshake is None and code != packets.UNSUPPORTED_PROTOCOL_VERSION:
             return b""
-        return connack(self.version, code, properties=self.reason(reason))
+        return connack(self.version, said_in(packets.CONNACK, code), properties=self.reason(reason))
 
     # Packets.
 
