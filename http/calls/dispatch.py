@@ -48,7 +48,7 @@ from trunkline.http.calls.login_failures import LoginFailures
 from trunkline.http.calls.message_fields import PER_CALL_FIELDS
 from trunkline.http.calls.parsing import parse_body, parse_query
 from trunkline.http.calls.public_answers import PublicAnswers
-from trunkline.http.calls.request import Request, Response
+from trunkline.http.calls.request import Request, Response, check_current
 from trunkline.http.calls.responses import (
     SUCCESS,
     json_response,
@@ -119,7 +119,7 @@ class Dispatcher:
             else:
                 response = await self._execute(call, admission.ref)
                 if route.to is None and (route.message is not None or route.method == "GET"):
-                    self.system.check_current()
+                    check_current(self.system, response.stream)
             if response.stream is not None and request.method == "HEAD":
                 # The response to HEAD has the headers of the stream, but no body.
                 response.stream.close()

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
+from trunkline.actors.core.values.errors import DomainError
+
 if TYPE_CHECKING:
+    from trunkline.actors.core.runtime.system import System
     from trunkline.actors.core.values.origin import Origin
     from trunkline.http.calls.body_stream import BodyStream
     from trunkline.http.wire.websocket import Offer
@@ -74,6 +77,24 @@ class Stream(Protocol):
     def close(self) -> None:
         """Release all resources. Idempotent, never waits."""
         ...
+
+
+class Closing(Protocol):
+    """A body that is sent in pieces, of whatever kind."""
+
+    def close(self) -> None:
+        """Release all resources."""
+        ...
+
+
+def check_current(system: System, body: Closing | None) -> None:
+    """After a read: raise `Overloaded` if it may be old (`System.check_current`). Then nobody gets the body."""
+    try:
+        system.check_current()
+    except DomainError:
+        if body is not None:
+            body.close()
+        raise
 
 
 class Response:

@@ -40,6 +40,7 @@ from trunkline.actors.presentation.experience.tokens import ExperienceTokens, Lo
 from trunkline.actors.presentation.experience.users import EXPERIENCE_USERS
 from trunkline.actors.workflows.triggers.replies import Replies
 from trunkline.http.calls.errors import error_response
+from trunkline.http.calls.request import check_current
 from trunkline.http.experiences.answers import (
     NO_REPLY,
     Answer,
@@ -124,6 +125,8 @@ class Serving:
             visit = await self._read(request, site, around, endpoint, headers)
             visit.data["params"] = None if served is None else served.path
             answer = await self._serve(visit)
+            if request.method in ("GET", "HEAD"):
+                check_current(self._system, answer.stream)
         except _Refused as refused:
             answer = sentence(around, refused.status, refused.sentence)
         except DomainError as error:

@@ -81,6 +81,23 @@ async def test_a_machine_that_stands_by_serves_every_protocol(machines: Machines
                 assert await stream.names(1) == ["on"]
 
 
+async def file_and_page(server: ServerProcess, application: str) -> tuple[str, str]:
+    """Make a file, and a page of an experience. Returns where visitors find them."""
+    new = {"name": "small", "type": "file", "contentType": "text/plain"}
+    file = await server.call("POST", f"{application}/privateFiles", new)
+    path = f"{application}/privateFiles/{file['privateFileId']}"
+    await server.call("POST", f"{path}/upload", None, files={"privateFile": ("small", b"small")})
+    await server.call("PATCH", application, {"endpointSlug": "plant"})
+    reply = {"type": "redirect", "value": "/elsewhere"}
+    endpoint = {"method": "get", "route": "/page", "access": "public", "staticReply": reply}
+    await server.call("POST", f"{application}/experience/endpoints", endpoint)
+    content, page = (await server.call("GET", path))["url"], f"{server.url}/x/plant/page"
+    async with httpx.AsyncClient() as visitor:
+        assert (await visitor.get(content)).content == b"small"
+        assert (await visitor.get(page)).status_code == 302
+    return content, page
+
+
 async def test_while_the_log_is_away_nothing_is_acknowledged_and_nothing_lost(machines: Machines) -> None:
     async with machines.started("a", "--mqtt-port", "0") as server, trio.open_nursery() as nursery:
         assert await server.listens()
@@ -89,6 +106,7 @@ async def test_while_the_log_is_away_nothing_is_acknowledged_and_nothing_lost(ma
         application, device = await made(server)
         key = await server.call("POST", f"{application}/keys", {})
         await report(server, device, 1)
+        content, page = await file_and_page(server, application)
         async with mqtt_client(port) as client:
             await client.connect("reader", username=key["key"], password=key["secret"].encode())
             assert (await client.publish("plant/door", b"open", qos=1, retain=True)).code < 0x80
@@ -100,6 +118,10 @@ async def test_while_the_log_is_away_nothing_is_acknowledged_and_nothing_lost(ma
                         pass
                 assert answer.status_code == 503
                 assert "another machine may own the data" in answer.json()["message"]
+            async with httpx.AsyncClient() as visitor:
+                assert [(await visitor.get(url)).status_code for url in (content, page)] == [503, 503]
+                figures = (await visitor.get(f"{server.url}/metrics")).text
+                assert "\ntrunkline_file_downloads_open 0.0\n" in figures
             await client.send(
                 writer.subscribe(V5, packets.Subscribe(1, (packets.Filter("plant/door", 1),), {}))
             )
