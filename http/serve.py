@@ -164,7 +164,7 @@ async def serve(
             nursery.start_soon(system.component(LinkTasks).run)
             nursery.start_soon(dispatcher.call_turns.run)
             await nursery.start(serve_control, system.store.directory.path, partial(run_command, system))
-            trigger = partial(_drain_after, shutdown or stopping.wait, system)
+            trigger = partial(drain_after, shutdown or stopping.wait, system)
             pages = Site(TABLE, VERSION, MapTiles(settings.map_tiles, settings.map_attribution))
             served = Served(dispatcher, pages, settings, config)
             if is_alone:
@@ -251,7 +251,8 @@ def make_dispatcher(system: System, settings: Settings) -> Dispatcher:
     return dispatcher
 
 
-async def _drain_after(shutdown: Callable[[], Awaitable[None]], system: System) -> None:
+async def drain_after(shutdown: Callable[[], Awaitable[None]], system: System) -> None:
+    """Wait for the end of a server, and let what it does for a time come to an end."""
     await shutdown()
     systemd.notify("STOPPING=1", "STATUS=Draining")
     _log.info("draining", streams=len(system.streams))

@@ -2,8 +2,8 @@
 
 Owns the names, types, defaults and descriptions of all settings, and their precedence: command line, then
 environment (`TRUNKLINE_PORT`), then the configuration file, then the default. The file's `[limits]` table
-changes numbers of `limits/table.py`; any other table groups settings: `nats` in `[cluster]` is `cluster_nats`. Does not own reading the file or the environment (both are passed in),
-nor the effect of a setting.
+changes numbers of `limits/table.py`; any other table groups settings: `nats` in `[cluster]` is `cluster_nats`. Does
+not own reading the file or the environment (both are passed in), nor the effect of a setting.
 
 An unknown name is an error, because a server with a misspelt setting would otherwise silently run with the
 default. The exception are the variables by which a container platform announces a service named `trunkline`: nobody

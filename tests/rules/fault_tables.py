@@ -10,7 +10,14 @@ from functools import partial
 from typing import Final
 
 from tests.rules.markdown import code, table
-from tests.simulation.coverage import RARE, RARE_OF_DOORS, RARE_OF_MOVES, RARE_OF_PROCESSES, RARE_OF_TIMES
+from tests.simulation.coverage import (
+    RARE,
+    RARE_OF_DOORS,
+    RARE_OF_MACHINES,
+    RARE_OF_MOVES,
+    RARE_OF_PROCESSES,
+    RARE_OF_TIMES,
+)
 from tests.simulation.mutations import MUTATIONS
 from tests.simulation.regressions import REGRESSIONS
 
@@ -25,6 +32,7 @@ RARE_STATES: Final = {
     "rare states of moves": partial(_listed, RARE_OF_MOVES),
     "rare states of times": partial(_listed, RARE_OF_TIMES),
     "rare states of doors": partial(_listed, RARE_OF_DOORS),
+    "rare states of machines": partial(_listed, RARE_OF_MACHINES),
 }
 """What the seeds of a long run must all have reached, by sort of seeds."""
 

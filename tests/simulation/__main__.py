@@ -14,9 +14,17 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from tests.simulation.coverage import RARE, RARE_OF_DOORS, RARE_OF_MOVES, RARE_OF_PROCESSES, RARE_OF_TIMES
+from tests.simulation.coverage import (
+    RARE,
+    RARE_OF_DOORS,
+    RARE_OF_MACHINES,
+    RARE_OF_MOVES,
+    RARE_OF_PROCESSES,
+    RARE_OF_TIMES,
+)
 from tests.simulation.doors import DOORS_FROM
 from tests.simulation.machine import DIVIDED_FROM
+from tests.simulation.machines import MACHINES_FROM
 from tests.simulation.moves import MOVES_FROM
 from tests.simulation.part import TIMED_FROM
 from tests.simulation.runs import Result, result, results
@@ -67,6 +75,8 @@ def _rare(first: int) -> Sequence[str]:
     """What many seeds from `first` on must reach."""
     if first < DIVIDED_FROM:
         return RARE
+    if first >= MACHINES_FROM:
+        return RARE_OF_MACHINES
     since = (
         (DIVIDED_FROM, RARE_OF_PROCESSES),
         (MOVES_FROM, RARE_OF_MOVES),

@@ -134,6 +134,23 @@ RARE_OF_TIMES: Final = (
 )
 """What seeds with several partitions and with due times and removals must reach as well."""
 
+RARE_OF_MACHINES: Final = (
+    "503 as a process was away",
+    "a message came again",
+    "a repetition got the first answer",
+    "a stream came back",
+    "a welcome said that a frame is stored",
+    "a will was to be published",
+    "deleted things were swept",
+    "nobody knew whether a call was stored",
+    *(
+        f"a machine ended: {how}"
+        for how in ("Fenced", "StoreLost", "after a commit", "before a commit", "between commits", "in order")
+    ),
+    *(f"power cut: {how}" for how in ("before", "torn", "after", "idle")),
+)
+"""What seeds with several machines must reach."""
+
 RARE_OF_DOORS: Final = ("a door died",)
 """What seeds with doors must reach as well."""
 

@@ -49,6 +49,7 @@ class Fault(NamedTuple):
 class Disk:
     """The disk of one life. `next_fault` is what happens at the next commit.
 
+    `whole` is where all files are, if that is not the directory of the first store.
     `older` is the file of the store as it was after the commit with the number `older_at`, if that is not 0. `root` is
     the disk of the first store of the machine, if this one is of another.
     """
@@ -60,8 +61,11 @@ class Disk:
         sleep: Callable[[float], None],
         on_cut: Callable[[str], None],
         root: Disk | None = None,
+        whole: Path | None = None,
     ) -> None:
         self.path = path
+        self.whole: Path = root.whole if root is not None else whole or path
+        """Where all stores and the files beside them are."""
         self.machine: list[Disk] = [] if root is None else root.machine
         """The disks of all stores."""
         self.machine.append(self)
@@ -80,10 +84,12 @@ class Disk:
         self._sleep = sleep
         self._on_cut = on_cut
         self._data = path / "store" / "data.mdb"
-        self._store: Store
-        self._syncs_all = True
+        self._store: Store | None = None
+        self._syncs = self._syncs_all = True
         self._image: bytes | None = None
-        self.files: LooseFiles = LooseFiles(path, Random(chance.random())) if root is None else root.files
+        self.files: LooseFiles = (
+            LooseFiles(self.whole, Random(chance.random())) if root is None else root.files
+        )
         self._tree: Tree = {}
         self._over_already = False
         self._fault = Fault()
@@ -92,7 +98,7 @@ class Disk:
         """Be below the commits of a store from now on."""
         self._store = store
         flags = store.memory_map.env.flags()
-        self._syncs_all = bool(flags["sync"] and flags["metasync"])
+        self._syncs, self._syncs_all = bool(flags["sync"]), bool(flags["sync"] and flags["metasync"])
         journal: Any = store.journal
         write = journal._write
 
@@ -169,14 +175,15 @@ class Disk:
             disk._over_already = True
         self._on_cut(how)
         for disk in self.machine:
-            take_nothing(disk._store)
+            if disk._store is not None:
+                take_nothing(disk._store)
 
     def image_to(self, target: Path) -> None:
         """Write what is on the disk after the cut as another data directory. For the disk of the first store."""
         write_tree(self._tree, target)
         for disk in self.machine:
             assert disk._image is not None
-            folder = target / disk.path.relative_to(self.path) / "store"
+            folder = target / disk.path.relative_to(self.whole) / "store"
             folder.mkdir(mode=0o700)
             (folder / "data.mdb").write_bytes(disk._image)
 
@@ -185,7 +192,7 @@ class Disk:
             return before
         if cut == "after":
             return after if self._syncs_all else before
-        return torn(before, after, self._chance, metas=not self._store.memory_map.env.flags()["sync"])
+        return torn(before, after, self._chance, metas=not self._syncs)
 
 
 def take_nothing(store: Store) -> None:

@@ -5,7 +5,7 @@ Of a server with several processes each has one (`DividedEdge`), which also serv
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, Final
@@ -99,7 +99,10 @@ def _places_too_many(engine: Engine, open: int) -> int:
 class Edge:
     """The engine, and what it serves."""
 
-    def __init__(self, dispatcher: Dispatcher, settings: Settings, network: Network) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, settings: Settings, network: Network, process: int | None = None
+    ) -> None:
+        """`process` is the number of the one that serves, if there are others, which also use the network."""
         pages = Site(TABLE, "0", MapTiles(settings.map_tiles, settings.map_attribution))
         app, fast_path, _ = layered(dispatcher, pages, settings, ConnectionCounts)
         config = InMemory(network)
@@ -107,6 +110,7 @@ class Edge:
         mqtt: Any = network.mqtt
         self._links = dispatcher.system.component(LinkTasks)
         self._network = network
+        self._process = process
         self._engine = Engine(
             app,
             config,
@@ -118,12 +122,19 @@ class Edge:
         )
         self._engine._connections = _InOrder()  # type: ignore[assignment]
 
-    async def serve(self, *, task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve until cancelled."""
+    async def serve(
+        self,
+        trigger: Callable[[], Awaitable[None]] = trio.sleep_forever,
+        *,
+        task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Serve until `trigger` returns and all is drained."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._network.run)
+            if self._process is None:
+                nursery.start_soon(self._network.run)
             nursery.start_soon(self._links.run)
-            await self._engine.serve(trio.sleep_forever, task_status=task_status)
+            await self._engine.serve(trigger, task_status=task_status)
+            nursery.cancel_scope.cancel()
 
     @property
     def is_quiet(self) -> bool:
@@ -133,7 +144,7 @@ class Edge:
     @property
     def places_too_many(self) -> int:
         """How many more connections the engine counts, or has places taken for, than have an open socket."""
-        return _places_too_many(self._engine, self._network.count(None))
+        return _places_too_many(self._engine, self._network.count(self._process))
 
 
 class DividedEdge:

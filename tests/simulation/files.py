@@ -212,7 +212,7 @@ def _look_at_disk(world: World, files: Files) -> None:
         files.life, files.changes, files.since_s = world.life, changes, world.virtual.now_s
     if world.virtual.now_s - files.since_s < SWEPT_S:
         return
-    folder = world.life.disk.machine[0].path / "contents" / world.of(Site).id
+    folder = world.life.disk.whole / "contents" / world.of(Site).id
     there = len(list(folder.iterdir())) if folder.is_dir() else 0
     complete = [name for name, thing in files.book.things.items() if thing.states - {None, PENDING}]
     if there > len(complete) + files.lost:

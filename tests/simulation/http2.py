@@ -116,6 +116,10 @@ class Kept:
                 await self.flush()
         except Lost:
             pass
+        except h2.exceptions.ProtocolError:
+            if not (self.is_over or self.wire.socket.is_of_ending_process):
+                raise
+            # After a GOAWAY streams go on (RFC 9113, 6.8), and the library takes the connection for closed.
         finally:
             self.end()
 
@@ -144,8 +148,10 @@ class Kept:
                 self._finish(event.stream_id)
 
     def _check_reset(self, event: h2.events.StreamReset) -> None:
-        stream = self._streams.get(event.stream_id)
-        if stream is not None and event.error_code and not (self.wire.has_stalled or stream.over.is_set()):
+        stream, wire = self._streams.get(event.stream_id), self.wire
+        if event.error_code == h2.errors.ErrorCodes.REFUSED_STREAM and wire.socket.is_of_ending_process:
+            return
+        if stream is not None and event.error_code and not (wire.has_stalled or stream.over.is_set()):
             raise Broken(f"the server has reset a request of HTTP/2 with {event.error_code!r}")
 
     def _finish(self, number: int) -> None:

@@ -7,7 +7,7 @@ Owns how a life begins and ends, and the calls to it. Does not own what is calle
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,6 +83,10 @@ class Life:
         """Until when that application is, or was, on its way to another partition."""
         self.moves: dict[str, float] = {}
         """The same for each application that was moved."""
+        self.was_unsure: Callable[[float], bool] = lambda _since_s: False
+        """Whether it was not sure since a time which of several machines serves."""
+        self.is_calm: Callable[[], Awaitable[None]] = _nothing
+        """Returns when no trouble of before, which nobody causes any more, can be noticed."""
         self.clients = Clients(network, nursery)
         """Those that call over connections."""
         self.clients2 = Clients2(network, nursery, virtual) if network.has_newer else None
@@ -129,7 +133,8 @@ class Life:
     def is_quiet(self) -> bool:
         """Nothing waits for a commit or is under way to the server, and it answers no request of a connection."""
         if self._only is None:
-            return self.network.is_quiet and all(process.is_quiet for process in self.all_processes)
+            every = (*self.processes, *self.all_processes)
+            return self.network.is_quiet and all(process.is_quiet for process in every)
         return not self._only.system.journal.pending_batches and self._only.edge.is_quiet
 
     @property
@@ -203,8 +208,8 @@ class Life:
         return max([float("-inf"), *(each.back_s for each in self.processes), *self.moves.values()])
 
     def home_was_moved(self, since_s: float) -> bool:
-        """Whether the application in which nearly everything is done was on its way to another partition."""
-        return self.home_moves_until_s > since_s
+        """Whether the application in which nearly all is done was on its way to another partition, or machine."""
+        return self.home_moves_until_s > since_s or self.was_unsure(since_s)
 
     def was_away(self, wire: Wire, since_s: float, *, with_home: bool = False) -> bool:
         """Whether the process at the other end of a wire was away, or with the one in which nearly all is done.
@@ -235,6 +240,10 @@ class Life:
         version = "1.1" if clients is self.clients else "2"
         self.network.reached[f"a call was answered over HTTP/{version}"] += raw is not None
         return None if raw is None else _answer(raw.status, raw.headers, raw.body)
+
+
+async def _nothing() -> None:
+    """One machine has no such trouble."""
 
 
 def _in_pieces(body: bytes, *, short_end: bool) -> BodyStream:
@@ -271,7 +280,7 @@ async def living(
 async def _living(
     path: Path, settings: Settings, virtual: VirtualTime, disk: Disk, network: Network, random_bytes: Any
 ) -> AsyncIterator[Life]:
-    _make_rare_things_frequent()
+    make_rare_things_frequent()
     store = open_store(path, settings, virtual)
     try:
         virtual.threads_may_run = lambda: not store.memory_map._reads_held
@@ -295,7 +304,7 @@ async def living_in_processes(
     settings: Settings, virtual: VirtualTime, disk: Disk, network: Network, seed: str, doors: int
 ) -> AsyncIterator[Life]:
     """A server with several processes, and so many doors. `disk` is that of the first store."""
-    _make_rare_things_frequent()
+    make_rare_things_frequent()
     with disk.files.watched(), network.below_sockets(), processes_in_memory(network):
         processes = [
             Process(number, settings, virtual, each, network, seed)
@@ -310,6 +319,6 @@ async def living_in_processes(
             yield Life(network, nursery, virtual, None, processes, in_front, Random(f"{seed} calls"))
 
 
-def _make_rare_things_frequent() -> None:
+def make_rare_things_frequent() -> None:
     arrivals.PACKED_CHUNKS = PACKED_CHUNKS  # type: ignore[misc]
     compaction.GROUP_RUNS = GROUP_RUNS  # type: ignore[misc]

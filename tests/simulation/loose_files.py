@@ -20,6 +20,8 @@ from typing import Final, NamedTuple
 
 from trunkline.store.partitions import FOLDER
 
+MACHINES: Final = "machines"
+"""The folder with the data directories of several machines."""
 BESIDE: Final = frozenset({"store", "lock", "control.sock", "crash"})
 """What is left out at the top, and in the folder of each partition: the store, and what each start makes anew."""
 
@@ -143,9 +145,9 @@ class LooseFiles:
 
 
 def _top(path: str) -> str:
-    """The first name in a path below a data directory, or below the folder of a partition."""
+    """The first name in a path below a data directory, or below the folder of a partition or of a machine."""
     names = path.split("/")
-    return names[2] if names[0] == FOLDER and len(names) > 2 else names[0]
+    return names[2] if names[0] in (FOLDER, MACHINES) and len(names) > 2 else names[0]
 
 
 def write_tree(tree: Tree, target: Path) -> None:

@@ -15,9 +15,11 @@ from random import Random
 from typing import Any, Final
 
 from tests.partitions import make_partitions
+from tests.simulation import machines
 from tests.simulation.disk import Disk
 from tests.simulation.doors import doors_of
 from tests.simulation.life import Answer, Life, living, living_in_processes
+from tests.simulation.machines import MACHINES_FROM
 from tests.simulation.model import Broken, Throttle
 from tests.simulation.network import Network
 from tests.simulation.processes import AnyProcess
@@ -40,12 +42,16 @@ _OF_APPLICATION: Final = re.compile(r"/applications/([0-9a-f]{24})")
 
 def partitions_of(seed: int) -> int:
     """How many partitions a run has."""
-    return 1 if seed < DIVIDED_FROM else 2 + seed % 3
+    return 1 if seed < DIVIDED_FROM or seed >= MACHINES_FROM else 2 + seed % 3
 
 
 @asynccontextmanager
 async def started(world: Any, name: str, disk: Disk, network: Network, chance: Random) -> AsyncIterator[Life]:
     """A life of the server, on the directory of `disk`. What is by chance in processes follows from its name."""
+    if world.machines > 1:
+        async with machines.started(world, name, disk, network) as life:
+            yield life
+        return
     settings = world.settings(disk.path)
     if world.partitions == 1:
         async with living(disk.path, settings, world.virtual, disk, network, chance.randbytes) as life:
@@ -62,12 +68,18 @@ async def started(world: Any, name: str, disk: Disk, network: Network, chance: R
 
 def disks_of(world: Any, here: Path, chance: Random, *, first: bool) -> Disk:
     """The disk of the first store in the directory of a life. The others are in its `machine`."""
+    if world.machines > 1:
+        return _watched(world, machines.disks_of(world, here, chance, first=first))
     if first and world.partitions > 1:
         make_partitions(here, world.partitions)
     disk = Disk(here, chance, world.virtual.sleep, world.cut)
     for number in range(1, world.partitions):
         own = Random(chance.getrandbits(64))
         Disk(partition_directory(here, number), own, world.virtual.sleep, world.cut, disk)
+    return _watched(world, disk)
+
+
+def _watched(world: Any, disk: Disk) -> Disk:
     for each in disk.machine:
         each.on_failure = world.commit_failed
     return disk

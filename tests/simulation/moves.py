@@ -142,4 +142,4 @@ async def look(world: World) -> None:
             raise Broken(f"{application} is in the partitions {places_of(world, application)}")
 
 
-PART: Final = Part(nothing, {move: 4}, look, since=MOVES_FROM, divided=True, undivided=False)
+PART: Final = Part(nothing, {move: 4}, look, since=MOVES_FROM, divided=True, undivided=False, with_log=False)

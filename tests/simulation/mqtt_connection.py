@@ -276,7 +276,11 @@ class MqttConnection:
         if code < p.UNSPECIFIED_ERROR:
             client.unsure.discard(filter)
             client.filters[filter] = code
-        elif self._failed == self.world.failed_commits and self.world.quota is None:
+        elif (
+            self._failed == self.world.failed_commits
+            and self.world.quota is None
+            and not self.life.was_unsure(self._began_s)
+        ):
             raise Broken(f"{self.title}: the subscription to {filter} is refused with {code}")
 
     async def _came(self, packet: p.Publish) -> None:
@@ -331,7 +335,7 @@ class MqttConnection:
 
     def _refused(self, message: Message, code: int) -> None:
         failed = self.world.failed_commits > self._failed or self.world.quota is not None
-        if code not in _FAILED or not failed:
+        if code not in _FAILED or not (failed or self.life.was_unsure(self._began_s)):
             raise Broken(f"{self.title}: {message.name} is refused with {code} without a reason")
         self.world.reached["a message was refused for a failed commit"] += 1
         (message.change.refused if message.qos == 2 else message.change.over)()

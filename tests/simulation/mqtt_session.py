@@ -113,7 +113,8 @@ async def publish(session: Session, change: Change, packet: p.Publish) -> None:
     ack = await session.next(p.Ack)
     world.note(f"{packet.topic} {packet.payload.decode()}: {ack.code}")
     if ack.code >= p.UNSPECIFIED_ERROR:
-        if world.failed_commits == failed and world.quota is None:
+        is_unsure = session.life.was_unsure(session._began_s)
+        if world.failed_commits == failed and world.quota is None and not is_unsure:
             raise Broken(f"{packet.topic} is refused with {ack.code} without a reason")
         change.refused()
         return

@@ -42,6 +42,8 @@ class Network:
         self.may_stall = True
         self.dead: set[int | None] = set()
         """The processes that have died, and were not started again: what they still do is nobody's."""
+        self.ending: set[int | None] = set()
+        """The processes that drain, and do not begin requests that come."""
         self.has_newer = False
         """Whether clients of HTTP/2 come, and pieces of bodies that are short."""
         self.http = ListeningSocket(self, _FIRST)

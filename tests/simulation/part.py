@@ -21,7 +21,8 @@ class Part(NamedTuple):
 
     `actions` have weights. A part that is not `always` there is in some runs only, and in none of the seeds before
     `since`: the histories of those stay as they were before the part was written. `divided`: it is in runs with several
-    partitions, in none of the seeds before `divided_since`; `undivided`: in those with one.
+    partitions, in none of the seeds before `divided_since`; `undivided`: in those with one. `divided` is it
+    as well where there are several machines, unless it is not `with_log`.
     """
 
     prepare: Look
@@ -32,9 +33,12 @@ class Part(NamedTuple):
     divided: bool = False
     divided_since: int = 0
     undivided: bool = True
+    with_log: bool = True
 
-    def may_act(self, seed: int, *, is_divided: bool) -> bool:
-        """Whether it is there in some runs of such seeds."""
-        if is_divided:
+    def may_act(self, seed: int, partitions: int, machines: int) -> bool:
+        """Whether it is there in some runs of such seeds, with so many partitions or machines."""
+        if machines > 1 and not self.with_log:
+            return False
+        if partitions > 1 or machines > 1:
             return self.divided and seed >= max(self.since, self.divided_since)
         return self.undivided and seed >= self.since

@@ -29,6 +29,7 @@ class Below(Protocol):
     stalled_s: float
     """Until when a connection has stalled."""
     dead: set[int | None]
+    ending: set[int | None]
 
     def later(self, at_s: float, arrive: Callable[[], None]) -> None:
         """Let a piece arrive at a time."""

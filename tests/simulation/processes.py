@@ -39,6 +39,7 @@ from trunkline.store.env import Store
 from trunkline.store.errors import StoreBroken
 from trunkline.store.overlay import Overlay
 from trunkline.store.partitioned import SETTLE
+from trunkline.store.replicated_journal import ReplicatedJournal
 
 MAP_BYTES: Final = 1 << 19
 """So small that the map grows in each run."""
@@ -60,8 +61,10 @@ class Server:
     edge: Edge | DividedEdge
 
 
-def open_store(path: Path, settings: Settings, virtual: VirtualTime, partition: int = 0) -> Store:
-    """The store of a life."""
+def open_store(
+    path: Path, settings: Settings, virtual: VirtualTime, partition: int = 0, **more: Any
+) -> Store:
+    """The store of a life; `more` is for `Store.open`."""
     limits = settings.limits
     return Store.open(
         path,
@@ -76,6 +79,7 @@ def open_store(path: Path, settings: Settings, virtual: VirtualTime, partition: 
         read_queue_length_max=limits.read_queue_length_max,
         start_check_s=limits.start_check_s,
         monotonic_s=virtual.monotonic_s,
+        **more,
     )
 
 
@@ -222,27 +226,33 @@ class Process(AnyProcess):
                 await trio.sleep_forever()
         finally:
             if self._is_dead:
-                _abandon(store)
+                abandon(store)
             else:
                 store.close()
 
     def lose_memory(self) -> None:
-        _forget(self._store)
+        forget(self._store)
 
 
-def _forget(store: Store) -> None:
+def forget(store: Store) -> None:
     """Let nothing of what a process has in memory come to its store any more, nor to other processes."""
     journal: Any = store.journal
     take_nothing(store)
-    group, journal._group, journal._overlay = journal._group, type(journal._group)(), Overlay()
+    groups = [journal._group]
+    journal._group, journal._overlay = type(journal._group)(), Overlay()
+    if isinstance(journal, ReplicatedJournal) and journal._sent is not None:
+        groups.append(journal._sent)
+        journal._sent, journal._earlier = None, ()
     partitions: Any = store.partitions
-    partitions.numbers.revoke = partitions.numbers.note_change = lambda *_: None
-    partitions.release_names()
-    partitions.hold_names = lambda: True  # the lock is not for a ghost
-    group.finish(StoreBroken("The process has died."))  # some who wait for it cannot be cancelled
+    if partitions is not None:
+        partitions.numbers.revoke = partitions.numbers.note_change = lambda *_: None
+        partitions.release_names()
+        partitions.hold_names = lambda: True  # the lock is not for a ghost
+    for group in groups:
+        group.finish(StoreBroken("The process has died."))  # some who wait for it cannot be cancelled
 
 
-def _abandon(store: Store) -> None:
+def abandon(store: Store) -> None:
     """Close what a process had open, as the system does."""
     store._closed = True
     assert store.memory_map.close(0), "a ghost still reads"

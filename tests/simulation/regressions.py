@@ -358,4 +358,28 @@ REGRESSIONS: Final = (
         "18f9d6a9",
         100_059,
     ),
+    Regression(
+        "an MQTT client that was not connected yet was told by CONNACK what only DISCONNECT can say",
+        (
+            Mutation(
+                "the code is not changed",
+                "http/mqtt/session.py",
+                "said_in(packets.CONNACK, code)",
+                "code",
+            ),
+        ),
+        "736f7aea",
+    ),
+    Regression(
+        "a download that was opened kept its place for ever, where its answer was refused as it may be old",
+        (
+            Mutation(
+                "what was opened is not closed",
+                "http/calls/request.py",
+                "        if body is not None:\n            body.close()\n        raise",
+                "        raise",
+            ),
+        ),
+        "bdc864a0",
+    ),
 )

@@ -220,7 +220,7 @@ def _found(world: World, ids: set[str]) -> Iterator[tuple[str, str]]:
                     for id, raw in wanted.items():
                         if (raw in whole or id.encode() in whole) and not _is_of_event(whole, raw):
                             yield id, f"{db} {whole!r}"
-    folder = world.life.disk.machine[0].path
+    folder = world.life.disk.whole
     for id in ids:
         if any(folder.rglob(f"*{id}*")):
             yield id, "the files"

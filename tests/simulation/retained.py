@@ -85,7 +85,11 @@ async def _read(world: World, chance: Random, *, healthy: bool) -> bool:
                     packet = await session.next(p.Publish, wait_s=wait_s)
                     if packet.retain:
                         await _take(session, packet, found)
-        had_no_reason = world.failed_commits == failed and world.quota is None
+        had_no_reason = (
+            world.failed_commits == failed
+            and world.quota is None
+            and not session.life.was_unsure(session._began_s)
+        )
         if code >= p.UNSPECIFIED_ERROR and had_no_reason:
             raise Broken(f"the subscription to retained messages is refused with {code}")
         is_whole = had_no_reason and not session.was_held_up

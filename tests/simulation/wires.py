@@ -158,6 +158,11 @@ class ServerSocket:
         self.is_closed = False
         self._has_ended = False
 
+    @property
+    def is_of_ending_process(self) -> bool:
+        """Whether its process drains."""
+        return self.process in self._wire.network.ending
+
     def fileno(self) -> int:
         return self._number
 

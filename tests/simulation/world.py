@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 import trio
 
 from tests.password_hashes import hash_cheaply
-from tests.simulation import coverage, damage, determinism, machine
+from tests.simulation import coverage, damage, determinism, machine, machines
 from tests.simulation.determinism import VirtualTime
 from tests.simulation.disk import PowerCut
 from tests.simulation.life import Answer, Life
@@ -58,6 +58,7 @@ QUOTAS_DIVIDED: Final = (1 << 20, 1_200_000, 1_400_000)
 MEMORY: Final = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Where the files are: a sync of the disk below would only cost time."""
 _WAS_DONE: Final = "The call was done"
+_IS_UNKNOWN: Final = "is not known"
 OVER_WIRES: Final = 0.4
 """The share of calls that are made as bytes on a connection, of those whose clients may leave."""
 _LEAVES_AFTER_S: Final = (0.0, 0.0005, 0.02, 0.4)
@@ -85,7 +86,7 @@ class Outcome(NamedTuple):
 
 def plan(seed: int) -> list[Step]:
     """All steps of a run."""
-    shapes = SHAPES if machine.partitions_of(seed) == 1 else machine.SHAPES
+    shapes = SHAPES if seed < machine.DIVIDED_FROM else machine.SHAPES
     lives, steps = Random(f"{seed} shape").choice(shapes)
     return [Step(life, number) for life in range(lives) for number in range(steps)]
 
@@ -103,22 +104,25 @@ class World:
         self.restore_days = Random(f"{seed} restore").choice((0, 93))
         """For how long a deleted device can be restored: not at all, or longer than a run."""
         self.partitions = machine.partitions_of(seed)
+        self.machines = machines.machines_of(seed)
+        self.log = machines.log_of_run()
         self.home = 0
         """The partition of the application in which nearly everything is done."""
         self.placed: dict[str, int] = {}
         """The partitions of applications, as far as they are known."""
         self.claims: dict[int, float] = {}
         """By partition, when a name that is unique in the server was claimed there for the last time."""
-        is_divided = self.partitions > 1
-        self._ends_damaged = Random(f"{seed} damage").random() < 0.2
+        self.has_several = is_divided = self.partitions > 1 or self.machines > 1
+        """Whether there are several processes, of which some may be away."""
+        self._ends_damaged = self.machines == 1 and Random(f"{seed} damage").random() < 0.2
         self._said: damage.Said = {}
         self._older = b""
         self.strays: Callable[[str, Any], list[Any]] = lambda _path, _body: []
         """Given a path and an answer, what it shows that nobody has ever sent."""
         self._is_recent = Random(f"{seed} recent").random() < 0.5
         """Whether states, which are named by such numbers, are of the time at which they are sent."""
-        quotas = QUOTAS_DIVIDED if is_divided else QUOTAS
-        has_quota = seed % 4 == 0 and (not is_divided or seed >= TIMED_FROM)
+        quotas = QUOTAS_DIVIDED if self.partitions > 1 else QUOTAS
+        has_quota = self.machines == 1 and seed % 4 == 0 and (not is_divided or seed >= TIMED_FROM)
         self.quota = Random(f"{seed} quota").choice(quotas) if has_quota else None
         self.is_ending = False
         self.failed_commits = self.open_calls = self.number = 0
@@ -131,7 +135,7 @@ class World:
         self.callers: trio.Nursery
         self._path: Path
         choice = Random(f"{seed} swarm")
-        may_act = [part for part in parts if part.may_act(seed, is_divided=is_divided)]
+        may_act = [part for part in parts if part.may_act(seed, self.partitions, self.machines)]
         self._parts = [part for part in may_act if choice.random() < PART_CHANCE or part.always]
         self._weights = {
             action: weight * choice.choice(FACTORS)
@@ -229,7 +233,8 @@ class World:
         """In a later life: what was under way is whole or not there, and all else is as it was."""
         self.open_calls = 0
         if first:
-            with self.nobody_leaves() if self.partitions > 1 else nullcontext():
+            with self.nobody_leaves() if self.has_several else nullcontext():
+                await self.life.is_calm()
                 for part in self._parts:
                     await part.prepare(self)
         await self._look()
@@ -271,7 +276,7 @@ class World:
             case 0:
                 await self.settle()
             case 1:
-                long_s = LONG_S if self.partitions == 1 else LONG_DIVIDED_S
+                long_s = LONG_DIVIDED_S if self.has_several else LONG_S
                 await trio.sleep(chance.choice((5, 5, 5, 5, 30, 30, 30, 30, 70, 70, 70, long_s)))
             case 2 | 3 | 4:
                 await trio.sleep(chance.choice((0.001, 0.1, 0.5, 1, WINDOW_S)))
@@ -316,6 +321,7 @@ class World:
         for disk in self.life.disk.machine:
             disk.kill_soon(0)  # nobody dies meanwhile
         with self.nobody_leaves():
+            await self.life.is_calm()
             for part in self._parts:
                 await part.look(self)
         for change in self.unanswered:
@@ -362,6 +368,8 @@ class World:
                 scope.deadline = trio.current_time() + chance.choice(_LEAVES_AFTER_S)
             bearer = self.token if token is None else token
             answer = await make(method, path, body, token=bearer, headers=headers)
+        if life.over and is_patient:
+            await trio.sleep_forever()  # whoever looks at everything is cancelled by the power cut
         if life.over:
             return None
         if is_patient and (answer is None or answer.status in machine.AWAY):
@@ -374,6 +382,11 @@ class World:
         self.note(f"{method} {path}: {answer.status} {hashed}")
         if answer.status in machine.AWAY and life.processes:
             machine.check_away(self, f"{method} {path}", path, answer, began_s, needs)
+            return None
+        if answer.status == 500 and self.machines > 1 and _IS_UNKNOWN in answer.body["message"]:
+            if self.failed_commits == failed:
+                raise Broken(f"{method} {path} is 500, and no commit has failed: {answer.body}")
+            self.reached["nobody knew whether a call was stored"] += 1
             return None
         if answer.status == 507 and self.quota is not None:
             self.reached["the quota was full"] += 1

@@ -5,9 +5,11 @@ are behind. What it has acknowledged it has.
 from __future__ import annotations
 
 import copy
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from operator import attrgetter
 from random import Random
 from typing import Final
 
@@ -38,11 +40,17 @@ class SimulatedLog:
     `way_s` how long something takes to the log or back, on average. `of` is the same log for another partition."""
 
     def __init__(
-        self, random: Random, nursery: trio.Nursery, trouble: float = 0, way_s: float = 0.01
+        self,
+        random: Random,
+        nursery: trio.Nursery,
+        trouble: float = 0,
+        way_s: float = 0.01,
+        kept: Kept | None = None,
     ) -> None:
+        """`kept` is what it has already."""
         self.partition = 0
         self.name = ""
-        self._kept = Kept()
+        self._kept = kept or Kept()
         self._random = random
         self._nursery = nursery
         self._trouble = trouble
@@ -62,6 +70,10 @@ class SimulatedLog:
             yield
         finally:
             self._kept.answers.set()
+
+    def fails(self, share: float = 1.0) -> bool:
+        """Whether something goes wrong now, of which only a share does."""
+        return self._random.random() < self._trouble * share
 
     async def identity(self) -> str:
         return self.name
@@ -89,7 +101,7 @@ class SimulatedLog:
     async def tip(self, partition: int) -> Placed | None:
         await self._delay()
         entries = self._kept.entries[partition]
-        back = 2 if self._random.random() < self._trouble else 1
+        back = 2 if self.fails() else 1
         await self._delay()
         return entries[-back] if len(entries) >= back else None
 
@@ -98,11 +110,11 @@ class SimulatedLog:
 
     async def append_all(self, entries: Mapping[int, tuple[bytes, int]]) -> int:
         await self._delay()
-        random = self._random
-        if random.random() >= self._trouble:
+        if not self.fails():
             place = self._stored(entries)
             await self._delay()
             return place
+        random = self._random
         fate = random.choice(("lost", "stored", "late", "behind"))
         if fate == "stored":
             self._stored(entries)
@@ -145,9 +157,10 @@ class SimulatedLog:
         while True:
             if after < self._kept.trimmed[self.partition]:
                 raise Trimmed(self.entries[0].place)
-            for placed in [each for each in self.entries if each.place > after]:
+            begin = bisect_right(self.entries, after, key=attrgetter("place"))
+            for placed in self.entries[begin:]:
                 await self._delay()
-                if self._random.random() < self._trouble / 4:
+                if self.fails(0.25):
                     raise LogUnreachable("the connection broke")
                 after = placed.place
                 yield placed
