@@ -17,7 +17,7 @@ from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.errors import Forbidden, Invalid, Unauthorized
 from trunkline.actors.core.values.signed_claims import NotSigned, SignedClaims, key_for
 from trunkline.actors.people.accounts.reach import filters_by_tags
-from trunkline.actors.people.accounts.scopes import USER_AREAS
+from trunkline.actors.people.accounts.scopes import USER_AREAS, no_scope
 from trunkline.actors.people.accounts.sessions import session_claims
 from trunkline.http.calls.route import Route
 
@@ -212,9 +212,7 @@ def bearer(header: bytes | None) -> str:
 def check_scope(route: Route, principal: Principal) -> None:
     """Raise `Forbidden` if the token has none of the scopes that the operation accepts."""
     if principal.scopes.isdisjoint(route.scopes):
-        raise Forbidden(
-            f"The token has no scope for {route.operation}; it needs one of {', '.join(sorted(route.scopes))}."
-        )
+        raise no_scope(route.operation, route.scopes)
     if route.area in USER_AREAS and principal.kind != "user":
         raise Forbidden(f"{route.operation} is for users; the token of a {principal.kind} does not reach it.")
     if principal.kind == "device" and route.device == "no":

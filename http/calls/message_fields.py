@@ -52,6 +52,7 @@ _SOURCES: Final[Mapping[str, Source]] = {
     "reach": _reach,
     "record": _record,
     "resource": _resource,
+    "scopes": lambda call: call.principal.scopes,
 }
 PER_CALL_FIELDS: Final = frozenset({"body", "now_ms"})
 """The fields whose values differ between calls with the same request head."""
@@ -92,7 +93,7 @@ def _provides(route: Route, name: str) -> bool:
         return route.body is not None
     if name in ("record", "resource"):
         return route.resource is not None
-    return not (route.access == "none" or route.anonymous) or name not in ("by", "origin", "reach")
+    return not (route.access == "none" or route.anonymous) or name not in ("by", "origin", "reach", "scopes")
 
 
 def _id(name: str) -> Source:

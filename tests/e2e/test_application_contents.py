@@ -9,6 +9,8 @@ import pytest
 
 from tests.e2e.conftest import Server
 from trunkline.actors.catalogue import KINDS
+from trunkline.actors.platform.applications.search import list_operation
+from trunkline.http.routes import TABLE
 
 StartServer = Callable[..., Any]
 
@@ -146,6 +148,15 @@ def test_the_kinds_that_no_search_finds_are_known() -> None:
         "experienceViewCopy",
         "flowVersion",
     }
+
+
+def test_each_kind_that_a_search_finds_is_listed_by_an_operation() -> None:
+    """A token finds records of the kinds that it may list, so the scope must be one that there is."""
+    found = {
+        list_operation(kind) for kind in KINDS.values() if kind.title is not None and kind.home != "root"
+    }
+    listing = {route.operation for route in TABLE.routes if route.area == "application"}
+    assert found <= listing
 
 
 @pytest.mark.parametrize(("limit", "bound"), [("search_results_max", 3), ("search_names_max", 3)])

@@ -33,7 +33,7 @@ async def test_blocks_are_previewed_before_they_are_stored(server: Server) -> No
     await server.call("POST", f"{application}{path}/data", {}, token=token, status=200)
     await server.call("POST", f"{application}{path}/preview", body, token=token, status=403)
     # A block of an application that the token does not reach is refused alone.
-    token = await api_token(server, application, "applicationDashboard.preview")
+    token = await api_token(server, application, "applicationDashboard.preview", "data.lastValueQuery")
     body["blocks"][1]["applicationId"] = other
     answer = await server.call("POST", f"{application}{path}/preview", body, token=token, status=200)
     assert ["problem" in each for each in answer["blocks"]] == [False, True]

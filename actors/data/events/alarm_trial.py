@@ -18,6 +18,7 @@ from trunkline.actors.fleet.alarms.index import Rule
 from trunkline.actors.fleet.alarms.messages import TryAlarmRule
 from trunkline.actors.fleet.alarms.trial import TRIED_RULE, Trial, Tried, try_on_states
 from trunkline.actors.fleet.devices.record.kind import DEVICE
+from trunkline.actors.people.accounts.scopes import check_reads
 from trunkline.store import keys
 from trunkline.store.codec import decode
 
@@ -33,8 +34,12 @@ class _Span(NamedTuple):
 
 
 def try_alarm_rule(reading: Reading, message: TryAlarmRule) -> Doc:
-    """What a rule would have done in the last day. Raises `Invalid` for a rule that could not be saved."""
+    """What a rule would have done in the last day.
+
+    Raises `Invalid` for a rule that could not be saved, `Forbidden` for a token that may not read what it is about.
+    """
     trial = Trial(reading, message)
+    check_reads(message.scopes, "events.get" if trial.rules.heard else "data.timeSeriesQuery")
     if trial.rules.heard:
         _try_on_events(trial)
     else:

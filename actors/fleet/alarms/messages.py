@@ -135,11 +135,12 @@ class AlarmRuleView(RecordView, frozen=True, kw_only=True):
 
 
 class TryAlarmRule(Message, frozen=True):
-    """What a rule would have done in the last day."""
+    """What a rule would have done in the last day. `scopes` are those of the caller's token."""
 
     application: bytes
     body: AlarmRulePost
     now_ms: int
+    scopes: frozenset[str]
 
 
 class TriedAlarm(View, frozen=True, kw_only=True):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, Literal
+
+from trunkline.actors.core.values.errors import Forbidden
 
 Area = Literal["application", "user", "organization", "public"]
 """What operations are about. Those of users and of organizations are for the tokens of users only."""
@@ -22,6 +25,27 @@ def scopes_of(operation: str, access: str, *, area: Area = "application", cli: b
     if cli:
         scopes += [f"{family}.cli" for family in families if family != "all.Organization"]
     return [*scopes, f"{operation.split('.')[0]}.*", operation]
+
+
+def check_reads(scopes: frozenset[str], operation: str) -> None:
+    """Raise `Forbidden` unless a token with these scopes may read what an operation reads.
+
+    For an operation that shows what others read: a dashboard, or the trial of an alarm rule.
+    """
+    if not may_read(scopes, operation):
+        raise no_scope(operation, scopes_of(operation, "read"))
+
+
+def may_read(scopes: frozenset[str], operation: str) -> bool:
+    """Whether a token with these scopes may read what an operation of applications reads."""
+    return not scopes.isdisjoint(scopes_of(operation, "read"))
+
+
+def no_scope(operation: str, accepted: Iterable[str]) -> Forbidden:
+    """The refusal of a token that has none of the scopes that an operation accepts."""
+    return Forbidden(
+        f"The token has no scope for {operation}; it needs one of {', '.join(sorted(accepted))}."
+    )
 
 
 def scopes_within(scopes: frozenset[str]) -> frozenset[str]:

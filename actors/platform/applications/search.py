@@ -1,7 +1,7 @@
 """The search of an application: its records of every kind, by what people call them.
 
 A kind takes part if its `title` names the field with that text. The texts are read from the index by this field, so a
-search decodes only the records that it found.
+search decodes only the records that it found. A token finds records of the kinds that it may list.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from trunkline.actors.core.records.reading import SCAN_INLINE_MAX, Reading
 from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.values.structs import Message, Query, View
 from trunkline.actors.core.values.terms import DeviceClass, Id
+from trunkline.actors.people.accounts.scopes import may_read
 from trunkline.store import keys
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 _TYPES: Final = {"apiToken": "applicationApiToken"}
 """The names of kinds in results, where they differ from those in `_type` of the record."""
+
+_LISTS: Final = {"apiToken": "applicationApiTokens.get", "dashboard": "applicationDashboards.get"}
+"""The operations that list kinds, where they are not named after the kind."""
 
 _SHOWN: Final = ("deviceClass", "flowClass", "viewType", "version")
 
@@ -39,10 +43,11 @@ class SearchChoice(Query, frozen=True):
 
 
 class Search(Message, frozen=True):
-    """Search the records of an application."""
+    """Search the records of an application. `scopes` are those of the caller's token."""
 
     application: bytes
     query: SearchChoice
+    scopes: frozenset[str]
 
 
 class SearchResult(View, frozen=True, kw_only=True):
@@ -63,7 +68,11 @@ def search(kinds: Mapping[str, Kind], reading: Reading, message: Search) -> list
     At most `search_results_max` of each kind are found, and at most `search_names_max` names are compared.
     """
     snapshot, limits, application = reading.snapshot, reading.limits, message.application
-    searched = [kind for kind in kinds.values() if kind.title is not None]
+    searched = [
+        kind
+        for kind in kinds.values()
+        if kind.title is not None and may_read(message.scopes, list_operation(kind))
+    ]
     count = sum(records.total(snapshot, kind, application) for kind in searched)
     reading.check_time(is_long=count > SCAN_INLINE_MAX)
     text = message.query.filter
@@ -84,6 +93,11 @@ def search(kinds: Mapping[str, Kind], reading: Reading, message: Search) -> list
             if results == limits.search_results_max:
                 break
     return shown
+
+
+def list_operation(kind: Kind) -> str:
+    """The operation that lists the records of a kind in an application."""
+    return _LISTS.get(kind.name, f"{kind.name}s.get")
 
 
 def _names(snapshot: Snapshot, kind: Kind, application: bytes) -> Iterator[tuple[bytes, str]]:

@@ -83,11 +83,6 @@ def read_blocks(reading: Reading, message: ReadBlocks) -> dict[int, msgspec.Raw]
         places_max=limits.dashboard_places_max,
     )
 
-    def check(application: bytes) -> None:
-        refusal = message.refusals.get(application)
-        if refusal is not None:
-            raise refusal
-
     blocks, found, size = doc["blocks"], {}, 0
     for position in sorted(message.positions, key=lambda each: _place(blocks[each])):
         block = blocks[position]
@@ -97,7 +92,7 @@ def read_blocks(reading: Reading, message: ReadBlocks) -> dict[int, msgspec.Raw]
             scene = Scene(
                 narrow_reading,
                 application_of(message.holder, block),
-                check,
+                message.refusals,
                 context,
                 dashboard | message.range,
                 message.time_ms,

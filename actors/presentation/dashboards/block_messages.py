@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.records.kind import Doc
-from trunkline.actors.core.values.errors import DomainError
 from trunkline.actors.core.values.structs import Body, Message, View
 from trunkline.actors.core.values.terms import Id, IsoTime, QueryTime, Scalar
 from trunkline.actors.presentation.dashboards.blocks import Block
 from trunkline.actors.presentation.dashboards.holder import Holder
 from trunkline.actors.presentation.dashboards.messages import ContextValues
+from trunkline.actors.presentation.dashboards.rights import Refusals
 
 BLOCKS_NAMED_MAX = 200
 _Positive = Annotated[int, Meta(ge=1)]
@@ -172,15 +171,15 @@ class DashboardData(View, frozen=True, kw_only=True):
 class ReadBlocks(Message, frozen=True):
     """Read what the blocks at `positions` of a dashboard show at `time_ms`. The answer is encoded: position to JSON.
 
-    `refusals` are the applications of the blocks that may not be shown, each with the reason. `range` replaces the
-    duration and the resolution of the dashboard. `with_ids`: rows have the ids of their records.
+    `refusals` are what of the applications of the blocks may not be shown. `range` replaces the duration and the
+    resolution of the dashboard. `with_ids`: rows have the ids of their records.
     """
 
     holder: Holder
     doc: Doc
     positions: tuple[int, ...]
     ctx: dict[str, Any]
-    refusals: Mapping[bytes, DomainError]
+    refusals: Refusals
     range: Doc
     time_ms: int
     with_ids: bool

@@ -20,6 +20,7 @@ from trunkline.actors.fleet.devices.record.reads import tags_as_object
 from trunkline.actors.people.accounts.reach import has_tag
 from trunkline.actors.presentation.dashboards.checks import as_number, compile_pattern
 from trunkline.actors.presentation.dashboards.holder import Holder, reaches
+from trunkline.actors.presentation.dashboards.rights import Read
 from trunkline.actors.presentation.experience.kind import USER as EXPERIENCE_USER
 from trunkline.store.snapshot import Snapshot
 
@@ -40,11 +41,11 @@ def resolve_context(
     holder: Holder,
     doc: Doc,
     given: Mapping[str, Any],
-    refused: Collection[bytes] = (),
+    refused: Collection[tuple[bytes, str]] = (),
 ) -> Context:
     """The value of each parameter of a dashboard. Values of other names are left out. Raises `InvalidContext`.
 
-    Of the applications in `refused` nothing may be shown to the reader.
+    `refused` are the applications of which the reader may not be shown what an operation reads.
     """
     found: Context = {}
     for parameter in doc["contextConfiguration"]:
@@ -61,7 +62,7 @@ class _Scene:
     """One parameter, and what its value is checked against."""
 
     def __init__(
-        self, snapshot: Snapshot, holder: Holder, parameter: Doc, refused: Collection[bytes]
+        self, snapshot: Snapshot, holder: Holder, parameter: Doc, refused: Collection[tuple[bytes, str]]
     ) -> None:
         self.refused = refused
         self.snapshot = snapshot
@@ -75,8 +76,8 @@ class _Scene:
         """The value as it is used. Raises `Invalid`."""
         return _CHECKS[self.type](self, value)
 
-    def application(self) -> bytes:
-        """The application whose records the value names."""
+    def application(self, operation: Read) -> bytes:
+        """The application whose records the value names, for what an operation reads."""
         if self.application_id is not None:
             id = bytes.fromhex(self.application_id)
         elif self.holder.kind == "application":
@@ -85,16 +86,16 @@ class _Scene:
             raise Invalid("the parameter names no application; give its applicationId.")
         if not reaches(self.snapshot, self.holder, id):
             raise Invalid(f"the owner of the dashboard does not reach the application {id.hex()}.")
-        if id in self.refused:
-            raise Invalid(f"the application {id.hex()} may not be shown here.")
+        if (id, operation) in self.refused:
+            raise Invalid(f"the application {id.hex()} may not be shown here; that needs {operation}.")
         return id
 
-    def record(self, kind: Kind, value: Any) -> Doc:
+    def record(self, kind: Kind, value: Any, operation: Read) -> Doc:
         """The record with this id, with its `id`."""
         text = _as_text(value)
         found = None
         if is_id(text):
-            found = records.find(self.snapshot, kind, self.application(), bytes.fromhex(text))
+            found = records.find(self.snapshot, kind, self.application(operation), bytes.fromhex(text))
         if found is None:
             raise Invalid(f"{text[:100]!r} is not the id of a {kind.noun} of the application.")
         return found.doc | {"id": found.id.hex()}
@@ -111,7 +112,7 @@ def _device(scene: _Scene, value: Any) -> Any:
     whole = scene.config.get("includeFullDevice", False)
     if not (scene.enabled or whole):
         return _as_text(value)
-    device = scene.record(DEVICE, value)
+    device = scene.record(DEVICE, value, "device.get")
     if scene.enabled and not _is_chosen(scene, device):
         raise Invalid(f"the device {device['id']} is not one that the dashboard allows.")
     return _shown_device(device) if whole else device["id"]
@@ -128,7 +129,7 @@ def _is_chosen(scene: _Scene, device: Doc) -> bool:
         return True
     if not query:
         return False
-    match = device_filter(scene.snapshot, scene.application(), query).match
+    match = device_filter(scene.snapshot, scene.application("device.get"), query).match
     return match is None or match(device)
 
 
@@ -178,7 +179,7 @@ def _string(scene: _Scene, value: Any) -> Any:
 def _experience_user(scene: _Scene, value: Any) -> Any:
     if not scene.enabled:
         return _as_text(value)
-    user = scene.record(EXPERIENCE_USER, value)
+    user = scene.record(EXPERIENCE_USER, value, "experienceUser.get")
     groups = {id.lower() for id in scene.config.get("experienceGroupIds", [])}
     if groups and groups.isdisjoint(user.get("experienceGroupIds", [])):
         raise Invalid("is not a user in one of the groups that the dashboard allows.")

@@ -295,14 +295,14 @@ class ContextRefusal(View, frozen=True):
 class ValidateContext(Message, frozen=True):
     """Check `ctx`, the values of the parameters of a dashboard. `first` as in `FindDashboard`.
 
-    `refused` are applications that may not be shown to the caller.
+    `refused` are applications of which the caller may not be shown what an operation reads (`rights.py`).
     """
 
     dashboard: bytes
     first: bytes | None
     ctx: dict[str, Any]
     query: ContextQuery
-    refused: frozenset[bytes] = frozenset()
+    refused: frozenset[tuple[bytes, str]] = frozenset()
 
 
 class SendReport(Delivery, frozen=True):

@@ -36,10 +36,11 @@ def newest_places(scene: Scene, config: Doc) -> Places:
     attribute, other = config["attribute"], config.get("valueAttribute")
     limits = replace(scene.reading.limits, selected_devices_max=scene.bounds.places_max)
     reading = Reading(scene.reading.snapshot, limits, in_loop=False, system=scene.reading.system)
-    choice = scene.choice(config)
+    application = scene.application("data.lastValueQuery")
+    choice = scene.choice(application, config)
     found = select(
         reading,
-        scene.application,
+        application,
         choice.get("device_ids", UNSET),
         choice.get("device_tags", UNSET),
         choice.get("device_query", UNSET),

@@ -74,7 +74,7 @@ def devices(scene: Scene, config: Doc) -> list[Part]:
         tags_as_object=True,
         query=_device_filter(scene, config),
     )
-    message = ListDevices(application=scene.application, query=page, reach=None)
+    message = ListDevices(application=scene.application("devices.get"), query=page, reach=None)
     found = list_devices(scene.reading, message)
     names = {
         column["source"] for column in columns if column.get("type") == "attribute" and column.get("source")
@@ -118,7 +118,8 @@ def _states(scene: Scene, ids: list[str], names: set[str]) -> dict[str, Doc]:
         query={"id": {"$in": ids}},
         per_page=1000,
     )
-    message = ListCompositeStates(application=scene.application, query=query, now_ms=scene.now_ms, reach=None)
+    application = scene.application("data.lastValueQuery")
+    message = ListCompositeStates(application=application, query=query, now_ms=scene.now_ms, reach=None)
     return {
         item["id"]: item["compositeState"] for item in list_composite_states(scene.reading, message)["items"]
     }
@@ -146,7 +147,7 @@ def _sign_of_life(scene: Scene, item: Doc) -> str:
     if item.get("connectionInfo", {}).get("connected") == 0:
         return "disconnected"
     snapshot, id = scene.reading.snapshot, bytes.fromhex(item["id"])
-    found = records.find(snapshot, DEVICE, scene.application, id)
+    found = records.find(snapshot, DEVICE, scene.application("devices.get"), id)
     health = "neverSeen" if found is None else life_of(snapshot, id, found.doc).health(scene.now_ms)
     return "never seen" if health == "neverSeen" else health
 
@@ -191,7 +192,7 @@ def device_counts(scene: Scene, config: Doc) -> list[Part]:
     for number, segment in enumerate(config.get("segments", ())):
         query = parse_query(segment["query"], "query") or None
         page = DevicePage(per_page=1, query=query)
-        message = ListDevices(application=scene.application, query=page, reach=None)
+        message = ListDevices(application=scene.application("devices.get"), query=page, reach=None)
         count = list_devices(scene.reading, message)["totalCount"]
         parts.append(Value(str(segment["id"]), count))
         values[f"value-{number}"] = {"count": count}
@@ -255,10 +256,11 @@ def _state_cell(scene: Scene, column: Doc, device: Doc, id: str, ms: int, data: 
 
 def chosen(scene: Scene, config: Doc) -> list[Doc]:
     """The chosen devices, as many as a table shows."""
-    choice = scene.choice(config)
+    application = scene.application("devices.get")
+    choice = scene.choice(application, config)
     found = select(
         scene.reading,
-        scene.application,
+        application,
         choice.get("device_ids", UNSET),
         choice.get("device_tags", UNSET),
         choice.get("device_query", UNSET),
@@ -275,7 +277,7 @@ def device_log(scene: Scene, config: Doc) -> list[Part]:
     for device in chosen(scene, config):
         query = History(limit=min(max(round(limit), 1), scene.bounds.rows_max), end=scene.now_ms)
         message = GetLogEntries(
-            application=scene.application,
+            application=scene.application("device.getLogEntries"),
             device=bytes.fromhex(device["id"]),
             query=query,
             now_ms=scene.now_ms,
@@ -302,20 +304,21 @@ _FLOW_CLASSES = {
 
 def applications(scene: Scene, config: Doc) -> list[Part]:
     """The application of the dashboard."""
-    found = records.find(scene.reading.snapshot, APPLICATION, ROOT, scene.application)
+    application = scene.application("application.get")
+    found = records.find(scene.reading.snapshot, APPLICATION, ROOT, application)
     return _names(scene, [] if found is None else [(found.id, found.doc)], config, "")
 
 
 def dashboards(scene: Scene, config: Doc) -> list[Part]:
     """The dashboards of the application."""
-    found = records.scan(scene.reading.snapshot, DASHBOARD, scene.application)
+    found = records.scan(scene.reading.snapshot, DASHBOARD, scene.application("applicationDashboards.get"))
     return _names(scene, found, config, "dashboard")
 
 
 def workflows(scene: Scene, config: Doc) -> list[Part]:
     """The workflows of the application."""
     wanted = {kind for name, kind in _FLOW_CLASSES.items() if config.get(name)}
-    found = records.scan(scene.reading.snapshot, FLOW, scene.application)
+    found = records.scan(scene.reading.snapshot, FLOW, scene.application("flows.get"))
     kept = [(id, doc) for id, doc in found if not wanted or doc["flowClass"] in wanted]
     return _names(scene, kept, config, "flow")
 

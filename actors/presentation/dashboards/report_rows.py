@@ -46,7 +46,7 @@ def events(scene: Scene, config: Doc) -> list[Part]:
         filter=f"*{config['filter']}*" if config.get("filter") else None,
         query=_event_query(scene, config),
     )
-    found = list_events(scene.reading, ListEvents(application=scene.application, query=page))
+    found = list_events(scene.reading, ListEvents(application=scene.application("events.get"), query=page))
     rows = [tuple(_event_cell(scene, column, item) for column in columns) for item in found["items"]]
     headings = (heading_of(column) for column in columns)
     ids = (item["id"] for item in found["items"])
@@ -81,7 +81,9 @@ def open_events(scene: Scene, config: Doc) -> list[Part]:
     for level in ("critical", "error", "warning", "info"):
         query = {"$and": [_event_query(scene, config), {"state": {"$ne": "resolved"}}, {"level": level}]}
         page = EventPage(per_page=1, query=query)
-        found = list_events(scene.reading, ListEvents(application=scene.application, query=page))
+        found = list_events(
+            scene.reading, ListEvents(application=scene.application("events.get"), query=page)
+        )
         if found["totalCount"]:
             parts.append(Value(level, found["totalCount"]))
     return parts or [Value("open", 0)]
@@ -112,7 +114,7 @@ def rows(scene: Scene, config: Doc) -> list[Part]:
         offset=max(0, round(number_of(config.get("defaultOffset")) or 0)),
     )
     message = ListRows(
-        application=scene.application,
+        application=scene.application("dataTableRows.get"),
         data_table=bytes.fromhex(config["dataTableId"]),
         query=page,
         body=query or None,

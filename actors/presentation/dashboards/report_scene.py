@@ -5,7 +5,7 @@ Owns the choice of devices of a block, and the range that it shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -32,6 +32,7 @@ from trunkline.actors.fleet.devices.queries.measurements import query_last_value
 from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.presentation.dashboards.context import Context
 from trunkline.actors.presentation.dashboards.report import Moment, number_of
+from trunkline.actors.presentation.dashboards.rights import Read, Refusals
 from trunkline.limits.table import DAY_MS
 
 _AGGREGATION: Any = PlainAggregation | AggregationChoice
@@ -83,7 +84,7 @@ class Scene:
         self,
         reading: Reading,
         application: bytes | None,
-        check: Callable[[bytes], None],
+        refusals: Refusals,
         context: Context,
         dashboard: Doc,
         now_ms: int,
@@ -95,14 +96,18 @@ class Scene:
         self.dashboard = dashboard
         self.now_ms = now_ms
         self._application = application
-        self._check = check
+        self._refusals = refusals
 
-    @property
-    def application(self) -> bytes:
-        """The application of the block. Raises `DomainError` if there is none, or the caller does not reach it."""
+    def application(self, operation: Read) -> bytes:
+        """The application of the block, for what an operation reads.
+
+        Raises `DomainError` if there is none, or the reader may not be shown in it what this operation reads.
+        """
         if self._application is None:
             raise Invalid("The block names no application.")
-        self._check(self._application)
+        refusal = self._refusals.get((self._application, operation))
+        if refusal is not None:
+            raise refusal
         return self._application
 
     @property
@@ -116,11 +121,11 @@ class Scene:
 
     # Devices.
 
-    def choice(self, node: Doc) -> dict[str, Any]:
+    def choice(self, application: bytes, node: Doc) -> dict[str, Any]:
         """The devices that a segment names, as the queries of the API take them; empty for all."""
         found: dict[str, Any] = {}
         if node.get("deviceIds"):
-            found["device_ids"] = self._existing(node["deviceIds"])
+            found["device_ids"] = self._existing(application, node["deviceIds"])
         tags = self.tags({"tags": node.get("deviceTags", ())})
         if tags:
             found["device_tags"] = tags
@@ -129,13 +134,13 @@ class Scene:
             found["device_query"] = query
         return found
 
-    def _existing(self, texts: list[str]) -> list[str]:
+    def _existing(self, application: bytes, texts: list[str]) -> list[str]:
         ids = [
             text.lower()
             for text in dict.fromkeys(texts)
             if isinstance(text, str)
             and is_id(text)
-            and records.find(self.reading.snapshot, DEVICE, self.application, bytes.fromhex(text)) is not None
+            and records.find(self.reading.snapshot, DEVICE, application, bytes.fromhex(text)) is not None
         ]
         if not ids:
             raise Invalid("None of the devices of the block exists.")
@@ -175,11 +180,14 @@ class Scene:
 
     def last_values(self, node: Doc, attribute: str) -> list[Reached]:
         """The newest value of an attribute of each device."""
-        body = LastValueQuery(attribute=attribute, end=self.now_ms, **self.choice(node))
-        message = QueryLastValues(application=self.application, body=body, now_ms=self.now_ms, reach=None)
+        application = self.application("data.lastValueQuery")
+        body = LastValueQuery(attribute=attribute, end=self.now_ms, **self.choice(application, node))
+        message = QueryLastValues(application=application, body=body, now_ms=self.now_ms, reach=None)
         found = query_last_values(self.reading, message)
         return [
-            Reached(self._device_name(id), point["data"][attribute], Moment(parse_iso(point["time"])))
+            Reached(
+                self._device_name(application, id), point["data"][attribute], Moment(parse_iso(point["time"]))
+            )
             for id, point in found.items()
         ]
 
@@ -198,6 +206,7 @@ class Scene:
         If they are not aggregated, and the bounds say that blocks are downsampled: the newest `newest_max` of each
         device, or as many as `downsample` says (0: all).
         """
+        application = self.application("data.timeSeriesQuery")
         aggregation = msgspec.convert(node.get("aggregation", "NONE"), _AGGREGATION)
         kind = aggregation if isinstance(aggregation, str) else aggregation.type
         if kind != "NONE" or not self.bounds.downsampled:
@@ -210,10 +219,10 @@ class Scene:
             resolution=UNSET if kind == "NONE" or resolution_ms is None else resolution_ms,
             limit=newest_max or UNSET,
             order="desc" if newest_max else "asc",
-            **self.choice(node),
+            **self.choice(application, node),
         )
         message = QueryTimeSeries(
-            application=self.application,
+            application=application,
             body=body,
             now_ms=self.now_ms,
             reach=None,
@@ -256,6 +265,6 @@ class Scene:
             if attribute in data
         ]
 
-    def _device_name(self, id: str) -> str:
-        found = records.find(self.reading.snapshot, DEVICE, self.application, bytes.fromhex(id))
+    def _device_name(self, application: bytes, id: str) -> str:
+        found = records.find(self.reading.snapshot, DEVICE, application, bytes.fromhex(id))
         return id if found is None else str(found.doc["name"])

@@ -12,16 +12,17 @@ from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.messages import Creator
 from trunkline.actors.core.records.reading import Reading
 from trunkline.actors.core.records.resource import missing
-from trunkline.actors.core.values.errors import DomainError, Forbidden
+from trunkline.actors.core.values.errors import Forbidden
 from trunkline.actors.core.values.structs import Message
+from trunkline.actors.people.accounts.scopes import check_reads
 from trunkline.actors.presentation.dashboards.block_data import application_of
-from trunkline.actors.presentation.dashboards.checks import applications_named
 from trunkline.actors.presentation.dashboards.context import resolve_context
 from trunkline.actors.presentation.dashboards.holder import Holder, find_holder
 from trunkline.actors.presentation.dashboards.kind import DASHBOARD
 from trunkline.actors.presentation.dashboards.report import Section
 from trunkline.actors.presentation.dashboards.report_blocks import section_of
 from trunkline.actors.presentation.dashboards.report_scene import Bounds, Scene
+from trunkline.actors.presentation.dashboards.rights import CheckRead, Read, refusals_of
 
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
@@ -71,13 +72,20 @@ def read_sections(
     callers = _callers(snapshot, message)
     for caller in callers:
         _check_reach(snapshot, caller, holder, message.dashboard)
-    refused = _refused(snapshot, callers, doc)
-    context = resolve_context(snapshot, holder, doc, options["ctx"], refused)
-    dashboard: Doc = {name: doc[name] for name in ("name", "duration", "resolution") if name in doc}
 
-    def check(application: bytes) -> None:
+    def check(application: bytes) -> CheckRead:
         for caller in callers:
             _check_application(snapshot, caller, application)
+
+        def check_read(operation: Read) -> None:
+            for caller in callers:
+                check_reads(caller.scopes, operation)
+
+        return check_read
+
+    refusals = refusals_of(holder, doc, check)
+    context = resolve_context(snapshot, holder, doc, options["ctx"], refusals)
+    dashboard: Doc = {name: doc[name] for name in ("name", "duration", "resolution") if name in doc}
 
     bounds = Bounds(reading.limits.report_rows_max, _LINES_MAX, _LINE_POINTS_MAX)
     plain = Reading(snapshot, reading.limits, in_loop=False)
@@ -85,7 +93,7 @@ def read_sections(
     for position in message.positions:
         block = doc["blocks"][position]
         scene = Scene(
-            plain, application_of(holder, block), check, context, dashboard, options["time"], bounds
+            plain, application_of(holder, block), refusals, context, dashboard, options["time"], bounds
         )
         sections[position] = section_of(scene, block)
         done()
@@ -98,21 +106,12 @@ def _callers(snapshot: Snapshot, message: ReadSections) -> list[authority.Princi
         return [author_of(snapshot, each) for each in message.by.mandates]
     return [
         authority.Principal(
-            kind="application", scopes=frozenset(), expires_ms=None, application_id=message.owner
+            kind="application",
+            scopes=frozenset({"all.Application"}),
+            expires_ms=None,
+            application_id=message.owner,
         )
     ]
-
-
-def _refused(snapshot: Snapshot, callers: list[authority.Principal], doc: Doc) -> set[bytes]:
-    """The applications of the dashboard that one of the callers does not reach."""
-    refused = set()
-    for application in applications_named(doc):
-        try:
-            for caller in callers:
-                _check_application(snapshot, caller, application)
-        except DomainError:
-            refused.add(application)
-    return refused
 
 
 def _check_reach(snapshot: Snapshot, caller: authority.Principal, holder: Holder, dashboard: bytes) -> None:

@@ -21,7 +21,7 @@ from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.reading import Reading
 from trunkline.actors.core.records.resource import missing
 from trunkline.actors.core.values.csv_text import CsvLines
-from trunkline.actors.core.values.errors import Invalid, NotFound
+from trunkline.actors.core.values.errors import Forbidden, Invalid, NotFound
 from trunkline.actors.core.values.ids import is_id
 from trunkline.actors.core.values.template import fill_all, has_template
 from trunkline.actors.core.values.timestamps import resolve_range
@@ -34,6 +34,7 @@ from trunkline.actors.data.tables.pages import open_rows, walk_rows
 from trunkline.actors.fleet.devices.queries.connection_export import connection_lines
 from trunkline.actors.fleet.devices.queries.record_export import DEVICE_COLUMNS, device_row, shown_devices
 from trunkline.actors.fleet.devices.queries.state_export import DeviceSelection, read_selection, table_lines
+from trunkline.actors.people.accounts.scopes import check_reads
 from trunkline.actors.platform.jobs.archive import Archive
 from trunkline.actors.platform.jobs.job import Job, JobKind
 from trunkline.actors.platform.jobs.private_calls import may_be_private
@@ -50,6 +51,15 @@ if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
 
 _OF_DEVICES: Final = ("deviceData", "deviceConnectionHistory", "deviceMetadata")
+_READ_BY: Final = {
+    "deviceData": "data.timeSeriesQuery",
+    "deviceConnectionHistory": "device.getLogEntries",
+    "deviceMetadata": "devices.get",
+    "dataTable": "dataTableRows.get",
+    "eventData": "events.get",
+    "applicationFile": "file.get",
+}
+"""By type of input: the operation for which a token needs a scope as well. What lies at a URL needs none."""
 _SCAN_INLINE_INPUTS: Final = 4
 
 
@@ -70,6 +80,8 @@ def prepare_inputs(reading: Reading, message: PrepareInputs) -> list[Doc]:
         raise Invalid("inputs: the notebook has none; there is nothing to export.")
     reading.check_time(is_long=len(inputs) > _SCAN_INLINE_INPUTS)
     filled = [_filled(each, message.context, f"inputs[{position}]") for position, each in enumerate(inputs)]
+    for position, each in enumerate(filled):
+        _check_scope(message.scopes, each, f"inputs[{position}]")
     check_inputs(filled, private=lambda url: message.private or is_given_here(url, message.base_url))
     return [
         _resolved(reading.snapshot, message, each, f"inputs[{position}]")
@@ -98,6 +110,18 @@ def _filled(input: Doc, context: Doc, at: str) -> Doc:
                 f"{at}.{field}: the template gives {str(id)[:60]!r}, which is not a valid id of 24 hexadecimal digits."
             )
     return new
+
+
+def _check_scope(scopes: frozenset[str], input: Doc, at: str) -> None:
+    """Raise `Forbidden` for an input that a token with these scopes could not read elsewhere."""
+    operation = _READ_BY.get(input["inputType"])
+    if operation == "file.get" and input.get("private"):
+        operation = "privateFile.get"
+    if operation is not None:
+        try:
+            check_reads(scopes, operation)
+        except Forbidden as refusal:
+            raise Forbidden(f"{at}: {refusal.message}") from None
 
 
 def _has_template(value: Any) -> bool:

@@ -84,7 +84,8 @@ class ImportNotebook(Message, frozen=True):
 class PrepareInputs(Message, frozen=True):
     """The inputs of a notebook, ready to be exported: templates filled in, times absolute, queries parsed.
 
-    The answer is a list of objects (`export.py`). Raises `Invalid` naming the input and the field.
+    The answer is a list of objects (`export.py`). Raises `Invalid` naming the input and the field, `Forbidden` for an
+    input that a token with these `scopes` may not read.
     """
 
     application: bytes
@@ -93,6 +94,7 @@ class PrepareInputs(Message, frozen=True):
     context: dict[str, Any]
     private: bool
     base_url: str
+    scopes: frozenset[str]
 
 
 class ExecutionError(View, frozen=True):

@@ -148,7 +148,7 @@ async def _public_answer(call: Call, held: Held, body: BlockQuery, positions: tu
                 f"ctx.{name}: needs a token, because its parameter has no validationEnabled; leave it out."
             )
     body = BlockQuery(ctx={name: value for name, value in (body.ctx or {}).items() if name in known})
-    refused = sorted(id.hex() for id in refusals(call, held))
+    refused = sorted((id.hex(), operation) for id, operation in refusals(call, held))
     asked = msgspec.json.encode([held.found.revision, refused, positions, body.ctx], order="sorted")
     service = call.service
     return await service.public_answers.get(

@@ -1,22 +1,26 @@
-"""Which applications the dashboards of users and organizations may show: to whom, and in whose name.
+"""What dashboards may show of applications: to whom, and in whose name.
 
 Who writes the blocks or the parameters of a dashboard, or makes it public, must be able to read each application that
-it names. A reader with a token sees what this token can read. A reader without one sees what the writer can read now,
-and what the owner of the dashboard reaches.
+it names. A reader with a token sees what this token can read, by the operations that have a scope for it. A reader
+without one sees what the writer can read now, with the token that was used, and what the owner of the dashboard
+reaches.
 """
 
 from __future__ import annotations
 
+from functools import partial
+
 from trunkline.actors.core.records.kind import Doc
-from trunkline.actors.core.records.mandate import mandates_of
+from trunkline.actors.core.records.mandate import Mandates, mandates_of
 from trunkline.actors.core.values.errors import DomainError, Forbidden
+from trunkline.actors.people.accounts.scopes import check_reads
 from trunkline.actors.people.organizations.mandates import Authors
 from trunkline.actors.people.organizations.roles import Level
-from trunkline.actors.presentation.dashboards.block_data import application_of
 from trunkline.actors.presentation.dashboards.checks import applications_named
 from trunkline.actors.presentation.dashboards.holder import Holder, reaches
 from trunkline.actors.presentation.dashboards.kind import AUTHORS, SHOWING
 from trunkline.actors.presentation.dashboards.reads import Held
+from trunkline.actors.presentation.dashboards.rights import CheckRead, Read, Refusals, refusals_of
 from trunkline.http.calls.access import check_access
 from trunkline.http.calls.call import Call
 
@@ -37,34 +41,41 @@ def check_writer(call: Call, holder: Holder, named: Doc, old: Doc) -> None:
         check_access(call, "application", id, Level.READ)
 
 
-def refusals(call: Call, held: Held) -> dict[bytes, DomainError]:
-    """The applications that a dashboard names and that may not be shown to the caller, each with the reason."""
-    doc = held.found.doc
-    found: dict[bytes, DomainError] = {}
-    ids = {application_of(held.holder, block) for block in doc["blocks"]} - {None}
-    for id in ids | applications_named(doc):
-        assert id is not None
-        try:
-            if call.is_anonymous:
-                _check_shown(call, held, id)
-            else:
-                check_access(call, "application", id, Level.READ)
-        except DomainError as refusal:
-            found[id] = refusal
-    return found
+def refusals(call: Call, held: Held) -> Refusals:
+    """What of the applications of a dashboard may not be shown to the caller, each with the reason."""
+
+    def check(application: bytes) -> CheckRead:
+        if call.is_anonymous:
+            return _check_shown(call, held, application)
+        check_access(call, "application", application, Level.READ)
+        return partial(check_reads, call.principal.scopes)
+
+    return refusals_of(held.holder, held.found.doc, check)
 
 
-def _check_shown(call: Call, held: Held, application: bytes) -> None:
+def _check_shown(call: Call, held: Held, application: bytes) -> CheckRead:
     """Raise unless the owner of a dashboard and its writer reach an application. Nobody without a token is named."""
     system = call.service.system
     with system.store.snapshot() as snapshot:
         if not reaches(snapshot, held.holder, application):
             raise Forbidden("The owner of the dashboard does not reach the application of this block.")
+    authors, mandates = system.component(Authors), mandates_of(held.found.doc.get(AUTHORS))
     try:
-        mandates = mandates_of(held.found.doc.get(AUTHORS))
-        system.component(Authors).check_level(application, mandates, Level.READ)
+        authors.check_level(application, mandates, Level.READ)
     except DomainError:
         raise Forbidden(
             "Who wrote the dashboard may not see the application of this block any more. Somebody who may has to "
             "save its blocks, or make it public, again."
+        ) from None
+    return partial(_check_written, authors, application, mandates)
+
+
+def _check_written(authors: Authors, application: bytes, mandates: Mandates, operation: Read) -> None:
+    """Raise unless the token with which a dashboard was written may read what an operation reads."""
+    try:
+        authors.check(application, mandates, operation, "read")
+    except DomainError:
+        raise Forbidden(
+            f"The token with which the dashboard was written has no scope for {operation}. Somebody who may read this "
+            "has to save its blocks, or make it public, again."
         ) from None

@@ -113,6 +113,7 @@ async def export_inputs(call: Call) -> Response:
             context=context,
             private=system.component(JobQueue).calls_private_networks,
             base_url=system.component(Results).base_url,
+            scopes=call.principal.scopes,
         )
     )
     answer = await system.ask(_NOTEBOOK_ACTOR.ref(call.ids), BeginInputExport())

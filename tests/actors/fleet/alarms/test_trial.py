@@ -20,7 +20,12 @@ HOUR_MS = 3_600_000
 
 async def tried(house: House, condition: Json, **fields: Any) -> Json:
     body = msgspec.convert({"name": "tried", "condition": condition, **fields}, AlarmRulePost)
-    message = TryAlarmRule(application=house.application, body=body, now_ms=house.clock.wall_ms())
+    message = TryAlarmRule(
+        application=house.application,
+        body=body,
+        now_ms=house.clock.wall_ms(),
+        scopes=frozenset({"all.Application"}),
+    )
     found: Json = await house.read(message)
     msgspec.convert(found, TriedAlarmRule)
     return found
