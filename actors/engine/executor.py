@@ -75,8 +75,7 @@ class _Walker:
             return await self._walk(stack, starts, payload)
         finally:
             price.leave(around)
-            for _, left, waiting in stack:
-                let_go(left if waiting is None else waiting.payload)
+            let_go(_taken_from(stack))
 
     async def _walk(self, stack: list[_Branch], starts: tuple[int, ...], payload: Any) -> Capped | None:
         run, nodes, number, path = self._run, self._program.nodes, self._number, self._run.path
@@ -227,6 +226,13 @@ class _Walker:
         most = self._run.bounds.payload_bytes
         if is_large(payload) and await self._outside(in_thread(size_of, payload, most)) > most:
             raise NodeError("PayloadTooLarge", f"The payload has more than {most} bytes as JSON.")
+
+
+def _taken_from(stack: list[_Branch]) -> list[Any]:
+    """The payloads of branches that will not begin. The stack is emptied, as an error holds who called."""
+    payloads = [left if waiting is None else waiting.payload for _, left, waiting in stack]
+    stack.clear()
+    return payloads
 
 
 def _as_node_error(error: NodeError | EvaluationError | DomainError) -> NodeError:

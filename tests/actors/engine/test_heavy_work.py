@@ -10,11 +10,12 @@ import trio
 import trio.testing
 
 from tests.actors.engine.flow_cases import node
-from tests.actors.engine.run_house import button, create_flow, press, runs_end
+from tests.actors.engine.run_house import button, create_flow, kept_runs, press, runs_end
 from tests.actors.house import running_house
 from tests.patience import PATIENCE_S
 from trunkline.actors.core.runtime.computing import THREADS_MAX, give_up_if_cancelled, in_thread
 from trunkline.actors.core.runtime.letting_go import PIECE_ITEMS
+from trunkline.actors.engine.branch_memory import RUN_BRANCHES_MAX
 
 
 def failing() -> None:
@@ -67,3 +68,21 @@ async def test_a_large_payload_is_freed_in_pieces_when_its_run_ends(tmp_path: Pa
         await trio.testing.wait_all_tasks_blocked()
         trio.lowlevel.remove_instrument(turns)
     assert turns.of["letting_go"] >= 60_000 // PIECE_ITEMS
+
+
+async def test_the_branches_of_a_run_that_fails_are_freed_in_pieces(tmp_path: Path) -> None:
+    """Each has a small payload, but together they would take tens of milliseconds."""
+    names = "abc"
+    nodes = [node(each, "DebugNode", {}, [other for other in names if other != each]) for each in names]
+    async with running_house(tmp_path / "data") as house:
+        flow = await create_flow(house, [button(["a"])], nodes)
+        turns = _Turns()
+        trio.lowlevel.add_instrument(turns)
+        await press(house, flow, {"n": 1})
+        await runs_end(house)
+        await trio.testing.wait_all_tasks_blocked()
+        trio.lowlevel.remove_instrument(turns)
+        (run,) = kept_runs(house, flow)
+    assert run.error is not None
+    assert run.error[1] == "TooManyBranches"
+    assert turns.of["letting_go"] >= RUN_BRANCHES_MAX // PIECE_ITEMS

@@ -218,6 +218,18 @@ async def test_what_branches_keep_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
     assert error["nodeId"] == "n"
 
 
+async def test_how_many_branches_wait_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branch_memory, "RUN_BRANCHES_MAX", 50)
+    end = node("e", "DebugNode")
+    assert "error" not in await run_dry(flow(node("n", "MathNode", {}, ["e"] * 50), end))
+    # What has begun does not count: many branches one after the other are no fault.
+    starts = [node(f"n{at}", "MathNode", {}, ["e", f"n{at + 1}"]) for at in range(60)]
+    assert "error" not in await run_dry(flow(*starts, node("n60", "DebugNode"), end))
+    error = (await run_dry(flow(node("n", "MathNode", {}, ["n", "e"]), end)))["error"]
+    assert (error["name"], error["nodeId"]) == ("TooManyBranches", "n")
+    assert "at most 50" in error["message"]
+
+
 def test_what_branches_of_an_owner_keep_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(branch_memory, "OWNER_BYTES_MAX", 100)
     memory = BranchMemory()
