@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from trunkline.actors.core.formulas.errors import EvaluationError
 from trunkline.actors.core.formulas.json_values import json_encoded
+from trunkline.actors.core.formulas.paths import compile_path
 from trunkline.actors.core.formulas.price import computed
 from trunkline.actors.core.formulas.values import UNDEFINED, to_number
 from trunkline.actors.engine.settings import (
@@ -17,6 +18,7 @@ from trunkline.actors.engine.settings import (
     Config,
     LongMixedSetting,
     NumberSetting,
+    PathSetting,
     RowsSetting,
     Setting,
     TemplateSetting,
@@ -33,7 +35,7 @@ from trunkline.actors.engine.tools import (
     text_reader,
 )
 from trunkline.actors.engine.visit import Visit, refused
-from trunkline.actors.presentation.experience.replies import Cookie
+from trunkline.actors.presentation.experience.replies import FRAMING_HEADERS, Cookie
 from trunkline.actors.presentation.experience.terms import HEADER_NAME
 
 HEADERS_MAX: Final = 100
@@ -42,6 +44,8 @@ BODY_TYPE: Final = ChoiceSetting("bodyTemplateType", "string", "path", "json", "
 BODY: Final = LongMixedSetting("bodyTemplate")
 _STATUS: Final = TemplateSetting("responseCodeTemplate")
 _HEADERS: Final = RowsSetting("headerInfo", KEY, VALUE)
+REPLY_ID_PATH: Final = PathSetting("replyIdPath")
+ANSWERED: Final = "The call has an answer already; the first one counts, so this reply goes to nobody."
 REPLY: Final[tuple[Setting, ...]] = (BODY_TYPE, BODY, _STATUS, _HEADERS)
 """The settings of a node that replies."""
 _NAME: Final = TemplateSetting("nameTemplate")
@@ -94,8 +98,10 @@ def status_of(config: Config) -> Callable[[Visit], int]:
     return read
 
 
-def headers_of(config: Config) -> Callable[[Visit], tuple[tuple[str, str], ...]]:
-    """The headers; those without a name are left out."""
+def headers_of(
+    config: Config, taboo: frozenset[str] = FRAMING_HEADERS
+) -> Callable[[Visit], tuple[tuple[str, str], ...]]:
+    """The headers; those without a name are left out, and those that no reply has, which is noted."""
     pairs = [
         (text_reader(each, KEY), template_of(each, VALUE))
         for each in list_of(config, _HEADERS)
@@ -106,6 +112,9 @@ def headers_of(config: Config) -> Callable[[Visit], tuple[tuple[str, str], ...]]
         found = []
         for key, template in pairs:
             name = _checked_name(key(visit), "headerInfo")
+            if name.lower() in taboo:
+                visit.note(f"config.headerInfo: {name} is not sent: a reply does not set it. Leave it out.")
+                continue
             value = "" if template is None else template.value(visit.payload, visit.run.now_ms)
             values = value if isinstance(value, list) else [value]
             if len(values) > HEADERS_MAX:
@@ -148,6 +157,35 @@ def cookies_of(config: Config) -> Callable[[Visit], tuple[Cookie, ...]]:
         return tuple(found)
 
     return read
+
+
+def reply_id_of(config: Config) -> Callable[[Visit], str | None]:
+    """The id of who waits for the reply; None, and a note, if there is none."""
+    id_path, at = path_of(config, REPLY_ID_PATH) or compile_path("data.replyId"), _place(config)
+
+    def read(visit: Visit) -> str | None:
+        id = id_path.get(visit.payload)
+        if isinstance(id, str) and id:
+            return id
+        visit.note(f"config.replyIdPath: there is no id at {at}, so the reply goes to nobody.")
+        return None
+
+    return read
+
+
+def unheard_of(config: Config, nobody: str = "no call waits for a reply with") -> Callable[[Visit], None]:
+    """Notes that nobody is there for the reply. In a dry run nobody ever is."""
+    message = f"config.replyIdPath: {nobody} the id at {_place(config)}, so the reply goes to nobody."
+
+    def note(visit: Visit) -> None:
+        if visit.run.snapshots is None:
+            visit.note(message)
+
+    return note
+
+
+def _place(config: Config) -> str:
+    return text_of(config, REPLY_ID_PATH).strip() or "data.replyId"
 
 
 def _checked_name(name: str, field: str) -> str:

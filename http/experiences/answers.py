@@ -15,43 +15,17 @@ from urllib.parse import quote
 import msgspec
 
 from trunkline.actors.core.records.kind import Doc
-from trunkline.actors.presentation.experience.replies import Cookie, redirect_status
+from trunkline.actors.presentation.experience.replies import (
+    FRAMING_HEADERS,
+    HOST_HEADERS,
+    Cookie,
+    redirect_status,
+)
 from trunkline.actors.presentation.experience.terms import HEADER_NAME
 from trunkline.http.calls.request import Headers
 from trunkline.http.experiences.topic_answer import TopicAnswer
 from trunkline.http.wire.cors import ANY_ORIGIN, METHODS, AllowedOrigins, preflight_headers
 from trunkline.http.wire.exchange import BODILESS
-
-_FRAMING: Final = frozenset(
-    {
-        "connection",
-        "content-length",
-        "date",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-connection",
-        "server",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
-_OF_HOST: Final = frozenset(
-    {
-        "alt-svc",
-        "clear-site-data",
-        "nel",
-        "public-key-pins",
-        "refresh",
-        "report-to",
-        "reporting-endpoints",
-        "service-worker-allowed",
-        "set-cookie",
-        "strict-transport-security",
-    }
-)
-"""Headers that concern more of a host than one path. Cookies are set by name (`Cookie`) there."""
 
 _DEFAULTS: Final = (
     ("cache-control", "no-cache, no-store, must-revalidate"),
@@ -110,7 +84,7 @@ def answer_of(
     body: bytes = b"",
 ) -> Answer:
     """An answer with all its headers."""
-    taboo = _FRAMING | _OF_HOST if around.prefix else _FRAMING
+    taboo = FRAMING_HEADERS | HOST_HEADERS if around.prefix else FRAMING_HEADERS
     given = [(name.lower(), value) for name, value in headers if HEADER_NAME.fullmatch(name)]
     given = [(name, value) for name, value in given if name not in taboo]
     names = {name for name, _ in given}

@@ -1,7 +1,7 @@
 """EndpointReplyNode: answers a request to an endpoint with a text, a page, a redirection, or a stream of messages.
 
 The first answer to a request counts. Without an id at `replyIdPath` (by default `data.replyId`), or if nobody waits for
-it any more, the node does nothing. A status that is none counts as 200, for a redirection as 302.
+it any more, the node does nothing but note that. A status that is none counts as 200, for a redirection as 302.
 
 `bodyTemplateType` says what the body is, or for a page what it calls `pageData`: `string` (the default), `path`,
 `json`, `payload` (all of it), or `none`. For a page a text that is JSON counts as its value. A value that is no text is
@@ -21,7 +21,6 @@ from typing import Any, Final
 import msgspec
 
 from trunkline.actors.core.formulas.json_values import json_value
-from trunkline.actors.core.formulas.paths import compile_path
 from trunkline.actors.core.formulas.price import computed
 from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.core.values.errors import Invalid
@@ -29,15 +28,19 @@ from trunkline.actors.engine.heavy_work import copy_of
 from trunkline.actors.engine.node_rights import WRITES
 from trunkline.actors.engine.node_type import Form
 from trunkline.actors.engine.reply_parts import (
+    ANSWERED,
     BODY,
     BODY_TYPE,
     COOKIES,
     REPLY,
+    REPLY_ID_PATH,
     SAME_SITE,
     bytes_of,
     cookies_of,
     headers_of,
+    reply_id_of,
     status_of,
+    unheard_of,
     value_of,
 )
 from trunkline.actors.engine.settings import (
@@ -74,7 +77,6 @@ _LAYOUT_ID: Final = TemplateSetting("layoutIdTemplate")
 _EXPERIENCE_VERSION: Final = TextSetting("experienceVersion")
 _TOPICS: Final = JsonSetting("mqttTopicsTemplate")
 _TOPICS_PATH: Final = PathSetting("mqttTopicsPath")
-_REPLY_ID_PATH: Final = PathSetting("replyIdPath")
 FORM: Final = Form(
     "output",
     (
@@ -87,7 +89,7 @@ FORM: Final = Form(
         _TOPICS_PATH,
         COOKIES,
         SAME_SITE,
-        _REPLY_ID_PATH,
+        REPLY_ID_PATH,
     ),
 )
 NEEDS: Final = WRITES
@@ -98,13 +100,13 @@ Make = Callable[[Visit, int, tuple[tuple[str, str], ...], tuple[Cookie, ...]], R
 
 def prepare(config: Config) -> NodeStep:
     kind = choice_of(config, _REPLY_TYPE)
-    id_path = path_of(config, _REPLY_ID_PATH) or compile_path("data.replyId")
+    id_of, note_nobody = reply_id_of(config), unheard_of(config)
     status, headers, cookies = status_of(config), headers_of(config), cookies_of(config)
     make = {"custom": _custom, "page": _page, "redirect": _redirect, "mqtt": _stream}[kind](config)
 
     def step(visit: Visit) -> int:
-        id = id_path.get(visit.payload)
-        if not isinstance(id, str) or not id:
+        id = id_of(visit)
+        if id is None:
             return 0
         reply = make(visit, status(visit), headers(visit), cookies(visit))
         world = visit.run.world
@@ -112,7 +114,10 @@ def prepare(config: Config) -> NodeStep:
             replies = world.system.component(Replies)
             if replies.is_expected(world.application, id):
                 world.effect("answers a request")
-                replies.reply(world.application, id, reply)
+                if not replies.reply(world.application, id, reply):
+                    visit.note(ANSWERED)
+            else:
+                note_nobody(visit)
         return 0
 
     return step

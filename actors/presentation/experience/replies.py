@@ -6,10 +6,43 @@ answers the request, who knows what they may name.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.core.records.kind import Doc
+
+FRAMING_HEADERS: Final = frozenset(
+    {
+        "connection",
+        "content-length",
+        "date",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-connection",
+        "server",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+"""Headers that the server sets itself, so a reply has none of them."""
+HOST_HEADERS: Final = frozenset(
+    {
+        "alt-svc",
+        "clear-site-data",
+        "nel",
+        "public-key-pins",
+        "refresh",
+        "report-to",
+        "reporting-endpoints",
+        "service-worker-allowed",
+        "set-cookie",
+        "strict-transport-security",
+    }
+)
+"""Headers that concern more of a host than one path. Replies on a path have none of them; there cookies are
+set by name (`Cookie`)."""
 
 
 class Cookie(NamedTuple):
