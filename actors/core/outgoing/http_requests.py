@@ -1,8 +1,8 @@
 """Requests that others describe in full: method, headers, body, TLS, what proves who sends them, and redirects.
 
 The address of each URL is checked as in `http_calls.py`, also that of each redirect. What proves who sends a request
-goes only to the URLs that it is meant for: where a redirect leads to elsewhere, it is left out, as are `Authorization`
-and `Cookie` that were given.
+goes only to the URLs that it is meant for: where a redirect leads to elsewhere, it is left out, as are headers that
+were given and whose names are those of secrets, such as `Authorization`, `Cookie` and `X-Api-Key`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import trio
 from trunkline.actors.core.outgoing.dialing import Tls, tls_context
 from trunkline.actors.core.outgoing.http_calls import Received, Undelivered, check_url, send
 from trunkline.actors.core.runtime.threads import SHORT, in_thread
+from trunkline.actors.core.values.secret_names import is_secret_name
 
 REDIRECTS_MAX: Final = 10
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _KEEPS_BODY: Final = frozenset({307, 308})
-_OF_ONE_ORIGIN: Final = ("Authorization", "Cookie", "Host")
 _ABOUT_BODY: Final = ("Content-Type", "Content-Encoding", "Content-Language", "Content-Location")
 _COMPRESSIONS: Final = frozenset({"gzip", "x-gzip", "deflate"})
 
@@ -112,7 +112,7 @@ async def _follow(
             method, body = "GET", None
             _remove(headers, _ABOUT_BODY)
         if _origin(after) != _origin(url):
-            _remove(headers, _OF_ONE_ORIGIN)
+            _remove(headers, ("Host", *filter(is_secret_name, headers)))
         url = after
     raise Undelivered(f"{url.host} redirects once more after {REDIRECTS_MAX} redirects.")
 

@@ -7,13 +7,12 @@ from typing import Any, Final
 
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.secret_names import is_secret_name
 from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.workflows.flows.run_records import RunRecord, run_id, unpacked
 from trunkline.actors.workflows.triggers.intake import decode_trigger
 
 HIDDEN: Final = "(hidden)"
-_SECRET: Final = frozenset({"password", "authorization", "cookie", "secret", "token"})
-"""Names of fields, headers and cookies. The stored trigger has their values, so that a replay is the same."""
 _SECRETS_OF_DEVICES: Final = "accessSecret"
 """The column of a CSV, of `deviceRecipe.bulkCreate`, with secrets of access keys."""
 _TOKEN: Final = re.compile(r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{16,}")
@@ -83,7 +82,8 @@ def shown_run(number: int, record: RunRecord) -> Doc:
 def without_secrets(value: Any) -> Any:
     """A copy of JSON with `HIDDEN` in place of passwords, and of what proves who sends a request.
 
-    Whoever may read runs need not have the rights of the author, who may have made tokens and keys in them.
+    Whoever may read runs need not have the rights of the author, who may have made tokens and keys in them. The stored
+    trigger has the values, so that a replay is the same.
     """
     if isinstance(value, str):
         return HIDDEN if _SECRETS_OF_DEVICES in value else _TOKEN.sub(HIDDEN, value)
@@ -91,9 +91,7 @@ def without_secrets(value: Any) -> Any:
         return [without_secrets(each) for each in value]
     if not isinstance(value, dict):
         return value
-    return {
-        name: HIDDEN if name.lower() in _SECRET else without_secrets(each) for name, each in value.items()
-    }
+    return {name: HIDDEN if is_secret_name(name) else without_secrets(each) for name, each in value.items()}
 
 
 def shown_error(record: RunRecord) -> Doc:

@@ -241,11 +241,16 @@ async def test_what_proves_the_sender_does_not_follow_to_elsewhere(house: House,
             first,
             authType="basic",
             authCredentials={"usernameTemplate": "ada", "passwordTemplate": "{{data.none}}x"},
-            headerInfo=[{"key": "Cookie", "valueTemplate": "a=b"}, {"key": "X-Me", "valueTemplate": "1"}],
+            headerInfo=[
+                {"key": "Cookie", "valueTemplate": "a=b"},
+                {"key": "X-Api-Key", "valueTemplate": "k"},
+                {"key": "X-Me", "valueTemplate": "1"},
+            ],
         )
         assert first.asked[0].headers["authorization"] == "Basic YWRhOng="
         assert first.asked[0].headers["cookie"] == "a=b"
-    assert server.asked[0].headers.keys().isdisjoint({"authorization", "cookie"})
+        assert first.asked[0].headers["x-api-key"] == "k"
+    assert server.asked[0].headers.keys().isdisjoint({"authorization", "cookie", "x-api-key"})
     assert server.asked[0].headers["x-me"] == "1"
 
 

@@ -18,6 +18,15 @@ def test_passwords_and_proofs_are_hidden_at_any_depth() -> None:
     }
 
 
+def test_keys_of_apis_are_hidden_by_their_names() -> None:
+    names = ["X-Api-Key", "apiKey", "acme_api_key", "X-Auth-Token", "accessToken", "Proxy-Authorization"]
+    assert without_secrets(dict.fromkeys([*names, "set-cookie"], "topsecret")) == dict.fromkeys(
+        [*names, "set-cookie"], HIDDEN
+    )
+    plain = {"nextPageToken": "2", "apiKeys": [1], "key": "k", "X-Kind": "Tank"}
+    assert without_secrets(plain) == plain
+
+
 def test_tokens_and_secrets_of_keys_are_hidden_in_any_text() -> None:
     token = f"eyJ{'a' * 30}.eyJ{'b' * 30}.{'c-_' * 14}"
     data = {
