@@ -15,8 +15,8 @@ import msgspec
 
 from trunkline.actors.core.values import cbor
 from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.terms import TOPICS_OF_DEVICES
 from trunkline.actors.core.values.timestamps import iso
-from trunkline.actors.data.topics.filters import OF_DEVICES
 from trunkline.actors.fleet.devices.commands.command_messages import LinkCommand
 from trunkline.actors.fleet.devices.record.messages import StateOrStates
 from trunkline.actors.fleet.devices.state.link_messages import Columns
@@ -48,7 +48,7 @@ class DeviceTopic(NamedTuple):
 
 def is_reserved(topic: str) -> bool:
     """Whether a topic or a filter is one of devices, and none of the application."""
-    return topic.startswith(OF_DEVICES)
+    return topic.startswith(TOPICS_OF_DEVICES)
 
 
 def device_topic(topic: str) -> DeviceTopic | None:

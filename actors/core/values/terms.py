@@ -40,6 +40,10 @@ Key = Annotated[
 ]
 """The name of an attribute or the key of a tag."""
 
+TOPICS_OF_DEVICES: Final = ("losant/", "trunkline/")
+"""What the topics of devices begin with."""
+RESERVED_TOPICS: Final = (*TOPICS_OF_DEVICES, "$")
+"""What no topic and no filter of an application begins with: the topics of devices and of the server itself."""
 TOPIC_FILTER_PATTERN: Final = (
     r"^(?:(?:[^/+#\x00-\x1f\x7f-\x9f]*|\+)/)*(?:[^/+#\x00-\x1f\x7f-\x9f]*|\+|#)(?!\n)$"
 )

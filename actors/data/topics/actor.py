@@ -8,7 +8,7 @@ are retained (`retained.py`).
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import msgspec
 
@@ -30,12 +30,10 @@ from trunkline.actors.data.topics.publication import (
 from trunkline.actors.data.topics.queues import Queued, stage_for
 from trunkline.actors.data.topics.retained import stage_retained
 from trunkline.actors.data.topics.wills import Will, Wills, decode_will, encode_will, may_be_published
+from trunkline.actors.workflows.flows.triggers import OWN_BROKER
 from trunkline.actors.workflows.triggers.index import FlowIndex
 from trunkline.actors.workflows.triggers.intake import Cause, stage
 from trunkline.store import keys
-
-OWN: Final = ("", "losant", "local")
-"""How triggers and nodes of workflows name the topics of their application, where others name an integration."""
 
 
 def streams_ref(application: bytes) -> Ref:
@@ -136,7 +134,7 @@ class Publisher(Actor):
         watchers = [
             each
             for each in self.system.component(FlowIndex).of(application).of_type("mqttTopic")
-            if each.config.get("integrationId", "") in OWN and matches(each.key, topic)
+            if each.config.get("integrationId", "") in OWN_BROKER and matches(each.key, topic)
         ]
         if watchers:
             stage(self, watchers, Cause(topic, publication.text, now_ms, origin=origin))

@@ -7,15 +7,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.terms import RESERVED_TOPICS
 
 _CONTROL: Final = re.compile("[\x01-\x1f\x7f-\x9f]")
 TOPIC_CHARS_MAX: Final = 230
 """The API's limit."""
-
-OF_DEVICES: Final = ("losant/", "trunkline/")
-"""What the topics of devices begin with."""
-RESERVED: Final = (*OF_DEVICES, "$")
-"""What no topic and no filter of an application begins with: the topics of devices and of the server itself."""
 
 
 def check_topic(topic: str, field: str) -> None:
@@ -89,7 +85,7 @@ def overlap(one: str, other: str) -> bool:
 
 
 def _check_reserved(text: str, field: str) -> None:
-    for prefix in RESERVED:
+    for prefix in RESERVED_TOPICS:
         if text.startswith(prefix):
             raise Invalid(
                 f"{field}: begins with {prefix}, which is reserved for the system; choose another beginning."

@@ -11,7 +11,7 @@ from trunkline.actors.connections.integrations.connections import Connections
 from trunkline.actors.connections.integrations.session import Unsent
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.ids import is_id
-from trunkline.actors.data.topics.actor import OWN, Publisher
+from trunkline.actors.data.topics.actor import Publisher
 from trunkline.actors.data.topics.messages import PublishInRun
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.node_rights import may_write
@@ -19,6 +19,7 @@ from trunkline.actors.engine.node_type import Form
 from trunkline.actors.engine.settings import Config, LongTemplateSetting, TemplateSetting, TextSetting
 from trunkline.actors.engine.tools import Unusable, needed_text_reader, text_of, text_reader
 from trunkline.actors.engine.visit import NodeStep, Visit, refused
+from trunkline.actors.workflows.flows.triggers import OWN_BROKER
 
 TYPE: Final = "MqttMessageNode"
 
@@ -32,7 +33,7 @@ NEEDS: Final = (may_write("application.mqttPublishMessage"),)
 def prepare(config: Config) -> NodeStep:
     topic, message = needed_text_reader(config, _TOPIC), text_reader(config, _MESSAGE)
     broker = text_of(config, _INTEGRATION_ID).strip()
-    integration = b"" if broker in OWN else _id(broker)
+    integration = b"" if broker in OWN_BROKER else _id(broker)
 
     async def step(visit: Visit) -> Any:
         world, content = visit.world, message(visit).encode("utf-8", "replace")

@@ -17,8 +17,9 @@ import msgspec
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.subscription import Events, Subscription
 from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.terms import TOPICS_OF_DEVICES
 from trunkline.actors.data.topics.actor import streams_ref
-from trunkline.actors.data.topics.filters import OF_DEVICES, TOPIC_CHARS_MAX, check_filter
+from trunkline.actors.data.topics.filters import TOPIC_CHARS_MAX, check_filter
 from trunkline.actors.data.topics.messages import TopicMessage
 from trunkline.actors.fleet.devices.actor.commands import COMMAND_TOPIC
 from trunkline.actors.fleet.devices.actor.state_feed import STATE_TOPIC
@@ -43,7 +44,7 @@ def check_topics(topics: Sequence[str]) -> None:
             raise Invalid(f"a topic has {len(each)} characters; it has at most {TOPIC_CHARS_MAX}.")
         if _OF_DEVICE.fullmatch(each) is not None:
             continue
-        if each.startswith(OF_DEVICES):
+        if each.startswith(TOPICS_OF_DEVICES):
             raise Invalid(
                 f"{each} is not a topic of a device; these are losant/DEVICE_ID/state and losant/DEVICE_ID/command."
             )

@@ -16,10 +16,12 @@ import msgspec
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.global_values import check_global
+from trunkline.actors.core.values.ids import is_id
 from trunkline.actors.core.values.nesting import check_each
+from trunkline.actors.core.values.terms import RESERVED_TOPICS
 from trunkline.actors.workflows.flows.due_times import INACTIVITY, TIMER
 from trunkline.actors.workflows.flows.schedules import schedule_of
-from trunkline.actors.workflows.flows.triggers import TYPES
+from trunkline.actors.workflows.flows.triggers import OWN_BROKER, TYPES
 from trunkline.limits.table import Limits
 
 PARTS: Final = ("triggers", "nodes", "globals", "minimumAgentVersion", "customNodeConfig")
@@ -103,6 +105,7 @@ def never_due(definition: Doc) -> Iterator[tuple[int, str]]:
 
 def never_started(definition: Doc) -> Iterator[tuple[int, str]]:
     """The positions of triggers that nothing starts here, each with the sentence that tells of it."""
+    buttons: dict[str, int] = {}
     for position, trigger in enumerate(definition.get("triggers", [])):
         type = TYPES[trigger["type"]]
         key = trigger.get("key", "")
@@ -111,6 +114,32 @@ def never_started(definition: Doc) -> Iterator[tuple[int, str]]:
             yield position, f"key: {wrong}, so the trigger never fires; give {type.key.words}."
         elif not type.is_started:
             yield position, f"type: nothing starts triggers of the type {trigger['type']} on this server."
+        elif trigger["type"] == "mqttTopic":
+            yield from ((position, message) for message in _never_published(key, trigger.get("config", {})))
+        elif trigger["type"] == "virtualButton":
+            first = buttons.setdefault(key, position)
+            if not key and not _ids_of_button(trigger):
+                yield position, "key: is not set, so no press names this button; give a key."
+            elif key and first != position:
+                also = f"key: {key[:100]!r} is also the key of triggers[{first}]"
+                yield position, f"{also}, so a press of it starts only that one; give each button its own."
+
+
+def _never_published(topic: str, config: Doc) -> Iterator[str]:
+    """Why nothing is ever published to the topic of a trigger."""
+    broker = config.get("integrationId", "")
+    if broker in OWN_BROKER:
+        for prefix in RESERVED_TOPICS:
+            if topic.startswith(prefix):
+                yield (
+                    f"key: is {topic[:100]!r}, so the trigger never fires; give a topic that does not begin with "
+                    f"{prefix}, as nothing is published there."
+                )
+    elif not is_id(broker):
+        yield (
+            f"config.integrationId: is {broker[:100]!r}, so the trigger never fires; give the id of an integration, or "
+            "leave it out for the broker of the application."
+        )
 
 
 def check_times(definition: Doc, at: str = "") -> None:
@@ -214,11 +243,15 @@ def button_of(definition: Doc, flow_id: str, key: str) -> int | None:
     """The index of the virtual button that a press names: by its key, or by its id, also after that of the workflow."""
     for index, trigger in enumerate(definition.get("triggers", [])):
         if trigger["type"] == "virtualButton":
-            meta = trigger.get("meta", {})
-            ids = {meta[name] for name in ("id", "uiId") if meta.get(name)}
+            ids = _ids_of_button(trigger)
             if key == trigger.get("key") or key.removeprefix(f"{flow_id}-") in ids:
                 return index
     return None
+
+
+def _ids_of_button(trigger: Doc) -> set[str]:
+    meta = trigger.get("meta", {})
+    return {meta[name] for name in ("id", "uiId") if meta.get(name)}
 
 
 def trigger_at(triggers: list[Doc], index: int, type: str, key: str) -> int | None:

@@ -145,6 +145,10 @@ class ErrorConfig(Body, frozen=True):
     scope: Literal["local", "global", "experience", "cloud"] | UnsetType = UNSET
 
 
+OWN_BROKER: Final = ("", "losant", "local")
+"""How triggers and nodes of workflows name the topics of their application, where others name an integration."""
+
+
 class TopicConfig(Body, frozen=True):
     """The broker of the topic."""
 
@@ -336,6 +340,9 @@ _TAG_KEY: Final = _KeyForm(
     re.compile("[0-9a-zA-Z_-]{1,255}/.*|/.+", re.DOTALL),
 )
 _LEVEL_KEY: Final = _KeyForm("a level, or any", re.compile("info|warning|error|critical|any"))
+_PATH_KEY: Final = _KeyForm(
+    "the path of a file, such as /a/b.txt, or of a directory, such as /a/", re.compile("/.*", re.DOTALL)
+)
 _TOPIC_KEY: Final = _KeyForm(TOPIC_FILTER_FORM, re.compile(TOPIC_FILTER_PATTERN))
 
 _NOTHING: Final = ()
@@ -355,7 +362,7 @@ def _on_devices(form: _Form, classes: frozenset[str] = _EDGE) -> TriggerType:
 
 
 TYPES: Final[dict[str, TriggerType]] = {
-    "appFile": TriggerType(_Form("File", FileConfig, ("appFile",)), ("file.get",)),
+    "appFile": TriggerType(_Form("File", FileConfig, ("appFile",)), ("file.get",), key=_PATH_KEY),
     "customNodeStart": TriggerType(_PLAIN, _NOTHING, _CUSTOM),
     "deviceCreate": TriggerType(_PLAIN, _READS_DEVICE),
     "deviceCommand": _on_devices(_PLAIN, _DEVICE),

@@ -96,6 +96,33 @@ def test_a_workflow_names_triggers_whose_keys_nothing_matches(
         assert message.startswith(f"key: {what}, so the trigger never fires; give {needed}")
 
 
+def test_a_workflow_names_triggers_that_nothing_can_start() -> None:
+    broker = {"integrationId": "a" * 24}
+    triggers: list[dict[str, Any]] = [
+        {"type": "mqttTopic", "key": "losant/x"},
+        {"type": "mqttTopic", "key": "$SYS/#", "config": {"integrationId": "local"}},
+        {"type": "mqttTopic", "key": "x", "config": {"integrationId": "nope"}},
+        {"type": "appFile"},
+        {"type": "appFile", "key": "a/b.txt"},
+        {"type": "virtualButton", "key": "b"},
+        {"type": "virtualButton", "key": "b"},
+        {"type": "virtualButton"},
+        {"type": "mqttTopic", "key": "losant/x", "config": broker},
+        {"type": "mqttTopic", "key": "x", "config": {"integrationId": "losant"}},
+        {"type": "appFile", "key": "/a/"},
+        {"type": "virtualButton", "meta": {"uiId": "u"}},
+    ]
+    assert [each["message"][:53] for each in problems_of({"nodes": [], "triggers": triggers})] == [
+        "key: is 'losant/x', so the trigger never fires; give "[:53],
+        "key: is '$SYS/#', so the trigger never fires; give a t"[:53],
+        "config.integrationId: is 'nope', so the trigger never "[:53],
+        "key: is not set, so the trigger never fires; give the "[:53],
+        "key: is 'a/b.txt', so the trigger never fires; give th"[:53],
+        "key: 'b' is also the key of triggers[5], so a press of"[:53],
+        "key: is not set, so no press names this button; give a"[:53],
+    ]
+
+
 async def test_each_run_notes_it(tmp_path: Path) -> None:
     async with running_house(tmp_path / "d") as house:
         nodes = [node("m", "MathNode", {**MATH, "resultPth": "x"}, ["d"]), node("d", "DebugNode")]
