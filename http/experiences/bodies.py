@@ -91,12 +91,14 @@ def _is_binary(kind: str) -> bool:
 
 def _gathered(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    repeated: set[str] = set()
     for name, value in pairs:
         if name not in found:
             found[name] = value
-        elif isinstance(found[name], list):
+        elif name in repeated:
             found[name].append(value)
-        else:
+        else:  # the first value may be an array itself: the bytes of a file
+            repeated.add(name)
             found[name] = [found[name], value]
     return found
 

@@ -173,6 +173,18 @@ async def test_bytes_are_told_as_the_webhook_says(server: Server, cast: str, sho
     ]
 
 
+@each_cast
+async def test_files_of_one_name_are_an_array_of_what_each_is(server: Server, cast: str, shown: Any) -> None:
+    hook = await webhook(server, castBuffersAs=cast)
+    flow = await watch(server, hook)
+    files = [("f", ("x.bin", b"\xff\x00", "image/png"))] * 3
+    await send(server, hook["address"], files=files)
+    await send(server, hook["address"], files=[*files, ("g", ("y", b"", "image/png"))])
+    bodies = [each["data"]["body"] for each in await told(server, flow)]
+    empty = [] if cast == "array" else ""
+    assert bodies == [{"f": [shown, shown, shown]}, {"f": [shown, shown, shown], "g": empty}]
+
+
 async def test_calls_do_not_wait_for_each_other(server: Server) -> None:
     hook = await webhook(server)
     flow = await watch(server, hook)
