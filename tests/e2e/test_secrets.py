@@ -104,9 +104,14 @@ async def plant(server: ServerProcess) -> tuple[list[str], list[str]]:
         for kind, (config, _) in credential_configs().items()
     ]
     bodies += [
-        ("integrations", {"name": kind, "integrationType": kind, "topics": ["a"], f"{kind}Config": config})
+        (
+            "integrations",
+            {"name": kind, "integrationType": kind, "enabled": kind == "websocket", f"{kind}Config": config},
+        )
         for kind, (config, _) in INTEGRATIONS.items()
     ]
+    broker = {"name": "mqtt", "integrationType": "mqtt", "mqttConfig": INTEGRATIONS["mqtt"][0]}
+    await server.call("POST", f"{application}/integrations", broker, status=400)  # its private key is none
     paths = [f"/orgs/{org['id']}/audit-logs", "/dashboards", "/me", "/orgs"]
     for plural, body in bodies:
         path = f"{application}/{plural}"

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
-import pytest
 import trio
 from trio_websocket import ConnectionClosed, WebSocketConnection, WebSocketRequest, serve_websocket
 
@@ -100,26 +99,6 @@ async def test_a_websocket_that_is_closed_is_opened_again(start_server: Start) -
         await until(lambda: arrived(server) == 2)
         shown = await state(server, path, lambda shown: "maximum" in shown["disconnectInfo"].get("error", ""))
         assert shown["connectInfo"]["ts"] >= shown["disconnectInfo"]["ts"]
-
-
-@pytest.mark.parametrize(
-    ("header", "said"),
-    [
-        (
-            {"headerKey": "a b", "headerValue": "c"},
-            "websocketConfig.headers[0].headerKey: is not a valid name",
-        ),
-        (
-            {"headerKey": "a", "headerValue": "b\r\nc: d"},
-            "websocketConfig.headers[0].headerValue: has characters",
-        ),
-    ],
-)
-async def test_a_header_that_is_none_is_400(server: Server, header: dict[str, str], said: str) -> None:
-    config = {"url": "ws://h", "headers": [header]}
-    body = {"name": "i", "integrationType": "websocket", "websocketConfig": config}
-    refusal = await server.call("POST", f"{await server.application()}/integrations", body, status=400)
-    assert refusal["message"].startswith(said)
 
 
 async def test_a_server_that_ends_the_handshake_is_tried_again(start_server: Start) -> None:

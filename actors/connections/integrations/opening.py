@@ -6,14 +6,13 @@ large.
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import trio
 
 from trunkline.actors.connections.integrations.mqtt import Account, open_mqtt
-from trunkline.actors.connections.integrations.resource import INTEGRATION
+from trunkline.actors.connections.integrations.resource import unsealed
 from trunkline.actors.connections.integrations.session import Session
 from trunkline.actors.connections.integrations.websocket import (
     Rejected,
@@ -25,7 +24,7 @@ from trunkline.actors.connections.integrations.websocket import (
 from trunkline.actors.core.outgoing.dialing import Tls, dial
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.runtime.ref import Ref
-from trunkline.store.keyring import Keyring, sealed_values
+from trunkline.store.keyring import Keyring
 
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.system import System
@@ -48,12 +47,7 @@ class Opening:
 
     async def open(self, nursery: trio.Nursery) -> Session:
         """Dial, shake hands and subscribe. Raises `Failed`, `Undelivered` or, in the nursery, `Rejected`."""
-        settings = deepcopy(self._settings)
-        keyring = self._system.component(Keyring)
-        for each in list(sealed_values(settings)):
-            each.holder[each.key] = keyring.unseal(
-                each.value, kind=INTEGRATION.name, id=self._ref.id, field=each.field
-            )
+        settings = unsealed(self._system.component(Keyring), self._ref.id, self._settings)
         config = settings[f"{settings['integrationType']}Config"]
         if settings["integrationType"] == "mqtt":
             return await self._open_mqtt(nursery, config, settings["topics"])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import TYPE_CHECKING, Annotated, Final, Literal
-from urllib.parse import urlsplit
 
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.connections.credentials.resource import CREDENTIAL
 from trunkline.actors.connections.integrations import configs
+from trunkline.actors.connections.integrations.checks import check_connectable
 from trunkline.actors.core.records.kind import Doc, Kind
 from trunkline.actors.core.records.owner import find_by_unique
 from trunkline.actors.core.records.page import Page
@@ -24,6 +24,7 @@ from trunkline.actors.core.values.terms import Id, Name, RecordView
 from trunkline.actors.data.topics.filters import check_form
 from trunkline.store import keys
 from trunkline.store.codec import decode
+from trunkline.store.keyring import Keyring, sealed_values
 
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.actor import Actor
@@ -122,8 +123,6 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
 }
 """By type: the fields that its configuration must have."""
 
-_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-
 _OF_CONNECTIONS: Final = frozenset(
     {"enabled", "credentialName", "topics", *(f"{type}Config" for type in _REQUIRED)}
 )
@@ -188,14 +187,8 @@ def _check_connects(change: Change, type: str, config: Doc) -> None:
         raise Invalid(
             f"credentialName: the type {type} uses no credentials; give the secrets in {type}Config."
         )
-    for name, value in config.items():
-        if isinstance(value, str) and "{{" in value:
-            raise Invalid(
-                f"{type}Config.{name}: is a template, and none are filled in here; give the text itself."
-            )
-    if type == "websocket":
-        _check_url(config["url"])
-        _check_headers(config.get("headers", []))
+    clear = unsealed(change.owner.system.component(Keyring), change.id, {f"{type}Config": config})
+    check_connectable(type, clear[f"{type}Config"], change.new["topics"])
     most, enabled = change.owner.system.limits.enabled_integrations_max, 0
     for id, doc in _siblings(change.owner):
         enabled += id != change.id and doc["enabled"] and doc["integrationType"] in CONNECTS
@@ -203,31 +196,12 @@ def _check_connects(change: Change, type: str, config: Doc) -> None:
         raise Invalid(f"enabled: {most} integrations of this application are enabled, which is the limit.")
 
 
-def _check_url(text: str) -> None:
-    try:
-        url = urlsplit(text)
-        fits = url.scheme in ("ws", "wss") and bool(url.hostname) and url.port != 0
-    except ValueError:
-        fits = False
-    if not fits or not text.isascii() or not text.isprintable() or " " in text:
-        raise Invalid(
-            "websocketConfig.url: must begin with ws:// or wss:// and name a host; other characters as %20."
-        )
-    if url.username is not None or url.password is not None:
-        raise Invalid("websocketConfig.url: must not contain a user name or a password; give them beside it.")
-
-
-def _check_headers(headers: list[Doc]) -> None:
-    """Check what a request can carry. Values that a change leaves as they are, are sealed."""
-    for index, each in enumerate(headers):
-        at = f"websocketConfig.headers[{index}]"
-        if _HEADER_NAME.fullmatch(each["headerKey"]) is None:
-            raise Invalid(f"{at}.headerKey: is not a valid name of a header; give one such as X-Api-Key.")
-        value = each["headerValue"]
-        if isinstance(value, str) and not (
-            value.isascii() and value.isprintable() and value == value.strip()
-        ):
-            raise Invalid(f"{at}.headerValue: has characters that no header may have; give printable ASCII.")
+def unsealed(keyring: Keyring, id: bytes, settings: Doc) -> Doc:
+    """A copy of settings of an integration, with their secrets in clear text."""
+    clear = deepcopy(settings)
+    for each in list(sealed_values(clear)):
+        each.holder[each.key] = keyring.unseal(each.value, kind=INTEGRATION.name, id=id, field=each.field)
+    return clear
 
 
 def _siblings(owner: Actor) -> Iterator[tuple[bytes, Doc]]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import trio
 from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnection, wrap_client_stream
 
+from trunkline.actors.connections.integrations.checks import FRAMING, is_target
 from trunkline.actors.connections.integrations.session import Arrived, Failed, Unsent
 from trunkline.actors.core.outgoing.dialing import Connection
 
@@ -162,7 +163,13 @@ async def shake_hands(
     subprotocols: list[str] | None = None,
 ) -> WebSocketConnection:
     """Begin WebSocket on a stream. The nursery reads it, and fails with `Rejected`, or
-    with `Failed`. The caller sets a deadline."""
+    with `Failed`. Raises `Failed` for what no request can have, which was stored before it was refused. The caller
+    sets a deadline."""
+    if not is_target(resource):
+        raise Failed("The path has characters that no request can have")
+    for name, _ in headers:
+        if name.decode().lower() in FRAMING:
+            raise Failed(f"The header {name.decode()} belongs to the handshake, which has its own")
     bounded = _Bounded(stream)
     socket = await wrap_client_stream(
         nursery,

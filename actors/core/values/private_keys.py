@@ -35,15 +35,20 @@ def new_ssh_key() -> str:
     return key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
 
 
-def read_private_key(text: str, *, field: str) -> Any:
-    """The private key of a text. Raises `Invalid` for `field` if there is none, or if it needs a passphrase."""
-    load: Any = load_ssh_private_key if text.lstrip().startswith(_OPENSSH) else _load_pem
+def read_private_key(text: str, *, field: str, only_pem: bool = False) -> Any:
+    """The private key of a text. Raises `Invalid` for `field` if there is none, or if it needs a passphrase.
+
+    `only_pem` is for TLS, whose library does not read the form of OpenSSH.
+    """
+    is_openssh = text.lstrip().startswith(_OPENSSH)
+    load: Any = load_ssh_private_key if is_openssh else _load_pem
     try:
-        return load(text.encode(), None)
+        if not (is_openssh and only_pem):
+            return load(text.encode(), None)
     except _UNREADABLE:
-        raise Invalid(
-            f"{field}: cannot be read as a private key; give PEM or OpenSSH text without a passphrase."
-        ) from None
+        pass
+    form = "PEM" if only_pem else "PEM or OpenSSH"
+    raise Invalid(f"{field}: cannot be read as a private key; give {form} text without a passphrase.")
 
 
 def _load_pem(text: bytes, password: None) -> Any:
