@@ -9,6 +9,7 @@ import httpx
 from tests.e2e.conftest import Server
 from tests.e2e.experiences import Experience
 from tests.patience import PATIENCE_S
+from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.presentation.experience.tokens import ExperienceTokens
 
 PASSWORD = "correct horse"
@@ -63,3 +64,8 @@ def token_of(exp: Experience, id: str) -> str:
 def error(answer: httpx.Response) -> str:
     assert answer.headers["content-type"] == "application/json"
     return str(answer.json()["error"])
+
+
+async def end_logins(exp: Experience, id: str) -> None:
+    """End all logins of a user."""
+    await exp.patch(f"users/{id}", tokenCutoff=iso(exp.server.system.clock.wall_ms() + 1))

@@ -91,6 +91,10 @@ async def test_a_body_that_does_not_fit_is_400_with_the_field(server: Server) ->
         ({"endpointSlug": "taken"}, "endpointSlug: taken is taken"),
         ({"blobUrlTTL": 60}, "blobUrlTTL: "),
         ({"expUserTokenCutoff": "yesterday"}, "expUserTokenCutoff: "),
+        (
+            {"expUserTokenCutoff": "2099-01-01T00:00:00Z"},
+            "expUserTokenCutoff: 2099-01-01T00:00:00.000Z lies ahead of the server's ",
+        ),
         ({"globals": [{"key": "a b", "json": "1"}]}, "globals[0].key: "),
         ({"globals": [{"key": "a", "json": "1"}, {"key": "a", "json": "2"}]}, "globals: the key a "),
         ({"globals": [{"key": "a", "json": "1", "x": 1}]}, "globals[0].x: there is no such field"),

@@ -250,6 +250,11 @@ async def test_an_address_is_unique_in_its_application_and_a_password_comes_back
         "users", email="Anna@example.com", password=PASSWORD, tokenCutoff="2024-05-01T12:00:00.000Z"
     )
     assert user["tokenCutoff"] == "2024-05-01T12:00:00.000Z"
+    ahead = {"tokenCutoff": "2099-01-01T00:00:00Z"}
+    for method, path in (("PATCH", f"users/{user['id']}"), ("POST", "users")):
+        new = {"email": "b@example.com", "password": PASSWORD} if method == "POST" else {}
+        refusal = await exp.refused(method, path, new | ahead)
+        assert refusal.startswith("tokenCutoff: 2099-01-01T00:00:00.000Z lies ahead of the server's ")
     same = {"email": "anna@EXAMPLE.com", "password": PASSWORD}
     assert (await exp.refused("POST", "users", same)).startswith(
         "email: anna@EXAMPLE.com belongs to another user"

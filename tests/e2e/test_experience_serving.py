@@ -9,7 +9,7 @@ import structlog
 import trio
 
 from tests.e2e.conftest import Server
-from tests.e2e.experience_browser import browser, error, page, static, user
+from tests.e2e.experience_browser import browser, end_logins, error, page, static, user
 from tests.e2e.experiences import Experience, new_experience
 from tests.patience import PATIENCE_S
 
@@ -226,7 +226,7 @@ async def test_only_those_who_may_reach_an_endpoint(exp: Experience) -> None:
     assert (await at.get("/group", Cookie=f"authorization={token}")).text == "in"
     forbidden = await at.get("/group", Cookie=f"authorization={other_token}")
     assert (forbidden.status_code, error(forbidden)) == (403, "The user may not use this endpoint.")
-    await exp.patch(f"users/{id}", tokenCutoff="2100-01-01T00:00:00Z")
+    await end_logins(exp, id)
     assert (await at.get("/users", Authorization=token)).status_code == 401
     await exp.delete(f"users/{other}")
     assert (await at.get("/users", Authorization=other_token)).status_code == 401

@@ -243,3 +243,10 @@ async def test_a_wrong_form_is_refused(server: Server) -> None:
         response = await send(server, "/applications", bundle, **fields)
         assert response.status_code in (400, 403), response.text
         assert "ownerId" in response.json()["message"]
+
+
+async def test_users_come_with_cutoffs_that_were_stored_before_they_were_checked(server: Server) -> None:
+    body = {"email": "a@example.com", "password": "is-8-long", "tokenCutoff": "2099-01-01T00:00:00Z"}
+    path = await imported(server, bundle_of({"ExperienceUser": [{"id": old(1), "body": body}]}))
+    (user,) = (await server.call("GET", f"{path}/experience/users"))["items"]
+    assert user["tokenCutoff"] == "2099-01-01T00:00:00.000Z"

@@ -272,6 +272,17 @@ def _whole(number: object) -> int | None:
     return round(number)
 
 
+def check_cutoff(cutoff_ms: int, now_ms: int, *, field: str) -> None:
+    """Raise `Invalid` for a time before which tokens are not valid, if it lies in the future.
+
+    The next millisecond does not: only so do the tokens of this one end.
+    """
+    if cutoff_ms > now_ms + 1:
+        raise Invalid(
+            f"{field}: {iso(cutoff_ms)} lies ahead of the server's {iso(now_ms)}; nobody could log in until then."
+        )
+
+
 def _finite(number: float) -> bool:
     return isinstance(number, int) or math.isfinite(number)
 

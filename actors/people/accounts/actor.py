@@ -23,7 +23,7 @@ from trunkline.actors.core.records.revision import check_match
 from trunkline.actors.core.values.errors import Invalid, NotFound, Unauthorized
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.structs import Created, Message
-from trunkline.actors.core.values.timestamps import iso, parse_iso
+from trunkline.actors.core.values.timestamps import check_cutoff, iso, parse_iso
 from trunkline.actors.people.accounts import ended_logins, single_use
 from trunkline.actors.people.accounts.ended_logins import ENDED_LOGINS, EndLogin
 from trunkline.actors.people.accounts.messages import (
@@ -291,12 +291,7 @@ class User(RecordOwner):
     def _cutoff(self, text: str) -> int:
         """Parse the cutoff. It must not be in the future, nor move back, or ended tokens would become valid again."""
         cutoff_ms = parse_iso(text, field="tokenCutoff")
-        now_ms = self.system.clock.wall_ms()
-        if cutoff_ms > now_ms:
-            raise Invalid(
-                f"tokenCutoff: {iso(cutoff_ms)} lies ahead of the server's {iso(now_ms)}; "
-                "nobody could log in until then."
-            )
+        check_cutoff(cutoff_ms, self.system.clock.wall_ms(), field="tokenCutoff")
         if cutoff_ms < self.doc["tokenCutoff"]:
             raise Invalid(
                 f"tokenCutoff: {iso(cutoff_ms)} lies before the current one, {iso(self.doc['tokenCutoff'])}; "

@@ -17,7 +17,7 @@ from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.global_values import check_global
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.structs import Created, Message
-from trunkline.actors.core.values.timestamps import parse_iso
+from trunkline.actors.core.values.timestamps import check_cutoff, parse_iso
 from trunkline.actors.platform.applications.archive_config import (
     ArchiveConfig,
     archives_otherwise,
@@ -178,7 +178,9 @@ class Application(RecordOwner, JobOwner):
         for field in ("orgId", "applicationTemplateId"):
             named.pop(field, None)  # the message names the owner, and a job applies the template
         if named.get("expUserTokenCutoff") is not None:
-            named["expUserTokenCutoff"] = parse_iso(named["expUserTokenCutoff"], field="expUserTokenCutoff")
+            cutoff_ms = parse_iso(named["expUserTokenCutoff"], field="expUserTokenCutoff")
+            check_cutoff(cutoff_ms, self.system.clock.wall_ms(), field="expUserTokenCutoff")
+            named["expUserTokenCutoff"] = cutoff_ms
         seen = [item["key"] for item in named.get("globals") or ()]
         for key in seen:
             if seen.count(key) > 1:

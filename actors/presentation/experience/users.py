@@ -21,6 +21,7 @@ from trunkline.actors.core.values.changes import changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body, View
 from trunkline.actors.core.values.terms import Id, Ids, IsoText, IsoTime, RecordView
+from trunkline.actors.core.values.timestamps import check_cutoff
 from trunkline.actors.people.accounts.messages import Email
 from trunkline.actors.people.accounts.passwords import hash_password
 from trunkline.actors.presentation.experience.content import looks_like_id
@@ -113,7 +114,8 @@ async def _hash(body: ExperienceUserPost | ExperienceUserPatch) -> ExperienceUse
 
 
 def _check(change: Change) -> None:
-    """Check that no other user of the application has the e-mail address; store the hash of the password."""
+    """Check the e-mail address, which no other user of the application has, and the cutoff; store the hash of the
+    password."""
     new, named = change.new, change.named
     if "password" in named:
         new["passwordHash"] = new.pop("password")
@@ -124,6 +126,8 @@ def _check(change: Change) -> None:
             raise Invalid(
                 f"email: {named['email']} belongs to another user of this application; use another address."
             )
+    if "tokenCutoff" in named and not change.is_import:
+        check_cutoff(new["tokenCutoff"], change.now_ms, field="tokenCutoff")
     new.setdefault("userTags", {})
     relate(change, GROUPS_OF_USER)
 
