@@ -64,6 +64,8 @@ def invalid(error: msgspec.ValidationError, where: str, expected: Any, given: An
                 f"{place}: {what} does not fit; give {_right(shapes_of(keys[0]), with_null=False)}."
             )
         given = UNKNOWN
+    if any(problem == each.hint for each in _structs(shapes) if hasattr(each, "hint")):
+        return Invalid(f"{place}: {_got(given, shapes)}; {problem}.")
     right = _right(shapes, with_null=where == "body") if problem != _OUT_OF_RANGE else _RANGE
     return Invalid(f"{place}: {_got(given, shapes)}; give {right}.")
 

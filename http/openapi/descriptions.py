@@ -1433,6 +1433,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "StateEntry.time": "The time of the state",
     "Tag.value": "The value of the tag",
     "TagFilter.value": "The value of the tag",
+    "AnyTag.value": "The value of the tag",
     "TagParameter.type": "The kind of the parameter",
     "TagValueSearch.key": "The key of the tags whose values are listed",
     "TextParameter.type": "The kind of the parameter",

@@ -59,7 +59,9 @@ async def test_a_key_body_that_does_not_fit_is_400(server: Server) -> None:
     only_at_creation: list[tuple[dict[str, Any], str]] = [
         ({"deviceIds": ["x"]}, "deviceIds[0]: "),
         ({"deviceIds": [UNKNOWN] * 1001}, "deviceIds: "),
+        ({"deviceIds": [UNKNOWN]}, f"deviceIds[0]: there is no device {UNKNOWN} in this application."),
         ({"deviceTags": [{"key": "a b"}]}, "deviceTags[0].key: "),
+        ({"deviceTags": [{}]}, "deviceTags[0]: does not fit; a choice by tag needs a key, a value, or both."),
         ({"deviceTags": [{"colour": "x"}]}, "deviceTags[0].colour: there is no such field"),
         ({"status": "inactive"}, "status: there is no such field"),
     ]
@@ -96,13 +98,14 @@ async def test_keys_are_listed_sorted_filtered_and_queried(server: Server) -> No
     made = [
         await server.call("POST", path, body)
         for body in (
-            {"name": "pump", "description": "first", "deviceIds": [device]},
+            {"name": "pump", "description": "first", "deviceIds": [device, device.upper()]},
             {"name": "Lamp", "deviceTags": [{"key": "floor", "value": "1"}]},
             {"name": "lamp", "addresses": ["192.0.2.0/24"], "pubTopics": ["a/b"]},
             {},
         )
     ]
     await server.call("PATCH", f"{path}/{made[1]['id']}", {"status": "inactive"})
+    assert made[0]["deviceIds"] == [device]
     whole = await server.call("GET", path)
     assert (whole["totalCount"], whole["_type"], whole["sortField"], whole["sortDirection"]) == (
         4,

@@ -28,7 +28,7 @@ class CreateRecord(Message, frozen=True):
 
     `import_id`: the record comes from another application (`actors/portability/bundles/`), and this is its id. What it
     names beside the references that the API requires may be missing here. `more` are fields of the record that no body
-    has.
+    has. `in_batch`: what it names may be made in the same batch by others.
     """
 
     resource: str
@@ -36,10 +36,14 @@ class CreateRecord(Message, frozen=True):
     by: Creator
     import_id: bytes | None = None
     more: dict[str, Any] = msgspec.field(default_factory=dict)
+    in_batch: bool = False
 
 
 class CreateRecords(Message, frozen=True):
-    """Create several records, all or none. The answer is a list of `Created` in the same order."""
+    """Create several records, all or none. The answer is a list of `Created` in the same order.
+
+    What they name may be made in the same batch by others.
+    """
 
     resource: str
     bodies: list[Any]

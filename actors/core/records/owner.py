@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from trunkline.actors.core.records import records
@@ -52,7 +53,15 @@ class RecordParent(Actor):
             **message.more,
         }
         change = Change(
-            self, id, now_ms, None, new, named, message.by, is_import=message.import_id is not None
+            self,
+            id,
+            now_ms,
+            None,
+            new,
+            named,
+            message.by,
+            is_import=message.import_id is not None,
+            in_batch=message.in_batch,
         )
         if resource.check is not None:
             resource.check(change)
@@ -63,7 +72,9 @@ class RecordParent(Actor):
     def on_create_records(self, message: CreateRecords) -> list[Created]:
         """Create several records, all or none."""
         return [
-            self.on_create_record(CreateRecord(resource=message.resource, body=body, by=message.by))
+            self.on_create_record(
+                CreateRecord(resource=message.resource, body=body, by=message.by, in_batch=True)
+            )
             for body in message.bodies
         ]
 
@@ -209,6 +220,16 @@ def check_reference(change: Change, kind: Kind, id: str, field: str) -> None:
     key = keys.record_key(kind.name, owner.ref.id, bytes.fromhex(id))
     if owner.system.journal.get(keys.RECORDS, key) is None:
         raise Invalid(f"{field}: there is no {kind.noun} {id.lower()} in this application.")
+
+
+def check_ids(
+    actor: Actor, field: str, kind: str, noun: str, ids: Sequence[str], known: Collection[str] = ()
+) -> None:
+    """Raise `Invalid` for `field` if the application has no record of a kind with one of these ids, but for `known`."""
+    for position, id in enumerate(ids):
+        key = keys.record_key(kind, actor.ref.id, bytes.fromhex(id))
+        if id not in known and actor.system.journal.get(keys.RECORDS, key) is None:
+            raise Invalid(f"{field}[{position}]: there is no {noun} {id} in this application.")
 
 
 def find_by_unique(actor: Actor, kind: Kind, field: str, text: str) -> Doc | None:

@@ -45,7 +45,8 @@ class Change:
 
     `new` is the document that will be stored; a check may change it. `named` are the fields that the call contains.
     `by` makes the change. `shown_once` is sent to the caller in this answer and stored nowhere. `is_import`: the record
-    comes from another application, so what it names may be missing here.
+    comes from another application, so what it names may be missing here. `in_batch`: what it names may be made in the
+    same batch by others.
     """
 
     owner: Actor
@@ -57,6 +58,7 @@ class Change:
     by: Creator
     shown_once: dict[str, str] = field(default_factory=dict)
     is_import: bool = False
+    in_batch: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

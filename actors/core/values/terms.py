@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -92,11 +92,21 @@ class Tag(Body, frozen=True):
     value: Annotated[str, Meta(min_length=1, max_length=255)]
 
 
-class TagFilter(Body, frozen=True):
-    """Matches a device that has a tag with this key, with this value, or with both."""
+class AnyTag(Body, frozen=True):
+    """A tag with this key, with this value, or with both; without both it is any."""
 
     key: Key | msgspec.UnsetType = msgspec.UNSET
     value: Annotated[str, Meta(min_length=1, max_length=255)] | msgspec.UnsetType = msgspec.UNSET
+
+
+class TagFilter(AnyTag, frozen=True):
+    """Matches a device that has a tag with this key, with this value, or with both."""
+
+    hint: ClassVar[str] = "a choice by tag needs a key, a value, or both"
+
+    def __post_init__(self) -> None:
+        if self.key is msgspec.UNSET and self.value is msgspec.UNSET:
+            raise ValueError(self.hint)
 
 
 Tags = Annotated[list[Tag], Meta(max_length=100)]

@@ -6,7 +6,7 @@ the archive (`actors/portability/archives/`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
@@ -14,11 +14,11 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.kinds import APPLICATION
+from trunkline.actors.core.records.owner import check_ids
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import FORM, Body
 from trunkline.actors.core.values.terms import Ids, TagFilters
 from trunkline.limits.extras import how_to_install, lacks, library_missing
-from trunkline.store import keys
 from trunkline.store.keyring import Keyring
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def stored_config(actor: Actor, config: ArchiveConfig, old: Doc | None) -> Doc:
     ):
         new[ids] = [id.lower() for id in new.get(ids, ())]
         # One that was deleted since may stay, so that a configuration can be sent back as it was read.
-        _check_records(actor, ids, kind, noun, new[ids], (old or {}).get(ids, ()))
+        check_ids(actor, f"{FIELD}.{ids}", kind, noun, new[ids], known=(old or {}).get(ids, ()))
         selects = new[ids] or (mode == "mode" and new.get("deviceTags"))
         if new.get(mode) == "whitelist" and not selects:
             raise Invalid(
@@ -181,13 +181,3 @@ def _stored_bucket(actor: Actor, new: Doc, old: Doc) -> Doc:
             new["secretAccessKey"], kind=APPLICATION.name, id=actor.ref.id, field=SECRET_FIELD
         )
     return new
-
-
-def _check_records(
-    actor: Actor, field: str, kind: str, noun: str, ids: Sequence[str], known: Collection[str]
-) -> None:
-    application, journal = actor.ref.id, actor.system.journal
-    for position, id in enumerate(ids):
-        key = keys.record_key(kind, application, bytes.fromhex(id))
-        if id not in known and journal.get(keys.RECORDS, key) is None:
-            raise Invalid(f"{FIELD}.{field}[{position}]: there is no {noun} {id} in this application.")

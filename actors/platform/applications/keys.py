@@ -21,6 +21,7 @@ from trunkline.actors.core.query.fields import ID, IDS, TAGS, TEXT, TEXTS, TIME,
 from trunkline.actors.core.query.schema import query_over
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import GIVES_ACCESS, Doc, Kind
+from trunkline.actors.core.records.owner import check_ids
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.records.revision import Found
@@ -154,7 +155,9 @@ def check_selection(change: Change) -> None:
     if change.old is None:
         selects_devices = bool(new.get("deviceIds") or new.get("deviceTags"))
         new.setdefault("filterType", "whitelist" if selects_devices else "all")
-        new["deviceIds"] = [id.lower() for id in new.get("deviceIds", [])]
+        new["deviceIds"] = list(dict.fromkeys(id.lower() for id in new.get("deviceIds", [])))
+        if not change.in_batch:
+            check_ids(change.owner, "deviceIds", "device", "device", new["deviceIds"])
         new.setdefault("deviceTags", [])
     if change.old is None or "filterType" in change.named:
         new[TOPIC_FILTER] = True

@@ -10,13 +10,13 @@ from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.values.changes import changes_of
 from trunkline.actors.core.values.structs import BLANK, FORM, Body, Message, Query, View
 from trunkline.actors.core.values.terms import (
+    AnyTag,
     Description,
     Id,
     Key,
     Name,
     QueryTime,
     RecordView,
-    TagFilter,
     TagFilters,
 )
 from trunkline.actors.core.values.terms import Ids as DeviceIds
@@ -31,7 +31,7 @@ _Rate = Annotated[int, Meta(ge=5, le=600)] | Annotated[float, Meta(ge=5, le=600)
 _Milliseconds = Annotated[int, Meta(ge=1)]
 
 
-ContextValues = dict[Key, Description | int | float | TagFilter]
+ContextValues = dict[Key, Description | int | float | AnyTag]
 """The values of parameters by name."""
 
 
@@ -115,7 +115,7 @@ class DeviceParameter(_Parameter, frozen=True, kw_only=True, tag_field="type", t
 class TagParameter(_Parameter, frozen=True, kw_only=True, tag_field="type", tag="deviceTag"):
     """A parameter that is a tag of devices."""
 
-    default_value: TagFilter
+    default_value: AnyTag
     validation_config: DeviceTags | UnsetType = UNSET
 
 

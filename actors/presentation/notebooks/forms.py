@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -20,7 +20,7 @@ from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import FORM, Body
 from trunkline.actors.core.values.template import has_template
-from trunkline.actors.core.values.terms import Key, OptionalTemplateId
+from trunkline.actors.core.values.terms import Key, OptionalTemplateId, TagFilter
 from trunkline.actors.data.events.messages import EVENT_FIELDS
 from trunkline.actors.fleet.devices.record.terms import DEVICE_FIELDS
 
@@ -54,8 +54,14 @@ _Number = int | float
 class InputTag(Body, frozen=True):
     """Matches a device that has a tag with this key, with this value, or with both."""
 
+    hint: ClassVar[str] = TagFilter.hint
+
     key: _TagKey | UnsetType = UNSET
     value: Annotated[str, Meta(min_length=1, max_length=255)] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if self.key is UNSET and self.value is UNSET:
+            raise ValueError(self.hint)
 
 
 class _Input(Body, frozen=True, kw_only=True, tag_field="inputType"):
