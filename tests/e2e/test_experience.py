@@ -240,6 +240,41 @@ async def test_devices_are_found_by_their_groups_and_by_the_users_in_them(exp: E
     assert said.startswith("deviceQueryJson: experienceGroupId depends on")
 
 
+# What is stored and could not work.
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"staticReply": {"type": "redirect", "value": ""}}, "staticReply.value: is empty; give the address"),
+        ({"unauthorizedReply": {"type": "redirect", "value": " "}}, "unauthorizedReply.value: is empty"),
+        ({"access": "device"}, "deviceIdTemplate: the access device needs it; give a template such as"),
+        ({"access": "device", "deviceIdTemplate": " "}, "deviceIdTemplate: the access device needs it"),
+        ({"access": "device", "deviceIdTemplate": "{{bad"}, "deviceIdTemplate: is not a template. "),
+    ],
+)
+async def test_an_endpoint_that_could_serve_nobody_is_400(exp: Experience, body: Json, said: str) -> None:
+    new = {"route": "/a", "method": "get"}
+    assert (await exp.refused("POST", "endpoints", new | body)).startswith(said)
+    made = await exp.make("endpoints", **new)
+    assert (await exp.refused("PATCH", f"endpoints/{made['id']}", body)).startswith(said)
+
+
+async def test_the_template_of_a_device_cannot_be_taken_away(exp: Experience) -> None:
+    more = {"access": "device", "deviceIdTemplate": "{{request.params.id}}"}
+    made = await exp.make("endpoints", route="/{id}", method="get", **more)
+    said = await exp.refused("PATCH", f"endpoints/{made['id']}", {"deviceIdTemplate": ""})
+    assert said.startswith("deviceIdTemplate: the access device needs it")
+    await exp.patch(f"endpoints/{made['id']}", access="public", deviceIdTemplate="")
+
+
+@pytest.mark.parametrize("type", ["nonsense", "text/plain\r\nX: y", "text/"])
+async def test_the_type_of_a_page_is_a_media_type(exp: Experience, type: str) -> None:
+    body = {"name": "p", "viewType": "page", "headers": {"content-type": type}}
+    said = await exp.refused("POST", "views", body)
+    assert said == "headers.content-type: is not a media type; give one such as text/html or text/css."
+
+
 # Users.
 
 

@@ -150,6 +150,14 @@ async def test_develop_is_a_version_that_is_always_there(exp: Experience) -> Non
         ({"version": "w", "globals": [{"key": "a", "json": "1"}] * 2}, "globals: the key a appears twice"),
         ({"version": "w", "responseHeaders": {"x y": "1"}}, "responseHeaders: 'x y'"),
         ({"version": "w", "responseHeaders": {"x": "1\r\nSet-Cookie: a=b"}}, "responseHeaders.x: "),
+        (
+            {"version": "w", "responseHeaders": {"Content-Length": "1"}},
+            "responseHeaders: Content-Length frames",
+        ),
+        (
+            {"version": "w", "notFoundReply": {"type": "redirect", "value": " "}},
+            "notFoundReply.value: is empty",
+        ),
         ({"version": "w", "allowedCorsOrigins": ["https://a.example/path"]}, "allowedCorsOrigins: "),
         ({"version": "w", "notFoundReply": {"type": "page", "value": NO_ID}}, "notFoundReply.value: "),
     ],

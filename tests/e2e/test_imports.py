@@ -250,3 +250,18 @@ async def test_users_come_with_cutoffs_that_were_stored_before_they_were_checked
     path = await imported(server, bundle_of({"ExperienceUser": [{"id": old(1), "body": body}]}))
     (user,) = (await server.call("GET", f"{path}/experience/users"))["items"]
     assert user["tokenCutoff"] == "2099-01-01T00:00:00.000Z"
+
+
+async def test_what_experiences_stored_before_it_was_checked_is_imported(server: Server) -> None:
+    away = {"type": "redirect", "value": ""}
+    endpoint = {"route": "/a", "method": "get", "access": "device", "staticReply": away}
+    view = {"name": "p", "viewType": "page", "headers": {"content-type": "nonsense"}}
+    lines = {
+        "ExperienceView": [{"id": old(1), "body": view}],
+        "ExperienceEndpoint": [{"id": old(2), "body": endpoint}],
+    }
+    path = await imported(server, bundle_of(lines))
+    (shown,) = (await server.call("GET", f"{path}/experience/endpoints"))["items"]
+    assert (shown["access"], shown["staticReply"]) == ("device", away)
+    (page,) = (await server.call("GET", f"{path}/experience/views"))["items"]
+    assert page["headers"] == {"content-type": "nonsense"}

@@ -37,7 +37,7 @@ UrlTtl = Annotated[int, Meta(ge=0, le=604_800)]
 
 
 def usable_type(text: str | None) -> str | None:
-    """The media type of a part of a form, if a file can have it."""
+    """A media type that somebody gives, if a file or a page can have it."""
     if text is None or len(text) > _TYPE_CHARS_MAX or re.fullmatch(_TYPE, text, re.ASCII) is None:
         return None
     return text

@@ -15,6 +15,7 @@ from trunkline.actors.core.formulas.values import UNDEFINED, to_text
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.reading import Reading
+from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Message
 from trunkline.actors.fleet.devices.queries.selection import device_filter
 from trunkline.actors.fleet.devices.record.kind import DEVICE
@@ -45,6 +46,20 @@ def judge(endpoint: Doc, caller: LoggedIn | None) -> Verdict:
         return "allowed"
     is_member = not set(endpoint["experienceGroupIds"]).isdisjoint(caller.user.doc["experienceGroupIds"])
     return "allowed" if is_member else "forbidden"
+
+
+def check_device_template(text: str) -> None:
+    """Raise `Invalid` for a `deviceIdTemplate` that can give the id of no device, so that nobody could be let in."""
+    if not text.strip():
+        raise Invalid(
+            "deviceIdTemplate: the access device needs it; give a template such as {{request.params.deviceId}}."
+        )
+    try:
+        inline(compile_template, text, _TEMPLATE_CHARS_MAX)
+    except FormulaError as error:
+        raise Invalid(f"deviceIdTemplate: is not a template. {error}") from None
+    except TakesLong:
+        raise Invalid("deviceIdTemplate: takes too long to be read for each request; shorten it.") from None
 
 
 def device_of(endpoint: Doc, context: Any) -> bytes | None:

@@ -222,6 +222,12 @@ def check_number(total: bytes | None, most: int, nouns: str) -> None:
         raise Invalid(f"The experience has {most} {nouns} already, which is the limit; delete one first.")
 
 
+def check_address(field: str, reply: Doc | None) -> None:
+    """Raise `Invalid` for a redirection to nowhere."""
+    if reply is not None and reply["type"] == "redirect" and not reply["value"].strip():
+        raise Invalid(f"{field}.value: is empty; give the address to which visitors are sent, such as /home.")
+
+
 def check_reply(owner: Actor, field: str, reply: Doc | None, version: bytes | None = None) -> None:
     """Raise `Invalid` unless the page with which a stored reply answers is a page of the version."""
     page = page_of(reply)

@@ -18,7 +18,8 @@ from trunkline.actors.core.values.changes import changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import FORM, Body, Query, View
 from trunkline.actors.core.values.terms import Description, Id, Ids, Name, RecordView
-from trunkline.actors.presentation.experience.content import check_reply
+from trunkline.actors.presentation.experience.access import check_device_template
+from trunkline.actors.presentation.experience.content import check_address, check_reply
 from trunkline.actors.presentation.experience.kind import ENDPOINT, NO_ENDPOINT
 from trunkline.actors.presentation.experience.read_context import ExperienceContext
 from trunkline.actors.presentation.experience.relations import GROUPS_OF_ENDPOINT, relate, unrelate
@@ -120,6 +121,11 @@ def _check(change: Change) -> None:
     for field in REPLIES:
         if field in named:
             check_reply(owner, field, new.get(field))
+            if not change.is_import:
+                check_address(field, new.get(field))
+    is_about_device = new["access"] == "device" and ("access" in named or "deviceIdTemplate" in named)
+    if is_about_device and not change.is_import:
+        check_device_template(new.get("deviceIdTemplate", ""))
     relate(change, GROUPS_OF_ENDPOINT)
 
 

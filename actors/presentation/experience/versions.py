@@ -27,6 +27,7 @@ from trunkline.actors.core.values.structs import FORM, Body, View
 from trunkline.actors.core.values.terms import Description, Id, Ids, Key, Name, RecordView
 from trunkline.actors.presentation.experience.content import (
     DEVELOP_NAME,
+    check_address,
     check_number,
     check_reply,
     erase_copies,
@@ -37,6 +38,7 @@ from trunkline.actors.presentation.experience.content import (
     write_copies,
 )
 from trunkline.actors.presentation.experience.kind import DOMAIN, SLUG, VERSION
+from trunkline.actors.presentation.experience.replies import FRAMING_HEADERS
 from trunkline.actors.presentation.experience.terms import HEADER_NAME, REPLIES, By, Reply
 from trunkline.store import keys
 
@@ -163,6 +165,8 @@ def _check(change: Change) -> None:
         if content != own:
             replace_content(owner, own, content, change.now_ms)
     _check_settings(new)
+    if not change.is_import:
+        _check_named(change.named)
     for field in REPLIES:
         check_reply(owner, field, new.get(field), content)
 
@@ -212,6 +216,17 @@ def _check_settings(new: Doc) -> None:
             raise Invalid(
                 f"responseHeaders.{name}: has characters that a header cannot have, such as a line break."
             )
+
+
+def _check_named(named: Doc) -> None:
+    """Check what stored versions may have from before it was refused."""
+    for name in named.get("responseHeaders", ()):
+        if name.lower() in FRAMING_HEADERS:
+            raise Invalid(
+                f"responseHeaders: {name} frames the message, which the server does itself; leave it out."
+            )
+    for field in REPLIES:
+        check_address(field, named.get(field))
 
 
 def _before_delete(owner: Actor, id: bytes, doc: Doc) -> None:

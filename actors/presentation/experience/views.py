@@ -18,6 +18,7 @@ from trunkline.actors.core.values.changes import Fixed, changes_of
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Body
 from trunkline.actors.core.values.terms import Description, Id, Name, RecordView
+from trunkline.actors.data.files.messages import usable_type
 from trunkline.actors.presentation.experience.content import check_number
 from trunkline.actors.presentation.experience.kind import ENDPOINT, VIEW
 from trunkline.actors.presentation.experience.read_context import ExperienceContext
@@ -80,7 +81,7 @@ class ViewView(RecordView, frozen=True, kw_only=True):
 
 
 def _check(change: Change) -> None:
-    """Check the number of views, the name, which is unique for its type, and the layout."""
+    """Check the number of views, the name, which is unique for its type, the layout and the type of the content."""
     owner, new, named = change.owner, change.new, change.named
     if change.old is None:
         raw = Staged(owner).get(keys.COUNTS, keys.total_key(VIEW.name, owner.ref.id))
@@ -94,6 +95,9 @@ def _check(change: Change) -> None:
         layout = records.find(Staged(owner), VIEW, owner.ref.id, bytes.fromhex(new["layoutId"]))
         if layout is None or layout.doc["viewType"] != "layout":
             raise Invalid(f"layoutId: {new['layoutId']} is not a layout of this application.")
+    type = named.get("headers", {}).get("content-type")
+    if type is not None and not change.is_import and usable_type(type) is None:
+        raise Invalid("headers.content-type: is not a media type; give one such as text/html or text/css.")
     new.setdefault("body", "")
     new.setdefault("viewTags", {})
     new.setdefault("headers", {})
