@@ -52,7 +52,7 @@ CREDENTIAL: Json = {
     "description": "For the orders of spare parts. Nobody accepts this key.",
     "type": "http",
     "httpConfig": {
-        "uriMatch": "https://parts.example.com/*",
+        "uriMatch": "https://parts.example.com",
         "authMethod": "header",
         "publicValue": "X-Api-Key",
         "secretValue": "none",

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import httpx
 
 from trunkline.actors.core.outgoing.http_requests import Proof
+from trunkline.actors.core.values.header_texts import HEADER_NAME, has_control
 from trunkline.actors.engine.credentials import credential_of
 from trunkline.actors.engine.settings import KEY, ChoiceSetting, Config, JsonSetting, Setting, TemplateSetting
 from trunkline.actors.engine.tools import Unusable, choice_of, needed_text_reader, text_reader
@@ -63,7 +64,9 @@ def _with_credential(credential: dict[str, Any], url: str) -> Sender:
         raise refused(f"config.uriTemplate: is not under {base}, which the credential is for.")
     how = credential["authMethod"]
     if how == "header":
-        secret = secret.strip()
+        public, secret = public.strip(), secret.strip()
+        if not HEADER_NAME.fullmatch(public):
+            raise refused("The publicValue of the credential is not the name of a header.")
         if has_control(secret):
             raise refused("The secret of the credential has a line break or another control character.")
         proof = proof._replace(headers=((public, secret),))
@@ -79,11 +82,6 @@ def _with_credential(credential: dict[str, Any], url: str) -> Sender:
 def _basic(user: str, password: str) -> tuple[tuple[str, str]]:
     both = f"{user}:{password}".encode("utf-8", "replace")
     return (("Authorization", f"Basic {base64.b64encode(both).decode()}"),)
-
-
-def has_control(value: str) -> bool:
-    """Whether a value has a line break or another control character, which no header may have."""
-    return any(each < " " and each != "\t" for each in value)
 
 
 def _origin(url: str) -> httpx.URL:

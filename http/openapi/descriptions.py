@@ -940,7 +940,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "accountKey": "The key of the account; never shown",
     "keyJson": "The key of the service account as JSON text; never shown",
     "keyMetaJson": "The JSON text of the service account without its private key",
-    "uriMatch": "The URLs for which it is used; `*` matches any characters",
+    "uriMatch": "The beginning of the URLs for which it is used: the origin, and whole segments of the path",
     "authMethod": "Where the values stand in a request",
     "publicValue": "The name of the header or parameter, the user name, or the certificate",
     "secretValue": "The value, the password or the private key; never shown",

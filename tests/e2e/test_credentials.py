@@ -51,8 +51,8 @@ def credential_configs() -> dict[str, tuple[Config, Config]]:
             {"keyMetaJson": json.dumps(SERVICE)},
         ),
         "http": (
-            {"uriMatch": "https://*", "authMethod": "header", "secretValue": PLANTED},
-            {"uriMatch": "https://*", "authMethod": "header", "publicValue": ""},
+            {"uriMatch": "https://api.example.com", "authMethod": "header", "secretValue": PLANTED},
+            {"uriMatch": "https://api.example.com", "authMethod": "header", "publicValue": ""},
         ),
         "sendgrid": ({"apiKey": PLANTED}, {}),
         "twilio": (
@@ -193,6 +193,17 @@ async def test_private_keys_are_made_and_their_public_keys_shown(server: Server)
     assert refusal["message"].startswith("gitConfig.secretValue: is a password")
 
 
+def http(**config: Any) -> Config:
+    """A credential with the secret in a header."""
+    given = {
+        "uriMatch": "https://a.example",
+        "authMethod": "header",
+        "publicValue": "X-Key",
+        "secretValue": "s",
+    }
+    return {"type": "http", "httpConfig": given | config}
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [
@@ -224,6 +235,17 @@ async def test_private_keys_are_made_and_their_public_keys_shown(server: Server)
              "certificateKeyPairConfig": {"certificate": issue("a").pem, "privateKey": issue("b").key_pem}},
             "certificateKeyPairConfig.privateKey: is not the key of the certificate",
         ),
+        (
+            {"type": "certificateKeyPair",
+             "certificateKeyPairConfig": {"certificate": issue("a").pem, "privateKey": SSH_TEXT}},
+            "certificateKeyPairConfig.privateKey: cannot be read as a private key; give PEM text",
+        ),
+        (http(uriMatch="ftp://a.b.c/"), "httpConfig.uriMatch: must begin with http:// or https://"),
+        (http(uriMatch="https://"), "httpConfig.uriMatch: must begin with http:// or https:// and name a host"),
+        (http(uriMatch="https://u:p@a.b"), "httpConfig.uriMatch: must not contain a user name"),
+        (http(uriMatch="http://*/"), "httpConfig.uriMatch: has *, which stands for nothing here"),
+        (http(publicValue="a\r\nb"), "httpConfig.publicValue: is not a valid name of a header"),
+        (http(secretValue=f"a\r\n{PLANTED}"), "httpConfig.secretValue: has a line break"),
     ],
 )  # fmt: skip
 async def test_a_credential_that_does_not_fit_is_400(server: Server, body: Config, said: str) -> None:
@@ -232,6 +254,15 @@ async def test_a_credential_that_does_not_fit_is_400(server: Server, body: Confi
     assert refusal["message"].startswith(said), refusal
     assert PLANTED not in refusal["message"]
     assert (await server.call("GET", path))["totalCount"] == 0
+
+
+async def test_what_is_named_of_a_header_is_for_headers_alone(server: Server) -> None:
+    path = f"{await server.application()}/credentials"
+    body = http(authMethod="basicAuth", publicValue="ada b", secretValue="a\nb")
+    made = await server.call("POST", path, {"name": "c", **body}, status=201)
+    change = {"httpConfig": {"authMethod": "header"}}
+    refusal = await server.call("PATCH", f"{path}/{made['id']}", change, status=400)
+    assert refusal["message"].startswith("httpConfig.publicValue: is not a valid name of a header")
 
 
 async def test_a_name_of_a_credential_is_used_once(server: Server) -> None:

@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from trunkline.actors.connections.credentials import configs
 from trunkline.actors.connections.credentials.configs import CredentialType
+from trunkline.actors.core.outgoing.http_calls import check_url
 from trunkline.actors.core.records.kind import GIVES_ACCESS, Doc, Kind
 from trunkline.actors.core.records.page import Page
 from trunkline.actors.core.records.resource import Change, Resource
@@ -21,6 +22,7 @@ from trunkline.actors.core.runtime.threads import NEW_KEYS, at_low_priority, in_
 from trunkline.actors.core.values.certificates import describe, read_certificates
 from trunkline.actors.core.values.changes import Fixed, changes_of
 from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.header_texts import HEADER_NAME, has_control
 from trunkline.actors.core.values.private_keys import (
     new_rsa_key,
     new_ssh_key,
@@ -174,8 +176,26 @@ def _complete_gcp(config: Doc, named: Doc) -> None:
     config["keyMetaJson"] = json.dumps(account, ensure_ascii=False)
 
 
-def _complete_http(config: Doc, _named: Doc) -> None:
-    config.setdefault("publicValue", "")
+def _complete_http(config: Doc, named: Doc) -> None:
+    """Check what the requests of workflows would be made of."""
+    public = config.setdefault("publicValue", "")
+    if "uriMatch" in named:
+        check_url(named["uriMatch"], private=True, field="httpConfig.uriMatch")
+        if "*" in named["uriMatch"]:
+            raise Invalid(
+                "httpConfig.uriMatch: has *, which stands for nothing here; give the beginning of the URLs, such as "
+                "https://api.example.com/v1."
+            )
+    if config["authMethod"] == "header":
+        if public.strip() and not HEADER_NAME.fullmatch(public.strip()):
+            raise Invalid(
+                "httpConfig.publicValue: is not a valid name of a header; give one such as X-Api-Key."
+            )
+        if has_control(named.get("secretValue", "").strip()):
+            raise Invalid(
+                "httpConfig.secretValue: has a line break or another control character, which no header may have; "
+                "leave it out."
+            )
 
 
 def _complete_snowflake(config: Doc, named: Doc) -> None:
@@ -209,7 +229,7 @@ def _complete_certificate(config: Doc, named: Doc) -> None:
     if not {"certificate", "privateKey"} <= named.keys():
         raise Invalid(f"{at}: give certificate and privateKey together.")
     config["certificate"], chain = read_certificates(named["certificate"], field=f"{at}.certificate")
-    key = read_private_key(named["privateKey"], field=f"{at}.privateKey")
+    key = read_private_key(named["privateKey"], field=f"{at}.privateKey", only_pem=True)
     if key.public_key() != chain[0].public_key():
         raise Invalid(f"{at}.privateKey: is not the key of the certificate; give the pair.")
     config["info"] = describe(chain[0])

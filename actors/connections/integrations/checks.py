@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.values.certificates import read_certificates
 from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.header_texts import HEADER_NAME
 from trunkline.actors.core.values.hosts import is_host
 from trunkline.actors.core.values.private_keys import read_private_key
 
@@ -24,7 +25,6 @@ _OF_HANDSHAKES: Final = FRAMING | {
     "sec-websocket-key",
     "sec-websocket-version",
 }
-_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _TARGET: Final = re.compile(r"[!-~]*")
 
 
@@ -79,7 +79,7 @@ def _check_headers(config: Doc) -> None:
     for index, each in enumerate(config.get("headers", ())):
         at = f"websocketConfig.headers[{index}]"
         name = each["headerKey"]
-        if _HEADER_NAME.fullmatch(name) is None:
+        if HEADER_NAME.fullmatch(name) is None:
             raise Invalid(f"{at}.headerKey: is not a valid name of a header; give one such as X-Api-Key.")
         if name.lower() in _OF_HANDSHAKES:
             raise Invalid(

@@ -32,13 +32,14 @@ from trunkline.actors.core.outgoing.http_calls import Received, Undelivered
 from trunkline.actors.core.outgoing.http_requests import Late, Request, fetch
 from trunkline.actors.core.runtime.computing import INLINE_JSON_BYTES, in_thread
 from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.header_texts import has_control
 from trunkline.actors.engine.bodies import json_reader
 from trunkline.actors.engine.encodings import bytes_written, shows_bytes, text_writer
 from trunkline.actors.engine.errors import NodeError
 from trunkline.actors.engine.heavy_work import check_payload
 from trunkline.actors.engine.node_rights import WRITES, may_read
 from trunkline.actors.engine.node_type import Form
-from trunkline.actors.engine.request_senders import CREDENTIAL_NAME, SENDER, has_control, sender_of
+from trunkline.actors.engine.request_senders import CREDENTIAL_NAME, SENDER, sender_of
 from trunkline.actors.engine.settings import (
     ERROR_BEHAVIOR,
     ERROR_PATH,

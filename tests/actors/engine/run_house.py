@@ -9,8 +9,8 @@ import trio
 
 from tests.actors.house import House
 from tests.patience import PATIENCE_S
-from trunkline.actors.connections.credentials.resource import CREDENTIALS, CredentialPost
-from trunkline.actors.core.records.messages import CreateRecord, Creator
+from trunkline.actors.connections.credentials.resource import CREDENTIALS, CredentialPatch, CredentialPost
+from trunkline.actors.core.records.messages import CreateRecord, Creator, PatchRecord
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.origin import Origin
@@ -50,6 +50,17 @@ async def add_credential(house: House, name: str, **config: Any) -> None:
     body = msgspec.convert({"name": name, **config}, CredentialPost)
     ref = Ref("application", ROOT, house.application)
     await house.system.ask(ref, CreateRecord(resource=CREDENTIALS.name, body=body, by=BY))
+
+
+async def change_credential(house: House, name: str, **changes: Any) -> None:
+    """Change the credential of a name."""
+    with house.system.store.snapshot() as snapshot:
+        unique = keys.unique_key(CREDENTIALS.kind.name, house.application, "name", name)
+        id = snapshot.get(keys.UNIQUE, unique)
+    assert id is not None
+    body = msgspec.convert(changes, CredentialPatch)
+    ref = Ref("application", ROOT, house.application)
+    await house.system.ask(ref, PatchRecord(resource=CREDENTIALS.name, record=id, body=body, by=BY))
 
 
 async def press(

@@ -17,6 +17,7 @@ from tests.actors.engine.flow_cases import failure, node
 from tests.actors.engine.run_house import (
     add_credential,
     button,
+    change_credential,
     create_flow,
     kept_runs,
     press,
@@ -297,18 +298,24 @@ async def test_a_credential_proves_the_sender_and_is_never_told(house: House, se
     assert basic.headers["authorization"] == "Basic YWRhOnMzY3JldA=="
 
 
-async def test_a_secret_that_no_header_can_have_is_not_told(house: House, server: WebServer) -> None:
-    config = {
-        "uriMatch": server.url,
-        "authMethod": "header",
-        "publicValue": "X-Key",
-        "secretValue": "s3\ncret",
-    }
-    await add_credential(house, "mine", type="http", httpConfig=config)
+@pytest.mark.parametrize(
+    ("public", "said"),
+    [
+        ("X-Key", "The secret of the credential has a line break or another control character."),
+        ("", "The publicValue of the credential is not the name of a header."),
+    ],
+)
+async def test_a_secret_that_no_header_can_have_is_not_told(
+    house: House, server: WebServer, public: str, said: str
+) -> None:
+    """It was given for basic authentication, where it may have any characters."""
+    config = {"authMethod": "basicAuth", "publicValue": public, "secretValue": "s3\ncret"}
+    await add_credential(house, "mine", type="http", httpConfig={"uriMatch": server.url, **config})
+    await change_credential(house, "mine", httpConfig={"authMethod": "header"})
     given = {"uriTemplate": server.url, "authType": "credential", "credentialNameTemplate": "mine"}
     run = await run_one(house, "HttpNode", given)
     assert run.error is not None
-    assert run.error[2] == "The secret of the credential has a line break or another control character."
+    assert run.error[2] == said
 
 
 @pytest.mark.parametrize("uri", ["/echo/../text", "/echo/%2e%2e/text", "/echos", "/"])
