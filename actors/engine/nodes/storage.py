@@ -37,13 +37,15 @@ from trunkline.actors.engine.tools import (
     path_of,
     text_reader,
 )
-from trunkline.actors.engine.visit import NodeStep, Visit
+from trunkline.actors.engine.visit import NodeStep, Visit, refused
 from trunkline.actors.workflows.flows.bodies import StorageEntry
 from trunkline.actors.workflows.flows.messages import GetStorage
 from trunkline.actors.workflows.flows.storage import stored_entry
 from trunkline.actors.workflows.flows.storage_messages import AddToStorageEntry, SetStorageEntry
 
 _TYPES: Final = ("template", "json", "number", "path")
+_KEY_CHARS_MAX: Final = 255
+"""That of a `StorageEntry`."""
 _KEY_NAME: Final = TemplateSetting("keyName", is_needed=True)
 _VALUE_TYPE: Final = ChoiceSetting("valueType", *_TYPES, "incr", "decr", "clear")
 _VALUE: Final = MixedSetting("value")
@@ -63,7 +65,7 @@ def _store(config: Config) -> NodeStep:
         sign = 1 if kind == "incr" else -1
 
         async def count(visit: Visit, name: str, number: float) -> int:
-            body_of(StorageEntry, {"key": name}, "keyName")
+            _check_key(name)
             total = await visit.ask_flow(AddToStorageEntry(key=name, number=sign * number))
             visit.put(result, total)
             return 0
@@ -78,6 +80,7 @@ def _store(config: Config) -> NodeStep:
         read = _value_reader(config, _VALUE, kind)
 
     async def set_entry(visit: Visit, name: str, value: Any) -> int:
+        _check_key(name)
         entry = {"key": name} if value is UNDEFINED else {"key": name, "value": value}
         check_kept(visit, value)
         body = body_of(StorageEntry, entry, "keyName")
@@ -86,6 +89,13 @@ def _store(config: Config) -> NodeStep:
         return 0
 
     return lambda visit: set_entry(visit, key(visit), read(visit))
+
+
+def _check_key(name: str) -> None:
+    if not 1 <= len(name) <= _KEY_CHARS_MAX:
+        raise refused(
+            f"config.keyName: gives a key of {len(name)} characters; a key has 1 to {_KEY_CHARS_MAX}."
+        )
 
 
 def _get(config: Config) -> NodeStep:

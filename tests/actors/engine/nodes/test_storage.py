@@ -154,7 +154,17 @@ async def test_a_stored_value_does_not_compile_the_workflow_again(house: House) 
             {"keyName": "{{data.no}}", "value": "1"},
             {},
             "ValidationError",
-            "config.keyName: Expected `str` of",
+            "config.keyName: gives a key of 0 characters; a key has 1 to 255.",
+        ),
+        *(
+            (
+                "StoreValueNode",
+                {"keyName": "{{data.long}}", "value": "1", "valueType": type},
+                {"long": "x" * 256},
+                "ValidationError",
+                "config.keyName: gives a key of 256 characters; a key has 1 to 255.",
+            )
+            for type in ("template", "incr", "clear")
         ),
         ("StoreValueNode", {"keyName": "k", "valueType": "word"}, {}, "ValidationError", "config.valueType:"),
         (
