@@ -41,6 +41,10 @@ async def test_globals_change_one_by_one(server: Server) -> None:
         ([{"key": "a b", "json": "1"}], "[0].key"),
         ([{"json": "1"}], "[0].key: is missing"),
         ([{"key": "a", "json": "on"}], "[0].json: is not JSON text"),
+        (
+            [{"key": "floor", "json": "8"}, {"key": "floor", "json": None}],
+            "globals: the key floor appears twice in the list.",
+        ),
         ([{"key": f"k{number}", "json": "1"} for number in range(100)], "globals: there would be 102"),
         ({"key": "a", "json": "1"}, "The body: is an object; give an array of at most 100 items"),
     ):

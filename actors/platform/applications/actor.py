@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -84,6 +86,7 @@ class Application(RecordOwner, JobOwner):
         """Change the globals that the body names by their keys; the others stay, and new ones come last."""
         check_match(message.if_match, self.raw)
         found = {item["key"]: item for item in self.doc.get("globals", ())}
+        _check_keys([change.key for change in message.body])
         for position, change in enumerate(message.body):
             if isinstance(change.json, str):
                 check_global(change.json, f"[{position}]")
@@ -181,10 +184,7 @@ class Application(RecordOwner, JobOwner):
             cutoff_ms = parse_iso(named["expUserTokenCutoff"], field="expUserTokenCutoff")
             check_cutoff(cutoff_ms, self.system.clock.wall_ms(), field="expUserTokenCutoff")
             named["expUserTokenCutoff"] = cutoff_ms
-        seen = [item["key"] for item in named.get("globals") or ()]
-        for key in seen:
-            if seen.count(key) > 1:
-                raise Invalid(f"globals: the key {key} appears twice in the list.")
+        _check_keys([item["key"] for item in named.get("globals") or ()])
         for position, item in enumerate(named.get("globals") or ()):
             check_global(item["json"], f"globals[{position}]")
         if "endpointSlug" in named:
@@ -210,3 +210,9 @@ class Application(RecordOwner, JobOwner):
         if slug is not None and self.system.journal.get(keys.UNIQUE, experience_slug_key(slug)) is not None:
             raise Invalid(taken)
         self.claim("endpointSlug", slug, taken)
+
+
+def _check_keys(keys_of_globals: Sequence[str]) -> None:
+    for key, times in Counter(keys_of_globals).items():
+        if times > 1:
+            raise Invalid(f"globals: the key {key} appears twice in the list.")
