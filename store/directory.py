@@ -20,7 +20,14 @@ import stat
 from pathlib import Path
 from types import TracebackType
 
-from trunkline.store.errors import BackupRefused, DirectoryInUse, SecretExposed, SecretMissing, translate
+from trunkline.store.errors import (
+    BackupRefused,
+    DirectoryInUse,
+    SecretExposed,
+    SecretMissing,
+    StoreBroken,
+    translate,
+)
 
 LOCK = "lock"
 SECRET = "secret"  # noqa: S105 - the name of the file
@@ -39,6 +46,9 @@ MANIFEST = "manifest.json"
 """The file that only a backup has."""
 _FIRST_WRITE_BYTES = 2 * mmap.PAGESIZE
 """LMDB begins a file with its two meta pages."""
+_TRACES = (f"{CONTENTS}/drafts", "results/drafts", LAST_BACKUP, MANIFEST)
+"""What no directory has before its store was first on disk. The secret and the keys are no trace: a machine of a server
+with a log begins with both."""
 _OWNER_ONLY = 0o600
 COPIES_MAX = 1000
 
@@ -208,6 +218,15 @@ def has_data(path: Path) -> bool:
     if size_bytes >= _FIRST_WRITE_BYTES:
         return True
     return size_bytes > 0 and any(os.path.lexists(path / name) for name in (CONTENTS, KEYS_FILE, MANIFEST))
+
+
+def check_not_lost(path: Path) -> None:
+    """Raise StoreBroken if a directory that holds no store has had one: a new one would hide the loss."""
+    if any(os.path.lexists(path / name) for name in _TRACES):
+        raise StoreBroken(
+            f"{path} has had data, and {data_file(path)} is missing or empty. If {STORE} is on a disk of its own, "
+            "mount that disk; otherwise restore a backup. To begin without data, name another directory."
+        )
 
 
 def unused_path(parent: Path, name: str) -> Path:

@@ -41,6 +41,7 @@ from trunkline.store.directory import (
     KEYS_FILE,
     STORE,
     DataDirectory,
+    check_not_lost,
     has_data,
     remove_begun,
     unused_path,
@@ -169,6 +170,8 @@ class Store:
             new = not has_data(own)
             crash = CrashRecord(own)
             if new:
+                if not keeps_log:  # with a log the data come from another machine
+                    check_not_lost(own)
                 remove_begun(own)
             else:
                 check_before(own, crash.earlier(), start_check_s)
@@ -188,6 +191,8 @@ class Store:
                 if not keeps_log:
                     forget_log(memory_map)
                 arrivals = _arrivals(memory_map, arrival_window_bytes)
+                if new:
+                    locked.sync()  # before there is what `check_not_lost` takes for a trace of it
                 # Another process may be writing what looks like a leftover.
                 left_s = SHARED_LEFT_S if count > 1 or keeps_log else 0.0
                 contents = prepared_contents(

@@ -27,7 +27,7 @@ from trunkline.actors.maintenance.machine import Machine
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 from trunkline.store import keys
-from trunkline.store.directory import KEYS_FILE, SECRET
+from trunkline.store.directory import KEYS_FILE, SECRET, check_not_lost, has_data
 from trunkline.store.errors import LogBroken, LogUnreachable, SecretMissing
 from trunkline.store.follower import chain_of
 from trunkline.store.jetstream import JetStreamLog
@@ -110,6 +110,8 @@ async def _prepared(settings: Settings, directory: Path, log: JetStreamLog) -> t
             f"{directory / SECRET} is missing, and the log {log.name} is there already. Copy the files {SECRET} and "
             f"{KEYS_FILE} of the machine that began it to {directory} first."
         )
+    if stream is None and not has_data(directory):
+        check_not_lost(directory)
     with opened_to_follow(settings, log.partition) as store:
         store.directory.keep()
         chain = chain_of(store.memory_map, log.partition)

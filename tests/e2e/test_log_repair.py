@@ -96,3 +96,18 @@ async def test_a_backup_is_restored_into_a_server_with_a_log(machines: Machines)
         await report(one, device, 3)
         assert await states(one, device) == [1, 3]
         assert await one.terminate() == 0
+
+
+async def test_no_log_is_begun_without_the_data_that_a_machine_had(machines: Machines) -> None:
+    async with machines.serving("a") as one:
+        await made(one)
+        assert await one.terminate() == 0
+    await machines.nats.kill()
+    shutil.rmtree(machines.folder / "nats" / "a")
+    (machines.folder / "a" / "store").rename(machines.folder / "unmounted")
+    async with trio.open_nursery() as nursery:
+        await machines.nats.start(nursery)
+        assert "a has had data, and " in await machines.refused("a")
+        (machines.folder / "unmounted").rename(machines.folder / "a" / "store")
+        assert "`trunkline cluster new-log` does" in await machines.refused("a")
+        nursery.cancel_scope.cancel()

@@ -155,6 +155,23 @@ async def test_a_store_that_is_none(tmp_path: Path) -> None:
     assert str(tmp_path / "data") in said
 
 
+async def test_a_store_that_is_lost(tmp_path: Path) -> None:
+    """An empty one in its place would answer as if nobody had ever used the server."""
+    data = tmp_path / "data"
+    async with serving(data) as server:
+        application = await server.application("precious")
+        assert await server.terminate() == 0
+    (data / "store").rename(tmp_path / "unmounted")
+    said = await refused("--data", str(data))
+    assert said.startswith(f"{data} has had data, and {data / 'store' / 'data.mdb'} is missing or empty.")
+    for command in (("user", "list"), ("secret", "rekey")):
+        assert one_sentence(await trunkline(*command, "--data", str(data))) == said
+    assert not (data / "store").exists()
+    (tmp_path / "unmounted").rename(data / "store")
+    async with serving(data) as server:
+        assert (await server.call("GET", application))["name"] == "precious"
+
+
 async def test_a_secret_that_others_may_read(tmp_path: Path) -> None:
     async with serving(tmp_path / "data") as server:
         assert await server.terminate() == 0

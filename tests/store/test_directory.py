@@ -7,11 +7,13 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from tests.patience import PATIENCE_S
-from trunkline.store.directory import DataDirectory
+from tests.simulation.loose_files import LooseFiles
+from trunkline.store.directory import DataDirectory, has_data
 from trunkline.store.env import Store
 from trunkline.store.errors import DirectoryInUse, SecretExposed, SecretMissing, StoreBroken, StoreDamaged
 
@@ -212,6 +214,38 @@ def test_a_lost_secret_is_not_replaced(tmp_path: Path) -> None:
             directory.secret()
         directory.rotate_secret()
     Store.open(tmp_path).close()
+
+
+@pytest.mark.parametrize("lost", ["the file", "its content", "the folder"])
+def test_a_lost_store_is_not_replaced(tmp_path: Path, lost: str) -> None:
+    """An empty one in its place would look like a server that nobody has used yet."""
+    Store.open(tmp_path, map_size_bytes=128 * 1024).close()
+    if lost == "its content":
+        os.truncate(tmp_path / "store" / "data.mdb", 0)
+    else:
+        (tmp_path / "store").rename(tmp_path / "unmounted")
+        if lost == "the file":
+            (tmp_path / "store").mkdir()
+    with pytest.raises(
+        StoreBroken, match=r"has had data, and .*data\.mdb is missing or empty\. If store is on"
+    ):
+        Store.open(tmp_path)
+    assert not has_data(tmp_path)
+    Store.open(tmp_path, keeps_log=True).close()
+
+
+def test_a_power_cut_in_the_first_start_is_not_taken_for_a_lost_store(tmp_path: Path) -> None:
+    """What tells of an earlier store is on the disk behind the name of its file."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "results").touch()
+    beside = LooseFiles(tmp_path / "data", Random(1), left_out=frozenset())
+    with beside.watched():
+        with pytest.raises(StoreBroken, match="results"):
+            Store.open(tmp_path / "data")
+        trees = [beside.after_cut() for _ in range(40)]
+    for tree in trees:
+        assert "contents/drafts" not in tree or "store/data.mdb" in tree
+    assert any("contents/drafts" in tree for tree in trees)
 
 
 def test_a_first_start_that_was_killed_while_it_wrote_the_file_is_made_again(tmp_path: Path) -> None:
