@@ -26,6 +26,7 @@ from trunkline.store.errors import (
     SecretExposed,
     SecretMissing,
     StoreBroken,
+    StoreError,
     translate,
 )
 
@@ -49,6 +50,10 @@ _FIRST_WRITE_BYTES = 2 * mmap.PAGESIZE
 _TRACES = (f"{CONTENTS}/drafts", "results/drafts", LAST_BACKUP, MANIFEST)
 """What no directory has before its store was first on disk. The secret and the keys are no trace: a machine of a server
 with a log begins with both."""
+_PREPARED = frozenset(
+    {STORE, CONTENTS, KEYS_FILE, "results", "outbox", "archives", "backups", "partitions", "lost+found"}
+)
+"""What a new directory may hold, where parts of it are on disks of their own."""
 _OWNER_ONLY = 0o600
 COPIES_MAX = 1000
 
@@ -71,11 +76,14 @@ class DataDirectory:
 
         `common` is the directory that has the secret, if it is another one.
 
-        Raises DirectoryInUse if another process has locked it, StoreBroken if it cannot be used.
+        Raises DirectoryInUse if another process has locked it, StoreError if it holds other things, StoreBroken if it
+        cannot be used.
         """
         made: list[Path] = []
         try:
             made = _make(path)
+            if not made:
+                _check_own(path)
             if stat.S_IMODE(path.stat().st_mode) != 0o700:
                 path.chmod(0o700)
             lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY)
@@ -315,6 +323,21 @@ def _make(path: Path) -> list[Path]:
             raise
         return []
     return missing
+
+
+def _check_own(path: Path) -> None:
+    """Raise StoreError for a directory of other things, which must not be closed to others, nor be mixed with ours.
+
+    A new one may also have what a new home has, and a configuration file.
+    """
+    if (path / LOCK).is_file() or os.path.lexists(path / SECRET) or data_file(path).exists():
+        return
+    for name in sorted(os.listdir(path)):  # noqa: PTH208 - only the names
+        if name not in _PREPARED and not name.startswith(".") and not name.endswith(".toml"):
+            raise StoreError(
+                f"{path} is not a data directory, and is not empty: it holds {name}. Name an empty directory, or one "
+                "that does not exist."
+            )
 
 
 def _remove(made: list[Path]) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from trunkline.http.cli.options import ConfigOption, DataOption, existing_directory
+from trunkline.http.cli.options import ConfigOption, DataOption, directory_with_data
 
 secret_app = typer.Typer(help="The secret of tokens, and the keys of stored secrets.", no_args_is_help=True)
 
@@ -21,7 +21,7 @@ def secret_rotate(data: DataOption = None, config: ConfigOption = None) -> None:
     """Replace the secret that signs tokens, which revokes every token. The server must be stopped."""
     from trunkline.actors.maintenance import data_directory
 
-    path = existing_directory(data, config).data_dir
+    path = directory_with_data(data, config).data_dir
     data_directory.rotate_secret(Path(path))
     typer.echo(f"The secret of {path} is replaced; every user and device must log in again.")
 
@@ -38,7 +38,7 @@ def secret_rekey(
     """Encrypt all stored secrets with a new key and remove the old one. The server must be stopped."""
     from trunkline.actors.maintenance import data_directory
 
-    done = data_directory.rotate_encryption_key(existing_directory(data, config), discard=discard)
+    done = data_directory.rotate_encryption_key(directory_with_data(data, config), discard=discard)
     lost = f" Discarded, because their key is lost: {done.discarded}." if discard else ""
     typer.echo(f"Stored secrets encrypted with the new key {done.key}: {done.resealed}.{lost}")
 
@@ -51,7 +51,7 @@ def backup_command(
     """Copy a consistent snapshot of a data directory, also while a server runs."""
     from trunkline.actors.maintenance import data_directory
 
-    path = existing_directory(data, config).data_dir
+    path = directory_with_data(data, config).data_dir
     location = data_directory.back_up(Path(path), target)
     typer.echo(f"{path} is copied to {target}; `trunkline check --data {target}` verifies the copy.")
     if location != data_directory.FOLDER:
@@ -65,7 +65,7 @@ def check_command(data: DataOption = None, config: ConfigOption = None) -> None:
 
     from trunkline.actors.maintenance import data_directory
 
-    settings = existing_directory(data, config)
+    settings = directory_with_data(data, config)
     path, keys_file = Path(settings.data_dir), data_directory.keys_file_of(settings)
     place = data_directory.contents_place_of(settings)
     console = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)

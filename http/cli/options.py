@@ -74,8 +74,19 @@ def no_server_at(directory: Path) -> SettingsError:
 
 
 def existing_directory(data: str | None, config: Path | None) -> Settings:
-    """The settings, for a command that needs an existing data directory. Raises `SettingsError` if there is none."""
+    """The settings, for a command on an existing data directory. Raises `SettingsError` if there is none."""
     settings = effective_settings(config, data_dir=data)
     if not Path(settings.data_dir).is_dir():
         raise SettingsError(settings.data_dir, "is not a data directory", "name the right one with --data")
+    return settings
+
+
+def directory_with_data(data: str | None, config: Path | None) -> Settings:
+    """The same, for a command that reads or changes what the directory holds. Raises `StoreError` if that is lost."""
+    from trunkline.actors.core.values.store_directory import check_not_lost, has_data
+
+    settings = existing_directory(data, config)
+    if not has_data(Path(settings.data_dir)):
+        check_not_lost(Path(settings.data_dir))
+        raise SettingsError(settings.data_dir, "holds no data", "name the right one with --data")
     return settings

@@ -12,7 +12,7 @@ import typer
 
 from trunkline.http.cli.balance import balance_command
 from trunkline.http.cli.move import move_command
-from trunkline.http.cli.options import ConfigOption, DataOption, existing_directory
+from trunkline.http.cli.options import ConfigOption, DataOption, directory_with_data
 from trunkline.limits.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def partition_command(
     from trunkline.actors.maintenance import division
     from trunkline.http.cli.partition_traffic import asked_traffic
 
-    settings = existing_directory(data, config)
+    settings = directory_with_data(data, config)
     directory = Path(settings.data_dir)
     if count is not None:
         division.divide(settings, count, typer.echo)

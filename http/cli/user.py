@@ -12,8 +12,8 @@ from trunkline.http.cli.options import (
     PASSWORD_VARIABLE,
     ConfigOption,
     DataOption,
+    directory_with_data,
     effective_settings,
-    existing_directory,
     log_errors_only,
 )
 from trunkline.limits.settings import Settings
@@ -68,7 +68,7 @@ def user_add(email: str, password: Password, data: DataOption = None, config: Co
 @user_app.command("passwd")
 def user_passwd(email: str, password: Password, data: DataOption = None, config: ConfigOption = None) -> None:
     """Set a user's password and revoke the earlier tokens, also while a server runs."""
-    _run_on_directory(existing_directory(data, config), "user.passwd", email=email, password=password)
+    _run_on_directory(directory_with_data(data, config), "user.passwd", email=email, password=password)
     typer.echo(f"The password of {email} is set; earlier tokens are no longer valid.")
 
 
@@ -84,7 +84,7 @@ def user_delete(
 ) -> None:
     """Delete a user and revoke all tokens of the user, also while a server runs."""
     applications = "delete" if with_applications else "keep"
-    settings = existing_directory(data, config)
+    settings = directory_with_data(data, config)
     deleted = _run_on_directory(settings, "user.delete", email=email, applications=applications)
     typer.echo(f"{email} is deleted, and applications: {deleted}.")
 
@@ -92,14 +92,14 @@ def user_delete(
 @user_app.command("reset-two-factor")
 def user_reset_two_factor(email: str, data: DataOption = None, config: ConfigOption = None) -> None:
     """Let a user who has lost the second factor log in with the password alone, also while a server runs."""
-    _run_on_directory(existing_directory(data, config), "user.reset-two-factor", email=email)
+    _run_on_directory(directory_with_data(data, config), "user.reset-two-factor", email=email)
     typer.echo(f"{email} logs in with the password alone now.")
 
 
 @user_app.command("verify-email")
 def user_verify_email(email: str, data: DataOption = None, config: ConfigOption = None) -> None:
     """Mark a user's e-mail address as verified, also while a server runs."""
-    _run_on_directory(existing_directory(data, config), "user.verify-email", email=email)
+    _run_on_directory(directory_with_data(data, config), "user.verify-email", email=email)
     typer.echo(f"The address {email} is verified.")
 
 
@@ -111,7 +111,7 @@ def user_operator(
     config: ConfigOption = None,
 ) -> None:
     """Let a user read the figures of the whole server (/metrics), or end that, also while a server runs."""
-    directory, role = existing_directory(data, config), "operator" if is_operator else "none"
+    directory, role = directory_with_data(data, config), "operator" if is_operator else "none"
     _run_on_directory(directory, "user.operator", email=email, role=role)
     typer.echo(f"{email} is {'an' if is_operator else 'no'} operator.")
 
@@ -119,5 +119,5 @@ def user_operator(
 @user_app.command("list")
 def user_list(data: DataOption = None, config: ConfigOption = None) -> None:
     """List the users, also while a server runs."""
-    for id, email, created in _run_on_directory(existing_directory(data, config), "user.list"):
+    for id, email, created in _run_on_directory(directory_with_data(data, config), "user.list"):
         typer.echo(f"{id}  {created}  {email}")

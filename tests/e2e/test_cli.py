@@ -154,6 +154,42 @@ async def test_a_mistyped_directory_is_told_and_not_made(tmp_path: Path, command
     assert not (tmp_path / "copy").exists()
 
 
+ON_DATA = [
+    ("user", "list"),
+    ("user", "passwd", EMAIL),
+    ("user", "operator", EMAIL),
+    ("secret", "rotate"),
+    ("secret", "rekey"),
+    ("partition", "--count", "2"),
+    ("backup", "copy"),
+    ("check",),
+]
+
+
+@pytest.mark.parametrize("holds", ["nothing", "something else", "an empty file"])
+async def test_no_command_makes_another_directory_a_data_directory(tmp_path: Path, holds: str) -> None:
+    other = tmp_path / "other"
+    (other / "store").mkdir(parents=True)
+    if holds == "nothing":
+        (other / "store").rmdir()
+    elif holds == "something else":
+        (other / "report").touch()
+    else:
+        (other / "store" / "data.mdb").touch()
+    other.chmod(0o1777)
+    before = sorted(other.rglob("*"))
+    for command in ON_DATA:
+        done = await trunkline(*command, "--data", str(other), env=NEW, cwd=tmp_path)
+        assert one_sentence(done) == f"{other} holds no data; name the right one with --data"
+    if holds == "something else":
+        for command in (("serve", "--port", "0"), ("user", "add", EMAIL)):
+            done = await trunkline(*command, "--data", str(other), env=NEW, cwd=tmp_path)
+            assert one_sentence(done).startswith(f"{other} is not a data directory, and is not empty: it")
+    assert sorted(other.rglob("*")) == before
+    assert stat.S_IMODE(other.stat().st_mode) == 0o1777
+    assert not (tmp_path / "copy").exists()
+
+
 # The first user.
 
 

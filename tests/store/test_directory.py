@@ -15,7 +15,14 @@ from tests.patience import PATIENCE_S
 from tests.simulation.loose_files import LooseFiles
 from trunkline.store.directory import DataDirectory, has_data
 from trunkline.store.env import Store
-from trunkline.store.errors import DirectoryInUse, SecretExposed, SecretMissing, StoreBroken, StoreDamaged
+from trunkline.store.errors import (
+    DirectoryInUse,
+    SecretExposed,
+    SecretMissing,
+    StoreBroken,
+    StoreDamaged,
+    StoreError,
+)
 
 pytestmark = pytest.mark.disk
 
@@ -104,6 +111,24 @@ def test_the_directory_is_closed_to_others(tmp_path: Path) -> None:
     assert mode(made) == 0o700
     with Store.open(made, map_size_bytes=1 << 20):
         assert mode(made / "store" / "data.mdb") == 0o600
+
+
+def test_a_directory_of_other_things_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "contents").mkdir()
+    tmp_path.chmod(0o1777)
+    with pytest.raises(StoreError, match=r"is not a data directory, and is not empty: it holds reports\."):
+        DataDirectory.open(tmp_path)
+    assert mode(tmp_path) == 0o1777
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["contents", "reports"]
+
+
+def test_a_new_directory_may_hold_what_file_systems_and_operators_put_there(tmp_path: Path) -> None:
+    for name in ("lost+found", ".cache", "contents", "contents/lost+found", "store"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "trunkline.toml").touch()
+    Store.open(tmp_path, map_size_bytes=1 << 20).close()
+    assert mode(tmp_path) == 0o700
 
 
 def test_a_path_that_cannot_be_a_directory_is_refused_with_a_sentence(tmp_path: Path) -> None:
