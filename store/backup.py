@@ -270,7 +270,7 @@ def _verify_files(directory: Path, report: Report, common: Path) -> bool:
 @contextmanager
 def _held_state(directory: Path) -> Iterator[None]:
     """Keep the pages of the newest commit from being used again by a server that runs."""
-    if DataDirectory.holder_pid(directory) is None:
+    if not DataDirectory.is_held(directory):
         yield
         return
     with lmdb.open(str(directory / STORE), readonly=True, create=False, max_spare_txns=0) as env, env.begin():

@@ -92,14 +92,15 @@ class DataDirectory:
             raise translate(error, f"opening of the data directory {path}") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.ftruncate(lock, 0)
-            os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
         except BlockingIOError as error:
             os.close(lock)
             raise DirectoryInUse(_in_use(path)) from error
         except OSError as error:
             os.close(lock)
             raise translate(error, f"locking of the data directory {path}") from error
+        with contextlib.suppress(OSError):  # on a full disk reads and deletions work
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
         return cls(path, common or path, lock, made)
 
     def sync(self) -> None:
@@ -114,22 +115,19 @@ class DataDirectory:
             raise translate(error, f"syncing of the data directory {self.path}") from error
 
     @staticmethod
-    def holder_pid(path: Path) -> int | None:
-        """The id of the process that has locked the directory at `path`; None if there is none."""
-        pid = _read_pid(path)
-        if pid is None:
-            return None
+    def is_held(path: Path) -> bool:
+        """Whether a process has locked the directory at `path`."""
         try:
             probe = os.open(path / LOCK, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
-            return None
+            return False
         try:
             fcntl.flock(probe, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            return pid
+            return True
         finally:
             os.close(probe)
-        return None
+        return False
 
     def secret(self) -> bytes:
         """Return the secret, 32 random bytes.

@@ -37,7 +37,7 @@ except DirectoryInUse as refusal:
     print(refusal)
 else:
     print("opened")
-print(DataDirectory.holder_pid(Path(sys.argv[1])))
+print(DataDirectory.is_held(Path(sys.argv[1])))
 """
 
 
@@ -55,12 +55,12 @@ def mode(path: Path) -> int:
 @pytest.mark.slow
 def test_another_process_is_refused_with_a_sentence_while_we_hold_it(tmp_path: Path) -> None:
     with DataDirectory.open(tmp_path):
-        refusal, holder = in_another_process(tmp_path)
+        refusal, is_held = in_another_process(tmp_path)
         assert str(tmp_path) in refusal
         assert f"in use by process {os.getpid()}. Stop that one first" in refusal
-        assert holder == str(os.getpid())
-        assert DataDirectory.holder_pid(tmp_path) == os.getpid()
-    assert DataDirectory.holder_pid(tmp_path) is None
+        assert is_held == "True"
+        assert DataDirectory.is_held(tmp_path)
+    assert not DataDirectory.is_held(tmp_path)
     assert in_another_process(tmp_path)[0] == "opened"
 
 
@@ -79,8 +79,31 @@ def test_a_process_that_is_killed_leaves_no_lock(tmp_path: Path) -> None:
     finally:
         holder.kill()
         holder.communicate()
-    assert DataDirectory.holder_pid(tmp_path) is None
+    assert not DataDirectory.is_held(tmp_path)
     DataDirectory.open(tmp_path).close()
+
+
+@pytest.mark.slow
+def test_a_store_is_opened_and_held_where_the_disk_has_no_byte_left(tmp_path: Path) -> None:
+    """The id of the process in the file of the lock is only for messages."""
+    Store.open(tmp_path, map_size_bytes=1 << 20).close()
+    hold = (
+        "import resource, signal, sys, pathlib; from trunkline.store.env import Store\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))\n"
+        "held = Store.open(pathlib.Path(sys.argv[1])); print('held', flush=True); signal.pause()"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        assert (tmp_path / "lock").read_text() == ""
+        assert DataDirectory.is_held(tmp_path)
+        with pytest.raises(DirectoryInUse, match="another process"):
+            DataDirectory.open(tmp_path)
+    finally:
+        holder.kill()
+        holder.communicate()
 
 
 def test_a_second_store_in_the_same_process_is_refused(tmp_path: Path) -> None:

@@ -117,4 +117,4 @@ def test_keys_and_secret_stay_while_any_partition_is_served(data: Path, served: 
     rotate_secret(data)
     assert (data / SECRET).read_bytes() != secret
     for partition in range(COUNT):
-        assert DataDirectory.holder_pid(partition_directory(data, partition)) is None
+        assert not DataDirectory.is_held(partition_directory(data, partition))
