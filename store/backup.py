@@ -43,6 +43,7 @@ from trunkline.store.directory import (
     SECRET,
     STORE,
     DataDirectory,
+    check_secret,
     data_file,
     has_data,
     missing_secret,
@@ -86,7 +87,7 @@ def backup(directory: Path, target: Path, contents: NamedContents = no_contents)
     completely or not at all. Of several partitions each is copied as it is at a moment, the first one last: what
     applications name of the server as a whole is in it then. No application is moved meanwhile. Raises
     FormatUnsupported for a store of a newer program, whose contents this one may not find, StoreBroken for one of
-    several partitions without the others, and BackupRefused, StoreFull or StoreBroken; `target` is then not
+    several partitions without the others, SecretMissing, BackupRefused, StoreFull or StoreBroken; `target` is then not
     created. BackupRefused also where a process has started meanwhile and completed a move that had been interrupted.
     """
     blobs = Blobs(directory / CONTENTS)
@@ -142,6 +143,7 @@ def copy_store(
 
     This process must not write to any of them meanwhile. Errors are those of `backup`.
     """
+    check_secret(directory)
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):

@@ -154,9 +154,9 @@ class DataDirectory:
         A new secret in place of a lost one would make all tokens invalid, and those of devices never expire. So
         only the operator makes one.
         """
-        if not os.path.lexists(self.common / SECRET):
-            if not new:
-                raise SecretMissing(missing_secret(self.common))
+        if not new:
+            check_secret(self.common)
+        elif not os.path.lexists(self.common / SECRET):
             self.rotate_secret()
 
     def rotate_secret(self) -> bytes:
@@ -255,6 +255,12 @@ def remove_begun(path: Path) -> None:
         data_file(path).unlink(missing_ok=True)
     except OSError as error:
         raise translate(error, f"removal of {data_file(path)}") from error
+
+
+def check_secret(path: Path) -> None:
+    """Raise SecretMissing if a data directory that has data has no secret."""
+    if not os.path.lexists(path / SECRET):
+        raise SecretMissing(missing_secret(path))
 
 
 def missing_secret(path: Path) -> str:

@@ -107,7 +107,7 @@ def divide(settings: Settings, count: int, tell: Tell) -> None:
     if not has_data(directory):
         raise BackupRefused(f"{directory} holds no store. Start a server on it once.")
     with ExitStack() as stack:
-        stack.enter_context(DataDirectory.open(directory))
+        locked = stack.enter_context(DataDirectory.open(directory))
         switch = switch_of(directory)
         if switch is not None:
             tell(f"Completing the change to {_partitions(switch.after)}, which was interrupted.")
@@ -116,6 +116,7 @@ def divide(settings: Settings, count: int, tell: Tell) -> None:
         if count == before:
             tell(f"{directory} has {_partitions(count)}.")
             return
+        locked.require_secret(new=False)
         try:
             _clear(directory, before)
             _lock(stack, directory, before, count)

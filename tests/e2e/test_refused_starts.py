@@ -190,6 +190,10 @@ async def test_data_whose_secret_is_lost(tmp_path: Path) -> None:
     said = await refused(*data)
     assert said.startswith(f"{tmp_path / 'data'} has data but no file `secret`")
     assert f"trunkline secret rotate --data {tmp_path / 'data'}" in said
+    for command in (("backup", str(tmp_path / "copy")), ("partition", "--count", "2")):
+        assert one_sentence(await trunkline(*command, *data)) == said
+    assert not (tmp_path / "copy").exists()
+    assert not (tmp_path / "data" / "partitions").exists()
     assert not (tmp_path / "data" / "secret").exists()
     assert (await trunkline("secret", "rotate", *data)).returncode == 0
     async with serving(tmp_path / "data") as server:

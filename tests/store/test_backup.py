@@ -16,7 +16,7 @@ from trunkline.store import codec, keys
 from trunkline.store.backup import PROBLEMS_MAX, backup, verify
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store
-from trunkline.store.errors import BackupRefused, StoreBroken
+from trunkline.store.errors import BackupRefused, SecretMissing, StoreBroken
 from trunkline.store.migrations import FORMAT
 
 pytestmark = pytest.mark.disk
@@ -145,12 +145,12 @@ def test_a_backup_is_a_data_directory_for_its_owner_only(filled: Store, tmp_path
         commit(restored, record(99))
 
 
-def test_a_backup_without_a_secret_and_into_an_empty_directory(closed: Path, tmp_path: Path) -> None:
+def test_a_backup_without_encryption_keys_and_into_an_empty_directory(closed: Path, tmp_path: Path) -> None:
+    """They may be elsewhere."""
     (tmp_path / "copy").mkdir()
-    for name in ("secret", "encryption-keys"):
-        (closed / name).unlink()
+    (closed / "encryption-keys").unlink()
     backup(closed, tmp_path / "copy")
-    assert tree(tmp_path / "copy") == ["manifest.json", "store", "store/data.mdb"]
+    assert tree(tmp_path / "copy") == ["manifest.json", "secret", "store", "store/data.mdb"]
 
 
 def test_a_process_does_not_copy_a_store_that_it_has_open(filled: Store, tmp_path: Path) -> None:
@@ -187,6 +187,15 @@ def test_a_backup_that_fails_leaves_nothing(
     before = tree(tmp_path)
     with pytest.raises(StoreBroken, match=r"backup to .*copy failed"):
         backup(filled.directory.path, tmp_path / "copy")
+    assert tree(tmp_path) == before
+
+
+def test_a_backup_without_a_secret_is_refused(closed: Path, tmp_path: Path) -> None:
+    """No server would start on it."""
+    (closed / "secret").unlink()
+    before = tree(tmp_path)
+    with pytest.raises(SecretMissing, match="has data but no file `secret`"):
+        backup(closed, tmp_path / "copy")
     assert tree(tmp_path) == before
 
 
