@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from trunkline.store.directory import DATA_FILE, STORE, data_file, sync_directory
-from trunkline.store.errors import BackupRefused
+from trunkline.store.errors import BackupRefused, translate
 from trunkline.store.manifest import write_manifest
 from trunkline.store.memory_map import MemoryMap, opened_here
 from trunkline.store.partitions import partition_directory, write_partition_count
@@ -23,8 +23,10 @@ def open_read_only(directory: Path) -> MemoryMap:
     file = data_file(directory)
     try:
         size_bytes = file.stat().st_size + _GROWTH_BYTES
-    except OSError as error:
+    except FileNotFoundError as error:
         raise BackupRefused(f"{directory} holds no store: {error}.") from error
+    except OSError as error:
+        raise translate(error, f"opening of {file}") from error
     return MemoryMap(directory / STORE, size_bytes=size_bytes, size_max_bytes=None, read_only=True)
 
 

@@ -211,7 +211,7 @@ def _alone() -> SettingsError:
 
 def _with_log(data: str | None, config: Path | None) -> Settings:
     """The settings of a machine. Raises SettingsError."""
-    settings = existing_directory(data, config)
+    settings = existing_directory(data, config, writes=True)
     if settings.cluster_nats is None:
         raise SettingsError(
             "cluster_nats", "is not set", "give the configuration of this machine with --config"

@@ -65,7 +65,7 @@ def check_command(data: DataOption = None, config: ConfigOption = None) -> None:
 
     from trunkline.actors.maintenance import data_directory
 
-    settings = directory_with_data(data, config)
+    settings = directory_with_data(data, config, writes=False)
     path, keys_file = Path(settings.data_dir), data_directory.keys_file_of(settings)
     place = data_directory.contents_place_of(settings)
     console = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)

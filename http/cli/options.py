@@ -73,19 +73,35 @@ def no_server_at(directory: Path) -> SettingsError:
     )
 
 
-def existing_directory(data: str | None, config: Path | None) -> Settings:
-    """The settings, for a command on an existing data directory. Raises `SettingsError` if there is none."""
-    settings = effective_settings(config, data_dir=data)
+def usable(settings: Settings, *, writes: bool = False) -> Settings:
+    """The same settings, for a command that may make the data directory.
+
+    Raises `StoreError` if this user may not read it, or if a command that `writes` there finds the data of another one.
+    """
+    from trunkline.actors.core.values.store_directory import check_access, check_owner
+
+    check_access(Path(settings.data_dir))
+    if writes:
+        check_owner(Path(settings.data_dir))
+    return settings
+
+
+def existing_directory(data: str | None, config: Path | None, *, writes: bool = False) -> Settings:
+    """The settings, for a command on an existing data directory, one that `writes` to it or not.
+
+    Raises `SettingsError` if there is none, and `StoreError` for another user's.
+    """
+    settings = usable(effective_settings(config, data_dir=data), writes=writes)
     if not Path(settings.data_dir).is_dir():
         raise SettingsError(settings.data_dir, "is not a data directory", "name the right one with --data")
     return settings
 
 
-def directory_with_data(data: str | None, config: Path | None) -> Settings:
+def directory_with_data(data: str | None, config: Path | None, *, writes: bool = True) -> Settings:
     """The same, for a command that reads or changes what the directory holds. Raises `StoreError` if that is lost."""
     from trunkline.actors.core.values.store_directory import check_not_lost, has_data
 
-    settings = existing_directory(data, config)
+    settings = existing_directory(data, config, writes=writes)
     if not has_data(Path(settings.data_dir)):
         check_not_lost(Path(settings.data_dir))
         raise SettingsError(settings.data_dir, "holds no data", "name the right one with --data")

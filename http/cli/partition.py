@@ -49,7 +49,7 @@ def partition_command(
     from trunkline.actors.maintenance import division
     from trunkline.http.cli.partition_traffic import asked_traffic
 
-    settings = directory_with_data(data, config)
+    settings = directory_with_data(data, config, writes=count is not None)
     directory = Path(settings.data_dir)
     if count is not None:
         division.divide(settings, count, typer.echo)

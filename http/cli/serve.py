@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trunkline.http.cli.late import prepare_server_imports
-from trunkline.http.cli.options import ConfigOption, DataOption, effective_settings
+from trunkline.http.cli.options import ConfigOption, DataOption, effective_settings, usable
 from trunkline.http.hosting.terminal import announce, warn
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings, service_variables
@@ -96,7 +96,7 @@ def serve_command(
         "engine": engine,
         "blobs": blobs,
     }
-    settings = effective_settings(config, limits, data_dir=data, host=host, port=port, **more)
+    settings = usable(effective_settings(config, limits, data_dir=data, host=host, port=port, **more))
     from trunkline.http.hosting.logs import configure_logging
 
     configure_logging(settings)

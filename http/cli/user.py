@@ -15,6 +15,7 @@ from trunkline.http.cli.options import (
     directory_with_data,
     effective_settings,
     log_errors_only,
+    usable,
 )
 from trunkline.limits.settings import Settings
 
@@ -60,7 +61,10 @@ Password = Annotated[
 def user_add(email: str, password: Password, data: DataOption = None, config: ConfigOption = None) -> None:
     """Add a user, also while a server runs."""
     id = _run_on_directory(
-        effective_settings(config, data_dir=data), "user.add", email=email, password=password
+        usable(effective_settings(config, data_dir=data), writes=True),
+        "user.add",
+        email=email,
+        password=password,
     )
     typer.echo(f"{id}  {email}")
 

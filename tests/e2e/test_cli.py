@@ -21,9 +21,11 @@ from tests.e2e.conftest import EMAIL, PASSWORD, Server, running_server
 from tests.e2e.crash_load import Load, read_commands, read_states
 from tests.e2e.server_process import one_sentence, serving, started, trunkline
 from tests.patience import PATIENCE_S
+from tests.store.test_directory_owner import give_away
 from trunkline.bench.session import Session
 from trunkline.http.routes import TABLE
 from trunkline.http.version import VERSION
+from trunkline.store.directory import data_file
 
 pytestmark = pytest.mark.slow
 
@@ -188,6 +190,25 @@ async def test_no_command_makes_another_directory_a_data_directory(tmp_path: Pat
     assert sorted(other.rglob("*")) == before
     assert stat.S_IMODE(other.stat().st_mode) == 0o1777
     assert not (tmp_path / "copy").exists()
+
+
+async def test_a_file_is_told_from_a_directory(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for command in (*ON_DATA, ("serve", "--port", "0"), ("user", "add", EMAIL), ("cluster", "status")):
+        said = one_sentence(await trunkline(*command, "--data", str(tmp_path / "file"), env=NEW))
+        assert said == f"{tmp_path / 'file'} is a file, not a directory. Name a data directory."
+
+
+async def test_a_command_of_another_user_writes_nothing(tmp_path: Path) -> None:
+    """The server could not read it: its user may not open what root, for one, has made."""
+    data = tmp_path / "data"
+    assert (await trunkline("user", "add", EMAIL, "--data", str(data), env=NEW)).returncode == 0
+    give_away(data_file(data))
+    before = {path: path.lstat().st_mtime_ns for path in data.rglob("*")}
+    for command in (*ON_DATA[:-1], ("user", "add", "ann@example.com")):
+        done = await trunkline(*command, "--data", str(data), env=NEW, cwd=tmp_path)
+        assert one_sentence(done).startswith(f"The data in {data} belong to ")
+    assert {path: path.lstat().st_mtime_ns for path in data.rglob("*")} == before
 
 
 # The first user.

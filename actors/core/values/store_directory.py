@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from trunkline.store.directory import check_not_lost, has_data
+from trunkline.store.directory_owner import check_access, check_owner
 
-__all__ = ["check_not_lost", "has_data"]
+__all__ = ["check_access", "check_not_lost", "check_owner", "has_data"]
