@@ -230,9 +230,10 @@ def try_command(
     """Run three machines and three NATS servers on this one, with the demo, until Ctrl+C. To see, not to keep data."""
     import trio
 
-    from trunkline.http.cli.cluster_try import Trial, nats_server
+    from trunkline.http.cli.cluster_try import Trial, check_place, nats_server
     from trunkline.limits.extras import how_to_install
 
+    check_place(data)
     program = nats_server()
     if program is None:
         raise SettingsError("cluster try", "needs the program nats-server", how_to_install("cluster"))

@@ -141,6 +141,12 @@ class Trial:
             shutil.copy(self._directory / MACHINES[0] / secret, self._directory / name / secret)
 
 
+def check_place(directory: Path) -> None:
+    """Raise `SettingsError` for a directory that holds other things than an earlier trial."""
+    if directory.is_dir() and any(directory.iterdir()) and not (directory / SERVERS[0]).is_dir():
+        raise SettingsError(str(directory), "is not empty, and holds no trial", "name an empty directory")
+
+
 async def _last_line(file: Path) -> str:
     """The last line of a log, which tells why a program has ended."""
     lines = (await trio.Path(file).read_text("utf-8", "replace")).split("\n")

@@ -199,6 +199,15 @@ async def test_a_file_is_told_from_a_directory(tmp_path: Path) -> None:
         assert said == f"{tmp_path / 'file'} is a file, not a directory. Name a data directory."
 
 
+async def test_a_trial_is_not_made_among_other_things(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "lock").touch()
+    said = one_sentence(await trunkline("cluster", "try", "--data", str(other)))
+    assert said == f"{other} is not empty, and holds no trial; name an empty directory"
+    assert [path.name for path in other.iterdir()] == ["lock"]
+
+
 async def test_a_command_of_another_user_writes_nothing(tmp_path: Path) -> None:
     """The server could not read it: its user may not open what root, for one, has made."""
     data = tmp_path / "data"
