@@ -50,7 +50,7 @@ from trunkline.store.errors import ReadQueueFull
 from trunkline.store.file_stores import prepared_contents, prepared_results
 from trunkline.store.journal import Journal
 from trunkline.store.keyring import Keyring
-from trunkline.store.leftovers import SHARED_LEFT_S
+from trunkline.store.leftovers import SHARED_LEFT_S, remove_begun_division
 from trunkline.store.log_groups import check_kept_format, forget_log
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.object_store import ObjectStore
@@ -167,6 +167,8 @@ class Store:
         try:
             count = partition_count(directory)
             check_partition(directory, count, partition)
+            if not partition:
+                remove_begun_division(directory)
             new = not has_data(own)
             crash = CrashRecord(own)
             if new:

@@ -8,11 +8,17 @@ go on: then only what nobody has written to for a day goes.
 from __future__ import annotations
 
 import contextlib
+import shutil
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from trunkline.store.errors import translate
+from trunkline.store.partitions import PARTITIONS_MAX, partition_directory
+
+NEW_STORE: Final = "store.new"
+"""The folder of the new store in the directory of a partition, until a division takes it (`partition_switch.py`)."""
 SHARED_LEFT_S: Final = 86_400.0
 """An upload that does not go on ends much sooner."""
 
@@ -24,3 +30,19 @@ def remove_left(paths: Iterable[Path], left_s: float) -> None:
         with contextlib.suppress(FileNotFoundError):  # another process has just finished it
             if not left_s or now_s - path.stat().st_mtime > left_s:
                 path.unlink()
+
+
+def remove_begun_division(directory: Path) -> None:
+    """Remove what a division of a data directory has left that ended before its switch.
+
+    Whoever has locked the directory calls it, when no switch is incomplete. Raises StoreError.
+    """
+    try:
+        for number in range(PARTITIONS_MAX):
+            place = partition_directory(directory, number) / NEW_STORE
+            if place.exists():
+                shutil.rmtree(place)
+        for draft in (directory / "backups").glob(".partitions-*"):
+            shutil.rmtree(draft)
+    except OSError as error:
+        raise translate(error, f"removal of what a division of {directory} has left") from error

@@ -27,12 +27,12 @@ from trunkline.store.directory import DATA_FILE, STORE, data_file, sync_director
 from trunkline.store.env import MIB
 from trunkline.store.errors import translate
 from trunkline.store.file_stores import RESULTS
+from trunkline.store.leftovers import NEW_STORE
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.migrations import mark_division
 from trunkline.store.partitions import (
     COUNT,
     FOLDER,
-    PARTITIONS_MAX,
     SHARED,
     SWITCH,
     Switch,
@@ -40,8 +40,6 @@ from trunkline.store.partitions import (
     write_partition_count,
 )
 
-NEW_STORE: Final = "store.new"
-"""The folder of the new store in the directory of a partition."""
 _PIECE_BYTES: Final = 1 << 20
 
 
@@ -84,14 +82,6 @@ def steps(directory: Path, switch: Switch) -> Iterator[None]:
     if switch.after == 1:
         with contextlib.suppress(OSError):  # an operator may have put something there
             folder.rmdir()
-
-
-def remove_new_stores(directory: Path) -> None:
-    """Remove what a division has left that ended before its switch. Raises OSError."""
-    for number in range(PARTITIONS_MAX):
-        place = partition_directory(directory, number)
-        if (place / NEW_STORE).exists():
-            shutil.rmtree(place / NEW_STORE)
 
 
 def _mark(directory: Path) -> None:

@@ -2,8 +2,9 @@
 
 Owns the order of its parts. No server may be running. Nothing that exists is changed until the new stores are complete
 and compared; then a copy of the old ones is made, and the directory is switched over (`store/partition_switch.py`).
-A division that is killed before the switch leaves the directory as it was, beside new stores that the next one removes;
-one that is killed within it is completed by the next one, and until then nothing else opens the directory.
+A division that is killed before the switch leaves the directory as it was, beside new stores that the next one or the
+next start removes; one that is killed within it is completed by the next one, and until then nothing else opens the
+directory.
 
 1. What devices reported is brought into the runs (`store/offline_store.py`).
 2. All entries are read, and it is decided where each application goes (`survey.py`, `shares.py`).
@@ -14,7 +15,6 @@ one that is killed within it is completed by the next one, and until then nothin
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -41,9 +41,10 @@ from trunkline.store.errors import BackupRefused, StoreBroken, StoreError, trans
 from trunkline.store.file_stores import RESULTS
 from trunkline.store.keyring import Keyring
 from trunkline.store.keys import ID_BYTES
+from trunkline.store.leftovers import NEW_STORE, remove_begun_division
 from trunkline.store.migrations import check_division
 from trunkline.store.offline_store import OfflineStore
-from trunkline.store.partition_switch import NEW_STORE, complete, remove_new_stores
+from trunkline.store.partition_switch import complete
 from trunkline.store.partitioned import Partitions
 from trunkline.store.partitions import (
     FOLDER,
@@ -114,6 +115,7 @@ def divide(settings: Settings, count: int, tell: Tell) -> None:
             _switch(directory, switch)
         before = stored_count(directory)
         if count == before:
+            remove_begun_division(directory)
             tell(f"{directory} has {_partitions(count)}.")
             return
         locked.require_secret(new=False)
@@ -152,7 +154,7 @@ def _clear(directory: Path, count: int) -> None:
     """
     if switch_of(directory) is not None:
         return
-    remove_new_stores(directory)
+    remove_begun_division(directory)
     for number in range(count, PARTITIONS_MAX):
         place = partition_directory(directory, number)
         if data_file(place).exists():
@@ -262,8 +264,6 @@ class _Division:
     def _copy(self, sources: Sequence[Source]) -> None:
         """Copy the old stores into `backups/`, as a data directory with its partitions."""
         copies = self._directory / "backups"
-        for draft in copies.glob(".partitions-*"):  # of a division that was killed while it copied
-            shutil.rmtree(draft, ignore_errors=True)
         target = unused_path(copies, f"partitions-{self._before}")
         self._tell(f"Copying the stores to {target}.")
         first, *others = [source.store.memory_map for source in sources]

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.conftest import running_server
 from tests.e2e.partitioned import applications, dump, furnish, results, union
 from tests.e2e.server_process import one_sentence, trunkline
 from trunkline.store.directory import data_file
+from trunkline.store.leftovers import NEW_STORE
 from trunkline.store.partitions import partition_count, partition_directory
+from trunkline.store.store_draft import StoreDraft
 
 
 async def test_applications_are_divided_and_brought_together_again(tmp_path: Path) -> None:
@@ -46,6 +50,25 @@ async def test_applications_are_divided_and_brought_together_again(tmp_path: Pat
         assert [await server.call("GET", f"{device}/state") for device in devices] == before
     checked = await trunkline("check", "--data", str(data))
     assert checked.returncode == 0, checked
+
+
+@pytest.mark.parametrize("by", ["a start", "the command"])
+async def test_what_a_killed_division_has_left_is_removed(tmp_path: Path, by: str) -> None:
+    data = tmp_path / "data"
+    async with running_server(data, partitions=1):
+        pass
+    draft = data / "backups" / ".partitions-1.0123abcd"
+    left = [partition_directory(data, number) / NEW_STORE for number in range(2)]
+    for place in left:
+        StoreDraft(place, size_bytes=1 << 20, batch_bytes=1 << 20).close()
+    draft.mkdir(parents=True)
+    if by == "a start":
+        async with running_server(data, partitions=1):
+            pass
+    else:
+        done = await trunkline("partition", "--count", "1", "--data", str(data))
+        assert done.stdout == f"{data} has one partition.\n", done
+    assert not [place for place in (*left, draft) if place.exists()]
 
 
 async def test_a_backup_has_all_partitions(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tests.e2e.partitioned import Dump, dump, furnish, results, union
 from tests.e2e.server_process import one_sentence, trunkline
 from tests.faults.plan import Plan, library
 from tests.faults.sweep import Way
-from trunkline.store.partition_switch import NEW_STORE
+from trunkline.store.leftovers import NEW_STORE
 from trunkline.store.partitions import partition_directory, stored_count, switch_of
 
 
