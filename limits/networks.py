@@ -1,4 +1,4 @@
-"""What counts as one network address where something is bounded by address."""
+"""Network addresses: how that of a peer is written, and what counts as one where something is bounded by address."""
 
 from __future__ import annotations
 
@@ -6,6 +6,20 @@ import ipaddress
 
 _IPV6_NETWORK_BITS = 64
 """Every household or server has at least a /64, so an attacker can change addresses within it at no cost."""
+
+
+def plain_address(address: str) -> str:
+    """The address of a peer as it is written elsewhere.
+
+    On a socket for both IP versions the address of an IPv4 peer has the form ::ffff:192.0.2.7.
+    """
+    if not address.startswith("::ffff:"):
+        return address
+    try:
+        mapped = ipaddress.IPv6Address(address).ipv4_mapped
+    except ValueError:
+        return address
+    return address if mapped is None else str(mapped)
 
 
 def network_of(address: str) -> str:

@@ -48,6 +48,7 @@ from trunkline.http.wire.socket_transport import SocketTransport, has_input, sen
 from trunkline.http.wire.tls_transport import TlsTransport
 from trunkline.http.wire.transport import ClientGone
 from trunkline.http.wire.websocket import WebSocket
+from trunkline.limits.networks import plain_address
 from trunkline.limits.table import Limits
 
 _TASK = "Engine._connection"
@@ -215,7 +216,7 @@ class Engine:
         client: Address = None
         server: Address = None
         if isinstance(address, tuple):
-            client, server = (str(address[0]), int(address[1])), sock.getsockname()[:2]
+            client, server = (plain_address(str(address[0])), int(address[1])), sock.getsockname()[:2]
         place = self._place_for(client)
         origin = Passed("", client, server)
         nursery.start_soon(self._connection, nursery, sock, place, origin, listener, None, name=_TASK)

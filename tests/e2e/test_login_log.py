@@ -40,3 +40,15 @@ async def test_failed_logins_are_logged_without_what_was_typed(tmp_path: Path) -
         assert line["request_id"]
     for private in ("wrong-key", "wrong-secret", "Wrong-horse-7", "typed-a-Secret-7"):
         assert private not in server.log
+
+
+async def test_the_log_has_plain_addresses_of_ipv4(tmp_path: Path) -> None:
+    """Also where one socket takes both versions."""
+    env = {**OWNER, "TRUNKLINE_LOG_FORMAT": "json", "TRUNKLINE_ACCESS_LOG": "true", "TRUNKLINE_HOST": "::"}
+    async with serving(tmp_path / "data", env=env) as server:
+        server.url = server.url.replace("[::]", "127.0.0.1")
+        wrong = {"email": EMAIL, "password": "Wrong-horse-7"}
+        await server.call("POST", "/auth/user", wrong, token="", status=401)
+    lines = list(map(json.loads, server.log.splitlines()))
+    failed = [line for line in lines if line["event"] == "login failed" or line.get("status") == 401]
+    assert [line["client"] for line in failed] == ["127.0.0.1", "127.0.0.1"]

@@ -50,6 +50,14 @@ async def test_an_operator_reads_them_with_a_token_for_that_purpose(server: Serv
     assert await status(server, of_application["token"]) == 403
 
 
+async def test_ipv4_on_a_socket_for_both_versions_is_the_machine_too(start_server: StartServer) -> None:
+    """There the kernel writes ::ffff:127.0.0.1."""
+    async with start_server(host="::", engine="fast") as server:
+        server.url = server.url.replace("[::]", "127.0.0.1")
+        assert await status(server) == 200
+        assert await status(server, **{"X-Forwarded-For": "203.0.113.7"}) == 401
+
+
 @pytest.mark.parametrize(("metrics_for", "expected"), [("operators", 401), ("all", 200)])
 async def test_the_setting_says_who_else_reads_them(
     start_server: StartServer, metrics_for: str, expected: int
