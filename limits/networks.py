@@ -22,6 +22,19 @@ def plain_address(address: str) -> str:
     return address if mapped is None else str(mapped)
 
 
+def forwarded_address(entry: str) -> str | None:
+    """The address in an entry of X-Forwarded-For, to which some proxies append a port; None where it is none."""
+    host = entry.strip()
+    if host.startswith("["):
+        host = host[1:].partition("]")[0]
+    elif host.count(":") == 1:
+        host = host.partition(":")[0]
+    try:
+        return None if "%" in host else plain_address(str(ipaddress.ip_address(host)))
+    except ValueError:
+        return None
+
+
 def network_of(address: str) -> str:
     """What is counted as one address: an IPv4 address, the /64 of an IPv6 address, anything else unchanged."""
     try:

@@ -15,6 +15,7 @@ from trunkline.http.wire.headers import Headers
 from trunkline.http.wire.request_context import RequestContext, current_request
 from trunkline.http.wire.transport import ClientGone
 from trunkline.http.wire.websocket import Offer
+from trunkline.limits.networks import forwarded_address
 
 Application = Callable[..., Awaitable[None]]
 Address = tuple[str, int] | None
@@ -104,9 +105,11 @@ async def run_application(
 
 def client_address(client: tuple[Any, ...] | None, headers: Mapping[bytes, bytes], *, trusted: bool) -> str:
     """The address of the client: that of the connection, or from X-Forwarded-For if the proxy is `trusted`."""
-    if trusted and headers.get(b"x-forwarded-for"):
+    if trusted and b"x-forwarded-for" in headers:
         # The proxy added the last entry; those before it were sent by the client.
-        return headers[b"x-forwarded-for"].rpartition(b",")[2].decode("latin1").strip()
+        entry = headers[b"x-forwarded-for"].rpartition(b",")[2].decode("latin1")
+        if address := forwarded_address(entry):
+            return address
     return str(client[0]) if client else ""
 
 

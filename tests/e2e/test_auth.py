@@ -179,6 +179,26 @@ async def test_failures_from_one_address_are_limited(start_server: StartServer) 
         assert passed.status_code == 200
 
 
+@pytest.mark.parametrize(
+    "entries",
+    [
+        ["192.0.2.7:4001", "192.0.2.7:4002", "192.0.2.7", "::ffff:192.0.2.7"],
+        ["[2001:db8::7]:443", "[2001:db8::7]", "2001:db8:0::7", "192.0.2.1, 2001:DB8::7"],
+        ["unknown", "<script>", '""', "fe80::1%<script>"],  # then it is the address of the connection
+    ],
+)
+async def test_one_client_is_one_address_however_a_proxy_writes_it(
+    start_server: StartServer, entries: list[str]
+) -> None:
+    settings = {"limits": {"login_per_address": THREE_FAILURES}, "trust_forwarded_for": True}
+    async with start_server(**settings) as server:
+        codes = [
+            (await attempt(server, f"user{n}@example.com", **{"X-Forwarded-For": entry})).status_code
+            for n, entry in enumerate(entries)
+        ]
+    assert codes == [401, 401, 401, 429]
+
+
 async def test_the_forwarded_address_counts_only_where_it_is_trusted(start_server: StartServer) -> None:
     async with start_server(limits={"login_per_address": THREE_FAILURES}) as server:
         codes = [

@@ -214,7 +214,13 @@ async def test_a_bug_is_answered_in_the_same_way(
 @pytest.mark.parametrize("trust", [False, True])
 @pytest.mark.parametrize(
     ("forwarded", "admitted"),
-    [([], False), (["10.1.2.3"], True), (["10.1.2.3, 192.0.2.1"], False), (["192.0.2.1, 10.1.2.3"], True)],
+    [
+        ([], False),
+        (["10.1.2.3"], True),
+        (["10.1.2.3:4001"], True),
+        (["10.1.2.3, 192.0.2.1"], False),
+        (["192.0.2.1, 10.1.2.3"], True),
+    ],
 )
 async def test_both_paths_see_the_same_address(
     tmp_path: Path, trust: bool, forwarded: list[str], admitted: bool
