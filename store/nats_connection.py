@@ -110,8 +110,6 @@ class NatsConnection:
         """What the server says of itself."""
         self.server: Address | None = None
         """The server, while there is a connection."""
-        self.problem = "no server was reached yet"
-        """Why there is no connection."""
         self.connections = 0
         """How many were made."""
         self._login = login
@@ -125,6 +123,14 @@ class NatsConnection:
         self._unsent = bytearray()
         self._has_unsent = trio.Event()
         self._heard_s = 0.0
+        self._problems: dict[Address, str] = {}
+        """Of each server since the last connection. A problem is logged when it is another one than before."""
+
+    @property
+    def problem(self) -> str:
+        """Why there is no connection: what the servers have said, or why they were not reached."""
+        said = (f"{address}: {problem}" for address, problem in self._problems.items())
+        return "; ".join(said) or "no server was reached yet"
 
     # Asking.
 
@@ -213,11 +219,10 @@ class NatsConnection:
             pause_s = min(2 * pause_s, PAUSE_MAX_S)
 
     def _tell(self, address: Address, problem: BaseException) -> None:
-        reason = str(problem) or str(problem.__cause__ or type(problem).__name__)
-        said = f"{address}: {reason.rstrip('.')}"
-        if said != self.problem:
-            _log.warning("no connection to the log", problem=said)
-        self.problem = said
+        reason = (str(problem) or str(problem.__cause__ or type(problem).__name__)).rstrip(".")
+        if reason != self._problems.get(address):
+            _log.warning("no connection to the log", problem=f"{address}: {reason}")
+        self._problems[address] = reason
 
     async def _serve(self, address: Address) -> None:
         """Connect to a server, and be connected until that ends. Always raises."""
@@ -235,6 +240,7 @@ class NatsConnection:
     def _connected_to(self, address: Address, events: list[Event]) -> None:
         self.connections += 1
         self.server = address
+        self._problems = {address: "the connection broke"}
         self._heard_s = trio.current_time()
         self._unsent = bytearray(nats_codec.subscribe(f"{self._inbox}.*", REQUESTS))
         self._has_unsent.set()

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import trio
 import trustme
+from structlog.testing import capture_logs
 
 from tests.nats_servers import NatsServer, free_ports, nats_servers
 from tests.patience import PATIENCE_S
@@ -246,6 +247,32 @@ async def test_what_is_no_nats_server_is_told() -> None:
         problem = await problem_of(Address("127.0.0.1", port, tls=False))
         assert problem == f"nats://127.0.0.1:{port}: A line begins with b'HTTP/1.1 400 Bad Req'"
         nursery.cancel_scope.cancel()
+
+
+async def test_the_problem_of_each_server_is_logged_once() -> None:
+    """Until there was a connection; each round goes through all of them."""
+    rounds = 0
+    third = trio.Event()
+
+    async def leave(_stream: trio.SocketStream) -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds == 3:
+            third.set()
+
+    with capture_logs() as logged:
+        async with trio.open_nursery() as nursery:
+            (listener,) = await nursery.start(partial(trio.serve_tcp, leave, 0, host="127.0.0.1"))
+            ports = [*free_ports(2), listener.socket.getsockname()[1]]
+            servers = [Address("127.0.0.1", port, tls=False) for port in ports]
+            async with connected(servers) as connection:
+                with trio.fail_after(PATIENCE_S):
+                    await third.wait()
+                problem = connection.problem
+            nursery.cancel_scope.cancel()
+    told = [line["problem"] for line in logged]
+    assert [each.partition(": ")[0] for each in told] == [str(each) for each in servers]
+    assert problem == "; ".join(told)
 
 
 # Addresses.
