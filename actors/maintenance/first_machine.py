@@ -17,6 +17,8 @@ from trunkline.store.jetstream import JetStreamLog
 REACH_S: Final = 10.0
 """How long NATS servers may take to answer: after their start they look for each other first."""
 OWN: Final = ("data_dir", "cluster_node", "cluster_address", "cluster_replicas", "cluster_ca_certs")
+FILES: Final = ("data_dir", "cluster_ca_certs")
+"""Settings that name a file or a folder: the machine may be started in another folder."""
 
 
 def write_config(settings: Settings, config: Path) -> None:
@@ -34,8 +36,9 @@ def write_config(settings: Settings, config: Path) -> None:
             f"is {settings.blobs}, which cannot be made: {problem.strerror}",
             "give a folder that can",
         ) from None
-    data_dir = str(Path(settings.data_dir).absolute())
-    text = config_text({**set_of(settings, (*OWN, *SHARED)), "data_dir": data_dir})
+    given = set_of(settings, (*OWN, *SHARED))
+    given |= {name: str(Path(given[name]).absolute()) for name in FILES if name in given}
+    text = config_text(given)
     try:
         write_private(config, text.encode())
     except OSError as error:

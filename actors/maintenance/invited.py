@@ -1,5 +1,5 @@
-"""What a machine gets that is invited by the one that serves: the secret, the encryption keys, and the settings that
-all machines share; and the directory and the configuration that it begins with.
+"""What a machine gets that is invited by the one that serves: the secret, the encryption keys, the settings that all
+machines share, and the authorities of the NATS servers; and the directory and the configuration that it begins with.
 
 It crosses the network on a connection both ends of which have proved to know the invitation
 (`http/hosting/invitations.py`), and is written to files that only their owner can read.
@@ -46,6 +46,8 @@ class Shared(msgspec.Struct, frozen=True):
     secret: str
     encryption_keys: str
     settings: dict[str, Any]
+    cluster_ca_certs: str = ""
+    """What the file of this name holds; empty where there is none."""
     machines: dict[str, str] = {}
     """By name, the addresses of those that are there."""
 
@@ -59,7 +61,14 @@ def shared_by(settings: Settings, machines: Mapping[str, str]) -> bytes:
     except FileNotFoundError as missing:
         raise SecretMissing(f"{missing.filename} is missing.") from None
     secret, encryption_keys = files
-    return msgspec.json.encode(Shared(secret, encryption_keys, set_of(settings, SHARED), dict(machines)))
+    authorities = ""
+    if settings.cluster_ca_certs is not None:
+        try:
+            authorities = Path(settings.cluster_ca_certs).read_text(errors="replace")  # of comments
+        except OSError as error:
+            raise translate(error, f"reading of {settings.cluster_ca_certs}") from error
+    shared = Shared(secret, encryption_keys, set_of(settings, SHARED), authorities, dict(machines))
+    return msgspec.json.encode(shared)
 
 
 def set_of(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
@@ -102,7 +111,8 @@ def config_text(settings: Mapping[str, object]) -> str:
 
 
 def begin(shared: bytes, directory: Path, config: Path, own: Mapping[str, str]) -> None:
-    """Write the secrets into a data directory, and the configuration, in which `own` are those of this machine alone.
+    """Write the secrets into a data directory, and the configuration, in which `own` are those of this machine alone;
+    and beside that the authorities of the NATS servers, if they have their own.
 
     On disk when this returns. Nothing is written if a setting is wrong. Raises SettingsError and StoreError.
     """
@@ -119,12 +129,18 @@ def begin(shared: bytes, directory: Path, config: Path, own: Mapping[str, str]) 
                 f"is that of a machine that is there: {name} at {address}",
                 "make a new invitation, and give another one",
             )
-    text = config_text({"data_dir": str(directory.absolute()), **own, **given.settings})
+    authorities = config.absolute().with_suffix(".nats-ca.pem")
+    named = {"cluster_ca_certs": str(authorities)} if given.cluster_ca_certs else {}
+    if named and authorities.exists():
+        raise SettingsError(str(authorities), "exists already", "give another name for the configuration")
+    text = config_text({"data_dir": str(directory.absolute()), **own, **given.settings, **named})
     try:
         with DataDirectory.open(directory) as made:
             write_private(directory / SECRET, given.secret.encode())
             write_private(directory / KEYS_FILE, given.encryption_keys.encode())
             made.keep()
+        if named:
+            write_private(authorities, given.cluster_ca_certs.encode())
         write_private(config, text.encode())
     except OSError as error:
         raise translate(error, f"writing of {directory} and {config}") from error

@@ -13,6 +13,7 @@ import structlog
 import trio
 
 from trunkline.actors.maintenance.data_directory import contents_place_of, keys_file_of
+from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 from trunkline.store.env import Store
 from trunkline.store.errors import LogUnreachable
@@ -69,14 +70,12 @@ def opened_to_follow(
 
 @asynccontextmanager
 async def log_of(settings: Settings, partition: int = 0) -> AsyncIterator[LogPlace]:
-    """The log that the settings name, while the body runs. They name one."""
+    """The log that the settings name, while the body runs. They name one. Raises SettingsError."""
     name = settings.cluster_name
     connection = NatsConnection(
         [Address.of(each) for each in (settings.cluster_nats or "").split()],
         Login(settings.cluster_user or "", settings.cluster_password or "", seed=settings.cluster_seed or ""),
-        context=None
-        if settings.cluster_ca_certs is None
-        else ssl.create_default_context(cafile=settings.cluster_ca_certs),
+        context=None if settings.cluster_ca_certs is None else _context(settings.cluster_ca_certs),
         name=settings.cluster_node or "trunkline",
     )
     log = JetStreamLog(connection, f"tl-{name}-0", f"tl.{name}.0.entries", partition=partition)
@@ -84,6 +83,20 @@ async def log_of(settings: Settings, partition: int = 0) -> AsyncIterator[LogPla
         nursery.start_soon(connection.run)
         yield LogPlace(log, connection, name)
         nursery.cancel_scope.cancel()
+
+
+def _context(ca_certs: str) -> ssl.SSLContext:
+    """What trusts the authorities in a file. Raises SettingsError."""
+    try:
+        return ssl.create_default_context(cafile=ca_certs)
+    except OSError as error:
+        has_none = isinstance(error, ssl.SSLError)
+        problem = "has no certificate" if has_none else f"cannot be read: {error.strerror}"
+        raise SettingsError(
+            "cluster_ca_certs",
+            f"is {ca_certs}, which {problem}",
+            "name a PEM file with the authorities of the NATS servers",
+        ) from None
 
 
 async def answered_within(wait_s: float, ask: Callable[[], Awaitable[T]]) -> T:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 import trio
+import trustme
 
 from tests.e2e.machines import Machines, machines_in, made, report, states
-from tests.e2e.server_process import trunkline
+from tests.e2e.server_process import OWNER, serving, started, trunkline
+from tests.nats_servers import nats_servers
 from tests.patience import PATIENCE_S
 from tests.ports import reserved_port
 
@@ -133,6 +135,57 @@ async def test_a_machine_joins_once_with_an_invitation(machines: Machines) -> No
                 with trio.fail_after(PATIENCE_S):
                     assert await states(two, device) == [1, 2]
                 assert await two.terminate() == 0
+
+
+async def test_a_machine_that_joins_gets_the_authorities_of_the_nats_servers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nats").mkdir()
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    issued = authority.issue_cert("127.0.0.1")
+    issued.private_key_pem.write_to_path(tmp_path / "key.pem")
+    issued.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
+    tls = f'tls {{ cert_file: "{tmp_path / "cert.pem"}", key_file: "{tmp_path / "key.pem"}" }}'
+
+    async with nats_servers(tmp_path / "nats", more=tls) as (nats,):
+
+        def command(name: str, port: int, *arguments: str) -> list[str]:
+            own = ["--node", name, "--address", f"127.0.0.1:{port}"]
+            return [*arguments, *own, "--data", name, "--config", f"{name}.toml"]
+
+        async def init(ca_certs: str, port: int) -> subprocess.CompletedProcess[str]:
+            log = ["--nats", f"tls://127.0.0.1:{nats.port}", "--replicas", "1", "--blobs", "files"]
+            env = {**os.environ, "TRUNKLINE_CLUSTER_CA_CERTS": ca_certs}
+            return await trunkline(*command("a", port, "cluster", "init", *log), env=env)
+
+        with reserved_port() as port, reserved_port() as other:
+            refused = await init("nope.pem", port)
+            assert refused.returncode == 1
+            assert "cluster_ca_certs is nope.pem, which cannot be read: No such file" in refused.stderr
+            refused = await init("key.pem", port)
+            assert "cluster_ca_certs is key.pem, which has no certificate;" in refused.stderr
+            done = await init("ca.pem", port)
+            assert done.returncode == 0, done.stderr
+            config = tmp_path / "a.toml"
+            assert f'cluster_ca_certs = "{tmp_path / "ca.pem"}"' in config.read_text()
+            async with serving(tmp_path / "a", env={**OWNER, "TRUNKLINE_CONFIG": str(config)}):
+                invited = await trunkline("cluster", "invite", "--config", str(config))
+                invitation = invited.stdout.splitlines()[1].split()[3]
+                done = await trunkline(*command("b", other, "cluster", "join", invitation))
+                assert done.returncode == 0, done.stderr
+                authorities = tmp_path / "b.nats-ca.pem"
+                assert authorities.read_text() == (tmp_path / "ca.pem").read_text()
+                assert stat.S_IMODE(authorities.stat().st_mode) == 0o600
+                env = {**OWNER, "TRUNKLINE_CONFIG": str(tmp_path / "b.toml")}
+                async with started(tmp_path / "b", "--port", "0", env=env) as two:
+                    await two.prints(r"Standby b: (\S+) leads")
+                authorities.unlink()
+                refused = await trunkline("serve", "--config", str(tmp_path / "b.toml"))
+                assert refused.returncode == 1
+                *_, last = refused.stderr.strip().splitlines()
+                assert last.startswith(f"trunkline: cluster_ca_certs is {authorities}, which cannot be read")
 
 
 async def test_a_server_without_a_log_invites_nobody(tmp_path: Path) -> None:
