@@ -267,6 +267,8 @@ def _operator_pages(
         if unreachable:
             said = {"status": "incomplete", "partitions": [process_name(number) for number in unreachable]}
             return _quart(Response(503, [JSON], msgspec.json.encode(said)))
+        if not system.journal.is_current():
+            return _quart(Response(503, [JSON], b'{"status":"waiting"}'))
         return _quart(Response(200, [JSON], b'{"status":"ready"}'))
 
     @app.get("/metrics")

@@ -638,7 +638,10 @@ class Limits:
         30, "seconds", "A client that reads nothing for so long is considered gone.", "write"
     )
     request_timeout_s: float = _bound(
-        30, "seconds", "No call waits longer for an actor or a disk.", "request"
+        30,
+        "seconds",
+        "No call waits longer for an actor or a disk; a write waits as long as a log cannot be reached.",
+        "request",
     )
     connection_idle_s: float = _bound(
         75, "seconds", "Longer than the usual 60 s of proxies, so that they close first.", "connection"

@@ -101,6 +101,11 @@ class JetStreamLog:
         self._whole_subject = subject
         self._part_bytes = part_bytes
 
+    @property
+    def problem(self) -> str | None:
+        """Why there is no connection to its servers; None where there is one."""
+        return None if self._connection.server is not None else self._connection.problem
+
     # The stream.
 
     async def create(self, replicas: int, partitions: int = 1) -> None:

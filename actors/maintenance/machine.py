@@ -90,8 +90,10 @@ class Machine:
         if self._standby.partition:
             return ClusterStatus(self._log.name, None, [], [], [], *appended)
         machines, silent = self._machines()
-        risks = silent + _risks(machines, self._log_state, self._log_servers)
-        return ClusterStatus(self._log.name, self._log_state, self._log_servers, machines, risks, *appended)
+        problem = self._log.problem
+        state, servers = (self._log_state, self._log_servers) if problem is None else (None, [])
+        risks = silent + _risks(machines, state, servers, problem)
+        return ClusterStatus(self._log.name, state, servers, machines, risks, *appended)
 
     def _machines(self) -> tuple[list[MachineLine], list[str]]:
         """All machines, this one first, and sentences about processes that are not heard of those whose root is."""
@@ -138,7 +140,10 @@ class Machine:
             _log.warning("the log is not told that this node has ended", problem=str(problem))
 
 
-def _risks(machines: list[MachineLine], log: LogState | None, servers: list[LogServer]) -> list[str]:
+def _risks(
+    machines: list[MachineLine], log: LogState | None, servers: list[LogServer], problem: str | None
+) -> list[str]:
+    """`problem` is why there is no connection to the log."""
     there = [each for each in machines if each.is_there]
     found = []
     if not any(each.serves for each in there):
@@ -153,7 +158,9 @@ def _risks(machines: list[MachineLine], log: LogState | None, servers: list[LogS
     found += [
         f"{each.name} was not heard for {each.silence_s:.0f} s." for each in machines if not each.is_there
     ]
-    if log is None:
+    if problem is not None:
+        found.append(f"The log cannot be reached, so nothing can be stored: {problem}.")
+    elif log is None:
         found.append("The log does not answer: nothing can be stored.")
     elif len(servers) > 1:
         missing = [each.name for each in servers if not each.is_current]

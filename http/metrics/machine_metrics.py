@@ -18,6 +18,7 @@ def machine_metrics(machines: Machines) -> Iterator[Metric]:
     behind = GaugeMetricFamily(
         "trunkline_machine_behind_entries", "Places of the log that a machine lacks.", labels=["machine"]
     )
+    log_up = GaugeMetricFamily("trunkline_log_up", "Whether the log answers; else nothing is stored.")
     servers = GaugeMetricFamily(
         "trunkline_log_server_current", "Whether a NATS server has all of the log.", labels=["server"]
     )
@@ -37,7 +38,8 @@ def machine_metrics(machines: Machines) -> Iterator[Metric]:
         if status.log is not None:
             size.add_metric([], status.log.size_bytes)
         for own in status.machines[:1]:
+            log_up.add_metric([], float(status.log is not None))
             epoch.add_metric([], own.epoch)
         appends.add_metric([], status.appended)
         written.add_metric([], status.appended_bytes)
-    yield from (up, behind, servers, size, epoch, appends, written)
+    yield from (up, behind, log_up, servers, size, epoch, appends, written)

@@ -250,6 +250,32 @@ async def test_every_machine_tells_of_all(machines: Machines) -> None:
             assert "This machine stands by: run the command on the machine that serves" in refused.stderr
 
 
+async def test_a_machine_tells_of_a_log_that_is_lost(machines: Machines) -> None:
+    """As when all NATS servers are gone, or refuse the login."""
+
+    async def told(ready: tuple[int, str], log_up: float) -> None:
+        with trio.fail_after(PATIENCE_S):
+            async with httpx.AsyncClient(base_url=one.url, timeout=PATIENCE_S, trust_env=False) as client:
+                while (answer := await client.get("/readyz")).status_code != ready[0]:
+                    await trio.lowlevel.checkpoint()
+                assert answer.json() == {"status": ready[1]}
+                while f"trunkline_log_up {log_up}\n" not in (await client.get("/metrics")).text:
+                    await trio.lowlevel.checkpoint()
+
+    async with machines.serving("a") as one, trio.open_nursery() as nursery:
+        await told((200, "ready"), 1.0)
+        await machines.nats.kill()
+        await told((503, "waiting"), 0.0)
+        done = await machines.command("a", "cluster", "status")
+        assert done.returncode == 1
+        risk = f"At risk: The log cannot be reached, so nothing can be stored: {machines.nats.address}: "
+        assert risk in done.stdout
+        await machines.nats.start(nursery)
+        await told((200, "ready"), 1.0)
+        assert await one.terminate() == 0
+        nursery.cancel_scope.cancel()
+
+
 async def status(server: ServerProcess, machines: Machines, pattern: str) -> str:
     """What a machine tells of all, as soon as it has heard what is looked for."""
     with trio.fail_after(PATIENCE_S):

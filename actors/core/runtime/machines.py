@@ -24,7 +24,7 @@ class MachineLine(NamedTuple):
 
 
 class ClusterStatus(NamedTuple):
-    """All machines, this one first, and the log. The log is None if it has not answered yet."""
+    """All machines, this one first, and the log. The log is None while it does not answer."""
 
     log_name: str
     log: LogState | None
