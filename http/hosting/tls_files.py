@@ -60,20 +60,9 @@ class TlsConfig(Config):
         if settings.ca_certs is not None:
             required = settings.client_certificates == "required"
             self.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
-        for key in FILES:
-            file = getattr(settings, key)
-            try:
-                if file is not None:
-                    Path(file).read_bytes()
-            except OSError as error:
-                raise SettingsError(key, f"cannot be read: {error}", "name a PEM file") from None
         self._used = self._digests()
-        try:
-            self._context = self._first = self._made()
-            self.expires_s = self._expiry()
-        except (ssl.SSLError, OSError) as error:
-            problem = f"({settings.certfile}) cannot be used for TLS: {error}"
-            raise SettingsError("certfile", problem, "give PEM files that belong together") from None
+        self._context = self._first = self._made()
+        self.expires_s = self._expiry()
 
     def create_ssl_context(self) -> ssl.SSLContext | None:
         """The context for a new connection; None without a certificate."""
@@ -93,7 +82,7 @@ class TlsConfig(Config):
             assert context is not None
             assert self.certfile is not None
             self._first.load_cert_chain(self.certfile, self.keyfile, self.keyfile_password)
-        except (ssl.SSLError, OSError) as problem:
+        except (SettingsError, OSError) as problem:
             self._refused = digests
             _log.error(
                 "the certificate cannot be reloaded; the earlier one stays in use", problem=str(problem)
@@ -113,11 +102,39 @@ class TlsConfig(Config):
                 self.reload()
 
     def _made(self) -> ssl.SSLContext | None:
-        context = super().create_ssl_context()
+        """A context from the files as they are now. Raises SettingsError."""
+        try:
+            context = super().create_ssl_context()
+        except OSError as error:  # of SSL as well
+            raise self._refusal(error) from None
         if context is not None:
             context.num_tickets = SESSION_TICKETS
             context.sni_callback = self._choose
         return context
+
+    def _refusal(self, error: OSError) -> SettingsError:
+        """Which of the files is of no use, and why: OpenSSL does not say that."""
+        for key in FILES:
+            file = getattr(self, key)
+            if file is None:
+                continue
+            try:
+                content = Path(file).read_bytes()
+                if key != "keyfile":
+                    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(file)
+            except ssl.SSLError:
+                return SettingsError(
+                    key, f"({file}) has no certificate that can be used", "name a PEM file with one"
+                )
+            except OSError as unread:
+                return SettingsError(key, f"({file}) cannot be read: {unread.strerror}", "name a PEM file")
+            if key == "keyfile" and b"ENCRYPTED" in content:
+                remedy = f"decrypt it: openssl pkey -in {file} -out NEW"
+                return SettingsError(key, f"({file}) is encrypted with a passphrase", remedy)
+            if key == "keyfile" and b" PRIVATE KEY-----" not in content:
+                return SettingsError(key, f"({file}) has no private key", "name a PEM file with one")
+        problem = f"({self.keyfile}) cannot be used with certfile ({self.certfile}): {error}"
+        return SettingsError("keyfile", problem, "give PEM files that belong together")
 
     def _expiry(self) -> float:
         if self.certfile is None:

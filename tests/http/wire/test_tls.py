@@ -12,6 +12,12 @@ import httpx
 import pytest
 import trio
 import trustme
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.http.other_protocols import pour
@@ -344,22 +350,49 @@ async def test_a_client_that_leaves_does_not_keep_its_place(
             await wired.deserted()
 
 
-@pytest.fixture
-def wrong(tmp_path: Path, pem: dict[str, Any], authority: trustme.CA) -> dict[str, dict[str, Any]]:
-    other = tmp_path / "other.pem"
-    authority.issue_cert("localhost").private_key_pem.write_to_path(str(other))
-    text = tmp_path / "text.pem"
-    text.write_text("no certificate")
-    return {
-        "missing": {**pem, "keyfile": str(tmp_path / "none.pem")},
-        "of another certificate": {**pem, "keyfile": str(other)},
-        "no pem": {**pem, "certfile": str(text)},
-        "no authority": {**pem, "ca_certs": str(text)},
-    }
+def locked(key: bytes) -> bytes:
+    """A private key, encrypted with a passphrase."""
+    return load_pem_private_key(key, None).private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"passphrase")
+    )
 
 
-@pytest.mark.parametrize("name", ["missing", "of another certificate", "no pem", "no authority"])
-def test_files_that_do_not_do_are_told_in_a_sentence(name: str, wrong: dict[str, dict[str, Any]]) -> None:
+WRONG = {
+    "missing": ("keyfile", None, "cannot be read: No such file or directory; name a PEM file"),
+    "locked": ("keyfile", locked, "is encrypted with a passphrase; decrypt it: openssl pkey -in"),
+    "a certificate for a key": ("keyfile", lambda _: trustme.CA().cert_pem.bytes(), "has no private key"),
+    "another key": (
+        "keyfile",
+        lambda _: trustme.CA().issue_cert("localhost").private_key_pem.bytes(),
+        "cannot be used with certfile (",
+    ),
+    "no certificate": ("certfile", lambda _: b"no certificate", "has no certificate that can be used"),
+    "no file of authorities": ("ca_certs", None, "cannot be read: No such file or directory"),
+    "no authority": (
+        "ca_certs",
+        lambda _: b"",
+        "has no certificate that can be used; name a PEM file with one",
+    ),
+    "a key for authorities": ("ca_certs", lambda key: key, "has no certificate that can be used"),
+}
+"""A setting, what its file holds then (None: there is none), and what is told."""
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_the_file_that_does_not_do_is_told_in_a_sentence(
+    pem: dict[str, Any], name: str, log: list[dict[str, Any]]
+) -> None:
+    """At the start and where the files have changed."""
+    key, make, told = WRONG[name]
+    config = engine_config(Settings(**pem))
+    file = Path(pem[key])
+    content = None if make is None else make(Path(pem["keyfile"]).read_bytes())
+    file.unlink()
+    if content is not None:
+        file.write_bytes(content)
     with pytest.raises(SettingsError) as refused:
-        engine_config(Settings(**wrong[name]))
-    assert str(refused.value).startswith(("certfile ", "keyfile ", "ca_certs "))
+        engine_config(Settings(**pem))
+    assert str(refused.value).startswith(f"{key} ({file}) {told}")
+    config.reload()
+    assert [entry["problem"] for entry in log] == [str(refused.value)]
+    log.clear()
