@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import ssl
 from collections.abc import Callable
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -62,7 +63,7 @@ class TlsConfig(Config):
             self.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
         self._used = self._digests()
         self._context = self._first = self._made()
-        self.expires_s = self._expiry()
+        self._note_validity()
 
     def create_ssl_context(self) -> ssl.SSLContext | None:
         """The context for a new connection; None without a certificate."""
@@ -89,8 +90,8 @@ class TlsConfig(Config):
             )
             return
         self._context, self._used, self._refused = context, digests, ()
-        self.expires_s = self._expiry()
         _log.info("the certificate is reloaded", certfile=self.certfile)
+        self._note_validity()
 
     async def follow(self, interval_s: float) -> None:
         """Reload whenever the files have changed, until cancelled."""
@@ -136,14 +137,25 @@ class TlsConfig(Config):
         problem = f"({self.keyfile}) cannot be used with certfile ({self.certfile}): {error}"
         return SettingsError("keyfile", problem, "give PEM files that belong together")
 
-    def _expiry(self) -> float:
+    def _note_validity(self) -> None:
+        """Note when the chain expires. Clients refuse one that is not valid now, so that is logged."""
         if self.certfile is None:
-            return math.inf
+            return
         try:
             chain = x509.load_pem_x509_certificates(Path(self.certfile).read_bytes())
         except (OSError, ValueError):
-            return math.inf  # OpenSSL has taken it all the same
-        return min(each.not_valid_after_utc.timestamp() for each in chain)
+            self.expires_s = math.inf  # OpenSSL has taken it all the same
+            return
+        begins = max(each.not_valid_before_utc for each in chain)
+        expires = min(each.not_valid_after_utc for each in chain)
+        self.expires_s = expires.timestamp()
+        now = datetime.now(UTC)
+        if now >= expires:
+            _log.warning("the certificate has expired", certfile=self.certfile, at=expires.isoformat())
+        elif now < begins:
+            _log.warning(
+                "the certificate is not valid yet", certfile=self.certfile, before=begins.isoformat()
+            )
 
     def _choose(self, tls: ssl.SSLObject, name: str | None, _context: ssl.SSLContext) -> None:
         """Use the certificate for the name that a client asks for. It has the other settings of the first context."""

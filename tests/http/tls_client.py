@@ -8,6 +8,7 @@ from __future__ import annotations
 import ssl
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,9 @@ class Secured:
     context: ssl.SSLContext
 
 
-def write_certificate(authority: trustme.CA, directory: Path) -> dict[str, Any]:
+def write_certificate(authority: trustme.CA, directory: Path, **validity: datetime) -> dict[str, Any]:
     """Write a new certificate for localhost and its key; returns the settings that name the files."""
-    issued = authority.issue_cert("localhost", "127.0.0.1")
+    issued = authority.issue_cert("localhost", "127.0.0.1", **validity)  # type: ignore[arg-type]
     chain, key = directory / "chain.pem", directory / "key.pem"
     chain.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
     key.write_bytes(issued.private_key_pem.bytes())

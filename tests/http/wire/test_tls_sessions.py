@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,36 @@ async def test_a_renewed_certificate_is_for_new_connections_and_wrong_files_chan
         for client in (first, same, third):
             assert await client.ask() == NOBODY
         assert [entry["event"] for entry in log] == ["the certificate is unchanged", RELOADED, REFUSED]
+
+
+@pytest.mark.parametrize(
+    ("validity", "told"),
+    [
+        ({"not_after": datetime(2001, 5, 6, tzinfo=UTC)}, ("the certificate has expired", "at")),
+        ({"not_before": datetime(2901, 5, 6, tzinfo=UTC)}, ("the certificate is not valid yet", "before")),
+    ],
+)
+async def test_a_certificate_that_is_not_valid_now_is_used_with_a_warning(
+    tmp_path: Path, validity: dict[str, Any], told: tuple[str, str], log: list[dict[str, Any]]
+) -> None:
+    authority = trustme.CA()
+    settings = write_certificate(authority, tmp_path, **validity)
+    event, field = told
+    (moment,) = validity.values()
+    warned = {
+        "event": event,
+        "certfile": settings["certfile"],
+        field: moment.isoformat(),
+        "log_level": "warning",
+    }
+    async with serving(APP, **settings) as wired:
+        assert log == [warned]
+        write_certificate(authority, tmp_path)
+        wired.config.reload()
+        assert await (await connected(wired, trusting(authority))).ask() == NOBODY
+        write_certificate(authority, tmp_path, **validity)
+        wired.config.reload()
+        assert [entry["event"] for entry in log] == [event, RELOADED, RELOADED, event]
 
 
 async def test_a_session_does_not_outlive_the_trust_in_its_client(
