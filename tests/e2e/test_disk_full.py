@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import resource
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Any
 
 import pytest
 import trio
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e.conftest import Server
 from tests.e2e.crash_load import FIRST_MS
 from tests.e2e.server_process import serving
 from tests.e2e.test_data_tables import make_table
+from tests.e2e.test_monitoring import alerts
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.disk
@@ -101,6 +104,7 @@ async def test_a_used_up_quota_is_told_and_freed_by_deleting(start_server: Calla
         # What was acknowledged is there, what was refused is not, in any of the devices.
         assert [await stored(server, victim) for victim in victims] == kept
         assert sum(map(len, kept)) > 20
+        await assert_alerted(server)
         # Everything that needs no room works: reading, and logging in.
         assert (await server.call("GET", f"{house}/devices"))["totalCount"] == 1
         assert await server.log_in()
@@ -114,6 +118,16 @@ async def test_a_used_up_quota_is_told_and_freed_by_deleting(start_server: Calla
         times = [each["data"]["temp"] for each in await _all(server, device)]
         assert times == [first, FIRST_MS]
         assert (await server.call("GET", f"{house}/devices"))["totalCount"] == devices
+
+
+async def assert_alerted(server: Server) -> None:
+    """The alert for writes that are not stored looks at a count that has risen."""
+    (rule,) = (each for each in alerts() if each["alert"] == "TrunklineCommitsFail")
+    name, label, value = re.findall(r'(trunkline_calls_total)\{(status)="(507)"\}', rule["expr"])[0]
+    async with server.client() as client:
+        families = text_string_to_metric_families((await client.get("/metrics")).text)
+    samples = [sample for family in families for sample in family.samples if sample.name == name]
+    assert sum(sample.value for sample in samples if sample.labels[label] == value) > 0
 
 
 async def _all(server: Server, device: str) -> Any:
