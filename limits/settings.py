@@ -314,9 +314,11 @@ class Settings:
             raise SettingsError(
                 "smtp_from", f"is {self.smtp_from!r}", "give an e-mail address such as trunkline@example.com"
             )
-        if self.public_url is not None and not self.public_url.startswith(("http://", "https://")):
+        if self.public_url is not None and not _begins_links(self.public_url):
             raise SettingsError(
-                "public_url", f"is {self.public_url!r}", "give a URL such as https://devices.example.com"
+                "public_url",
+                f"is {self.public_url.rpartition('@')[2]!r}",  # without a password
+                "give a URL such as https://devices.example.com, without a user, ? and #",
             )
         if self.map_tiles is not None and _TILES.fullmatch(self.map_tiles) is None:
             raise SettingsError(
@@ -457,6 +459,16 @@ def _keeps_secrets(url: str) -> bool:
     if parsed.scheme == "http":
         return _is_loopback(parsed.hostname or "")
     return parsed.scheme == "https" and bool(parsed.hostname)
+
+
+def _begins_links(url: str) -> bool:
+    """Whether a path can be appended to a URL."""
+    try:
+        parsed = urlsplit(url)
+        has_host = bool(parsed.hostname) and parsed.port != 0
+    except ValueError:
+        return False
+    return parsed.scheme in ("http", "https") and has_host and set("?#@ ").isdisjoint(url)
 
 
 def _is_loopback(host: str) -> bool:

@@ -206,6 +206,11 @@ def test_switches_read_the_usual_words(text: str, value: bool) -> None:
         ("map_tiles = 'https://tiles.example.com/{z}/{x}.png'", {}, {}, "map_tiles is 'https://tiles"),
         ("map_tiles = 'https://a.example; x/{z}/{x}/{y}'", {}, {}, "map_tiles is 'https://a.example; x"),
         ("public_url = 'devices.example.com'", {}, {}, "public_url is 'devices.example.com'; give a URL"),
+        ("public_url = 'https://a.example/x?y=1'", {}, {}, "public_url is 'https://a.example/x?y=1'; give"),
+        ("public_url = 'https://a.example#x'", {}, {}, "public_url is 'https://a.example#x'; give a URL"),
+        ("public_url = 'https://u:pw@a.example'", {}, {}, "public_url is 'a.example'; give a URL such as"),
+        ("public_url = 'https://:8443'", {}, {}, "public_url is 'https://:8443'; give a URL such as"),
+        ("public_url = 'https://a:x'", {}, {}, "public_url is 'https://a:x'; give a URL such as"),
         (
             "experience_domains = 'WWW.example.com'",
             {},
