@@ -241,7 +241,8 @@ class Settings:
     )
     public_url: str | None = _setting(
         None,
-        "The URL by which clients reach this server, for links in mails; default: the address it listens on.",
+        "The URL by which clients reach this server, for links to files and in mails; default: the address it listens "
+        "on, which is of no use where that is 0.0.0.0 or ::.",
     )
     map_tiles: str | None = _setting(
         None,
@@ -397,7 +398,7 @@ def _check_cluster(settings: Settings) -> None:
             "give a bucket or a folder, which all machines of the log reach",
         )
     address = settings.cluster_address
-    if address is None and settings.host in ("0.0.0.0", "::"):  # noqa: S104 - where nobody can be reached
+    if address is None and settings.host in ALL_ADDRESSES:
         raise SettingsError(
             "cluster_address",
             f"is not set although cluster_nats is, and host is {settings.host}",
@@ -478,6 +479,8 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+ALL_ADDRESSES: Final = ("0.0.0.0", "::")  # noqa: S104
+"""Where a server may listen, and nobody can be reached."""
 TABLES: Final = frozenset({"limits", "sso"})
 """The settings that are tables of the file."""
 

@@ -17,7 +17,7 @@ from trunkline.http.cli.late import prepare_server_imports
 from trunkline.http.cli.options import ConfigOption, DataOption, effective_settings, usable
 from trunkline.http.hosting.terminal import announce, warn
 from trunkline.limits.errors import SettingsError
-from trunkline.limits.settings import Settings, service_variables
+from trunkline.limits.settings import ALL_ADDRESSES, Settings, service_variables
 
 if TYPE_CHECKING:
     from trunkline.http.cli.demo import DemoClock
@@ -104,6 +104,11 @@ def serve_command(
         structlog.get_logger("trunkline.serve").warning(
             "ignored variables with which a container platform announces services", variables=ignored
         )
+    if settings.host in ALL_ADDRESSES and settings.public_url is None:
+        structlog.get_logger("trunkline.serve").warning(
+            "links to files and in mails begin with an address at which nobody is reached; set public_url",
+            host=settings.host,
+        )
     if limits == "off":
         warn("THE THROTTLES ARE OFF. This is for load tests; never serve devices like this.")
     wanted = None
@@ -173,7 +178,10 @@ async def _announce_start(
         from trunkline.http.cli.demo import live_past_on
 
         await live_past_on(server, clock)
-    announce(f"The console: {server.url}/console")
+    from trunkline.http.hosting.sockets import reached_here
+
+    here = reached_here(server.url)
+    announce(f"The console: {here}/console")
     first = server.first_user
     if first is not None and first.password is not None:
         announce(f"First user: {first.email}  password: {first.password}  (shown only now)")
@@ -184,7 +192,7 @@ async def _announce_start(
     _announce_ports(settings, server.mqtt_ports)
     if wanted is not None and all(port.tls for port in server.mqtt_ports):
         announce(f"No MQTT: port {wanted} is in use. Choose another one with --mqtt-port.")
-    announce(f"Trunkline serves {settings.data_dir} at {server.url} (the API: {server.url}/docs)")
+    announce(f"Trunkline serves {settings.data_dir} at {server.url} (the API: {here}/docs)")
     if clock is not None:
         from trunkline.http.cli.demo import run_demo_on
 

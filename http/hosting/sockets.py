@@ -90,6 +90,11 @@ def url_of(settings: Settings, sock: socket.socket) -> str:
     return address_of(sock, tls=settings.certfile is not None)
 
 
+def reached_here(url: str) -> str:
+    """The URL at which this machine reaches a server that listens at `url`, which may be all addresses."""
+    return url.replace("://0.0.0.0:", "://127.0.0.1:").replace("://[::]:", "://[::1]:")
+
+
 def engine_config(settings: Settings) -> TlsConfig:
     """The configuration of Hypercorn, without the socket. Raises `SettingsError`."""
     limits = settings.limits

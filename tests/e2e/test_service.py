@@ -90,6 +90,20 @@ async def test_a_start_that_fails_is_never_ready(tmp_path: Path) -> None:
             socket.fromfd(listening.fileno(), socket.AF_UNIX, socket.SOCK_DGRAM).recv(1, socket.MSG_DONTWAIT)
 
 
+# Addresses.
+
+
+@pytest.mark.parametrize("public_url", ["", "https://devices.example.com"])
+async def test_a_server_on_all_addresses_says_what_its_links_need(tmp_path: Path, public_url: str) -> None:
+    env = {**OWNER, "TRUNKLINE_PUBLIC_URL": public_url}
+    async with started(tmp_path / "data", "--host", "0.0.0.0", env=env) as server:
+        port = (await server.prints(r"at http://0\.0\.0\.0:(\d+) "))[1]
+        assert f"The console: http://127.0.0.1:{port}/console\n" in server.printed
+        assert f"(the API: http://127.0.0.1:{port}/docs)" in server.printed
+        assert ("an address at which nobody is reached; set public_url" in server.log) is (not public_url)
+        assert await server.terminate() == 0
+
+
 # SIGHUP.
 
 
