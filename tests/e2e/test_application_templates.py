@@ -168,6 +168,15 @@ def test_a_template_that_does_not_fit_refuses_the_start(
     assert reason in said
 
 
+def test_a_folder_that_is_none_refuses_the_start(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for name, reason in (("nope", "No such file or directory"), ("file", "Not a directory")):
+        with pytest.raises(SettingsError) as refusal:
+            load_catalogue(str(tmp_path / name), Limits())
+        said = f"templates_dir is {tmp_path / name}, which cannot be read: {reason}; give a folder with templates"
+        assert str(refusal.value) == said
+
+
 def test_categories_that_do_not_fit_refuse_the_start(tmp_path: Path) -> None:
     for name, categories in (
         ("twice", [category(1), category(1)]),

@@ -152,7 +152,9 @@ class _Problem(Exception):
 
 def load_catalogue(own: str | None, limits: Limits) -> Catalogue:
     """The templates of the package, and those of the folder `own`. Raises `SettingsError` for what does not fit."""
-    folders = [_PACKAGE] if own is None else [_PACKAGE, Path(own)]
+    folders = [_PACKAGE]
+    if own is not None:
+        folders.append(_readable(Path(own)))
     categories: list[Category] = []
     templates: dict[str, Template] = {}
     readmes: dict[str, str] = {}
@@ -186,6 +188,18 @@ def load_catalogue(own: str | None, limits: Limits) -> Catalogue:
             "correct it or take it away",
         ) from None
     return catalogue
+
+
+def _readable(folder: Path) -> Path:
+    try:
+        next(folder.iterdir(), None)
+    except OSError as error:
+        raise SettingsError(
+            "templates_dir",
+            f"is {folder}, which cannot be read: {error.strerror}",
+            "give a folder with templates",
+        ) from None
+    return folder
 
 
 def _template_files(folders: Sequence[Path]) -> Iterator[Path]:
