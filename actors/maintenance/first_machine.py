@@ -6,16 +6,20 @@ import dataclasses
 from pathlib import Path
 from typing import Final
 
-from trunkline.actors.maintenance.invited import SHARED, config_text, set_of
+from trunkline.actors.maintenance.invited import SHARED, config_text, put, set_of
 from trunkline.actors.maintenance.log_connection import LogPlace, answered_within, log_of
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
-from trunkline.store.directory import write_private
 from trunkline.store.errors import LogUnreachable, StoreBroken, translate
 from trunkline.store.jetstream import JetStreamLog
 
 REACH_S: Final = 10.0
 """How long NATS servers may take to answer: after their start they look for each other first."""
+ASKED: Final = (
+    "give its address and, by variables such as TRUNKLINE_CLUSTER_USER, what it asks of its clients: cluster_user and "
+    "cluster_password, or cluster_seed; with tls:// cluster_ca_certs, if its authority is not one of the system"
+)
+"""What may be wrong where a NATS server cannot be reached."""
 OWN: Final = ("data_dir", "cluster_node", "cluster_address", "cluster_replicas", "cluster_ca_certs")
 FILES: Final = ("data_dir", "cluster_ca_certs")
 """Settings that name a file or a folder: the machine may be started in another folder."""
@@ -40,7 +44,7 @@ def write_config(settings: Settings, config: Path) -> None:
     given |= {name: str(Path(given[name]).absolute()) for name in FILES if name in given}
     text = config_text(given)
     try:
-        write_private(config, text.encode())
+        put(config, text)
     except OSError as error:
         raise translate(error, f"writing of {config}") from error
 
@@ -73,7 +77,7 @@ async def _check_server(place: LogPlace, address: str) -> None:
         found = await answered_within(REACH_S, place.log.look)
     except LogUnreachable as problem:
         if place.connection.server is None:
-            reason, advice = place.connection.problem, "give its address, and what it asks of its clients"
+            reason, advice = place.connection.problem, ASKED
         else:
             reason, advice = str(problem).rstrip("."), "start all of them, with JetStream"
         raise SettingsError(

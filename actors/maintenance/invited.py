@@ -8,7 +8,9 @@ It crosses the network on a connection both ends of which have proved to know th
 from __future__ import annotations
 
 import json
+import os
 import socket
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -97,10 +99,20 @@ def check_place(config: Path, address: str) -> None:
             f"is {address}, which cannot be listened on: {problem.strerror}",
             "give an address of this machine, with a port that nothing else uses",
         ) from None
-    if config.exists():
+    if config.exists() and config.stat().st_size:
         raise SettingsError(str(config), "exists already", "give another name for the configuration")
     if not config.absolute().parent.is_dir():
         raise SettingsError(str(config), "is in a folder that does not exist", "make it first")
+
+
+def put(config: Path, text: str) -> None:
+    """Write a configuration; on disk when this returns. Of a file that is there, and empty, the owner, the group and
+    what the group may do stay, as a service needs. Raises OSError."""
+    before = config.stat() if config.exists() else None
+    write_private(config, text.encode())
+    if before is not None:
+        config.chmod(stat.S_IMODE(before.st_mode) & 0o660)
+        os.chown(config, before.st_uid, before.st_gid)
 
 
 def config_text(settings: Mapping[str, object]) -> str:
@@ -141,6 +153,6 @@ def begin(shared: bytes, directory: Path, config: Path, own: Mapping[str, str]) 
             made.keep()
         if named:
             write_private(authorities, given.cluster_ca_certs.encode())
-        write_private(config, text.encode())
+        put(config, text)
     except OSError as error:
         raise translate(error, f"writing of {directory} and {config}") from error

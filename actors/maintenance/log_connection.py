@@ -21,7 +21,7 @@ from trunkline.store.jetstream import JetStreamLog
 from trunkline.store.journal import Journal
 from trunkline.store.nats_address import Address
 from trunkline.store.nats_connection import NatsConnection
-from trunkline.store.nats_login import Login
+from trunkline.store.nats_login import Login, signed
 
 AGAIN_S: Final = 1.0
 """How often a log is asked for that cannot be reached."""
@@ -74,7 +74,7 @@ async def log_of(settings: Settings, partition: int = 0) -> AsyncIterator[LogPla
     name = settings.cluster_name
     connection = NatsConnection(
         [Address.of(each) for each in (settings.cluster_nats or "").split()],
-        Login(settings.cluster_user or "", settings.cluster_password or "", seed=settings.cluster_seed or ""),
+        _login(settings),
         context=None if settings.cluster_ca_certs is None else _context(settings.cluster_ca_certs),
         name=settings.cluster_node or "trunkline",
     )
@@ -83,6 +83,21 @@ async def log_of(settings: Settings, partition: int = 0) -> AsyncIterator[LogPla
         nursery.start_soon(connection.run)
         yield LogPlace(log, connection, name)
         nursery.cancel_scope.cancel()
+
+
+def _login(settings: Settings) -> Login:
+    """Who logs in to the NATS servers. Raises SettingsError for what is no seed."""
+    seed = settings.cluster_seed or ""
+    try:
+        if seed:
+            signed(seed, b"")
+    except ValueError:
+        raise SettingsError(
+            "cluster_seed",
+            "is not the seed of an nkey of a user",
+            "give 58 letters and digits that begin with SU",
+        ) from None
+    return Login(settings.cluster_user or "", settings.cluster_password or "", seed=seed)
 
 
 def _context(ca_certs: str) -> ssl.SSLContext:

@@ -188,6 +188,37 @@ async def test_a_machine_that_joins_gets_the_authorities_of_the_nats_servers(
                 assert last.startswith(f"trunkline: cluster_ca_certs is {authorities}, which cannot be read")
 
 
+async def test_a_login_to_the_nats_servers_comes_from_variables(tmp_path: Path) -> None:
+    (tmp_path / "nats").mkdir()
+    config = tmp_path / "a.toml"
+    config.touch(mode=0o640)
+    config.chmod(0o640)  # as the service has it
+    asked = 'authorization { user: "plant", password: "right" }'
+    async with nats_servers(tmp_path / "nats", more=asked) as (nats,):
+
+        async def init(**login: str) -> subprocess.CompletedProcess[str]:
+            own = ["--node", "a", "--address", f"127.0.0.1:{port}", "--data", str(tmp_path / "a")]
+            log = ["--nats", str(nats.address), "--replicas", "1", "--blobs", str(tmp_path / "files")]
+            env = {**os.environ, **{f"TRUNKLINE_CLUSTER_{name}": value for name, value in login.items()}}
+            return await trunkline("cluster", "init", *own, *log, "--config", str(config), env=env)
+
+        with reserved_port() as port:
+            refused = await init(USER="plant", PASSWORD="wrong")
+            assert refused.returncode == 1
+            for name in ("cluster_user", "cluster_password", "cluster_seed", "cluster_ca_certs"):
+                assert name in refused.stderr.partition("Authorization Violation; give")[2]
+            refused = await init(SEED="SUwrong")
+            said = "trunkline: cluster_seed is not the seed of an nkey of a user; give 58 letters and digits"
+            assert refused.stderr.startswith(said)
+            assert config.read_text() == ""
+            done = await init(USER="plant", PASSWORD="right")
+            assert done.returncode == 0, done.stderr
+            assert 'cluster_password = "right"' in config.read_text()
+            assert stat.S_IMODE(config.stat().st_mode) == 0o640
+            refused = await init(USER="plant", PASSWORD="right")
+            assert f"{config} exists already" in refused.stderr
+
+
 async def test_a_server_without_a_log_invites_nobody(tmp_path: Path) -> None:
     done = await trunkline("cluster", "invite", "--data", str(tmp_path))
     assert done.returncode == 1
