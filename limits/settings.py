@@ -580,6 +580,11 @@ def _field(name: str, key: str) -> dataclasses.Field[Any]:
 
 def _field_of_variable(variable: str) -> dataclasses.Field[Any]:
     names = {ENV_PREFIX + name.upper(): name for name in _FIELDS}
+    if (table := variable.removeprefix(ENV_PREFIX).lower()) in TABLES:
+        lifted = f", or lift the throttles by {ENV_PREFIX}THROTTLES=false" if table == "limits" else ""
+        raise SettingsError(
+            variable, "is a table of the configuration file", f"write [{table}] there{lifted}"
+        )
     if variable not in names:
         raise SettingsError(variable, "is not a setting", _suggestion(variable, names))
     return _FIELDS[names[variable]]

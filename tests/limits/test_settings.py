@@ -98,7 +98,18 @@ def test_switches_read_the_usual_words(text: str, value: bool) -> None:
     [
         ("prot = 1", {}, {}, "prot is not a setting; did you mean port?"),
         (None, {"TRUNKLINE_PROT": "1"}, {}, "TRUNKLINE_PROT is not a setting; did you mean TRUNKLINE_PORT?"),
-        (None, {"TRUNKLINE_LIMITS": "off"}, {}, "TRUNKLINE_LIMITS is not a setting;"),
+        (
+            None,
+            {"TRUNKLINE_LIMITS": "off"},
+            {},
+            "TRUNKLINE_LIMITS is a table of the configuration file; write [limits] there, or lift",
+        ),
+        (
+            None,
+            {"TRUNKLINE_SSO": "x"},
+            {},
+            "TRUNKLINE_SSO is a table of the configuration file; write [sso] there",
+        ),
         (None, {}, {"prot": 1}, "prot is not a setting; did you mean port?"),
         (None, {}, {"prot": None}, "prot is not a setting; did you mean port?"),
         ("qqqqqq = 1", {}, {}, "qqqqqq is not a setting; the documentation lists the names"),
