@@ -48,6 +48,9 @@ def test_the_unit_starts_the_server(service: Any) -> None:
     options = dict(zip(rest[::2], rest[1::2], strict=True))
     assert options["--data"] == f"/var/lib/{service['StateDirectory']}"
     assert Path(options["--config"]).parent == Path("/etc", service["ConfigurationDirectory"])
+    assert service["ConfigurationDirectoryMode"] == "0755", (
+        "as `install -D` makes it: systemd warns of another one"
+    )
 
 
 def test_the_unit_waits_longer_than_the_server_needs(service: Any) -> None:
