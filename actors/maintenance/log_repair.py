@@ -30,14 +30,17 @@ LISTEN_S: Final = 3.0
 """How long machines are listened for: each speaks four times a second."""
 
 
-async def standing(settings: Settings) -> list[str]:
-    """A sentence for each partition of a data directory that tells how far it has which log. Raises StoreError."""
-    found, directory = [], Path(settings.data_dir)
+async def standing(settings: Settings) -> tuple[list[str], LogUnreachable | None]:
+    """A sentence for each partition of a data directory that tells how far it has which log, and why the log could not
+    be asked. Raises StoreError."""
+    found, directory, unreachable = [], Path(settings.data_dir), None
     async with log_of(settings) as log_place:
         try:
             stream = await answered_within(ANSWER_S, log_place.log.look)
             identity, problem = ("", "It does not exist.") if stream is None else (stream.identity, "")
-        except (LogUnreachable, StoreBroken) as error:
+        except LogUnreachable as error:
+            identity, problem, unreachable = "", "", error
+        except StoreBroken as error:
             identity, problem = "", str(error)
     if problem:
         found.append(f"The log {log_place.log.name}: {problem}")
@@ -53,7 +56,7 @@ async def standing(settings: Settings) -> list[str]:
             f"{place} has {which if identity else 'a log'} ({chain.log[:8]}) up to message {chain.place}, of epoch "
             f"{epoch_name(chain.epoch)}, in which {chain.owner} served."
         )
-    return found
+    return found, unreachable
 
 
 async def begin_again(settings: Settings) -> str:

@@ -179,8 +179,11 @@ def new_log_command(
     from trunkline.actors.maintenance.log_repair import begin_again, standing
 
     settings = _with_log(data, config)
-    for line in trio.run(standing, settings):
+    lines, unreachable = trio.run(standing, settings)
+    for line in lines:
         typer.echo(line)
+    if not yes and unreachable is not None:
+        raise unreachable
     if not yes:
         typer.echo("Nothing was done. If no machine has more, repeat the command with --yes.")
         return

@@ -38,6 +38,11 @@ async def test_a_log_is_made_again_and_the_other_machine_gets_a_copy(machines: M
         assert "is in use by process" in (await commanded(machines, "a", "new-log", "--yes"))[1]
         assert await one.terminate() == 0
     await machines.nats.kill()
+    code, said = await commanded(machines, "a", "new-log")
+    assert code == 1
+    assert "of epoch 1, in which a served" in said
+    assert f"trunkline: There is no connection to the log: {machines.nats.address}: " in said
+    assert "repeat the command with --yes" not in said
     shutil.rmtree(machines.folder / "nats" / "a")
     async with trio.open_nursery() as nursery:
         await machines.nats.start(nursery)
