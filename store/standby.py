@@ -219,11 +219,9 @@ class Standby:
                     f"The node {entry.owner} has another secret or other encryption keys than {directory}. All nodes "
                     "of a log need the same: copy both files from it."
                 )
-            if (
-                entry.previous == BEGINNING
-                and entry.owner != self.name
-                and not (claim.was_empty and is_empty)
-            ):
+            # Where this node began the log, and has lost its store since, it is empty.
+            has_its_data = entry.owner == self.name and not is_empty
+            if entry.previous == BEGINNING and not has_its_data and not (claim.was_empty and is_empty):
                 problem = (
                     f"The log began with the data of {entry.owner}, and {directory} is not a copy of them."
                 )

@@ -198,7 +198,15 @@ async def test_a_server_with_data_gets_a_log_and_the_other_machine_a_copy(machin
             for job, length in ((before_log, 1), (with_log, 3)):
                 shown = await two.call("GET", f"{application}/jobLogs/{job['id']}")
                 assert len(rows(await fetched(two, shown["output"]["file"]["url"]))) == 1 + length
-            assert await two.terminate() == 0
+            # The machine that began the log has not its data any more, and the log never had all of them.
+            done = await machines.command("a", "cluster", "rejoin")
+            assert done.returncode == 0, done.stderr
+            async with machines.standing_by("a", two) as again:
+                await copied(again)
+                assert await two.terminate() == 0
+                assert await again.listens()
+                assert await states(again, device) == [1, 2, 3]
+                assert await again.terminate() == 0
     assert not (machines.folder / "b" / "incoming").exists()
     found = await trunkline("check", "--data", str(machines.folder / "b"), env=machines.env("b"))
     assert found.returncode == 0, found.stdout
