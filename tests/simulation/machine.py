@@ -37,6 +37,7 @@ AWAY: Final = (502, 503)
 CLAIM_S: Final = 2.0
 """So long after a name was claimed, or refused, others may find that it is being claimed."""
 _CLAIMED: Final = "claims a name just now"
+_MOVES: Final = "is being moved to another partition"
 _OF_APPLICATION: Final = re.compile(r"/applications/([0-9a-f]{24})")
 
 
@@ -153,8 +154,8 @@ def check_away(
     if answer.status == 503 and was_moved:
         world.reached["503 as an application was moved"] += 1
         return
-    if was_moved:
-        needed |= set(range(world.partitions))
+    if was_moved or _MOVES in answer.body["message"]:
+        needed |= set(range(world.partitions))  # until both processes are there, it belongs to none for sure
     if not any(world.life.processes[each].was_away(began_s) for each in needed):
         raise Broken(f"{call} is {answer.status}, and the processes {needed} were there: {answer.body}")
     world.reached[f"{answer.status} as a process was away"] += 1
