@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 import structlog
 import trio
 
-from trunkline.store import codec
+from trunkline.store import codec, keys
 from trunkline.store.directory import SECRET, read_private
 from trunkline.store.errors import (
     CopyNeeded,
@@ -51,6 +51,7 @@ from trunkline.store.log_nodes import COPIES, Nodes, Word
 from trunkline.store.log_owner import LogOwner
 from trunkline.store.nats_connection import NatsConnection
 from trunkline.store.partitions import partition_count, partition_directory
+from trunkline.store.snapshot import Snapshot
 from trunkline.store.store_copy import take_copy
 from trunkline.store.store_files import opened_read_only
 
@@ -165,6 +166,7 @@ class Standby:
         """An owner of which nothing else is heard is taken for dead from then on."""
         self._has_other_data = False
         """The store was written without the log."""
+        self._directory = Path()
 
     @property
     def _is_free(self) -> bool:
@@ -186,6 +188,7 @@ class Standby:
         `nodes` must run meanwhile. `fetch` gets a copy of the store of the owner into `store_copy.new_file`, if this
         node lacks what is not in the log. Raises LogBroken, SecretMissing and StoreError.
         """
+        self._directory = directory
         while True:
             try:
                 return await self._own(directory, fingerprint, is_empty=is_empty)
@@ -269,9 +272,19 @@ class Standby:
                     read_s = self._longest_read_s(tips)
                     break
             await trio.sleep(LOOK_S)  # other processes of that node end just now
-        others = claim._replace(was_empty=False, read_s=read_s).encoded()
-        bodies = {0: claim.encoded(), **dict.fromkeys(tips, others)}
+        bodies = {0: claim.encoded()}
+        for number, tip in tips.items():
+            was_empty = tip is None and self._is_empty(number)
+            bodies[number] = claim._replace(was_empty=was_empty, read_s=read_s).encoded()
         return await owner.claim_all(bodies, tips)
+
+    def _is_empty(self, number: int) -> bool:
+        """Whether this node has no record of a partition."""
+        with (
+            opened_read_only(partition_directory(self._directory, number)) as memory_map,
+            Snapshot(memory_map) as snapshot,
+        ):
+            return not snapshot.count(keys.RECORDS, b"", None)
 
     async def _tips(self) -> Tips:
         """The last entries of the other partitions."""

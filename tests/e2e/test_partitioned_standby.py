@@ -47,7 +47,6 @@ async def test_all_partitions_are_handed_over_at_once(machines: Machines) -> Non
         houses = await houses_of(one)
         machines.copy_secrets("a", "b")
         async with machines.standing_by("b", one) as two:
-            await copied(two)
             # A machine that stands by has not noticed where an application is, and its calls are answered all the same.
             moved = houses[0][0].rpartition("/")[2]
             place = 1 - partition_of(await commanded(machines, "a", "partition"), moved)

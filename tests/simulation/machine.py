@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, Final
 
 from tests.partitions import make_partitions
-from tests.simulation import machines
+from tests.simulation import machine_disks, machines
 from tests.simulation.disk import Disk
 from tests.simulation.doors import doors_of
 from tests.simulation.life import Answer, Life, living, living_in_processes
@@ -70,7 +70,7 @@ async def started(world: Any, name: str, disk: Disk, network: Network, chance: R
 def disks_of(world: Any, here: Path, chance: Random, *, first: bool) -> Disk:
     """The disk of the first store in the directory of a life. The others are in its `machine`."""
     if world.machines > 1:
-        return _watched(world, machines.disks_of(world, here, chance, first=first))
+        return _watched(world, machine_disks.disks_of(world, here, chance, first=first))
     if first and world.partitions > 1:
         make_partitions(here, world.partitions)
     disk = Disk(here, chance, world.virtual.sleep, world.cut)

@@ -12,12 +12,10 @@ served. A `World` is `Any` here, as it imports this module.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from random import Random
 from typing import Any, Final, cast
 
@@ -27,12 +25,13 @@ from tests.simulation.determinism import VirtualTime
 from tests.simulation.disk import Disk
 from tests.simulation.edge import Edge
 from tests.simulation.life import Life, make_rare_things_frequent
-from tests.simulation.loose_files import MACHINES
+from tests.simulation.machine_disks import contents_of
+from tests.simulation.machine_log import SLOW_S, Log, LogWay
 from tests.simulation.model import Throttle
 from tests.simulation.network import Network
 from tests.simulation.processes import LATE_S, AnyProcess, Server, abandon, forget, open_store
-from tests.store.simulated_log import Kept, SimulatedLog
-from tests.store.simulated_nodes import Connection, Way, Words
+from tests.store.simulated_log import SimulatedLog
+from tests.store.simulated_nodes import Connection, Words
 from trunkline.actors import boot
 from trunkline.actors.catalogue import ACTORS
 from trunkline.actors.core.runtime.loop_watch import LoopWatch
@@ -41,7 +40,6 @@ from trunkline.actors.maintenance.data_directory import contents_place_of
 from trunkline.http.serve import drain_after, make_dispatcher
 from trunkline.limits.settings import Settings
 from trunkline.store import keys
-from trunkline.store.directory import KEYS_FILE, SECRET
 from trunkline.store.env import Store
 from trunkline.store.errors import Fenced, StoreError, StoreLost
 from trunkline.store.nats_connection import NatsConnection
@@ -56,8 +54,6 @@ TROUBLE: Final = (0.0, 0.0, 0.02, 0.2)
 WAY_S: Final = (0.002, 0.01, 0.03)
 WORDS_LOST: Final = (0.0, 0.3, 0.9)
 CUT_OFF_S: Final = (0.3, 1.2, 3.0, 8.0, 30.0)
-SLOW_S: Final = 0.5
-"""An append that takes longer may be noticed by clients."""
 CALM_S: Final = 0.2
 """An append of which nothing fails takes less."""
 
@@ -65,91 +61,6 @@ CALM_S: Final = 0.2
 def machines_of(seed: int) -> int:
     """How many machines a run has."""
     return 1 if seed < MACHINES_FROM else 2 + seed % 2
-
-
-def make_machines(here: Path, count: int) -> None:
-    """Make the data directories of machines that are new, with the same secrets, and the contents of all."""
-    (here / MACHINES).mkdir(mode=0o700, parents=True)
-    (here / "contents").mkdir(mode=0o700)
-    for number in range(count):
-        directory = here / MACHINES / str(number)
-        if number:
-            directory.mkdir(mode=0o700)
-            for name in (SECRET, KEYS_FILE):
-                shutil.copy(here / MACHINES / "0" / name, directory / name)
-        Store.open(directory, keeps_log=True).close()
-
-
-def contents_of(here: Path) -> Path:
-    """Where all machines have the contents of files: the same path in each life."""
-    return here.parent / "contents"
-
-
-def disks_of(world: Any, here: Path, chance: Random, *, first: bool) -> Disk:
-    """The disk of the first machine. The others are in its `machine`."""
-    if first:
-        make_machines(here, world.machines)
-    contents = contents_of(here)
-    contents.unlink(missing_ok=True)
-    contents.symlink_to(here / "contents")
-    root = None
-    for number in range(world.machines):
-        own = Random(chance.getrandbits(64))
-        disk = Disk(here / MACHINES / str(number), own, world.virtual.sleep, world.cut, root, whole=here)
-        root = root or disk
-    assert root is not None
-    return root
-
-
-class _Log(SimulatedLog):
-    """The log. While everything is looked at, nothing of it fails."""
-
-    network: Network
-
-    def fails(self, share: float = 1.0) -> bool:
-        return self.network.may_stall and super().fails(share)
-
-
-class _LogWay(Way):
-    """The log as a machine reaches it."""
-
-    def __init__(self, log: SimulatedLog) -> None:
-        super().__init__(log)
-        self.is_cut = False
-        self.slow_until_s = -LATE_S
-        """When an append took long for the last time."""
-        self._began_s: float | None = None
-        """When the append that is under way was begun."""
-
-    def cut(self) -> None:
-        super().cut()
-        self.is_cut = True
-
-    def mend(self) -> None:
-        super().mend()
-        self.is_cut = False
-
-    def waits(self, seconds: float) -> bool:
-        """Whether an append is under way for longer."""
-        return self._began_s is not None and trio.current_time() - self._began_s > seconds
-
-    async def append_all(self, entries: Mapping[int, tuple[bytes, int]]) -> int:
-        return await self._timed(lambda: super(_LogWay, self).append_all(entries))
-
-    async def append(self, data: bytes, after: int) -> int:
-        return await self._timed(lambda: super(_LogWay, self).append(data, after))
-
-    async def _timed(self, append: Callable[[], Awaitable[int]]) -> int:
-        began_s = self._began_s = trio.current_time()
-        is_done = False
-        try:
-            place = await append()
-            is_done = True
-            return place
-        finally:
-            self._began_s = None
-            if not is_done or trio.current_time() - began_s > SLOW_S:
-                self.slow_until_s = trio.current_time()
 
 
 class Machine(AnyProcess):
@@ -172,7 +83,7 @@ class Machine(AnyProcess):
         self.server: Server
         self.on_service: Callable[[], None] = lambda: None
         """Called when it begins to serve."""
-        self.way = _LogWay(log)
+        self.way = LogWay(log)
         self.ends = trio.Event()
         """It got SIGTERM."""
         self._settings = replace(settings, data_dir=str(disk.path))
@@ -231,7 +142,7 @@ class Machine(AnyProcess):
             way.slow_until_s = trio.current_time()
 
     async def run(self) -> None:
-        self.way, self.ends = _LogWay(self._log), trio.Event()
+        self.way, self.ends = LogWay(self._log), trio.Event()
         self._words.cut.discard(self.name)
         self._network.ending.discard(self.number)
         try:
@@ -426,7 +337,7 @@ async def started(world: Any, name: str, disk: Disk, network: Network) -> AsyncI
     with disk.files.watched(), network.below_sockets():
         async with trio.open_nursery() as nursery:
             random = Random(f"{seed} log")
-            log = _Log(random, nursery, trouble, way_s, world.log)
+            log = Log(random, nursery, trouble, way_s, world.log)
             log.network = network
             words = Words(random, lost)
             machines = [
@@ -453,11 +364,6 @@ async def started(world: Any, name: str, disk: Disk, network: Network) -> AsyncI
             life.is_calm = is_calm
             yield life
             nursery.cancel_scope.cancel()
-
-
-def log_of_run() -> Kept:
-    """The log of a run, which outlives its lives."""
-    return Kept()
 
 
 def _died(world: Any, cluster: Cluster, machine: Machine, when: str) -> None:

@@ -1,6 +1,7 @@
 """One connection of an MQTT client, from its CONNECT to its end.
 
 Owns the packets of the connection, and what may end it. Does not own what the client remembers (`mqtt_client.py`).
+The file is long because a connection has both sides of each exchange.
 """
 
 from __future__ import annotations
@@ -276,11 +277,7 @@ class MqttConnection:
         if code < p.UNSPECIFIED_ERROR:
             client.unsure.discard(filter)
             client.filters[filter] = code
-        elif (
-            self._failed == self.world.failed_commits
-            and self.world.quota is None
-            and not self.life.was_unsure(self._began_s)
-        ):
+        elif not self._may_fail:
             raise Broken(f"{self.title}: the subscription to {filter} is refused with {code}")
 
     async def _came(self, packet: p.Publish) -> None:
@@ -333,9 +330,14 @@ class MqttConnection:
             message.is_released = True
             await self.wire.send(writer.ack(client.version, p.PUBREL, id))
 
-    def _refused(self, message: Message, code: int) -> None:
+    @property
+    def _may_fail(self) -> bool:
+        """Whether something could not be stored, or no machine could be sure of it, since the connection began."""
         failed = self.world.failed_commits > self._failed or self.world.quota is not None
-        if code not in _FAILED or not (failed or self.life.was_unsure(self._began_s)):
+        return failed or self.life.was_unsure(self._began_s)
+
+    def _refused(self, message: Message, code: int) -> None:
+        if code not in _FAILED or not self._may_fail:
             raise Broken(f"{self.title}: {message.name} is refused with {code} without a reason")
         self.world.reached["a message was refused for a failed commit"] += 1
         (message.change.refused if message.qos == 2 else message.change.over)()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tests.simulation.connection_mutations import MISTAKES_ON_CONNECTIONS
+from tests.simulation.machine_mutations import MISTAKES_ON_MACHINES
 from tests.simulation.move_mutations import MISTAKES_IN_MOVES
 from tests.simulation.mutation import Mutation
 from tests.simulation.partition_mutations import MISTAKES_BETWEEN_PROCESSES
@@ -163,6 +164,7 @@ MUTATIONS: Final = (
     *MISTAKES_ON_CONNECTIONS,
     *MISTAKES_BETWEEN_PROCESSES,
     *MISTAKES_IN_MOVES,
+    *MISTAKES_ON_MACHINES,
     Mutation(
         "what is too old takes younger states of its block with it",
         "actors/fleet/devices/state/retention.py",

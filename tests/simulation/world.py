@@ -7,7 +7,8 @@ Each seed has its own selection of clients and of what they do often, and its ow
 everybody does everything is frequent in some seeds (swarm testing: Groce and others, ISSTA 2012).
 
 Owns the order of things: lives, steps, calls, and the looks at everything when nothing is under way. Does not own what
-clients do (`devices.py` and the other parts), nor what is right (`model.py`).
+clients do (`devices.py` and the other parts), nor what is right (`model.py`). The file is long because all of a run is
+one class, which every part of the clients uses.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tests.simulation.limits import LIMITS, WINDOW_S
 from tests.simulation.model import Broken, Change
 from tests.simulation.network import Network
 from tests.simulation.part import NEWER_FROM, TIMED_FROM, Part
+from tests.store.simulated_log import Kept
 from trunkline.limits.settings import Settings
 
 SHAPES: Final = ((2, 60), (3, 40), (4, 30), (6, 20))
@@ -105,7 +107,8 @@ class World:
         """For how long a deleted device can be restored: not at all, or longer than a run."""
         self.partitions = machine.partitions_of(seed)
         self.machines = machines.machines_of(seed)
-        self.log = machines.log_of_run()
+        self.log = Kept()
+        """What the log of the machines has, which outlives a life."""
         self.home = 0
         """The partition of the application in which nearly everything is done."""
         self.placed: dict[str, int] = {}
