@@ -95,6 +95,11 @@ class Journal:
 
     # Submitting and reading.
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether nothing can be stored here any more: this process ends."""
+        return self._lost is not None
+
     def submit(self, batch: Batch) -> Group:
         """Add `batch` to the next commit. No I/O, no waiting.
 

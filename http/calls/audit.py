@@ -153,15 +153,17 @@ async def _add(call: Call, owner: _Owner, before: Json | None, status: int, show
         entry=entry,
         completes=None if status >= 400 else "deletion" if action in _DELETIONS else "stored",
     )
-    log = Ref("auditLog", ROOT, owner.owner)
+    log, system = Ref("auditLog", ROOT, owner.owner), call.service.system
     for pause_s in _PAUSES_S if status < 400 else ():
         try:
-            await call.service.system.ask(log, add)
+            await system.ask(log, add)
         except (Crashed, Overloaded, StorageFull):
+            if system.journal.is_lost:
+                raise  # the server ends, and would wait for this call
             await trio.sleep(pause_s)
         else:
             return
-    await call.service.system.ask(log, add)
+    await system.ask(log, add)
 
 
 def _owner_of_path(call: Call) -> _Owner | None:

@@ -10,13 +10,6 @@ _ALL: Final = "700001..700100"
 
 MISTAKES_ON_MACHINES: Final = (
     Mutation(
-        "what is read is told although another machine may own the data",
-        "actors/core/runtime/system.py",
-        "        if not self.journal.is_current():\n            raise",
-        "        if False:\n            raise",
-        _ALL,
-    ),
-    Mutation(
         "a group is acknowledged that the log does not have",
         "store/replicated_journal.py",
         "            await self._append(self._body)\n",

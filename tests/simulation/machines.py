@@ -30,7 +30,7 @@ from tests.simulation.machine_log import SLOW_S, Log, LogWay
 from tests.simulation.model import Throttle
 from tests.simulation.network import Network
 from tests.simulation.processes import LATE_S, AnyProcess, Server, abandon, forget, open_store
-from tests.store.simulated_log import SimulatedLog
+from tests.store.simulated_log import LONGEST_S, SimulatedLog
 from tests.store.simulated_nodes import Connection, Words
 from trunkline.actors import boot
 from trunkline.actors.catalogue import ACTORS
@@ -161,7 +161,7 @@ class Machine(AnyProcess):
     @property
     def is_lost(self) -> bool:
         """Whether its process ends, as it does not own the data any more, or cannot store them."""
-        return self._store is not None and self._store.journal._lost is not None
+        return self._store is not None and self._store.journal.is_lost
 
     def _die(self, when: str) -> None:
         if self.is_up:
@@ -357,7 +357,7 @@ async def started(world: Any, name: str, disk: Disk, network: Network) -> AsyncI
             life.was_unsure = cluster.was_away
 
             async def is_calm() -> None:
-                await trio.sleep(CALM_S)
+                await trio.sleep(LONGEST_S if trouble else CALM_S)  # until what is late has come
                 while not life.is_quiet:  # noqa: ASYNC110 - a moment of all of them
                     await trio.sleep(CALM_S)
 

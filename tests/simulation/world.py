@@ -59,7 +59,7 @@ QUOTAS_DIVIDED: Final = (1 << 20, 1_200_000, 1_400_000)
 """The same where each partition has a store, in which there is less. The first is the smallest there can be."""
 MEMORY: Final = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Where the files are: a sync of the disk below would only cost time."""
-_WAS_DONE: Final = "The call was done"
+WAS_DONE: Final = "The call was done"
 _IS_UNKNOWN: Final = "is not known"
 OVER_WIRES: Final = 0.4
 """The share of calls that are made as bytes on a connection, of those whose clients may leave."""
@@ -411,6 +411,6 @@ class World:
             if answer is None:  # also where the caller is cancelled, because the power was cut
                 self.unanswered.append(change)
         if answer is not None:
-            was_done = answer.status == 500 and answer.body["message"].startswith(_WAS_DONE)
+            was_done = answer.status == 500 and answer.body["message"].startswith(WAS_DONE)
             (change.stored if answer.status < 300 or was_done else change.refused)()
         return answer

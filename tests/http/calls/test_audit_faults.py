@@ -21,6 +21,7 @@ from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.request import Request, Response
 from trunkline.http.serve import make_dispatcher
 from trunkline.limits.settings import Settings
+from trunkline.store.errors import StoreLost
 
 EVENT = {"level": "info", "subject": "It is hot"}
 
@@ -98,6 +99,28 @@ async def test_a_call_whose_entry_can_never_be_stored_says_that_it_was_done(
         "The call was done, but its entry in the audit log could not be stored. Do not repeat it; read what is there."
     )
     assert await site.count() == 1
+
+
+async def test_a_server_that_cannot_store_any_more_does_not_wait_for_an_entry(
+    site: Site, autojump_clock: MockClock
+) -> None:
+    """Another machine may own the data; the one that ends here must not be held up."""
+    journal, commits = site.house.system.journal, 0
+
+    def sync() -> float:
+        nonlocal commits
+        commits += 1
+        if commits == 2:
+            journal._lost = StoreLost("told to end")
+            raise OSError(errno.EIO, "told to fail")
+        return 0.0
+
+    journal._sync_delay_s = sync
+    began_s = trio.current_time()
+    answer = await site.create()
+    assert answer.status == 500
+    assert b"The call was done" in answer.body
+    assert trio.current_time() == began_s
 
 
 async def test_a_call_that_is_not_stored_says_so_at_once(site: Site, autojump_clock: MockClock) -> None:
