@@ -116,10 +116,10 @@ class Kept:
                 await self.flush()
         except Lost:
             pass
-        except h2.exceptions.ProtocolError:
-            if not (self.is_over or self.wire.socket.is_of_ending_process):
-                raise
+        except h2.exceptions.ProtocolError as error:
             # After a GOAWAY streams go on (RFC 9113, 6.8), and the library takes the connection for closed.
+            if not self.is_over and "ConnectionState.CLOSED" not in str(error):
+                raise
         finally:
             self.end()
 
