@@ -366,10 +366,10 @@ REGRESSIONS: Final = (
                 "http/mqtt/session.py",
                 "said_in(packets.CONNACK, code)",
                 "code",
-                seeds="700001..700200",
             ),
         ),
         "736f7aea",
+        700_066,
     ),
     Regression(
         "a download that was opened kept its place for ever, where its answer was refused as it may be old",
@@ -379,9 +379,9 @@ REGRESSIONS: Final = (
                 "http/calls/request.py",
                 "        if body is not None:\n            body.close()\n        raise",
                 "        raise",
-                seeds="700207,700001..700200",
             ),
         ),
         "bdc864a0",
+        700_022,
     ),
 )
