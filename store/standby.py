@@ -51,9 +51,8 @@ from trunkline.store.log_nodes import COPIES, Nodes, Word
 from trunkline.store.log_owner import LogOwner
 from trunkline.store.nats_connection import NatsConnection
 from trunkline.store.partitions import partition_count, partition_directory
-from trunkline.store.snapshot import Snapshot
 from trunkline.store.store_copy import take_copy
-from trunkline.store.store_files import opened_read_only
+from trunkline.store.store_files import opened_read_only, snapshot_of_partition
 
 LOOK_S: Final = 0.1
 """How often it is looked whether the owner is heard."""
@@ -280,10 +279,7 @@ class Standby:
 
     def _is_empty(self, number: int) -> bool:
         """Whether this node has no record of a partition."""
-        with (
-            opened_read_only(partition_directory(self._directory, number)) as memory_map,
-            Snapshot(memory_map) as snapshot,
-        ):
+        with snapshot_of_partition(self._directory, number) as snapshot:
             return not snapshot.count(keys.RECORDS, b"", None)
 
     async def _tips(self) -> Tips:

@@ -41,7 +41,7 @@ from trunkline.http.serve import drain_after, make_dispatcher
 from trunkline.limits.settings import Settings
 from trunkline.store import keys
 from trunkline.store.env import Store
-from trunkline.store.errors import Fenced, StoreError, StoreLost
+from trunkline.store.errors import Fenced, StoreError, StoreLost, first_of
 from trunkline.store.nats_connection import NatsConnection
 from trunkline.store.replicated_journal import PROOF_S, ReplicatedJournal
 from trunkline.store.standby import Standby
@@ -150,7 +150,7 @@ class Machine(AnyProcess):
                 await self._serve(nursery)
                 nursery.cancel_scope.cancel()
         except* (Fenced, StoreLost) as errors:
-            self._ended(type(_first(errors)).__name__)
+            self._ended(type(first_of(errors)).__name__)
         else:
             self._ended("in order")
 
@@ -256,13 +256,6 @@ class Machine(AnyProcess):
 
 async def _no_copy() -> None:
     raise AssertionError("nothing was trimmed")
-
-
-def _first(errors: BaseExceptionGroup[Any]) -> BaseException:
-    first: BaseException = errors
-    while isinstance(first, BaseExceptionGroup):
-        first = first.exceptions[0]
-    return first
 
 
 class Cluster:
