@@ -10,8 +10,9 @@ import msgspec
 from werkzeug.http import parse_options_header
 from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData
 
-from trunkline.actors.core.formulas.byte_texts import shown
+from trunkline.actors.core.formulas.byte_texts import codec_of, shown
 from trunkline.actors.core.values.errors import Invalid, PayloadTooLarge
+from trunkline.http.calls.errors import UnsupportedMediaType
 from trunkline.http.wire.headers import Headers
 
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -55,32 +56,57 @@ def cookies_of(headers: Headers) -> dict[str, str]:
     return found
 
 
-def values_of(query: str) -> dict[str, str | list[str]]:
+def values_of(query: str, codec: str = "utf-8") -> dict[str, str | list[str]]:
     """The values of a query or a form by name; an array for a name that is repeated. Raises `Invalid`."""
     try:
-        return _gathered(parse_qsl(query, keep_blank_values=True, max_num_fields=1000))
+        return _gathered(parse_qsl(query, keep_blank_values=True, encoding=codec, max_num_fields=1000))
     except ValueError:
         raise Invalid("The query or the form has more than 1000 fields.") from None
 
 
 def body_of(headers: Mapping[str, str], body: bytes, parts_max: int, given: Bytes = PLAIN) -> Any:
-    """The body: what JSON or a form says, otherwise its text; None if it is empty. Raises `Invalid`."""
+    """The body: what JSON or a form says, otherwise its text; None if it is empty.
+
+    Raises `Invalid`, and `UnsupportedMediaType` for a body that is compressed, unless it is given as bytes, and for a
+    charset that is not known.
+    """
     if not body:
         return None
-    kind, options = parse_options_header(headers.get("content-type", ""))
+    content_type = headers.get("content-type", "")
+    kind, options = parse_options_header(content_type)
     kind = kind.lower()
+    if given.cast is not None and _is_binary(kind):
+        return shown(body, given.cast)
+    encoding = headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("", "identity"):
+        raise UnsupportedMediaType(
+            f"Content-Encoding: {encoding[:100]!r} is not taken; send the body as it is."
+        )
     if kind == "application/json" or kind.endswith("+json"):
         try:
-            return msgspec.json.decode(body)
+            codec = _codec(content_type)
+            return msgspec.json.decode(body if codec == "utf-8" else body.decode(codec))
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             raise Invalid(f"The body is not valid JSON: {error}.") from None
     if kind == _FORM:
-        return values_of(body.decode("utf-8", "replace"))
+        return values_of(text_of(content_type, body), _codec(content_type))
     if kind == _MULTIPART:
         return _parts(options.get("boundary", ""), body, parts_max, given)
-    if given.cast is not None and _is_binary(kind):
-        return shown(body, given.cast)
-    return body.decode("utf-8", "replace")
+    return text_of(content_type, body)
+
+
+def text_of(content_type: str, body: bytes) -> str:
+    """The text of a body; bytes that are none become U+FFFD. Raises `UnsupportedMediaType`."""
+    return body.decode(_codec(content_type), "replace")
+
+
+def _codec(content_type: str) -> str:
+    codec = codec_of(content_type)
+    if codec is None:
+        raise UnsupportedMediaType(
+            f"Content-Type: {content_type[:100]!r} names a charset that is not known; send the text as utf-8."
+        )
+    return codec
 
 
 def _is_binary(kind: str) -> bool:
@@ -130,7 +156,7 @@ def _parts(boundary: str, body: bytes, parts_max: int, given: Bytes) -> dict[str
 
 def _value_of(part: Field | File, data: bytes, given: Bytes) -> Any:
     if isinstance(part, Field):
-        return data.decode("utf-8", "replace")
+        return text_of(part.headers.get("content-type", ""), data)
     content = shown(data, given.cast or "base64")
     if given.cast is not None and not given.annotates:
         return content

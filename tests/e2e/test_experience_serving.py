@@ -131,19 +131,26 @@ async def test_bodies_are_read_by_their_type(exp: Experience) -> None:
         ({"data": {"a": "1", "b": ["2", "3"], "c": ""}}, {"a": "1", "b": ["2", "3"], "c": ""}),
         ({"content": "ä", "headers": {"Content-Type": "text/plain"}}, "ä"),
         ({"content": "{", "headers": {"Content-Type": "text/csv"}}, "{"),
+        ({"content": b"\xe4", "headers": {"Content-Type": "text/plain; charset=latin1"}}, "ä"),
         (
             {"files": [("f", ("a.bin", b"\xff\x00", "image/png")), ("t", (None, "x")), ("t", (None, "y"))]},
             {"f": file, "t": ["x", "y"]},
         ),
     ):
         assert (await at.send("POST", "/", **sent)).json() == seen, sent
-    for content, type, said in (
-        ("{", "application/json", "The body is not valid JSON"),
-        ("x", "multipart/form-data", "Content-Type: needs a boundary"),
-        ("x", "multipart/form-data; boundary=a", "The form is malformed"),
+    for content, type, status, said in (
+        ("{", "application/json", 400, "The body is not valid JSON"),
+        ("x", "multipart/form-data", 400, "Content-Type: needs a boundary"),
+        ("x", "multipart/form-data; boundary=a", 400, "The form is malformed"),
+        (
+            "x",
+            "text/plain; charset=x-none",
+            415,
+            "Content-Type: 'text/plain; charset=x-none' names a charset",
+        ),
     ):
         answer = await at.send("POST", "/", content=content, headers={"Content-Type": type})
-        assert (answer.status_code, error(answer)[: len(said)]) == (400, said)
+        assert (answer.status_code, error(answer)[: len(said)]) == (status, said)
 
 
 async def test_a_page_lies_in_its_layout(exp: Experience) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 from collections.abc import Callable
 from typing import Any
 
@@ -44,6 +46,17 @@ each_cast = pytest.mark.parametrize(
     ],
 )
 """How the bytes ff 00 are told by each value of `castBuffersAs`."""
+
+
+FORM = "application/x-www-form-urlencoded"
+
+
+def in_charset(type: str, charset: str, text: str) -> Any:
+    """A call whose body is a text in a charset."""
+    return {
+        "content": text.encode(charset.strip('"')),
+        "headers": {"Content-Type": f"{type}; charset={charset}"},
+    }
 
 
 async def told(server: Server, flow: Any) -> list[Any]:
@@ -137,6 +150,14 @@ async def test_what_follows_the_token_is_the_path(server: Server, below: str, pa
         ({"data": {"a": ["1", "2"], "b": "x y"}}, {"a": ["1", "2"], "b": "x y"}),
         ({"content": b"{no", "headers": {"Content-Type": "application/json"}}, "{no"),
         ({"content": b"[1]", "headers": {"Content-Type": "application/vnd.a+json"}}, [1]),
+        (in_charset("text/plain", "ISO-8859-1", "é"), "é"),
+        (in_charset("text/plain", '"utf-8"', "é"), "é"),
+        (in_charset("text/csv", "Shift_JIS", "温度,1"), "温度,1"),
+        (in_charset("application/json", "utf-16", '{"a": "é"}'), {"a": "é"}),
+        (
+            {"content": b"a=%E9&b=x", "headers": {"Content-Type": f"{FORM}; charset=latin1"}},
+            {"a": "é", "b": "x"},
+        ),
         (
             {"data": {"a": "1"}, "files": {"f": ("x.txt", b"\xff", "text/plain")}},
             {"a": "1", "f": {"fileName": "x.txt", "contentType": "text/plain", "data": "/w=="}},
@@ -149,6 +170,37 @@ async def test_a_body_is_told_as_its_type_says(server: Server, given: Any, body:
     assert (await send(server, hook["address"], **given)).status_code == 200
     (payload,) = await told(server, flow)
     assert payload["data"]["body"] == body
+
+
+@pytest.mark.parametrize(
+    ("headers", "named"),
+    [
+        ({"Content-Type": "application/json", "Content-Encoding": "gzip"}, "Content-Encoding: 'gzip'"),
+        ({"Content-Type": "text/plain; charset=x-none"}, "Content-Type: 'text/plain; charset=x-none'"),
+        (
+            {"Content-Type": "text/plain; charset=zlib_codec"},
+            "Content-Type: 'text/plain; charset=zlib_codec'",
+        ),
+    ],
+)
+async def test_a_body_that_cannot_be_read_is_refused(server: Server, headers: Any, named: str) -> None:
+    hook = await webhook(server)
+    flow = await watch(server, hook)
+    answer = await send(server, hook["address"], content=gzip.compress(b"{}"), headers=headers)
+    refusal = answer.json()
+    assert (answer.status_code, refusal["type"]) == (415, "UnsupportedMediaType")
+    assert refusal["message"].startswith(named)
+    assert await told(server, flow) == []
+
+
+async def test_a_compressed_body_is_told_as_bytes(server: Server) -> None:
+    hook = await webhook(server, castBuffersAs="base64")
+    flow = await watch(server, hook)
+    packed = gzip.compress(b"{}")
+    headers = {"Content-Type": "application/octet-stream", "Content-Encoding": "gzip"}
+    assert (await send(server, hook["address"], content=packed, headers=headers)).status_code == 200
+    (payload,) = await told(server, flow)
+    assert payload["data"]["body"] == base64.b64encode(packed).decode()
 
 
 @each_cast

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from codecs import getincrementaldecoder
+from codecs import getincrementaldecoder, lookup
 from collections.abc import Callable
 from typing import Final
 
@@ -57,6 +57,31 @@ def decoded(content: bytes, codec: str) -> str:
     decoder = getincrementaldecoder(codec)("replace")
     text = text_in_pieces(decoder.decode, content)
     return text + decoder.decode(b"", final=True)
+
+
+_CODECS: Final = frozenset(
+    {
+        *("ascii", "utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"),
+        *(f"iso8859-{number}" for number in range(1, 17)),
+        *(f"cp{number}" for number in (437, 850, 852, 866, 874, 932, 949, 950, *range(1250, 1259))),
+        *("koi8-r", "koi8-u", "mac-roman", "tis-620"),
+        *("shift_jis", "euc_jp", "iso2022_jp", "euc_kr", "gb2312", "gbk", "gb18030", "big5"),
+    }
+)
+"""Codecs of Python that are charsets of texts, in a time linear in the bytes."""
+
+
+def codec_of(content_type: str) -> str | None:
+    """The codec for the charset of a `Content-Type`, utf-8 if it says none; None for one that is not known."""
+    for parameter in content_type.split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            try:
+                codec = lookup(value.strip().strip("\"'")[:40]).name
+            except (LookupError, ValueError):
+                return None
+            return codec if codec in _CODECS else None
+    return "utf-8"
 
 
 FROM_TEXT: Final[dict[str, Callable[[str], bytes]]] = {

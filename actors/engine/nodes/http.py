@@ -1,10 +1,11 @@
 """HttpNode: sends a request to a URL, and puts the answer into the payload.
 
-`responsePath` gets `statusCode`, `headers`, `body` (the value of JSON, else a text as `encodingTemplate` says),
-`requestDuration` in milliseconds and the `request`, without what proves who sent it. Every status is an answer. No
-answer within `timeoutTemplate` seconds (10, at most 30), an address that is not public, and an answer of more than 5 MB
-are errors: they end the run, or are at `errorPath` with `name` and `message` if `errorBehavior` is `payloadPath`. A
-configuration that gives no URL or no JSON always ends the run.
+`responsePath` gets `statusCode`, `headers`, `body`, `requestDuration` in milliseconds and the `request`, without what
+proves who sent it. The body is the value of JSON, else a text as `encodingTemplate` says; without that in the charset
+of its type, or in UTF-8 where that is none that is known. Every status is an answer. No answer within `timeoutTemplate`
+seconds (10, at most 30), an address that is not public, and an answer of more than 5 MB are errors: they end the run,
+or are at `errorPath` with `name` and `message` if `errorBehavior` is `payloadPath`. A configuration that gives no URL
+or no JSON always ends the run.
 
 Requests that change something have an `Idempotency-Key` unless `headerInfo` names it, with a value or without one: it
 is the same one if the run is repeated after a crash, which may send the request once more. Headers about the connection
@@ -24,7 +25,7 @@ from urllib.parse import urlencode
 import httpx
 import msgspec
 
-from trunkline.actors.core.formulas.byte_texts import FROM_TEXT
+from trunkline.actors.core.formulas.byte_texts import FROM_TEXT, codec_of, decoded
 from trunkline.actors.core.formulas.json_text import json_text
 from trunkline.actors.core.formulas.json_values import json_value
 from trunkline.actors.core.formulas.price import computed
@@ -184,7 +185,7 @@ def prepare(config: Config) -> NodeStep:
         sent: _Body,
         given: list[tuple[str, str]],
         seconds: float,
-        write: Callable[[bytes], Any],
+        write: Callable[[bytes, str], Any],
     ) -> int:
         private = partial(may_be_private, visit.world.system)
         began_ns = time.perf_counter_ns()
@@ -219,11 +220,12 @@ def prepare(config: Config) -> NodeStep:
     return step
 
 
-def _shown(received: Received, write: Callable[[bytes], Any]) -> dict[str, Any]:
+def _shown(received: Received, write: Callable[[bytes, str], Any]) -> dict[str, Any]:
     headers: dict[str, Any] = {name.lower(): value for name, value in received.headers.items()}
     if "set-cookie" in headers:
         headers["set-cookie"] = received.headers.get_list("set-cookie")
-    return {"statusCode": received.status, "headers": headers, "body": write(received.content)}
+    codec = codec_of(headers.get("content-type", "")) or "utf-8"
+    return {"statusCode": received.status, "headers": headers, "body": write(received.content, codec)}
 
 
 def _shown_request(request: Request, sent: _Body, given: list[tuple[str, str]]) -> dict[str, Any]:
@@ -246,14 +248,15 @@ def _seconds(timeout: Callable[[Visit], float] | None, visit: Visit) -> float:
     return min(seconds, TIMEOUT_S_MAX)
 
 
-def _writer(encoding: str) -> Callable[[bytes], Any]:
-    """Writes the body of an answer: JSON as its value, other bytes as a text."""
+def _writer(encoding: str) -> Callable[[bytes, str], Any]:
+    """Writes the body of an answer, which has a codec: JSON as its value, other bytes as a text. An encoding that is
+    given comes before the codec."""
     as_text = text_writer(encoding)
-    if shows_bytes(encoding):
-        return as_text
 
-    def write(content: bytes) -> Any:
-        text = as_text(content)
+    def write(content: bytes, codec: str) -> Any:
+        text = as_text(content) if encoding.strip() else decoded(content, codec)
+        if shows_bytes(encoding):
+            return text
         try:
             return json_value(text)
         except (msgspec.DecodeError, RecursionError):

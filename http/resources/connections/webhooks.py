@@ -28,7 +28,7 @@ from trunkline.http.calls.resource_routes import resource_routes
 from trunkline.http.calls.responses import SUCCESS
 from trunkline.http.calls.route import APP_PATH, Route
 from trunkline.http.experiences.answers import NO_REPLY, Surroundings, answer_of, sentence
-from trunkline.http.experiences.bodies import Bytes, body_of, values_of
+from trunkline.http.experiences.bodies import Bytes, body_of, text_of, values_of
 from trunkline.http.resources.connections.webhook_connections import connect
 from trunkline.http.resources.workflows.triggered_flows import remove_with_flows
 
@@ -43,11 +43,11 @@ _NO_SNIFF: Final = (b"x-content-type-options", b"nosniff")
 async def receive(call: Call) -> Response:
     """Call the address of a webhook. The answer is `{"success": true}` with the response code of the webhook.
 
-    Any body is taken, and told to the workflows that the webhook starts, as is what follows the token in the path. A
-    disabled webhook answers with 200 and takes
-    nothing. Facebook and Fitbit get the answers that they expect when they verify the address. A webhook that waits for
-    a reply answers with that of the first workflow that replies, with 500 if all of them fail, or with 504. A webhook
-    with `isWebsocket` takes WebSocket connections instead of calls.
+    Any body is taken, and told to the workflows that the webhook starts, as is what follows the token in the path; but
+    none that is compressed or of an unknown charset, unless it is told as bytes. A disabled webhook answers with 200
+    and takes nothing. Facebook and Fitbit get the answers that they expect when they verify the address. A webhook that
+    waits for a reply answers with that of the first workflow that replies, with 500 if all of them fail, or with 504. A
+    webhook with `isWebsocket` takes WebSocket connections instead of calls.
     """
     system, request = call.service.system, call.request
     if request.method == "HEAD":
@@ -136,7 +136,7 @@ def _told(request: Request, doc: Doc, parts_max: int) -> dict[str, Any]:
     try:
         body = body_of(headers, request.body, parts_max, given)
     except Invalid:
-        body = request.body.decode("utf-8", "replace")
+        body = text_of(headers.get("content-type", ""), request.body)
     return {
         "body": body,
         "headers": headers,
@@ -203,6 +203,7 @@ _ADDRESS: Final = tuple(
             404: "There is no webhook at this address",
             426: "The webhook takes WebSocket connections only",
             413: "The body has more bytes than a webhook takes",
+            415: "The body is compressed, or its charset is not known",
             429: "The webhook was called too often, or too often with a wrong password",
             501: "The webhook needs a workflow that replies",
         },

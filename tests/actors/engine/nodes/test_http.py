@@ -51,6 +51,8 @@ def _answer(asked: Asked) -> Answer:
         return Answer(201, (("X-One", "1"), ("Set-Cookie", "a=b")), json.dumps({"query": query}).encode())
     if path == "/text":
         return Answer(404, (), b"\xe9t\xe9 12")
+    if path.startswith("/text/"):
+        return Answer(200, (("Content-Type", f"text/plain; charset={path[6:]}"),), b"\xe9t\xe9 12")
     if path == "/packed":
         return Answer(200, PACKED, gzip.compress(b"[1, 2]"))
     if path == "/bomb":
@@ -165,6 +167,20 @@ async def test_a_text_is_written_as_the_encoding_says(house: House, server: WebS
         for encoding in ("latin1", "hex", "base64", "")
     ]
     assert texts == ["été 12", "e974e9203132", "6XTpIDEy", "\ufffdt\ufffd 12"]
+
+
+async def test_a_text_is_read_in_its_charset_unless_the_node_says_another(
+    house: House, server: WebServer
+) -> None:
+    async def text(charset: str, encoding: str) -> Any:
+        return (await result(house, server, uri=f"/text/{charset}", encodingTemplate=encoding))["result"][
+            "body"
+        ]
+
+    assert await text("windows-1252", "") == "été 12"
+    assert await text("iso-8859-7", "") == "ιtι 12"
+    assert await text("iso-8859-7", "latin1") == "été 12"
+    assert await text("x-none", "") == "\ufffdt\ufffd 12"
 
 
 async def test_compressed_answers_are_unpacked_within_the_bound(house: House, server: WebServer) -> None:
