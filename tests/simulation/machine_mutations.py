@@ -25,6 +25,13 @@ MISTAKES_ON_MACHINES: Final = (
         _ALL,
     ),
     Mutation(
+        "what is read is told although another machine may own the data",
+        "store/replicated_journal.py",
+        "        return self._boot_s() - self._proved_s < LEASE_S\n",
+        "        return True\n",
+        _ALL,
+    ),
+    Mutation(
         "a machine takes over without what its predecessor stored last",
         "store/follower.py",
         '        if entry.kind == "group" or trio.current_time()',

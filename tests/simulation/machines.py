@@ -89,7 +89,7 @@ class Machine(AnyProcess):
         self._settings = replace(settings, data_dir=str(disk.path))
         self._log = log
         self._words = words
-        self._gone_s = -LATE_S
+        self.gone_s = -LATE_S
         """When it ended while it served for the last time."""
         self.unsure_s = -LATE_S
         """When it was not sure whether it owns the data for the last time."""
@@ -156,7 +156,7 @@ class Machine(AnyProcess):
 
     def was_away(self, since_s: float) -> bool:
         """Whether clients may have found that it ended, since a time of the run."""
-        return self.is_lost or self.ends.is_set() or self._gone_s + LATE_S > since_s
+        return self.is_lost or self.ends.is_set() or self.gone_s + LATE_S > since_s
 
     @property
     def is_lost(self) -> bool:
@@ -165,7 +165,7 @@ class Machine(AnyProcess):
 
     def _die(self, when: str) -> None:
         if self.is_up:
-            self._gone_s = self._virtual.now_s
+            self.gone_s = self._virtual.now_s
         super()._die(when)
 
     def _ended(self, how: str) -> None:
@@ -311,11 +311,12 @@ class Cluster:
         """Whether clients may have found that nobody serves, or that it is not sure who does, since a time."""
         ahead_s = self._virtual.monotonic_s() - self._virtual.now_s
         slow_s = max(max(each.way.slow_until_s, each.unsure_s) for each in self.machines) - ahead_s
+        gone_s = max(each.gone_s for each in self.machines)
         is_unsure = sum(each.is_up for each in self.machines) != 1 or any(
             each.is_up and (each.way.is_cut or each.way.waits(SLOW_S) or each.ends.is_set() or each.is_lost)
             for each in self.machines
         )
-        return is_unsure or max(self.back_s, slow_s) + LATE_S > since_s
+        return is_unsure or max(self.back_s, gone_s, slow_s) + LATE_S > since_s
 
 
 @asynccontextmanager

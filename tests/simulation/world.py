@@ -252,7 +252,7 @@ class World:
         self.life.any_disk(chance).cut_soon(chance.choice((1, 1, 2, 6)))
         with trio.move_on_after(SETTLE_S):
             while True:
-                await self._act(chance)
+                await self.act(chance)
                 await trio.sleep(chance.choice((0, 0, 0.01, 11)))
         self.life.disk.cut_now()  # who is left has nothing to store
         raise PowerCut
@@ -274,7 +274,7 @@ class World:
 
     async def _step(self, chance: Random) -> None:
         for _ in range(chance.choice((1, 1, 2, 3, 6))):
-            await self._act(chance)
+            await self.act(chance)
         match chance.randrange(14):
             case 0:
                 await self.settle()
@@ -287,7 +287,7 @@ class World:
                 for _ in range(chance.randrange(1, 6)):
                     await trio.lowlevel.checkpoint()
 
-    async def _act(self, chance: Random) -> None:
+    async def act(self, chance: Random) -> None:
         (action,) = chance.choices(list(self._weights), list(self._weights.values()))
         self.open_calls += 1
         self.callers.start_soon(
