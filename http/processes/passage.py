@@ -68,10 +68,11 @@ class Passage:
                 nursery.cancel_scope.cancel()
             if self._left:
                 return
-            _log.warning(
-                "a process that owns data is gone; calls get 503 until it is there again",
-                directory=str(self._directory),
-            )
+            if not self.door.left.is_set():  # it has not ended in order
+                _log.warning(
+                    "a process that owns data is gone; calls get 503 until it is there again",
+                    directory=str(self._directory),
+                )
 
     async def _follow_owner(self) -> None:
         """Close the channel when the owner wants it closed and nothing is under way."""
