@@ -124,7 +124,8 @@ class Dispatcher:
                 # The response to HEAD has the headers of the stream, but no body.
                 response.stream.close()
                 response = Response(response.status, response.headers)
-        except DomainError as refusal:
+        except DomainError as reason:
+            refusal = self.system.checked(reason)
             response = Response(*error_response(refusal))
             if call is not None:
                 self._note_refusal(call.route, call.ids, refusal)
@@ -254,7 +255,8 @@ class Dispatcher:
                 response = json_response(template.call, route.ok, value, [*fields]).parts
             else:
                 response = (route.ok, fields, SUCCESS)
-        except DomainError as refusal:
+        except DomainError as reason:
+            refusal = system.checked(reason)
             response = error_response(refusal)
             self._note_refusal(route, template.admission.ids, refusal)
         except Exception as bug:  # noqa: BLE001 - as in `handle`

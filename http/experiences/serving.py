@@ -113,7 +113,7 @@ class Serving:
         current_work.set(Work("call", "experience", application or None))  # nobody's, if the slug is unknown
         site = None if version is None else self._sites.get(application, version)
         if site is None:
-            return sentence(around, 404, "No version of an experience is served here.")
+            return self._refusal(around, _Refused(404, "No version of an experience is served here."))
         around = around._replace(settings=site.settings)
         served = site.routes.find(request.method.lower(), request.path)
         if served is not None and not site.endpoints[served.endpoint]["enabled"]:
@@ -125,17 +125,25 @@ class Serving:
             visit = await self._read(request, site, around, endpoint, headers)
             visit.data["params"] = None if served is None else served.path
             answer = await self._serve(visit)
-            if request.method in ("GET", "HEAD"):
+            if served is None or request.method in ("GET", "HEAD"):
                 check_current(self._system, answer.stream)
-        except _Refused as refused:
-            answer = sentence(around, refused.status, refused.sentence)
-        except DomainError as error:
-            answer = _error(around, error)
+        except (_Refused, DomainError) as refusal:
+            answer = self._refusal(around, refusal)
         except Exception as bug:  # noqa: BLE001 - a bug in one request must not affect others
             _log.error("request to an experience failed", application=application.hex(), exc_info=bug)
             answer = sentence(around, 500, "The server failed to answer this request; the fault is logged.")
         self._counts.add(application, endpoint, answer.status, request.domain, site.version)
         return answer
+
+    def _refusal(self, around: Surroundings, refusal: _Refused | DomainError) -> Answer:
+        """The answer that refuses a request, unless it follows from data that may be old."""
+        if isinstance(refusal, DomainError):
+            return _error(around, self._system.checked(refusal))
+        try:
+            self._system.check_current()
+        except DomainError as doubt:
+            return _error(around, doubt)
+        return sentence(around, refusal.status, refusal.sentence)
 
     # Reading.
 

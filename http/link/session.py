@@ -241,7 +241,8 @@ class LinkSession:
         }
         self._send_if_open(self._outgoing.welcome(facts))
 
-    def _refuse_link(self, refusal: DomainError) -> None:
+    def _refuse_link(self, reason: DomainError) -> None:
+        refusal = self._call.service.system.checked(reason)
         self._note_refusal(self.device.id, refusal)
         self._close(_code_of(refusal), refusal.message)
 
@@ -280,8 +281,9 @@ class LinkSession:
             header = self._call.request.headers.get(b"authorization")
             self._authenticate(header or b"")
             self._watch()
-        except DomainError as refusal:
-            if self._device_exists():
+        except DomainError as reason:
+            refusal = self._call.service.system.checked(reason)
+            if isinstance(refusal, Overloaded) or self._device_exists():
                 self._close(_code_of(refusal), refusal.message)
             else:  # its token ends with a device: a new one would not help
                 self._close(NO_DEVICE, "the device was deleted")
@@ -324,7 +326,7 @@ class LinkSession:
                     "The device is busy with a long call. Send the states again in a second.", reason=FULL
                 )
         except DomainError as refusal:
-            self._turned_away(frame, states, refusal)
+            self._turned_away(frame, states, system.checked(refusal))
         except Exception as bug:  # noqa: BLE001 - the other frames never notice
             _log.error("frame failed", exc_info=bug)
             self._stored([frame], Crashed(_CRASHED))
@@ -488,7 +490,8 @@ class LinkSession:
                 ref = self._ref_of(frame.states)
                 async with lane.turn(ref, frame.states.count, frame.size_bytes):
                     await system.ask(ref, self._message(frame.states))
-            except DomainError as refused:
+            except DomainError as reason:
+                refused = system.checked(reason)
                 was_stored = self._was_stored(frame.states, refused)
                 if was_stored is None:
                     return

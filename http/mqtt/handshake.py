@@ -125,11 +125,14 @@ class Handshake:
             client = await log_in(session.service.dispatcher, presented, session.service.anonymous_key)
             if session.is_open:
                 self._connect_as(client)
-        except (Unauthorized, Invalid) as refusal:
-            code = packets.NOT_AUTHORIZED if connect.username is None else packets.BAD_USER_NAME_OR_PASSWORD
+        except DomainError as reason:
+            refusal = session.service.system.checked(reason)
+            code = code_of(refusal)
+            if isinstance(refusal, Unauthorized | Invalid):
+                code = (
+                    packets.NOT_AUTHORIZED if connect.username is None else packets.BAD_USER_NAME_OR_PASSWORD
+                )
             session.disconnect(code, refusal.message)
-        except DomainError as refusal:
-            session.disconnect(code_of(refusal), refusal.message)
         except Exception as bug:  # noqa: BLE001 - the other connections never notice
             _log.error("login failed", exc_info=bug)
             session.disconnect(packets.UNSPECIFIED_ERROR, "the server failed; the fault is logged")

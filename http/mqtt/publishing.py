@@ -263,7 +263,8 @@ class Publishing:
         code = packets.NO_MATCHING_SUBSCRIBERS if turn.value is False else packets.SUCCESS
         return ack(self._session.version, type, packet.packet_id, code)
 
-    def _refuse(self, topic: str, packet: Publish, refusal: DomainError) -> None:
+    def _refuse(self, topic: str, packet: Publish, reason: DomainError) -> None:
+        refusal = self._session.service.system.checked(reason)
         if isinstance(refusal, TooManyRequests):
             self._note(topic, refusal)
             raise TooFast(refusal.message)

@@ -118,8 +118,16 @@ async def test_while_the_log_is_away_nothing_is_acknowledged_and_nothing_lost(ma
                         pass
                 assert answer.status_code == 503
                 assert "another machine may own the data" in answer.json()["message"]
+                # Another machine may have what is missing here.
+                no_device = f"{application}/devices/{application[-24:]}"
+                assert [(await caller.get(no_device)).status_code for _ in range(2)] == [503, 503]
+                assert (await caller.post(f"{no_device}/state", json={"data": {}})).status_code == 503
+            async with mqtt_client(port) as other:
+                refused = await other.connect("other", username=key["key"], password=b"wrong")
+                assert refused.code == packets.SERVER_BUSY
             async with httpx.AsyncClient() as visitor:
-                assert [(await visitor.get(url)).status_code for url in (content, page)] == [503, 503]
+                for url in (content, page, page + "/none"):
+                    assert (await visitor.get(url)).status_code == 503, url
                 figures = (await visitor.get(f"{server.url}/metrics")).text
                 assert "\ntrunkline_file_downloads_open 0.0\n" in figures
             await client.send(

@@ -221,6 +221,15 @@ class System:
                 reason=NOT_CURRENT,
             )
 
+    def checked(self, refusal: DomainError) -> DomainError:
+        """A refusal as it is told: `Overloaded` where it follows from data that may be old (`check_current`)."""
+        try:
+            if refusal.is_of_data:
+                self.check_current()
+        except Overloaded as doubt:
+            return doubt
+        return refusal
+
     def release(self, ref: Ref) -> None:
         """Deactivate an actor that keeps nothing in memory and is not used for now, without waiting until it has been
         idle for long."""

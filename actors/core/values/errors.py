@@ -24,6 +24,8 @@ class DomainError(Exception):
     """What the log of a job shows of it, in addition to the sentence."""
     is_unknown = False
     """Nobody knows whether the call was done. With all other errors nothing of it was."""
+    is_of_data = False
+    """What is stored is the reason, so the call may be right with newer data."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -34,6 +36,7 @@ class Invalid(DomainError):
     """The request is well-formed, but its content is not acceptable (also a duplicate of a unique value)."""
 
     type = "Validation"
+    is_of_data = True
 
 
 class InvalidParts(Invalid):
@@ -53,24 +56,28 @@ class Unauthorized(DomainError):
     """No token, an invalid, expired or revoked token, or wrong credentials."""
 
     type = "Unauthorized"
+    is_of_data = True
 
 
 class Forbidden(DomainError):
     """The token is valid, but lacks the scope or has no access to the resource."""
 
     type = "Forbidden"
+    is_of_data = True
 
 
 class NotFound(DomainError):
     """The addressed record, or a parent of it, does not exist."""
 
     type = "NotFound"
+    is_of_data = True
 
 
 class Gone(DomainError):
     """The addressed record was valid until a time that has passed."""
 
     type = "Gone"
+    is_of_data = True
 
 
 class InWork(DomainError):
@@ -83,12 +90,14 @@ class KeyReused(DomainError):
     """The Idempotency-Key belongs to another call."""
 
     type = "KeyReused"
+    is_of_data = True
 
 
 class PreconditionFailed(DomainError):
     """The `If-Match` of the request names a revision other than the stored one."""
 
     type = "PreconditionFailed"
+    is_of_data = True
 
 
 class PayloadTooLarge(DomainError):

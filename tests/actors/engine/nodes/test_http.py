@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-import trustme
 
 from tests.actors.engine.flow_cases import failure, node
 from tests.actors.engine.run_house import (
@@ -359,41 +357,6 @@ async def test_a_credential_that_cannot_be_used_is_an_error(house: House, server
         given = {"uriTemplate": server.url, "authType": "credential", "credentialNameTemplate": name}
         run = await run_one(house, "HttpNode", given)
         assert run.error == [0, "CredentialError", f"config.credentialNameTemplate: {message}"]
-
-
-async def test_certificates_are_verified_as_the_node_says(house: House) -> None:
-    authority = trustme.CA()
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    pem = authority.cert_pem.bytes().decode()
-    async with web_server(context=context) as server:
-        run = await run_one(house, "HttpNode", {"uriTemplate": server.url})
-        assert run.error is not None
-        assert run.error[1] == "HttpError"
-        assert "certificate" in run.error[2]
-        assert (await result(house, server, disableSSLVerification=True))["result"]["statusCode"] == 200
-        found = await result(house, server, {"ca": pem}, caCertTemplate="{{data.ca}}")
-        assert found["result"]["statusCode"] == 200
-
-
-async def test_a_client_shows_its_certificate(house: House) -> None:
-    authority = trustme.CA()
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    authority.configure_trust(context)
-    context.verify_mode = ssl.CERT_REQUIRED
-    pair = authority.issue_cert("client@example.com")
-    data = {
-        "ca": authority.cert_pem.bytes().decode(),
-        "cert": pair.cert_chain_pems[0].bytes().decode(),
-        "key": pair.private_key_pem.bytes().decode(),
-    }
-    own = {"certTemplate": "{{data.cert}}", "keyTemplate": "{{data.key}}"}
-    async with web_server(context=context) as server:
-        found = await result(
-            house, server, data, caCertTemplate="{{data.ca}}", authType="clientCert", authCredentials=own
-        )
-        assert found["result"]["statusCode"] == 200
 
 
 async def test_a_dry_run_calls_nobody() -> None:
