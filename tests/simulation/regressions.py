@@ -384,4 +384,17 @@ REGRESSIONS: Final = (
         "bdc864a0",
         700_022,
     ),
+    Regression(
+        "a machine that was cut off refused what was right by the data of the one that served",
+        (
+            Mutation(
+                "a refusal is told whatever its age",
+                "actors/core/runtime/system.py",
+                "            return doubt\n",
+                "            return refusal\n",
+            ),
+        ),
+        "21963fec",
+        700_182,
+    ),
 )
