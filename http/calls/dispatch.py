@@ -118,7 +118,7 @@ class Dispatcher:
                 response = await execute_audited(call, self._reads_same_path(request), execute)
             else:
                 response = await self._execute(call, admission.ref)
-                if route.to is None and (route.message is not None or route.method == "GET"):
+                if route.is_read:
                     check_current(self.system, response.stream)
             if response.stream is not None and request.method == "HEAD":
                 # The response to HEAD has the headers of the stream, but no body.
@@ -249,6 +249,8 @@ class Dispatcher:
                 turn = system.begin(ref, self._message_from(template, decoded))
                 if turn is None:
                     return False
+                if turn.group is None:
+                    system.check_current()
                 value, verdict = turn.value, turn.verdict
             fields = response_headers(route, verdict)
             if template.call is not None:

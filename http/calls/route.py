@@ -160,6 +160,8 @@ class Route:
     cli: bool = False
     """Also accepts the scopes of command line tools."""
     handler: Handler | None = None
+    only_reads: bool = False
+    """The handler changes nothing, although the method is not GET."""
     scope: str = ""
     """The operation whose scopes it accepts; by default its own."""
     event: tuple[str, Any] | None = None
@@ -226,6 +228,11 @@ class Route:
         """The names of the ids that the path and the token of a call give."""
         names = {part.name for part in self.path_parameters}
         return frozenset(names | {"user"} if self.area in USER_AREAS else names)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the response is what is stored, so that it may be old."""
+        return self.to is None and (self.message is not None or self.method == "GET" or self.only_reads)
 
     @property
     def creates_actor(self) -> bool:

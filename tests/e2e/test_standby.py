@@ -121,7 +121,9 @@ async def test_while_the_log_is_away_nothing_is_acknowledged_and_nothing_lost(ma
                 # Another machine may have what is missing here.
                 no_device = f"{application}/devices/{application[-24:]}"
                 assert [(await caller.get(no_device)).status_code for _ in range(2)] == [503, 503]
-                assert (await caller.post(f"{no_device}/state", json={"data": {}})).status_code == 503
+                log_in = {"deviceId": device[-24:], "key": key["key"], "secret": key["secret"]}
+                for path, body in ((f"{no_device}/state", {"data": {}}), ("/auth/device", log_in)):
+                    assert (await caller.post(path, json=body)).status_code == 503
             async with mqtt_client(port) as other:
                 refused = await other.connect("other", username=key["key"], password=b"wrong")
                 assert refused.code == packets.SERVER_BUSY

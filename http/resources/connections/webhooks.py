@@ -63,7 +63,7 @@ async def receive(call: Call) -> Response:
     query = f"?{request.query.decode('latin1')}" if request.query else ""
     url = f"{system.component(Results).base_url}{request.path}{query}"
     if request.offer is not None or (doc["isWebsocket"] and doc["enabled"]):
-        return await _admitted(connect(call, ref, url, _headers(request), _query(request)))
+        return await _admitted(call, connect(call, ref, url, _headers(request), _query(request)))
     kind = ReceiveSignedCall if doc["verificationType"] == "alexa" else ReceiveCall
     reply_id = f"{ref.id.hex()}-{secrets.token_hex(16)}"
     message = kind(
@@ -78,14 +78,15 @@ async def receive(call: Call) -> Response:
         reply_id=reply_id,
         waits=doc["waitForReply"],
     )
-    return await _admitted(_answered(call, ref, message))
+    return await _admitted(call, _answered(call, ref, message))
 
 
-async def _admitted(answer: Awaitable[Response]) -> Response:
+async def _admitted(call: Call, answer: Awaitable[Response]) -> Response:
     """The answer, or that a password is needed."""
     try:
         return await answer
     except Unauthorized as refusal:
+        call.service.system.check_current()
         status, _, body = error_response(refusal)
         return Response(status, [JSON, (b"www-authenticate", b'Basic realm="webhook"')], body)
 

@@ -223,6 +223,7 @@ ROUTES = (
         body=DeviceCredentials,
         reply=AuthedDevice,
         access="none",
+        only_reads=True,
         also={401: "The device, the key or the secret is wrong", 429: "Too many failed logins"},
     ),
     get(

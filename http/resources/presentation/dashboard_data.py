@@ -174,6 +174,7 @@ ROUTES = (
         anonymous=True,
         also=_DATA_ERRORS,
         access="read",
+        only_reads=True,
     ),
     post(
         APP_PATH + _PATH,
@@ -184,6 +185,7 @@ ROUTES = (
         optional_body=True,
         reply=DashboardData,
         access="read",
+        only_reads=True,
     ),
     post(
         DASHBOARD_PATH + _PREVIEW,
@@ -193,6 +195,7 @@ ROUTES = (
         body=BlockPreview,
         reply=DashboardData,
         area="organization",
+        only_reads=True,
     ),
     post(
         APP_PATH + DASHBOARD_PATH + _PREVIEW,
@@ -201,5 +204,6 @@ ROUTES = (
         preview,
         body=BlockPreview,
         reply=DashboardData,
+        only_reads=True,
     ),
 )

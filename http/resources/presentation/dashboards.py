@@ -313,6 +313,7 @@ ROUTES = (
         anonymous=True,
         also=PASSWORD_ERRORS,
         access="read",
+        only_reads=True,
     ),
     job(
         DASHBOARD_PATH,

@@ -34,5 +34,6 @@ ROUTES: tuple[Route, ...] = (
         handler=test_flow,
         body=DraftTest,
         reply=TestResult,
+        only_reads=True,
     ),
 )
