@@ -6,7 +6,8 @@ have. One group is under way at a time, and what comes meanwhile is the next one
 
 An actor that reads its own writes finds those of the group that is under way as well. If another node owns the
 partition, all that waits fails, and `run` raises: this process must not go on. So it does where what the log has cannot
-be written here, as on a disk that is full: another node can.
+be written here, as on a disk that is full: another node can. And so it does where the log has not answered for
+`GIVE_UP_S`: the node may be cut off, and its clients have to find another one.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from trunkline.store.partitioned import PartitionedJournal
 
 END_S: Final = 9.0
 """How long a server that ends waits for the log: an election may take so long, and open calls get 10 s (`drain_s`)."""
+GIVE_UP_S: Final = 30.0
+"""How long the log is waited for otherwise: longer than two elections."""
 PROOF_S: Final = 0.4
 """After so long without a group a mark is appended, as the proof that this is still the owner."""
 LEASE_S: Final = 1.0
@@ -103,8 +106,8 @@ class ReplicatedJournal(Journal):
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Commit group after group until cancelled; then, for a while, those that still wait.
 
-        Once the server drains, a log that does not answer fails all that waits, and nothing is stored any more.
-        Raises Fenced, LogBroken and StoreLost.
+        A log that does not answer fails all that waits, and nothing is stored any more. Raises Fenced, LogBroken and
+        StoreLost, and LogUnreachable for such a log unless the server drains.
         """
         task_status.started()
         self._is_running = True
@@ -123,6 +126,8 @@ class ReplicatedJournal(Journal):
                 while self._overlay.batches:
                     await self._commit_next()
         except LogUnreachable as problem:
+            if not self._drains:
+                raise
             _log.error("the server ends without its log", reason=str(problem))
         finally:
             try:
@@ -147,7 +152,8 @@ class ReplicatedJournal(Journal):
         that waits."""
         if self._is_running:
             if not self._drains:
-                self._drains, self._patience.deadline = True, self._end_s()
+                self._drains = True
+                self._patience.deadline = min(self._patience.deadline, self._end_s())
         elif self.pending_batches:
             self._lose(_unknown())
 
@@ -192,14 +198,20 @@ class ReplicatedJournal(Journal):
     async def _append(self, body: bytes, kind: Kind = "group") -> None:
         """Append an entry; before it, a mark that was given up, of which nobody knows. Raises StoreError."""
         try:
-            with trio.CancelScope(deadline=self._end_s() if self._drains else math.inf) as self._patience:
+            end_s = self._end_s() if self._drains else trio.current_time() + GIVE_UP_S
+            with trio.CancelScope(deadline=end_s) as self._patience:
                 if self._proves and kind != "mark":
                     await self._owner.append(b"", "mark")
                 self._proves = kind == "mark"
                 began_s = self._boot_s()
                 await self._owner.append(body, kind)
-            if self._patience.cancelled_caught:
+            if self._patience.cancelled_caught and self._drains:
                 raise _unknown()
+            if self._patience.cancelled_caught:
+                raise LogUnreachable(
+                    f"The log has taken nothing for {GIVE_UP_S:.0f} s; nobody can say whether it has what was sent. "
+                    "This process ends, so that its clients find a machine that reaches the log."
+                )
         except StoreError as error:
             self._lose(error)
             raise

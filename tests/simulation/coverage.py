@@ -145,7 +145,15 @@ RARE_OF_MACHINES: Final = (
     "nobody knew whether a call was stored",
     *(
         f"a machine ended: {how}"
-        for how in ("Fenced", "StoreLost", "after a commit", "before a commit", "between commits", "in order")
+        for how in (
+            "Fenced",
+            "LogUnreachable",
+            "StoreLost",
+            "after a commit",
+            "before a commit",
+            "between commits",
+            "in order",
+        )
     ),
     *(f"power cut: {how}" for how in ("before", "torn", "after", "idle")),
 )

@@ -41,7 +41,7 @@ from trunkline.http.serve import drain_after, make_dispatcher
 from trunkline.limits.settings import Settings
 from trunkline.store import keys
 from trunkline.store.env import Store
-from trunkline.store.errors import Fenced, StoreError, StoreLost, first_of
+from trunkline.store.errors import Fenced, LogUnreachable, StoreError, StoreLost, first_of
 from trunkline.store.nats_connection import NatsConnection
 from trunkline.store.replicated_journal import PROOF_S, ReplicatedJournal
 from trunkline.store.standby import Standby
@@ -53,7 +53,7 @@ TROUBLE: Final = (0.0, 0.0, 0.02, 0.2)
 """How often an append fails, or an answer of the log does not come."""
 WAY_S: Final = (0.002, 0.01, 0.03)
 WORDS_LOST: Final = (0.0, 0.3, 0.9)
-CUT_OFF_S: Final = (0.3, 1.2, 3.0, 8.0, 30.0)
+CUT_OFF_S: Final = (0.3, 1.2, 3.0, 8.0, 25.0, 60.0)
 CALM_S: Final = 0.2
 """An append of which nothing fails takes less."""
 
@@ -149,7 +149,7 @@ class Machine(AnyProcess):
             async with trio.open_nursery() as nursery:
                 await self._serve(nursery)
                 nursery.cancel_scope.cancel()
-        except* (Fenced, StoreLost) as errors:
+        except* (Fenced, StoreLost, LogUnreachable) as errors:
             self._ended(type(first_of(errors)).__name__)
         else:
             self._ended("in order")

@@ -40,7 +40,7 @@ from tests.store.simulated_nodes import (
 from trunkline.store import follower, keys, replicated_journal, standby
 from trunkline.store.directory import KEYS_FILE, STORE
 from trunkline.store.env import Store
-from trunkline.store.errors import Fenced, StoreError
+from trunkline.store.errors import Fenced, LogUnreachable, StoreError
 from trunkline.store.log import Chain, decoded, is_first_of_era
 from trunkline.store.log_nodes import Nodes
 from trunkline.store.memory_map import MemoryMap, opened_here
@@ -183,6 +183,8 @@ class Process:
                         nursery.cancel_scope.cancel()
                 except* Fenced:
                     world.reached["an owner was fenced"] += 1
+                except* LogUnreachable:
+                    world.reached["an owner gave up"] += 1
 
     async def _serve(self, nursery: trio.Nursery) -> None:
         machine, world, number = self.machine, self.machine.world, self.partition

@@ -22,7 +22,7 @@ from tests.store.simulated_log import SimulatedLog
 from trunkline.store import keys
 from trunkline.store.batch import Batch
 from trunkline.store.env import Store
-from trunkline.store.errors import Fenced, StoreError
+from trunkline.store.errors import Fenced, LogUnreachable, StoreError
 from trunkline.store.log import Chain, LogState, Placed
 from trunkline.store.nats_codec import Message
 from trunkline.store.nats_connection import NatsConnection
@@ -184,6 +184,8 @@ class Server:
                         nursery.cancel_scope.cancel()
                 except* Fenced:
                     self._history.reached["an owner was fenced"] += 1
+                except* LogUnreachable:
+                    self._history.reached["an owner gave up"] += 1
 
     async def _suffer(self, life: trio.CancelScope, way: Way) -> None:
         """Be cut off for a while, and killed in the end: nothing that it has sent or will send arrives any more."""

@@ -14,11 +14,11 @@ import trio.testing
 from tests.store.replicated_node import Node
 from tests.store.simulated_log import SimulatedLog
 from tests.store.test_replicated import put, shown
-from trunkline.store.errors import CopyNeeded, Fenced
+from trunkline.store.errors import CopyNeeded, Fenced, LogUnreachable
 from trunkline.store.follower import Follower, followed
 from trunkline.store.log import Placed, decoded
 from trunkline.store.log_groups import KEPT_S
-from trunkline.store.replicated_journal import PROOF_S
+from trunkline.store.replicated_journal import GIVE_UP_S, PROOF_S
 
 
 @pytest.fixture
@@ -108,3 +108,26 @@ async def test_an_owner_of_long_ago_is_fenced_by_a_log_that_was_trimmed(
     await log.trim(log.last)
     with pytest.raises(Fenced):
         await first.append(b"", "mark")
+
+
+async def test_an_owner_that_does_not_reach_the_log_gives_up_and_may_own_it_again(
+    nodes: tuple[Node, Node], log: SimulatedLog, autojump_clock: trio.testing.MockClock
+) -> None:
+    """An election is waited for. Behind `GIVE_UP_S` its clients have to find another machine."""
+    one, _ = nodes
+    with shown(LogUnreachable):
+        async with one.owning(log) as store:
+            await store.journal.begun()
+            with log.silent():
+                group = store.journal.submit(put(b"a", b"1"))
+                await trio.sleep(GIVE_UP_S - PROOF_S)
+                assert not group.done
+            await group.wait()
+            silent = log.silent()
+            silent.__enter__()
+            with pytest.raises(LogUnreachable, match="nobody can say whether it has what was sent"):
+                await store.journal.submit(put(b"a", b"2")).wait()
+            await trio.sleep_forever()
+    silent.__exit__(None, None, None)
+    async with one.owning(log) as store:
+        await store.journal.submit(put(b"a", b"3")).wait()
