@@ -59,15 +59,16 @@ def device_topic(topic: str) -> DeviceTopic | None:
     return DeviceTopic(found[1], bytes.fromhex(found[2]), found[3])
 
 
-def commands_of(filter: str) -> tuple[str, bytes | None] | None:
-    """Of a filter that selects commands: the first level of the topics, and the device, None for each.
+def commands_of(filter: str) -> tuple[str, str | None] | None:
+    """Of a filter that selects commands: the first level of the topics, and the id of the device as the filter has it,
+    None for each device.
 
     None for a filter that selects no commands.
     """
     found = _COMMANDS.fullmatch(filter)
     if found is None:
         return None
-    return found[1], None if found[2] == "+" else bytes.fromhex(found[2])
+    return found[1], None if found[2] == "+" else found[2]
 
 
 def states_of(payload: bytes, content_type: str) -> Any:
@@ -113,9 +114,9 @@ def columns_in(about: str, payload: bytes) -> Columns:
     return states.body
 
 
-def command_topic(prefix: str, device: bytes) -> str:
+def command_topic(prefix: str, device: str) -> str:
     """The topic of the commands of a device."""
-    return f"{prefix}/{device.hex()}/{COMMAND}"
+    return f"{prefix}/{device}/{COMMAND}"
 
 
 def command_payload(command: LinkCommand) -> bytes:

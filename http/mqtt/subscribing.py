@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, Invalid, NotFound, Overloaded
@@ -45,15 +45,25 @@ _NOT_RETAINED: Final = 2
 """The retain handling with which no retained messages are sent."""
 
 
-class _Commands:
-    """A subscription to commands: the first level of their topics, the device, None for each, and the QoS."""
+class _Commands(NamedTuple):
+    """A subscription to commands. `device` is the id of the device as the filter has it, in any case, None for each;
+    `number` is the identifier of the subscription, 0 for none."""
 
-    __slots__ = ("device", "prefix", "qos")
+    prefix: str
+    device: str | None
+    qos: int
+    number: int
 
-    def __init__(self, prefix: str, device: bytes | None, qos: int) -> None:
-        self.prefix = prefix
-        self.device = device
-        self.qos = qos
+    def topic_of(self, device: bytes) -> str | None:
+        """The topic in which it gets the commands of a device, None if it does not."""
+        if self.device is None:
+            return command_topic(self.prefix, device.hex())
+        return command_topic(self.prefix, self.device) if bytes.fromhex(self.device) == device else None
+
+    def selects(self, topic: str) -> bool:
+        """Whether its filter matches the topic of a command."""
+        prefix, device, _ = topic.split("/")
+        return prefix == self.prefix and self.device in (None, device)
 
 
 class _Retained:
@@ -229,12 +239,13 @@ class Subscribing:
             return packets.TOPIC_FILTER_INVALID
         if is_shared and asked.no_local:
             raise packets.Malformed(packets.PROTOCOL_ERROR, "a shared subscription has no_local")
+        is_known = filter in self._filters or filter in self._commands
+        if not is_known and len(self) >= self._session.limits.mqtt_subscriptions_max:
+            return packets.QUOTA_EXCEEDED
         if is_reserved(plain):
-            return packets.NOT_AUTHORIZED if is_shared else self._subscribe_to_commands(asked)
+            return packets.NOT_AUTHORIZED if is_shared else self._subscribe_to_commands(asked, number)
         if plain.startswith("$") or not client.may_subscribe(plain):
             return packets.NOT_AUTHORIZED
-        if filter not in self._filters and len(self) >= self._session.limits.mqtt_subscriptions_max:
-            return packets.QUOTA_EXCEEDED
         options = Options(asked.qos, asked.no_local, asked.retain_as_published, number)
         is_new = self._session.service.system.component(Broker).subscribe(
             client.application, self._session, filter, options
@@ -293,19 +304,20 @@ class Subscribing:
 
     # Commands.
 
-    def _subscribe_to_commands(self, asked: Filter) -> int:
+    def _subscribe_to_commands(self, asked: Filter, number: int) -> int:
         client, session = self._client, self._session
         commands = commands_of(asked.filter)
         if commands is None or client.device is None:
             return packets.NOT_AUTHORIZED
-        prefix, device = commands
+        prefix, named = commands
+        device = None if named is None else bytes.fromhex(named)
         if device is not None and device != client.device:
             try:
                 check_peripheral(session, client, device)
             except DomainError:
                 return packets.NOT_AUTHORIZED
         qos = min(asked.qos, 1)
-        self._commands[asked.filter] = _Commands(prefix, device, qos)
+        self._commands[asked.filter] = _Commands(prefix, named, qos, number)
         again = [each for each in self._skipped if device in (None, each)]
         for each in again:
             del self._skipped[each]
@@ -318,15 +330,30 @@ class Subscribing:
         assert own is not None
         for command in commands:
             device = command.device or own
-            wanted = next((each for each in self._commands.values() if each.device in (None, device)), None)
-            if wanted is None:
+            topic, qos, ids = self._wanted_command(device)
+            if topic is None:
                 self._skipped[device] = None
                 continue
-            publication = Publication(
-                command_topic(wanted.prefix, device), command_payload(command), wanted.qos
-            )
+            publication = Publication(topic, command_payload(command), qos)
             arrived = partial(self._command_arrived, device, command.id)
-            session.send_message(Outgoing(publication, wanted.qos, (), False, arrived, counts=False))
+            session.send_message(Outgoing(publication, qos, ids, False, arrived, counts=False))
+
+    def _wanted_command(self, device: bytes) -> tuple[str | None, int, tuple[int, ...]]:
+        """The topic in which the client gets the commands of a device, None if it does not; the QoS, which is the
+        highest of its subscriptions to them, and the identifiers of those that select the topic."""
+        topic, most = None, -1
+        for each in self._commands.values():
+            if each.qos > most:
+                found = each.topic_of(device)
+                if found is not None:
+                    topic, most = found, each.qos
+        if topic is None:
+            return None, 0, ()
+        return (
+            topic,
+            most,
+            tuple(each.number for each in self._commands.values() if each.number and each.selects(topic)),
+        )
 
     def _command_arrived(self, device: bytes, number: int) -> None:
         """The client has a command: with QoS 1 it has said so, with QoS 0 it was sent."""
