@@ -27,8 +27,9 @@ _ALIASED_BYTES_MAX: Final = 4_096
 
 
 class Outgoing(NamedTuple):
-    """A message that waits to be sent. `acknowledged` is called when the client has it, if somebody waits for that.
-    `counts`: it counts in the rates; a command counts in its own throttle, and a retained message was asked for."""
+    """A message that waits to be sent. `acknowledged` is called when the client has it, if somebody waits for that;
+    `given_up`, if there is one, in its place where the client can never have it. `counts`: it counts in the rates; a
+    command counts in its own throttle, and a retained message was asked for."""
 
     publication: Publication
     qos: int
@@ -36,6 +37,7 @@ class Outgoing(NamedTuple):
     retain: bool
     acknowledged: Callable[[], None] | None
     counts: bool = True
+    given_up: Callable[[], None] | None = None
 
 
 class _UnderWay(NamedTuple):
@@ -258,8 +260,9 @@ class OutgoingMessages:
             if publish_bytes(form, message.qos) <= self.packet_bytes_max:
                 return form
         self._session.service.note_dropped()
-        if message.acknowledged is not None:
-            message.acknowledged()
+        done = message.given_up or message.acknowledged
+        if done is not None:
+            done()
         return None
 
     def _aliased(self, message: Outgoing) -> EncodedPublish | None:

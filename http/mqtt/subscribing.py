@@ -10,8 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from trunkline.actors.core.runtime.ref import Ref
-from trunkline.actors.core.values.errors import DomainError, Invalid, NotFound, Overloaded
+from trunkline.actors.core.values.errors import DomainError, Invalid
 from trunkline.actors.data.topics.broker import Broker
 from trunkline.actors.data.topics.filters import check_form
 from trunkline.actors.data.topics.publication import Publication
@@ -24,7 +23,12 @@ from trunkline.actors.data.topics.session_records import (
     group_id,
     split_shared,
 )
-from trunkline.actors.fleet.devices.commands.command_messages import AcknowledgeCommand, LinkCommand
+from trunkline.actors.fleet.devices.commands.command_messages import (
+    AcknowledgeCommand,
+    GiveUpCommand,
+    LinkCommand,
+)
+from trunkline.actors.fleet.devices.commands.links import Links
 from trunkline.http.mqtt import packets
 from trunkline.http.mqtt.device_topics import command_payload, command_topic, commands_of, is_reserved
 from trunkline.http.mqtt.login import Client
@@ -114,7 +118,7 @@ class Subscribing:
         self._skipped: dict[bytes, None] = {}
         """Peripherals with commands that were not sent, as the client is not subscribed to them."""
         self.refused = 0
-        """Subscriptions that the client did not get."""
+        """Subscriptions that the client did not get, and commands that it cannot take."""
         self.last_refusal: Refusal | None = None
         """Why it did not get the last of them."""
 
@@ -147,10 +151,13 @@ class Subscribing:
         session.pump()
 
     def _note(self, filter: str, code: int) -> None:
-        """Count a subscription that was refused, for the list of clients."""
+        """Count a subscription that was refused."""
+        self._refuse(code, f"{_SENTENCES[code]}: {filter}")
+
+    def _refuse(self, code: int, sentence: str) -> None:
+        """Count what the client does not get, for the list of clients."""
         self.refused += 1
         now_ms = self._session.service.system.clock.wall_ms()
-        sentence = f"{_SENTENCES[code]}: {filter}"
         self.last_refusal = Refusal(code, sentence[:SHOWN_CHARS_MAX], now_ms)
 
     def unsubscribe(self, packet: Unsubscribe) -> None:
@@ -335,8 +342,14 @@ class Subscribing:
                 self._skipped[device] = None
                 continue
             publication = Publication(topic, command_payload(command), qos)
-            arrived = partial(self._command_arrived, device, command.id)
-            session.send_message(Outgoing(publication, qos, ids, False, arrived, counts=False))
+            gateway = None if device == own else own
+            arrived = partial(self._settle, device, AcknowledgeCommand(id=command.id, gateway=gateway))
+            given_up = partial(
+                self._give_up, device, GiveUpCommand(id=command.id, gateway=gateway), publication
+            )
+            session.send_message(
+                Outgoing(publication, qos, ids, False, arrived, counts=False, given_up=given_up)
+            )
 
     def _wanted_command(self, device: bytes) -> tuple[str | None, int, tuple[int, ...]]:
         """The topic in which the client gets the commands of a device, None if it does not; the QoS, which is the
@@ -349,18 +362,20 @@ class Subscribing:
                     topic, most = found, each.qos
         if topic is None:
             return None, 0, ()
-        return (
-            topic,
-            most,
-            tuple(each.number for each in self._commands.values() if each.number and each.selects(topic)),
-        )
+        ids = (each.number for each in self._commands.values() if each.number and each.selects(topic))
+        return topic, most, tuple(ids)
 
-    def _command_arrived(self, device: bytes, number: int) -> None:
-        """The client has a command: with QoS 1 it has said so, with QoS 0 it was sent."""
-        client = self._client
-        gateway = None if device == client.device else client.device
-        message = AcknowledgeCommand(id=number, gateway=gateway)
-        try:
-            self._session.service.system.begin(Ref("device", client.application, device), message)
-        except (NotFound, Overloaded):
-            return  # a peripheral that has gone elsewhere; or the command comes again
+    def _give_up(self, device: bytes, message: GiveUpCommand, publication: Publication) -> None:
+        """The client takes no packet that is as large as a command: it expires."""
+        sentence = (
+            f"A command in {publication.topic} with a payload of {len(publication.payload)} bytes has expired: the "
+            f"client takes packets of {self._session.outgoing.packet_bytes_max} bytes at most"
+        )
+        self._refuse(packets.PACKET_TOO_LARGE, sentence)
+        self._settle(device, message)
+
+    def _settle(self, device: bytes, message: AcknowledgeCommand | GiveUpCommand) -> None:
+        """A command waits no longer: the client has it, as it has said with QoS 1, or QoS 0 tells nobody; or it is
+        given up."""
+        links = self._session.service.system.component(Links)
+        links.settle(self._client.application, device, message)

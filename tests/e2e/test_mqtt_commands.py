@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.e2e.mqtt_checks import nothing_waits
@@ -69,3 +70,35 @@ async def test_subscriptions_to_commands_count_with_all_others(tmp_path: Path) -
         assert await client.subscribe(*filters[:3], "t") == (1, 1, 1, packets.QUOTA_EXCEEDED)
         await client.unsubscribe(filters[0])
         assert await client.subscribe(filters[3]) == (1,)
+
+
+# Commands that are too large.
+
+
+@pytest.mark.parametrize("qos", [0, 1])
+async def test_a_command_that_is_too_large_for_the_client_expires(house: House, qos: int) -> None:
+    gateway = await house.server.device(house.application, "gateway", deviceClass="gateway")
+    belongs = {"deviceClass": "peripheral", "gatewayId": gateway.rpartition("/")[2]}
+    near = await house.server.device(house.application, "near", **belongs)
+    for each in (gateway, near):
+        for name, number in (("first", 1), ("large", 5000), ("last", 1)):
+            await command(house, name, each, payload="p" * number, ttlSeconds=1000)
+    properties = {"maximum_packet_size": 1000}
+    async with house.client(gateway.rpartition("/")[2], properties=properties) as client:
+        await client.subscribe("losant/+/command", qos=qos)
+        come = [msgspec.json.decode((await client.message()).payload)["name"] for _ in range(4)]
+        assert come == ["first", "last"] * 2
+        await client.publish("nobody", b"", 1)  # with its answer what became of the commands is on disk
+        (listed,) = (await house.server.call("GET", f"{house.application}/mqttClients"))["items"]
+        assert listed["refused"] == 2
+        assert listed["lastRefusal"]["code"] == packets.PACKET_TOO_LARGE
+        assert (
+            "has expired: the client takes packets of 1000 bytes at most" in listed["lastRefusal"]["message"]
+        )
+    for each in (gateway, near):
+        logged = await house.server.call("GET", f"{each}/command", params={"limit": 10, "start": 1})
+        assert [(entry["name"], entry["status"], "acknowledgedAt" in entry) for entry in logged] == [
+            ("last", "acknowledged", True),
+            ("large", "expired", False),
+            ("first", "acknowledged", True),
+        ]

@@ -40,8 +40,8 @@ MISTAKES_ON_CONNECTIONS: Final = (
     Mutation(
         "that a command is acknowledged is known in memory only",
         "actors/fleet/devices/actor/commands.py",
-        "        self._save_waiting()\n        self.after_commit(self._links.count_acknowledged)",
-        "        self.after_commit(self._links.count_acknowledged)",
+        "        self._save_waiting()\n        self.after_commit(counted)",
+        "        self.after_commit(counted)",
     ),
     Mutation(
         "a link stays open when its key is revoked",

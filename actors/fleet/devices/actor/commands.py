@@ -8,6 +8,7 @@ devices are only logged. Does not own the links (`fleet/devices/commands/links.p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from trunkline.actors.fleet.devices.bulk.bulk_messages import RestoreDevice
 from trunkline.actors.fleet.devices.commands.command_messages import (
     AcknowledgeCommand,
     DeliverCommands,
+    GiveUpCommand,
     LinkCommand,
 )
 from trunkline.actors.fleet.devices.commands.links import Links
@@ -228,13 +230,23 @@ class DeviceCommands(DeviceDue):
 
     def on_acknowledge_command(self, message: AcknowledgeCommand) -> bool:
         """Note that the device has the command. Answers False if it does not wait (any more)."""
+        return self._settle(message, ACKNOWLEDGED, self._links.count_acknowledged)
+
+    def on_give_up_command(self, message: GiveUpCommand) -> bool:
+        """Let a command expire that is too large for the client. Answers False if it does not wait (any more)."""
+        return self._settle(message, DROPPED, partial(self._links.count_expired, 1))
+
+    def _settle(
+        self, message: AcknowledgeCommand | GiveUpCommand, field: str, counted: Callable[[], None]
+    ) -> bool:
+        """Let a command wait no longer, and note why in its entry."""
         self._check_gateway(message.gateway)
         if message.id not in self.waiting.commands:
             return False
-        self._note(message.id, ACKNOWLEDGED, self.system.clock.wall_ms())
+        self._note(message.id, field, self.system.clock.wall_ms())
         del self.waiting.commands[message.id]
         self._save_waiting()
-        self.after_commit(self._links.count_acknowledged)
+        self.after_commit(counted)
         return True
 
     def _check_gateway(self, gateway: bytes | None) -> None:

@@ -1,7 +1,7 @@
 """Commands over a device's link, and the opening and closing of links: messages to the device actor.
 
 A session does not send most of them itself: `Links` (`fleet/devices/commands/links.py`) does. It sends
-`AcknowledgeCommand`.
+`AcknowledgeCommand` and `GiveUpCommand`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,16 @@ class AcknowledgeCommand(Message, frozen=True):
 
     `gateway` is the device whose link brings the acknowledgement, None for the device itself. Raises `NotFound` if
     the device has another gateway.
+    """
+
+    id: int
+    gateway: bytes | None = None
+
+
+class GiveUpCommand(Message, frozen=True):
+    """The client of the link cannot take the command with this `id`, as that is too large: it expires.
+
+    Answers and raises as `AcknowledgeCommand`.
     """
 
     id: int

@@ -14,6 +14,7 @@ the link has room.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import count, islice
 from typing import TYPE_CHECKING
@@ -26,7 +27,9 @@ from trunkline.actors.core.runtime.moved import Moved
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import DomainError, Forbidden, Gone, NotFound
 from trunkline.actors.fleet.devices.commands.command_messages import (
+    AcknowledgeCommand,
     DeliverCommands,
+    GiveUpCommand,
     LinkClosed,
     LinkCommand,
     LinkOpened,
@@ -290,6 +293,12 @@ class Links(Moved):
         """Send commands over a link."""
         self.sent += len(commands)
         link.session.deliver(commands)
+
+    def settle(self, application: bytes, device: bytes, message: AcknowledgeCommand | GiveUpCommand) -> None:
+        """Tell a device what became of a command. Never raises: where that is refused, as for a peripheral that has
+        gone elsewhere, the command comes again."""
+        with suppress(DomainError):
+            self._system.begin(Ref("device", application, device), message)
 
     def count_acknowledged(self) -> None:
         """A command was acknowledged."""

@@ -11,7 +11,8 @@ from trunkline.actors.fleet.devices.record.messages import Connected, Disconnect
 
 EXPIRES, SENT, ACKNOWLEDGED, DROPPED = "expires", "sent", "acknowledged", "dropped"
 """The fields of the entry of a command that waits for the device, times in ms. `expires` is 0 if it waits for ever; an
-entry without it never waited. `dropped` is when it expired because too many commands waited."""
+entry without it never waited. `dropped` is when it expired because too many commands waited, or because it was too
+large for the client."""
 
 
 def shown_command(entry: dict[str, Any]) -> dict[str, Any]:
