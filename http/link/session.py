@@ -35,7 +35,11 @@ from trunkline.actors.core.values.errors import (
     Unanswered,
     Unauthorized,
 )
-from trunkline.actors.fleet.devices.commands.command_messages import AcknowledgeCommand, LinkCommand
+from trunkline.actors.fleet.devices.commands.command_messages import (
+    AcknowledgeCommand,
+    GiveUpCommand,
+    LinkCommand,
+)
 from trunkline.actors.fleet.devices.commands.link_session import LinkEnd
 from trunkline.actors.fleet.devices.commands.links import Link, Links
 from trunkline.actors.fleet.devices.record.kind import DEVICE
@@ -456,16 +460,32 @@ class LinkSession:
         """A command has arrived at the device."""
         if self._session is None:
             raise Malformed("the first frame must be hello")
-        gateway = None if received.device in (None, self.device.id) else self.device.id
-        ref = self.device if received.device is None else self.device._replace(id=received.device)
-        try:
-            self._call.service.system.begin(ref, AcknowledgeCommand(id=received.command, gateway=gateway))
-        except (NotFound, Overloaded):
-            return  # a peripheral that has gone elsewhere; or the command comes again
+        self._settle(
+            received.device,
+            AcknowledgeCommand(id=received.command, gateway=self._gateway_of(received.device)),
+        )
 
     def deliver(self, commands: Sequence[LinkCommand]) -> None:
+        bytes_max = self._call.service.system.limits.link_frame_bytes_max
         for command in commands:
-            self._send_if_open(self._outgoing.command(command))
+            frame = self._outgoing.command(command)
+            if len(frame) <= bytes_max:
+                self._send_if_open(frame)
+            else:
+                self._give_up(command, len(frame))
+
+    def _give_up(self, command: LinkCommand, size_bytes: int) -> None:
+        """A command is larger than the frames that clients were told to take: it expires."""
+        device = command.device or self.device.id
+        _log.warning("a command is too large", device=device.hex(), command=command.id, bytes=size_bytes)
+        self._settle(device, GiveUpCommand(id=command.id, gateway=self._gateway_of(device)))
+
+    def _gateway_of(self, device: bytes | None) -> bytes | None:
+        """The gateway that carries the commands of a device; None for that of this link."""
+        return None if device in (None, self.device.id) else self.device.id
+
+    def _settle(self, device: bytes | None, message: AcknowledgeCommand | GiveUpCommand) -> None:
+        self._links.settle(self.device.parent, device or self.device.id, message)
 
     def has_room(self) -> bool:
         return self._socket is not None and self._socket.has_room

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from tests.e2e.link_house import BASE_MS, House, house
-from tests.e2e.link_peer import linked
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.link_house import BASE_MS, House, house, house_in
+from tests.e2e.link_peer import CBOR, JSON, linked
 
 __all__ = ["house"]
 
@@ -59,3 +63,34 @@ async def test_a_gateway_gets_the_commands_of_its_peripherals(house: House) -> N
         assert await peer.until_stored(1) == []
     (entry,) = await server.call("GET", f"{own}/command")
     assert entry["status"] == "acknowledged"
+
+
+@pytest.mark.parametrize("protocol", [CBOR, JSON])
+async def test_a_command_that_is_larger_than_a_frame_may_be_expires(tmp_path: Path, protocol: str) -> None:
+    async with house_in(tmp_path / "data", link_frame_bytes_max=4096) as house:
+        server = house.server
+        gateway = await server.device(house.application, "gateway", deviceClass="gateway")
+        belongs = {"deviceClass": "peripheral", "gatewayId": gateway.rpartition("/")[2]}
+        near = await server.device(house.application, "near", **belongs)
+        token, _ = await server.device_token(gateway)
+        async with linked(server, gateway, token, protocol=protocol) as (peer, facts):
+            # The frame of the second one is just too large, that of the third has room.
+            for name, number in (("first", 1), ("large", 4090), ("almost", 4000), ("last", 1)):
+                await server.call("POST", f"{near}/command", {"name": name, "payload": "p" * number})
+            for name in ("first", "almost", "last"):
+                _, id, come, payload, _, device = await peer.next()
+                assert come == name
+                assert len(payload) < facts["frameBytes"]
+                await peer.send(4, id, device)
+            await peer.send(1, 1, BASE_MS, {"temp": 1})
+            assert await peer.until_stored(1) == []
+        async with linked(server, gateway, token, protocol=protocol) as (peer, _):
+            await peer.send(1, 2, BASE_MS + 1, {"temp": 1})
+            assert await peer.until_stored(2) == []
+        logged = await server.call("GET", f"{near}/command", params={"limit": 10, "start": 1})
+    assert [(entry["name"], entry["status"]) for entry in logged] == [
+        ("last", "acknowledged"),
+        ("almost", "acknowledged"),
+        ("large", "expired"),
+        ("first", "acknowledged"),
+    ]
