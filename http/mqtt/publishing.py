@@ -20,7 +20,6 @@ from trunkline.actors.core.values.errors import (
     Forbidden,
     Invalid,
     Overloaded,
-    TooManyRequests,
 )
 from trunkline.actors.core.values.origin import Origin
 from trunkline.actors.data.topics.publication import NO_PROPERTIES, Publication, PublishFromClient
@@ -64,7 +63,7 @@ _log = structlog.get_logger("trunkline.mqtt")
 
 
 class TooFast(Exception):
-    """The client is over a limit of the platform, which ends the connection. Its text says which."""
+    """The client is over a limit of its own, which ends the connection. Its text says which."""
 
 
 class Publishing:
@@ -265,9 +264,6 @@ class Publishing:
 
     def _refuse(self, topic: str, packet: Publish, reason: DomainError) -> None:
         refusal = self._session.service.system.checked(reason)
-        if isinstance(refusal, TooManyRequests):
-            self._note(topic, refusal)
-            raise TooFast(refusal.message)
         answer = self._refusal(topic, packet, refusal)
         if packet.qos:
             self._session.acknowledgements.at_once(answer)
@@ -293,7 +289,7 @@ class Publishing:
                 code = packets.TOPIC_NAME_INVALID
             return ack(V5, type, packet.packet_id, code, session.reason(refusal.message))
         if may_succeed_later(refusal):
-            session.disconnect(packets.SERVER_BUSY, refusal.message)
+            session.disconnect(code_of(refusal), refusal.message)
             return b""
         if packet.qos == 2:
             self._received[packet.packet_id] = None

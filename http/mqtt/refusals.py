@@ -67,10 +67,10 @@ def code_of(refusal: DomainError) -> int:
 
 def ack_code_of(refusal: DomainError) -> int:
     """The reason code of an error in a PUBACK or PUBREC, which may not have all."""
-    code = code_of(refusal)
+    code = packets.QUOTA_EXCEEDED if isinstance(refusal, TooManyRequests) else code_of(refusal)
     return code if code in _ACCEPTED else packets.IMPLEMENTATION_SPECIFIC_ERROR
 
 
 def may_succeed_later(refusal: DomainError) -> bool:
     """Whether the same message could be stored later: a client of 3.1.1 is then disconnected, and sends it again."""
-    return isinstance(refusal, Overloaded | StorageFull | Crashed)
+    return isinstance(refusal, TooManyRequests | Overloaded | StorageFull | Crashed)

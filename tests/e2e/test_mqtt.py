@@ -328,8 +328,9 @@ async def test_states_count_in_the_bucket_of_the_device(tmp_path: Path) -> None:
         async with house.client() as client:
             topic = f"losant/{house.id}/state"
             assert (await client.publish(topic, b'{"data": {"temp": 2}}', 1)).code == 0
-            await client.send(writer.publish(V5, Publish(topic, b'{"data": {"temp": 3}}', 1, packet_id=9)))
-            assert await client.farewell() == packets.MESSAGE_RATE_TOO_HIGH
+            refused = await client.publish(topic, b'{"data": {"temp": 3}}', 1)
+            assert refused.code == packets.QUOTA_EXCEEDED
+            assert "takes 2 calls of send_state in any 15 seconds" in refused.properties["reason_string"]
         assert [state["temp"] for state in await house.states()] == [1, 2]
 
 

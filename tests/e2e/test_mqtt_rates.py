@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.mqtt_checks import got, nothing_waits
 from tests.e2e.mqtt_client import MqttClient, mqtt_client
-from tests.e2e.mqtt_house import House, house_in
+from tests.e2e.mqtt_house import VERSIONS, House, house_in
 from trunkline.http.mqtt import packets, writer
 from trunkline.http.mqtt.packets import V5, Publish
 from trunkline.http.mqtt.service import MqttService
@@ -125,6 +125,36 @@ async def test_who_sends_too_much_is_banned_for_longer_each_time(tmp_path: Path)
                 await client.publish(f"t/{number}", b"", 1)
             await client.send(writer.publish(V5, Publish("t/6", b"", 1, packet_id=9)))
             assert await client.farewell() == packets.MESSAGE_RATE_TOO_HIGH
+
+
+@VERSIONS
+async def test_what_the_throttle_of_a_device_refuses_bans_nobody(tmp_path: Path, version: int) -> None:
+    limits = {"send_state": {"calls": 2, "window_s": WINDOW_S}}
+    async with house_in(tmp_path / "data", limits=limits) as house:
+        gateway = await house.server.device(house.application, "gateway", deviceClass="gateway")
+        gateway_id = gateway.rpartition("/")[2]
+        belongs = {"deviceClass": "peripheral", "gatewayId": gateway_id}
+        busy = await house.server.device(house.application, "busy", **belongs)
+        calm = await house.server.device(house.application, "calm", **belongs)
+        busy_topic, calm_topic = (f"losant/{each.rpartition('/')[2]}/state" for each in (busy, calm))
+        state = b'{"data": {"temp": 3}}'
+        for number in (1, 2):
+            await house.server.call("POST", f"{busy}/state", {"data": {"temp": number}})
+        async with house.client(gateway_id, version) as client:
+            await client.publish(busy_topic, state, 0)
+            assert (await client.publish(calm_topic, state, 1)).code == packets.SUCCESS
+            if version == V5:
+                for qos in (1, 2):
+                    assert (await client.publish(busy_topic, state, qos)).code == packets.QUOTA_EXCEEDED
+                assert (await client.publish(calm_topic, state, 1)).code == packets.SUCCESS
+            else:
+                await client.send(writer.publish(version, Publish(busy_topic, state, 1, packet_id=9)))
+                assert await client.farewell() is None
+        assert await house.states(busy) == [{"temp": 1}, {"temp": 2}]
+        house.server.move_clock(WINDOW_S)
+        async with house.client(gateway_id, version) as client:
+            assert (await client.publish(busy_topic, state, 1)).code == packets.SUCCESS
+        assert await house.states(busy) == [{"temp": 1}, {"temp": 2}, {"temp": 3}]
 
 
 async def test_new_connections_of_an_application_are_limited(tmp_path: Path) -> None:
