@@ -1,8 +1,9 @@
 """Who an MQTT client is that presents an access key or a certificate, and which topics it may use.
 
-A client whose id is that of a device of the application is that device. Any other client id needs a key that is not
-restricted to devices; such a client uses the application's topics and is no device. What a client may do with topics is
-what its key or certificate says in `filterType`, `pubTopics` and `subTopics`. Pure reads of a snapshot.
+A client whose id is that of a device of the application is that device. Nobody has the id of a deleted device: it would
+be no device, and still be none when that is restored. Any other client id needs a key that is not restricted to
+devices; such a client uses the application's topics and is no device. What a client may do with topics is what its key
+or certificate says in `filterType`, `pubTopics` and `subTopics`. Pure reads of a snapshot.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from trunkline.actors.access.authority import Principal, resolve
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kinds import APPLICATION
-from trunkline.actors.core.values.errors import Unauthorized
+from trunkline.actors.core.values.errors import Forbidden, Unauthorized
 from trunkline.actors.core.values.ids import ROOT, is_id
-from trunkline.actors.fleet.devices.record.kind import DEVICE
+from trunkline.actors.fleet.devices.record.kind import DELETED_DEVICE, DEVICE
 from trunkline.actors.people.accounts.reach import device_filter, key_admits_address
 from trunkline.actors.platform.applications.keys import APPLICATION_KEY, active_key
 from trunkline.store import keys
@@ -42,7 +43,10 @@ def principal_of_key(snapshot: Snapshot, client_id: str, key: str, secret: str, 
 def principal_of_key_id(
     snapshot: Snapshot, client_id: str, application: bytes, key_id: bytes, address: str
 ) -> Principal:
-    """The principal of a client whose access key is known already. Raises `Unauthorized` if it is not one any more."""
+    """The principal of a client whose access key is known already.
+
+    Raises `Unauthorized` if it is not one any more, and `Forbidden` if the client id is that of a deleted device.
+    """
     found = records.find_shared(snapshot, APPLICATION_KEY, application, key_id)
     if found is None or found.doc["status"] != "active" or not key_admits_address(found.doc, address):
         raise Unauthorized(_REFUSED)
@@ -55,6 +59,7 @@ def principal_of_key_id(
             raise Unauthorized(_REFUSED) from None
     if device_filter(found.doc) != "all" or not records.exists(snapshot, APPLICATION, ROOT, application):
         raise Unauthorized(_REFUSED)
+    check_not_deleted(snapshot, application, client_id)
     principal = Principal(
         kind="application",
         scopes=frozenset(),
@@ -73,6 +78,12 @@ def device_of(snapshot: Snapshot, application: bytes, client_id: str) -> bytes |
         return None
     id = bytes.fromhex(client_id)
     return id if records.exists(snapshot, DEVICE, application, id) else None
+
+
+def check_not_deleted(snapshot: Snapshot, application: bytes, client_id: str) -> None:
+    """Raise `Forbidden` if a client id is that of a deleted device that may be restored."""
+    if is_id(client_id) and records.exists(snapshot, DELETED_DEVICE, application, bytes.fromhex(client_id)):
+        raise Forbidden("The device with this client id was deleted; restore it, or use another client id.")
 
 
 def client_key(client_id: str, device: bytes | None) -> bytes:

@@ -14,6 +14,7 @@ from trunkline.actors.access.authority import Principal, application_access, che
 from trunkline.actors.access.certificate_login import AdmitCertificate
 from trunkline.actors.access.client_login import (
     DEVICE_SCOPES,
+    check_not_deleted,
     client_key,
     device_of,
     principal_of_key,
@@ -151,6 +152,7 @@ def _with_token(service: Dispatcher, presented: Presented, named: str, header: b
                 raise Unauthorized(
                     "The client id is that of a device; use another one, or the device's own credentials."
                 )
+            check_not_deleted(snapshot, application, presented.client_id)
     assert application is not None
     origin = principal.origin or Origin(application.hex(), "application")
     key = client_key(presented.client_id, device)

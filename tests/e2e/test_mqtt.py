@@ -95,6 +95,28 @@ async def test_tokens_are_passwords(house: House) -> None:
             assert answer.code == code, (client_id, username, answer)
 
 
+@VERSIONS
+async def test_nobody_has_the_id_of_a_deleted_device_until_it_is_restored(house: House, version: int) -> None:
+    server, application = house.server, house.application.rpartition("/")[2]
+    user = {"username": f"token/{application}", "password": server.token.encode()}
+    async with house.client(version=version) as client:
+        await server.call("DELETE", house.device)
+        assert await client.farewell() == (packets.NOT_AUTHORIZED if version == V5 else None)
+    for given in (house.credentials, user):
+        for client_id in (house.id, house.id.upper()):
+            async with mqtt_client(server.mqtt_ports[0], version) as client:
+                answer = await client.connect(client_id, **given)
+                assert answer.code == (packets.NOT_AUTHORIZED if version == V5 else 5)
+                assert await client.next() is None
+    await server.call("POST", f"{house.application}/devices/restore", {"query": {"id": house.id}})
+    async with house.client(version=version) as client:
+        assert await client.subscribe("losant/+/command") == (1,)
+        await client.publish(f"losant/{house.id}/state", b'{"data": {"temp": 1}}', 1)
+        await server.call("POST", f"{house.device}/command", {"name": "open"})
+        assert (await client.message()).topic == f"losant/{house.id}/command"
+    assert await house.states() == [{"temp": 1}]
+
+
 async def test_a_connection_ends_with_its_token(house: House) -> None:
     made = await house.server.call("POST", f"{house.application}/keys", {})
     credentials = {"deviceId": house.id, "key": made["key"], "secret": made["secret"], "tokenTTL": 1}
