@@ -321,7 +321,10 @@ class Subscribing:
         if device is not None and device != client.device:
             try:
                 check_peripheral(session, client, device)
-            except DomainError:
+            except DomainError as reason:
+                refusal = session.service.system.checked(reason)
+                if refusal is not reason:
+                    raise refusal from None
                 return packets.NOT_AUTHORIZED
         qos = min(asked.qos, 1)
         self._commands[asked.filter] = _Commands(prefix, named, qos, number)
