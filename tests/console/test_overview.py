@@ -162,6 +162,11 @@ async def test_the_machines_of_a_server_are_shown(server: Server, console: Conso
     assert shown == "a\tserves\t0|b\tfollows\t12|c\tis not heard\t900"
     shown = await console.run(rows.replace("NAME", "NATS servers of the log"))
     assert shown == "n1\thas all of the log|n2\tis not heard, or behind"
+    lost = "The log does not answer: nothing can be stored."
+    assert lost not in str(await console.run("document.body.innerText"))
+    away = status._replace(log=None, servers=[])
+    server.system.component(Machines).status = lambda: away
+    await console.sees(lost)
 
 
 async def test_the_figures_of_several_partitions_are_shown_together(chromium: None, tmp_path: Path) -> None:

@@ -111,7 +111,8 @@ function Machines({ after }) {
   const machines = samples("trunkline_machine_up", "machine"), servers = samples("trunkline_log_server_current", "server");
   if (machines.length === 0) return null;
   const behind = (of) => total(after, "trunkline_machine_behind_entries", of);
-  return html`<div class="columns">
+  return html`${total(after, "trunkline_log_up") === 0 && html`<${Notice}>The log does not answer: nothing can be stored.</${Notice}>`}
+    <div class="columns">
     <${Card} flush title="Machines"><${Table} label="Machines" rows=${machines} columns=${[
       { label: "Machine", render: (row) => html`<code>${row.id}</code>` },
       { label: "State", render: (row) => (row.value ? (row === machines[0] ? "serves" : "follows") : "is not heard") },
