@@ -68,6 +68,7 @@ class _Scene:
         self.snapshot = snapshot
         self.holder = holder
         self.config: Doc = parameter.get("validationConfig", {})
+        self.default: Any = parameter["defaultValue"]
         self.enabled: bool = parameter.get("validationEnabled", False)
         self.type: str = parameter["type"]
         self.application_id: str | None = parameter.get("applicationId")
@@ -156,6 +157,8 @@ def _tag(scene: _Scene, value: Any) -> Any:
         tag = {"key": value.get("key", ""), "value": value.get("value", "")}
         if not has_tag([tag], allowed):
             raise Invalid("is not one of the tags that the dashboard allows.")
+    if not value and scene.default:
+        raise Invalid('needs a key, a value, or both, such as {"key": "room", "value": "kitchen"}.')
     return dict(value)
 
 

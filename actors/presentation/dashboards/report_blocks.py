@@ -51,15 +51,25 @@ _log = structlog.get_logger("trunkline.reports")
 
 QUERY_FIELDS: Final = frozenset({"query"})
 """Fields whose texts are JSON: a value of the context stays a value in them."""
-LATER_FIELDS: Final = frozenset({"conditions", "defaultCondition", "expression", "rowTemplate"})
-"""Fields whose texts are for values: of a row, of a point, or of the block."""
+SEARCH_FIELDS: Final = frozenset({"filter", "searchParam"})
+"""Fields whose texts narrow what is shown; a blank one does not."""
+LATER_FIELDS: Final = frozenset(
+    {"conditions", "defaultCondition", "deviceTags", "expression", "rowTemplate", "tags"}
+)
+"""Fields whose texts are for values: of a row, of a point, or of the block. Tags are filled in by the `Scene`."""
 
 
 def section_of(scene: Scene, block: Doc) -> Section:
     """The section of a block. Raises only what concerns all blocks, such as `StoreError`."""
     type = block["blockType"]
     try:
-        block = fill_all(block, scene.values_of_templates, queries=QUERY_FIELDS, later=LATER_FIELDS)
+        block = fill_all(
+            block,
+            scene.values_of_templates,
+            queries=QUERY_FIELDS,
+            searches=SEARCH_FIELDS,
+            later=LATER_FIELDS,
+        )
         config = block.get("config", {})
         parts = _PARTS[type](scene, config)
     except DomainError as refusal:

@@ -100,7 +100,7 @@ def _device_filter(scene: Scene, config: Doc) -> dict[str, Any]:
     chosen: list[Any] = []
     if given.get("ids"):
         chosen.append({"id": {"$in": given["ids"]}})
-    for tag in scene.tags(given):
+    for tag in scene.tags(given.get("tags", ())):
         sides = {"$tagKey": tag.key, "$tagValue": tag.value}
         chosen.append({"tags": {name: side for name, side in sides.items() if side is not UNSET}})
     if chosen and config.get("match") != "unfiltered":

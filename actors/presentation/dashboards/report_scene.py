@@ -5,7 +5,7 @@ Owns the choice of devices of a block, and the range that it shows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,6 +17,7 @@ from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.reading import Reading
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.ids import is_id
+from trunkline.actors.core.values.template import filled_text
 from trunkline.actors.core.values.terms import TagFilter
 from trunkline.actors.core.values.timestamps import iso, parse_iso
 from trunkline.actors.fleet.devices.queries.measurement_messages import (
@@ -126,7 +127,7 @@ class Scene:
         found: dict[str, Any] = {}
         if node.get("deviceIds"):
             found["device_ids"] = self._existing(application, node["deviceIds"])
-        tags = self.tags({"tags": node.get("deviceTags", ())})
+        tags = self.tags(node.get("deviceTags", ()))
         if tags:
             found["device_tags"] = tags
         query = parse_query(node.get("query") or "", "query")
@@ -146,15 +147,24 @@ class Scene:
             raise Invalid("None of the devices of the block exists.")
         return ids
 
-    def tags(self, node: Doc) -> list[TagFilter]:
-        """The tags that a choice names, those of parameters among them."""
-        return [tag for tag in map(self._tag, node.get("tags", ())) if tag is not None]
+    def tags(self, nodes: Iterable[Doc]) -> list[TagFilter]:
+        """The tags that a choice names, those of parameters among them. Raises `Invalid` for one that gives nothing."""
+        return [tag for tag in map(self._tag, nodes) if tag is not None]
 
     def _tag(self, node: Doc) -> TagFilter | None:
-        given = self.context.get(node["fromCtx"]) if node.get("fromCtx") else node
-        if not isinstance(given, Mapping):
-            return None
-        parts = {name: given[name] for name in ("key", "value") if given.get(name)}
+        """A tag; None where it is left open: in the block, or as the default of the parameter."""
+        name = node.get("fromCtx")
+        given = self.context.get(name) if name else node
+        parts = {}
+        if isinstance(given, Mapping):
+            parts = {part: given[part] for part in ("key", "value") if given.get(part)}
+        if name and not parts and given != {}:
+            raise Invalid(
+                f"The dashboard has no parameter {name} of the type deviceTag, which chooses the devices."
+            )
+        if not name:
+            values = self.values_of_templates
+            parts = {part: filled_text(text, values) for part, text in parts.items()}
         return TagFilter(**parts) if parts else None
 
     # The range.
