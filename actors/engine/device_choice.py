@@ -33,6 +33,9 @@ QueryReader = Callable[[Visit], Awaitable[Query]]
 NO_DEVICE: Final[Query] = {"id": {"$in": []}}
 """Matches no device."""
 
+_SIDES: Final = {"key": "$tagKey", "value": "$tagValue"}
+"""The parts of a tag, as a query names them."""
+
 
 def by_parent(config: Config, *settings: TemplateSetting) -> QueryReader:
     """The children of a device, whose id the first of these fields that is set gives; without one: those of none."""
@@ -70,22 +73,43 @@ def by_user(config: Config, setting: TemplateSetting) -> QueryReader:
 def by_tags(config: Config, setting: RowsSetting, *, join: str, field: str = "tags") -> QueryReader:
     """The devices with one of the tags (`$or`) or with all (`$and`), each by key, by value, or by both.
 
-    `field` is the field with the tags, for other records than devices. A tag of which nothing is left when its
-    templates are filled in is one that no device has.
+    `field` is the field with the tags, for other records than devices. A tag of which a template gives nothing is one
+    that no device has.
     """
-    tags = [(text_reader(each, KEY), text_reader(each, VALUE)) for each in list_of(config, setting)]
+    tags = [_tag_reader(each, (KEY, VALUE)) for each in list_of(config, setting)]
     if not tags:
         raise Unusable(f"config.{setting}: is empty; give at least one tag.")
 
     async def query(visit: Visit) -> Query:
-        return {join: [_with_tag(field, key(visit), value(visit)) for key, value in tags]}
+        return {join: [_with_tag(field, tag(visit)) for tag in tags]}
 
     return query
 
 
-def _with_tag(field: str, key: str, value: str) -> Query:
-    parts = {name: text for name, text in (("$tagKey", key), ("$tagValue", value)) if text}
-    return {field: parts} if parts else NO_DEVICE
+def _with_tag(field: str, tag: dict[str, str]) -> Query:
+    return {field: {_SIDES[part]: text for part, text in tag.items()}} if tag else NO_DEVICE
+
+
+def _tag_reader(
+    row: Config, settings: tuple[TemplateSetting, TemplateSetting]
+) -> Callable[[Visit], dict[str, str]]:
+    """Reads a tag: its `key`, its `value` or both, those that are set. If one gives nothing: empty, and noted."""
+    parts = [
+        (part, row.place(setting), text_reader(row, setting))
+        for part, setting in zip(_SIDES, settings, strict=True)
+        if text_of(row, setting)
+    ]
+
+    def read(visit: Visit) -> dict[str, str]:
+        tag: dict[str, str] = {}
+        for part, place, text in parts:
+            tag[part] = text(visit)
+            if not tag[part]:
+                visit.note(f"{place}: gives nothing, so nothing has this tag.")
+                return {}
+        return tag
+
+    return read
 
 
 # Devices by name.
@@ -112,20 +136,20 @@ def ids_at_path(config: Config, setting: PathSetting) -> Callable[[Visit], Choic
 def ids_and_tags(
     config: Config, ids_setting: TextsSetting, tags_setting: RowsSetting
 ) -> Callable[[Visit], Choice]:
-    """Reads a list of ids and a list of tags, each with a key, a value or both. All are templates."""
+    """Reads a list of ids and a list of tags, each with a key, a value or both. All are templates.
+
+    A tag of which a template gives nothing chooses no device.
+    """
     given = config[ids_setting] or []
     if not isinstance(given, list):
         raise Unusable(f"config.{ids_setting}: give a list of ids.")
     ids = [needed_item_reader(config.place(ids_setting, at), id) for at, id in enumerate(given)]
-    key, value = TAG
-    tags = [(text_reader(tag, key), text_reader(tag, value)) for tag in list_of(config, tags_setting)]
+    tags = [_tag_reader(tag, TAG) for tag in list_of(config, tags_setting)]
 
     def read(visit: Visit) -> Choice:
-        filled = [{"key": key(visit), "value": value(visit)} for key, value in tags]
-        filters = [{part: text for part, text in tag.items() if text} for tag in filled]
         return {
             "deviceIds": [id_of(id(visit).strip(), ids_setting).hex() for id in ids],
-            "deviceTags": [tag for tag in filters if tag],
+            "deviceTags": [found for tag in tags if (found := tag(visit))],
         }
 
     return read
