@@ -21,5 +21,11 @@ FEATURE: Final = Feature(
     parts=_parts,
     resources=(CERTIFICATES, AUTHORITIES),
     readers={AdmitCertificate: admit_certificate},
-    portable=(portable("ApplicationCertificateAuthority", AUTHORITIES),),
+    portable=(
+        portable(
+            "ApplicationCertificateAuthority",
+            AUTHORITIES,
+            created_by="applicationCertificateAuthorities.post",
+        ),
+    ),
 )

@@ -222,8 +222,11 @@ def error_table() -> str:
 
 def portable() -> str:
     """What a bundle has, in the order of creation."""
-    rows = ((code(each.name), code(_body_name(each.body)), code(each.option or "")) for each in PORTABLE)
-    return table(("Name", "`body`, by its name in the API document", "Only with"), rows)
+    rows = (
+        (code(each.name), code(_body_name(each.body)), code(each.created_by), code(each.option or ""))
+        for each in PORTABLE
+    )
+    return table(("Name", "`body`, by its name in the API document", "Created by", "Only with"), rows)
 
 
 def _body_name(body: Any) -> str:

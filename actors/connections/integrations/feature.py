@@ -24,5 +24,13 @@ FEATURE: Final = Feature(
     moved=(Connections,),
     resources=(INTEGRATIONS,),
     actors=(Integration,),
-    portable=(portable("Integration", INTEGRATIONS, more=WithSecrets, named={"credentialName": CREDENTIAL}),),
+    portable=(
+        portable(
+            "Integration",
+            INTEGRATIONS,
+            created_by="integrations.post",
+            more=WithSecrets,
+            named={"credentialName": CREDENTIAL},
+        ),
+    ),
 )

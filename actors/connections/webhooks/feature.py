@@ -33,6 +33,12 @@ FEATURE: Final = Feature(
     actors=(Webhook,),
     portable=(
         # The code that verifies calls may be the token of an account, such as that of Twilio.
-        portable("Webhook", WEBHOOKS, secrets=frozenset({"verificationCode"}), more=WithSecrets),
+        portable(
+            "Webhook",
+            WEBHOOKS,
+            created_by="webhooks.post",
+            secrets=frozenset({"verificationCode"}),
+            more=WithSecrets,
+        ),
     ),
 )

@@ -139,12 +139,17 @@ class Portable:
     unique texts, counts, sealed fields) holds for imports as well. Rows of data tables have neither: they are read and
     inserted by tables.
 
+    `created_by` and `changed_by` are the operations of the API that create and change such a record. Who imports it
+    must be allowed those that need more than an import does (`actors/portability/bundles/rights.py`).
+
     `same` are the fields by which a record of the target is the same as that of a line, the first of them indexed; or
     `find` finds it by the body. `references` are fields with ids (or names, `named`) of records that may be left out if
     they do not exist in the target.
     """
 
     name: ResourceName
+    created_by: str
+    changed_by: str
     body: Any
     kinds: tuple[Kind, ...] = ()
     has_id: bool = True
@@ -182,10 +187,11 @@ def portable(
 ) -> Portable:
     """The declaration of a plain resource that `actor` owns.
 
-    What its lines are follows from the resource, and from `without`, `secrets` and `rank` (`PlainLines`). `said` is
-    what is otherwise than for most.
+    What its lines are follows from the resource, and from `without`, `secrets` and `rank` (`PlainLines`). `said` has
+    its `created_by`, and what is otherwise than for most.
     """
     follows: dict[str, Any] = {
+        "changed_by": f"{resource.name}.patch",
         "body": resource.post,
         "kinds": (resource.kind,),
         "read": PlainLines(resource, without, secrets, rank),

@@ -55,6 +55,8 @@ def _files(name: ResourceName, tree: TreeName, option: str, contents: str) -> Po
 
     return Portable(
         name=name,
+        created_by=f"{contents}.post",
+        changed_by=f"{kind.name}.patch",
         body=FilePost,
         kinds=(kind,),
         more=WithContent,

@@ -64,6 +64,21 @@ def _make(item: Item) -> Iterator[Ask]:
 
 
 TABLES: Final = (
-    Portable(name="DataTable", body=TablePost, kinds=(DATA_TABLE,), read=_read, make=_make),
-    Portable(name="DataTableRow", body=RowBody, option="includeDataTableRows", contents="rows"),
+    Portable(
+        name="DataTable",
+        created_by="dataTables.post",
+        changed_by="dataTable.patch",
+        body=TablePost,
+        kinds=(DATA_TABLE,),
+        read=_read,
+        make=_make,
+    ),
+    Portable(
+        name="DataTableRow",
+        created_by="dataTableRows.post",
+        changed_by="dataTableRows.post",
+        body=RowBody,
+        option="includeDataTableRows",
+        contents="rows",
+    ),
 )

@@ -23,5 +23,8 @@ FEATURE: Final = Feature(
     parts=_parts,
     tasks=(AlarmOutbox,),
     moved=(AlarmIndex, AlarmOutbox),
-    portable=(portable("AlarmGroup", ALARM_GROUPS), portable("AlarmRule", ALARM_RULES)),
+    portable=(
+        portable("AlarmGroup", ALARM_GROUPS, created_by="alarmGroups.post"),
+        portable("AlarmRule", ALARM_RULES, created_by="alarmRules.post"),
+    ),
 )

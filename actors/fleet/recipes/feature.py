@@ -15,5 +15,5 @@ FEATURE: Final = Feature(
     resources=(RECIPES,),
     jobs=(BULK_CREATE,),
     readers={OpenRecipe: open_recipe},
-    portable=(portable("DeviceRecipe", RECIPES, references=ABOVE),),
+    portable=(portable("DeviceRecipe", RECIPES, created_by="deviceRecipes.post", references=ABOVE),),
 )

@@ -31,4 +31,13 @@ def _make(item: Item) -> Iterator[Ask]:
     yield Ref("application", ROOT, item.application), PatchGlobals(body=[patch])
 
 
-GLOBALS: Final = Portable(name="Global", body=Global, has_id=False, read=_read, make=_make, same=("key",))
+GLOBALS: Final = Portable(
+    name="Global",
+    created_by="application.patch",
+    changed_by="application.patch",
+    body=Global,
+    has_id=False,
+    read=_read,
+    make=_make,
+    same=("key",),
+)

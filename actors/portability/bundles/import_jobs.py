@@ -35,6 +35,7 @@ from trunkline.actors.portability.bundles.export import ZIP
 from trunkline.actors.portability.bundles.import_files import folder_of, open_bundle
 from trunkline.actors.portability.bundles.plan import Target
 from trunkline.actors.portability.bundles.reader import Bundle
+from trunkline.actors.portability.bundles.rights import refusals_of
 from trunkline.actors.portability.bundles.writer import write_bundle
 from trunkline.store.codec import decode, encode
 
@@ -124,6 +125,7 @@ def _target(job: Job, application: bytes, *, is_new: bool) -> Target:
         is_new=is_new,
         job=(job.owner.id, job.id),
         by=job.by,
+        refusals={} if is_new else refusals_of(job),
         include=None if include is None else frozenset(include),
         conflict=job.input.get("conflictBehavior", "create"),
     )

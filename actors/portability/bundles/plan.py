@@ -29,6 +29,8 @@ from trunkline.store import keys
 from trunkline.store.codec import decode
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from trunkline.actors.core.contents.signatures import Signatures
     from trunkline.actors.core.records.kind import Doc, Kind
     from trunkline.actors.core.records.messages import Creator
@@ -53,6 +55,7 @@ MESSAGE_CHARS_MAX: Final = 1000
 class Target(NamedTuple):
     """Where a bundle goes. `job` is its owner and its id; the ids of the new records follow from it.
 
+    `refusals` are operations that who imports may not perform there, each with the reason (`rights.py`).
     `include`: the names of resources that are taken, None for all. `name` is that of a new application, None for the
     one in the bundle.
     """
@@ -61,6 +64,7 @@ class Target(NamedTuple):
     is_new: bool
     job: tuple[bytes, bytes]
     by: Creator
+    refusals: Mapping[str, str] = {}
     include: frozenset[ResourceName] | None = None
     conflict: Conflict = "create"
     name: str | None = None

@@ -14,7 +14,7 @@ from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.records.portable import Item
 from trunkline.actors.core.runtime.ref import Ref
-from trunkline.actors.core.values.errors import DomainError, Invalid
+from trunkline.actors.core.values.errors import DomainError, Forbidden, Invalid
 from trunkline.actors.core.values.ids import ROOT, timestamp_bytes
 from trunkline.actors.data.tables.messages import InsertRows, TruncateRows
 from trunkline.actors.platform.applications.messages import ApplicationPost, CreateApplication
@@ -150,6 +150,9 @@ class Steps:
         existing = None if kind is None else self.plan.record(kind, id)
         if existing is not None and (old not in self.plan.existing or target.conflict == "retain"):
             return []  # an earlier attempt has made it, or it stays as it is
+        operation = portable.created_by if existing is None else portable.changed_by
+        if operation in target.refusals:
+            raise Forbidden(target.refusals[operation])
         item = self._item(portable, line, id, existing)
         return list(portable.make(item))
 

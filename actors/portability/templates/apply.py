@@ -21,6 +21,7 @@ from trunkline.actors.platform.jobs.job import Job, JobKind
 from trunkline.actors.portability.bundles.clone import import_source, new_application
 from trunkline.actors.portability.bundles.creation import is_published, publish
 from trunkline.actors.portability.bundles.plan import Target
+from trunkline.actors.portability.bundles.rights import refusals_of
 from trunkline.actors.portability.templates.catalogue import Catalogue
 
 
@@ -30,7 +31,7 @@ async def apply_template(job: Job) -> Doc:
     The output has the numbers of `resources` by name. Raises `InvalidParts` if something clashes with what is there;
     then nothing was changed.
     """
-    return {"resources": await _apply(job, job.application)}
+    return {"resources": await _apply(job, job.application, refusals_of(job))}
 
 
 async def create_application(job: Job) -> Doc:
@@ -49,12 +50,12 @@ async def create_application(job: Job) -> Doc:
         await load_arrays()
         message = CreateApplication(body=body, user=ROOT, job=(job.owner.id, job.id))
         await job.ask(Ref("application", ROOT, application), message)
-    output["resources"] = await _apply(job, application)
+    output["resources"] = await _apply(job, application, {})
     await publish(job.system, application, job.owner.id, job.input["ownerType"])
     return output
 
 
-async def _apply(job: Job, application: bytes) -> dict[str, int]:
+async def _apply(job: Job, application: bytes, refusals: dict[str, str]) -> dict[str, int]:
     catalogue, id = job.system.component(Catalogue), job.input["templateId"]
     ref = Ref("application", ROOT, application)
     with job.system.store.snapshot() as snapshot:
@@ -62,7 +63,7 @@ async def _apply(job: Job, application: bytes) -> dict[str, int]:
     present = () if found is None else found.doc.get("globals", ())
     bundle = catalogue.bundle(id, without={each["key"] for each in present})
     by = job.by
-    target = Target(application, is_new=False, job=(job.owner.id, job.id), by=by)
+    target = Target(application, is_new=False, job=(job.owner.id, job.id), by=by, refusals=refusals)
     counts = await import_source(job, bundle, target)
     await job.ask(ref, NoteTemplate(template=id, readme=catalogue.readme(id), by=by))
     return counts

@@ -38,5 +38,5 @@ FEATURE: Final = Feature(
         ReadSections: read_sections,
         messages.ListOwnedDashboards: reads.list_owned_dashboards,
     },
-    portable=(portable("Dashboard", DASHBOARDS, more=WithSecrets),),
+    portable=(portable("Dashboard", DASHBOARDS, created_by="applicationDashboards.post", more=WithSecrets),),
 )

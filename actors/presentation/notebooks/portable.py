@@ -34,6 +34,14 @@ def _make(item: Item) -> Iterator[Ask]:
 
 
 NOTEBOOK_PARTS: Final = (
-    portable("Notebook", NOTEBOOKS, "notebooks", more=NotebookMore, contents="notebooks", make=_make),
-    portable("ResourceJob", RESOURCE_JOBS),
+    portable(
+        "Notebook",
+        NOTEBOOKS,
+        "notebooks",
+        created_by="notebooks.post",
+        more=NotebookMore,
+        contents="notebooks",
+        make=_make,
+    ),
+    portable("ResourceJob", RESOURCE_JOBS, created_by="resourceJobs.post"),
 )

@@ -81,6 +81,8 @@ def _versions(name: ResourceName, *, of_experience: bool) -> Portable:
 
     return Portable(
         name=name,
+        created_by="flowVersions.post",
+        changed_by="flowVersion.patch",
         body=FlowVersionPost,
         kinds=(FLOW_VERSION,),
         more=FlowVersionMore,
@@ -99,6 +101,8 @@ def _make_version(item: Item) -> Iterator[Ask]:
 FLOWS: Final = (
     Portable(
         name="Flow",
+        created_by="flows.post",
+        changed_by="flow.patch",
         body=FlowPost,
         kinds=(FLOW,),
         more=FlowMore,

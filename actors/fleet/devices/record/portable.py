@@ -52,6 +52,8 @@ def _make(item: Item) -> Iterator[Ask]:
 
 DEVICES: Final = Portable(
     name="Device",
+    created_by="devices.post",
+    changed_by="device.patch",
     body=DevicePost,
     kinds=(DEVICE,),
     option="includeDevices",
