@@ -34,6 +34,10 @@ class PageProblem(Exception):
     """A page cannot be shown. The sentence says why."""
 
 
+class MissingPage(PageProblem):
+    """There is no such page."""
+
+
 class Pages:
     """Renders the pages of all experiences of one system."""
 
@@ -110,8 +114,9 @@ _SHOWN_OF_REQUEST: Final = ("path", "method", "params", "query", "body", "header
 
 
 def _shown(site: Site, id: str, kind: str) -> Doc:
-    """What templates may name of a view. Raises `PageProblem` if it is none of this kind."""
+    """What templates may name of a view. Raises `PageProblem` if it is none of this kind, of a page `MissingPage`."""
     doc = site.view_docs.get(id)
     if doc is None or doc["viewType"] != kind:
-        raise PageProblem(f"{id[:100] or 'The empty text'} is not a {kind} of the version {site.version}.")
+        problem = MissingPage if kind == "page" else PageProblem
+        raise problem(f"{id[:100] or 'The empty text'} is not a {kind} of the version {site.version}.")
     return {"id": id, **{name: doc[name] for name in _SHOWN_OF_VIEW if name in doc}}

@@ -51,7 +51,7 @@ from trunkline.http.experiences.answers import (
     sentence,
 )
 from trunkline.http.experiences.bodies import body_of, cookies_of, headers_of, values_of
-from trunkline.http.experiences.pages import PageProblem, Pages
+from trunkline.http.experiences.pages import MissingPage, PageProblem, Pages
 from trunkline.http.experiences.topic_answer import TopicAnswer
 from trunkline.http.experiences.visits import Visit, WebRequest
 from trunkline.http.streams.sse import SSE_HEADERS
@@ -241,12 +241,13 @@ class Serving:
     async def _refuse(self, visit: Visit, status: int, sentence: str, stored: Doc | None) -> Answer:
         """The answer to a request that no endpoint serves, or that may not be served."""
         await self._take(visit, is_served=False)
-        reply = stored_reply(stored, status)
+        reply, refused = stored_reply(stored, status), _Refused(status, sentence)
         if reply is None:
-            raise _Refused(status, sentence)
-        return await self._sent(visit, reply)
+            raise refused
+        return await self._sent(visit, reply, without_page=refused)
 
-    async def _sent(self, visit: Visit, reply: Reply) -> Answer:
+    async def _sent(self, visit: Visit, reply: Reply, without_page: _Refused | None = None) -> Answer:
+        """The answer of a reply. Raises `without_page`, if that is given, where there is no such page."""
         around = visit.around
         if reply.location is not None:
             return redirection(around, reply.status, reply.location, reply.headers, reply.cookies)
@@ -259,6 +260,8 @@ class Serving:
         except PageProblem as problem:
             application, why = visit.site.application.hex(), str(problem)
             _log.warning("a page of an experience cannot be shown", application=application, problem=why)
+            if without_page is not None and isinstance(problem, MissingPage):
+                raise without_page from None
             told = why if visit.site.version == DEVELOP_NAME else _NOT_SHOWN  # its authors work on `develop`
             raise _Refused(500, told) from None
         headers = list(reply.headers)

@@ -51,13 +51,14 @@ class CreateRecords(Message, frozen=True):
 
 
 class PatchRecord(Message, frozen=True):
-    """Change the fields of a record that `body` contains."""
+    """Change the fields of a record that `body` contains. `is_import`: they come from another application."""
 
     resource: str
     record: bytes
     body: Any
     by: Creator
     if_match: str | None = None
+    is_import: bool = False
 
 
 class DeleteRecord(Message, frozen=True):

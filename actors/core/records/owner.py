@@ -86,7 +86,9 @@ class RecordParent(Actor):
         named = resource.stored(message.body)
         now_ms = records.next_update_ms(self.system.clock.wall_ms(), old)
         new = resource.changed(old, named) | {"lastUpdated": now_ms, **by_fields("lastUpdated", message.by)}
-        change = Change(self, message.record, now_ms, old, new, named, message.by)
+        change = Change(
+            self, message.record, now_ms, old, new, named, message.by, is_import=message.is_import
+        )
         if resource.check is not None:
             resource.check(change)
         resource.seal(self._keyring, message.record, change.new)

@@ -102,7 +102,9 @@ class Experience(RecordParent):
             "lastUpdated": now_ms,
             **by_fields("lastUpdated", message.by),
         }
-        change = Change(self, self.ref.id, now_ms, shown.doc, new, named, message.by)
+        change = Change(
+            self, self.ref.id, now_ms, shown.doc, new, named, message.by, is_import=message.is_import
+        )
         assert VERSIONS.check is not None
         VERSIONS.check(change)
         records.write(

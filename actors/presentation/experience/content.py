@@ -230,13 +230,18 @@ def check_address(field: str, reply: Doc | None) -> None:
 
 def check_reply(owner: Actor, field: str, reply: Doc | None, version: bytes | None = None) -> None:
     """Raise `Invalid` unless the page with which a stored reply answers is a page of the version."""
+    if not has_page(owner, reply, version):
+        raise Invalid(
+            f"{field}.value: {str(page_of(reply))[:100]!r} is not the id of a page of this version of the experience."
+        )
+
+
+def has_page(owner: Actor, reply: Doc | None, version: bytes | None = None) -> bool:
+    """Whether the page with which a stored reply answers, if it does with one, is a page of the version."""
     page = page_of(reply)
     if page is None:
-        return
+        return True
     found = None
     if looks_like_id(page):
         found = find_in(Staged(owner), VIEW, owner.ref.id, version, bytes.fromhex(page))
-    if found is None or found.doc["viewType"] != "page":
-        raise Invalid(
-            f"{field}.value: {page[:100]!r} is not the id of a page of this version of the experience."
-        )
+    return found is not None and found.doc["viewType"] == "page"

@@ -83,7 +83,9 @@ def _read_versions(snapshot: Snapshot, application: bytes) -> Lines:
 
 
 def _make_develop(item: Item) -> Iterator[Ask]:
-    patch = PatchRecord(resource=VERSIONS.name, record=item.application, body=item.body, by=item.by)
+    patch = PatchRecord(
+        resource=VERSIONS.name, record=item.application, body=item.body, by=item.by, is_import=True
+    )
     yield Ref("experience", item.application, item.application), patch
 
 

@@ -32,6 +32,7 @@ from trunkline.actors.presentation.experience.content import (
     check_reply,
     erase_copies,
     find_version,
+    has_page,
     looks_like_id,
     replace_content,
     version_of_name,
@@ -153,7 +154,12 @@ def _check(change: Change) -> None:
         _check_new(change)
         develop = find_version(Staged(owner), owner.ref.id, DEVELOP_NAME).doc
         for name in _SETTINGS:
-            if name in develop and name not in change.named:
+            # A page may be gone from before its deletion was refused.
+            if (
+                name in develop
+                and name not in change.named
+                and (name not in REPLIES or has_page(owner, develop[name]))
+            ):
                 new.setdefault(name, develop[name])
         content = None
         write_copies(owner, change.id, None, change.now_ms)
@@ -168,7 +174,10 @@ def _check(change: Change) -> None:
     if not change.is_import:
         _check_named(change.named)
     for field in REPLIES:
-        check_reply(owner, field, new.get(field), content)
+        if change.is_import and not has_page(owner, new.get(field), content):
+            del new[field]
+        elif field in change.named or source is not None:
+            check_reply(owner, field, new.get(field), content)
 
 
 def _check_new(change: Change) -> None:

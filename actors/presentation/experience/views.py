@@ -20,7 +20,7 @@ from trunkline.actors.core.values.structs import Body
 from trunkline.actors.core.values.terms import Description, Id, Name, RecordView
 from trunkline.actors.data.files.messages import usable_type
 from trunkline.actors.presentation.experience.content import check_number
-from trunkline.actors.presentation.experience.kind import ENDPOINT, VIEW
+from trunkline.actors.presentation.experience.kind import DEVELOP, ENDPOINT, VIEW
 from trunkline.actors.presentation.experience.read_context import ExperienceContext
 from trunkline.actors.presentation.experience.terms import REPLIES, By, TagMap, VersionChoice, page_of
 from trunkline.store import keys
@@ -115,7 +115,7 @@ def view_of_name(owner: Actor, type: str, name: str) -> bytes | None:
 
 
 def _before_delete(owner: Actor, id: bytes, doc: Doc) -> None:
-    """Refuse the deletion of a layout that pages have, and of a page with which endpoints answer."""
+    """Refuse the deletion of a layout that pages have, and of a page with which endpoints or `develop` answer."""
     journal, application = Staged(owner), owner.ref.id
     if doc["viewType"] == "layout":
         _, low, high = index_range(VIEW, application, "layoutId", keys.sortable(id.hex()))
@@ -124,6 +124,10 @@ def _before_delete(owner: Actor, id: bytes, doc: Doc) -> None:
         if pages:
             raise Invalid(f"{len(pages)} pages have this layout; give them another one first.")
     if doc["viewType"] == "page":
+        develop = records.find(journal, DEVELOP, application, application)
+        for field in REPLIES:
+            if develop is not None and page_of(develop.doc.get(field)) == id.hex():
+                raise Invalid(f"The {field} of the version develop is this page; change that first.")
         for endpoint in records.all_of_kind(journal, ENDPOINT, application):
             if any(page_of(endpoint.doc.get(field)) == id.hex() for field in REPLIES):
                 raise Invalid(
