@@ -77,7 +77,7 @@ class EndpointRequests(Actor):
             [self.ref.id.hex(), NO_ENDPOINT.hex()] if message.is_served else [NO_ENDPOINT.hex()]
         )
         versions = (None, "", message.version)
-        of_version = index.of(application, message.version)
+        of_version = index.of_name(application, message.version)
         others = index.of(application, message.flow_version)
         for key in keys:
             yield from (each for each in of_version.get(TRIGGER, key) if each.flow_class == "experience")

@@ -41,6 +41,7 @@ from trunkline.actors.presentation.experience.content import (
 from trunkline.actors.presentation.experience.kind import DOMAIN, SLUG, VERSION
 from trunkline.actors.presentation.experience.replies import FRAMING_HEADERS
 from trunkline.actors.presentation.experience.terms import HEADER_NAME, REPLIES, By, Reply
+from trunkline.actors.workflows.flows.kind import RESERVED
 from trunkline.store import keys
 
 _SETTINGS: Final = (
@@ -187,6 +188,8 @@ def _check_new(change: Change) -> None:
     if name == DEVELOP_NAME or looks_like_id(name):
         raise Invalid(f"version: {name} cannot be the name of a version; develop and ids mean other things.")
     if not change.is_import:
+        if name.lower() in RESERVED:  # no workflow has a version of this name
+            raise Invalid(f"version: {name!r} is reserved; give another name.")
         check_addressable(name)
     if version_of_name(Staged(owner), owner.ref.id, name) is not None:
         raise Invalid(f"version: there is a version {name} already; choose another name.")

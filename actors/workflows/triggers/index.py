@@ -16,7 +16,7 @@ from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.listing import index_range
 from trunkline.actors.core.runtime.host import Host
 from trunkline.actors.workflows.flows.changes import FlowChanges
-from trunkline.actors.workflows.flows.kind import CLASSES, FLOW, FLOW_VERSION, RESERVED, TRIGGER_KEYS
+from trunkline.actors.workflows.flows.kind import CLASSES, DEFAULT, FLOW, FLOW_VERSION, RESERVED, TRIGGER_KEYS
 from trunkline.actors.workflows.flows.versions import VersionFound, default_version, find_version, id_bytes
 from trunkline.actors.workflows.triggers.guards import Guard, guard_of, nodes_by_id
 from trunkline.store import keys
@@ -186,6 +186,10 @@ class FlowIndex:
                 return _NONE
             found = self._read(application, version)
         return found
+
+    def of_name(self, application: bytes, name: str) -> Triggers:
+        """The same for the name of a version of an experience, where `default` is a name as any other."""
+        return _NONE if name == DEFAULT else self.of(application, name)
 
     def _is_used(self, application: bytes, version: str) -> bool:
         """Whether a workflow has a version of this name or id. Anybody may name one, so one look has to tell."""
