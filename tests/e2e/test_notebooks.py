@@ -232,6 +232,19 @@ async def test_what_a_notebook_or_a_resource_job_cannot_use_is_refused_by_its_fi
     assert refusal["message"].startswith("inputs[0].deviceIds[0]: there is no device")
 
 
+@pytest.mark.parametrize("context", [None, '{"q": " "}'])
+async def test_a_query_of_which_the_template_gives_nothing_exports_nothing(
+    server: Server, context: str | None
+) -> None:
+    application = await server.application()
+    inputs = [{"inputType": "eventData", "fileName": "x", "queryJson": "{{q}}"}]
+    made = await server.call("POST", f"{application}/notebooks", {"name": "n", "inputs": inputs}, status=201)
+    path = f"{application}/notebooks/{made['id']}/requestInputDataExport"
+    body = {} if context is None else {"templateContext": context}
+    refusal = await server.call("POST", path, body, status=400)
+    assert refusal["message"] == "inputs[0].queryJson: the template gives nothing; {} is the query for all."
+
+
 async def test_a_notebook_stays_changeable_when_its_table_is_gone(server: Server) -> None:
     application = await server.application()
     table = await server.call("POST", f"{application}/data-tables", {"name": "parts"})

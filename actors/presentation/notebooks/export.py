@@ -95,6 +95,8 @@ def _filled(input: Doc, context: Doc, at: str) -> Doc:
     for field, value in new.items():
         if isinstance(input[field], str):
             new[field] = value = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        if field == "queryJson" and input[field].strip() and not value.strip():
+            raise Invalid(f"{at}.queryJson: the template gives nothing; {{}} is the query for all.")
         if _has_template(value):
             raise Invalid(
                 f"{at}.{field}: has a template that this server does not fill in; it fills in {{{{path}}}} only."
