@@ -123,6 +123,25 @@ async def test_backlogs_are_in_no_stream_also_where_a_client_comes_back(server: 
         assert [each.data["data"] for each in await taken(own, 2)] == [{"temp": 2}, {"temp": 3}]
 
 
+async def test_states_of_removed_attributes_alone_are_not_sent_again(server: Server) -> None:
+    application = await server.application()
+    device = await server.device(application)
+    async with states(server, application) as stream:
+        await report(server, device, 1)
+        (seen,) = await taken(stream, 1)
+    await report(server, device, 2)
+    await report(server, device, 3, label="kept")
+    await server.call("DELETE", f"{device}/attributes/temp")
+    await server.call("POST", f"{device}/state", {"data": {"label": "new"}})
+    async with (
+        states(server, application, last_id=seen.id) as every,
+        opened_stream(server, device, resource="stateStream", last_id=seen.id) as own,
+    ):
+        for again in (every, own):
+            missed = await taken(again, 2)
+            assert [each.data["data"] for each in missed] == [{"label": "kept"}, {"label": "new"}]
+
+
 async def test_the_state_of_a_connection_selects_as_well(server: Server) -> None:
     application = await server.application()
     device = await server.device(application)

@@ -91,9 +91,12 @@ class Selection:
         data = entry["data"]
         if self._names is not None:
             data = {name: value for name, value in data.items() if name in self._names}
-            if not data:
-                return None
-        return msgspec.json.encode({"deviceId": device.hex(), **entry, "data": data})
+        return msgspec.json.encode({"deviceId": device.hex(), **entry, "data": data}) if data else None
+
+
+def _own_event(entry: Doc) -> bytes | None:
+    """The event of a state in a stream of its device; None if all of its attributes were removed."""
+    return msgspec.json.encode(entry) if entry["data"] else None
 
 
 class _Noted(NamedTuple):
@@ -150,7 +153,7 @@ class StateFeed:
             ref, doc, attributes = noted[device]
             entry = attributes.entry(time_ms, point)
             if self._system.has_subscribers(ref, STATE_TOPIC):
-                add(ref, STATE_TOPIC, position, msgspec.json.encode(entry))
+                add(ref, STATE_TOPIC, position, _own_event(entry))
             for topic, selection in self.selections.get(ref.parent, {}).items():
                 if selection.has(device, doc):
                     add(application_streams(ref.parent), topic, position, selection.event(device, entry))
@@ -199,7 +202,7 @@ class _Devices:
         assert attributes is not None
         entry = attributes.entry(time_ms, point)
         if self._message.device is not None:
-            return msgspec.json.encode(entry)
+            return _own_event(entry)
         return self._selection.event(device, entry)
 
 
