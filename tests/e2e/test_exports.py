@@ -102,6 +102,29 @@ async def test_an_export_is_queued_written_and_fetched_by_the_link_in_a_mail(ser
     assert response.headers["x-content-type-options"] == "nosniff"
 
 
+async def test_an_export_has_all_that_a_removal_of_the_same_range_removes(server: Server) -> None:
+    """Also what a device reported whose clock was never set."""
+    application = await server.application()
+    device = await server.device(application)
+    states = [{"data": {"temp": time}, "time": {"$date": f"1970-01-01T00:00:00.00{time}Z"}} for time in (0, 1)]
+    await server.call("POST", f"{device}/state", states)
+    found = await server.call("GET", f"{device}/state?start=1&limit=9")
+    assert [each["data"]["temp"] for each in found] == [1, 0]
+    for path, body in (
+        (f"{device}/export", {}),
+        (f"{device}/export", {"start": 1}),
+        (f"{application}/data/export", {"email": EMAIL}),
+        (f"{application}/data/export", {"email": EMAIL, "start": "1"}),
+    ):
+        queued = await server.call("POST", path, body, status=202)
+        log = await ended(server, application, queued["jobId"])
+        lines = rows(await fetched(server, log["output"]["file"]["url"]))[1:]
+        assert [line[1] for line in lines] == ["0", "1"], path
+    queued = await server.call("DELETE", f"{device}/data?start=1", status=202)
+    await ended(server, application, queued["jobId"])
+    assert await server.call("GET", f"{device}/state?limit=9") == []
+
+
 async def test_what_is_exported_can_be_chosen(server: Server) -> None:
     device = await server.device(await server.application())
     for number in range(4):

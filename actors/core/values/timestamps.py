@@ -185,7 +185,8 @@ def resolve_range(
     `duration` counts back from the end and takes precedence over `start`. `since` excludes its own millisecond
     ("entries after it"); together with another lower bound the later one applies. If no lower bound is given,
     `default_duration` or else `default_start` applies. A range that would begin before 1970 begins there; one that
-    begins after its end is `empty`, not an error.
+    begins after its end is `empty`, not an error. 1 as `start`, the default, is the beginning of 1970 as well: 0 is
+    now, and everything includes what a device without a clock reported.
 
     Raises TimestampError, which names the parameter.
     """
@@ -194,15 +195,19 @@ def resolve_range(
     if not _absent(duration):
         start_ms = end_ms - parse_duration(duration, field="duration")
     elif not _absent(start):
-        start_ms = resolve_timestamp(start, now_ms, field="start")
+        start_ms = _resolve_start(start, now_ms)
+    elif _absent(since) and default_duration is not None:
+        start_ms = end_ms - default_duration
     elif _absent(since):
-        if default_duration is None:
-            start_ms = resolve_timestamp(default_start, now_ms, field="start")
-        else:
-            start_ms = end_ms - default_duration
+        start_ms = _resolve_start(default_start, now_ms)
     if not _absent(since):
         start_ms = max(start_ms, resolve_timestamp(since, now_ms, field="since") + 1)
     return TimeRange(max(start_ms, 0), end_ms)
+
+
+def _resolve_start(start: object, now_ms: int) -> int:
+    start_ms = resolve_timestamp(start, now_ms, field="start")
+    return 0 if as_number(start) == 1 else start_ms
 
 
 def resolve_timestamp(value: object, now_ms: int, *, field: str) -> int:

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from trunkline.actors.core.values.errors import ChangeTooLarge, Invalid
 from trunkline.actors.core.values.structs import Message
 from trunkline.actors.core.values.terms import QueryTime, Tag
-from trunkline.actors.core.values.timestamps import as_number, resolve_range
+from trunkline.actors.core.values.timestamps import resolve_range
 from trunkline.actors.fleet.devices.bulk.bulk_change import FIELDS
 from trunkline.actors.fleet.devices.bulk.bulk_jobs import change_at_once
 from trunkline.actors.fleet.devices.bulk.bulk_messages import (
@@ -140,9 +140,8 @@ async def remove_devices_data(call: Call) -> Response:
 def _removal(call: Call, start: QueryTime, end: QueryTime) -> dict[str, Any]:
     """The input of a job that removes everything in a range."""
     span = resolve_range(call.now_ms, start=start, end=end)
-    start_ms = 0 if as_number(start) == 1 else span.start_ms
     return {
-        "start": start_ms,
+        "start": span.start_ms,
         "end": span.end_ms,
         "attributes": None,
         "commands": True,

@@ -256,8 +256,7 @@ def composite_span(start: QueryTime, end: QueryTime, now_ms: int) -> TimeSpan:
     even if the device's clock is a little ahead of the server's or was never set.
     """
     span = resolve_range(now_ms, start=start, end=end)
-    open_start, open_end = as_number(start) == 1, not as_number(end)
-    return 0 if open_start else span.start_ms, TIMESTAMP_MS_MAX if open_end else span.end_ms
+    return span.start_ms, span.end_ms if as_number(end) else TIMESTAMP_MS_MAX
 
 
 def attribute_names(attributes: str | None) -> frozenset[str] | None:

@@ -211,8 +211,14 @@ class TestReportTime:
 
 class TestRange:
     def test_nothing_given_is_everything_until_now(self) -> None:
-        assert resolve_range(NOW_MS) == TimeRange(1, NOW_MS)
-        assert resolve_range(NOW_MS, start="", end="", duration="", since="") == TimeRange(1, NOW_MS)
+        assert resolve_range(NOW_MS) == TimeRange(0, NOW_MS)
+        assert resolve_range(NOW_MS, start="", end="", duration="", since="") == TimeRange(0, NOW_MS)
+
+    def test_a_start_of_one_is_the_beginning(self) -> None:
+        for start in (1, "1", 1.0):
+            assert resolve_range(NOW_MS, start=start) == TimeRange(0, NOW_MS)
+        assert resolve_range(NOW_MS, start="1970-01-01T00:00:00.001Z") == TimeRange(1, NOW_MS)
+        assert resolve_range(NOW_MS, start=1, end=1, since="1970-01-01") == TimeRange(1, 1)
 
     def test_zero_is_now_and_negative_counts_back_from_now(self) -> None:
         assert resolve_range(NOW_MS, start=-1000, end=0) == TimeRange(NOW_MS - 1000, NOW_MS)
@@ -230,7 +236,7 @@ class TestRange:
         assert resolve_range(NOW_MS, default_duration=1000, end=5000) == TimeRange(4000, 5000)
         assert resolve_range(NOW_MS, default_duration=1000, start=10) == TimeRange(10, NOW_MS)
         assert resolve_range(NOW_MS, default_duration=1000, since=10) == TimeRange(11, NOW_MS)
-        assert resolve_range(NOW_MS, default_end=-5) == TimeRange(1, NOW_MS - 5)
+        assert resolve_range(NOW_MS, default_end=-5) == TimeRange(0, NOW_MS - 5)
 
     def test_since_leaves_its_own_millisecond_out(self) -> None:
         assert resolve_range(NOW_MS, since=1000) == TimeRange(1001, NOW_MS)
