@@ -106,7 +106,9 @@ async def test_an_export_has_all_that_a_removal_of_the_same_range_removes(server
     """Also what a device reported whose clock was never set."""
     application = await server.application()
     device = await server.device(application)
-    states = [{"data": {"temp": time}, "time": {"$date": f"1970-01-01T00:00:00.00{time}Z"}} for time in (0, 1)]
+    states = [
+        {"data": {"temp": time}, "time": {"$date": f"1970-01-01T00:00:00.00{time}Z"}} for time in (0, 1)
+    ]
     await server.call("POST", f"{device}/state", states)
     found = await server.call("GET", f"{device}/state?start=1&limit=9")
     assert [each["data"]["temp"] for each in found] == [1, 0]

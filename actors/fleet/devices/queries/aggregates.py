@@ -1,7 +1,7 @@
 """Accumulators: they aggregate the samples of one attribute in one bucket. One class for each aggregation.
 
 Owns the arithmetic and its rounding. Does not own buckets, ranges or the selection of values: numeric accumulators
-must get only finite numbers. Results may overflow to an infinity; the caller leaves those out.
+must get only finite numbers. SUM and STD_DEV may overflow to an infinity; the caller leaves those out.
 
 `totals` gives the results of many complete buckets at once, without a step of Python for each sample. An object is for
 a bucket that is still open: it takes the samples of the bucket in parts. Both give the same result to the last bit,
@@ -10,13 +10,14 @@ however the samples are cut into parts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 import numpy as np
 
-from trunkline.actors.fleet.devices.queries.exact_sums import Doubles, ExactSum, sums, whole
+from trunkline.actors.fleet.devices.queries.exact_sums import Doubles, ExactSum, means, sums, whole
 from trunkline.actors.fleet.devices.queries.samples import Places, Samples, Value, joined
 
 if TYPE_CHECKING:
@@ -155,12 +156,11 @@ class _Mean(_Sum):
     __slots__ = ()
 
     def total(self) -> Value:
-        return self._sum.total() / self._count
+        return self._sum.mean(self._count)
 
     @classmethod
     def totals(cls, samples: Samples, starts: Places) -> list[Any]:
-        found: list[Any] = (sums(samples.floats(), starts) / _lengths(samples, starts)).tolist()
-        return found
+        return means(samples.floats(), starts)
 
 
 class _Median:
@@ -189,8 +189,14 @@ class _Median:
             buckets = np.flatnonzero(lengths == length)
             middles = _middles(samples, starts[buckets, np.newaxis] + np.arange(length))
             for bucket, *values in zip(buckets.tolist(), *middles, strict=True):
-                found[bucket] = values[0] if len(values) == 1 else (values[0] + values[1]) / 2
+                found[bucket] = values[0] if len(values) == 1 else _between(*values)
         return found
+
+
+def _between(low: float, high: float) -> float:
+    """The mean of two numbers, also where their sum is beyond all doubles."""
+    mean = (low + high) / 2
+    return mean if math.isfinite(mean) else low / 2 + high / 2
 
 
 def _middles(samples: Samples, places: Places) -> list[list[Any]]:

@@ -56,6 +56,13 @@ class ExactSum:
         except OverflowError:
             return math.inf
 
+    def mean(self, count: int) -> float:
+        """The total divided by the number of values, also where only the total is beyond all doubles."""
+        total = self.total()
+        if math.isfinite(total) or self._overflow:
+            return total / count
+        return float((self._large + sum(map(Fraction, self._parts))) / count)
+
 
 _LARGE: Final = 2.0**900
 """From this size on doubles are summed as fractions, so that no step overflows before the sum does."""
@@ -79,6 +86,19 @@ def sums(values: Doubles, starts: Places) -> Doubles:
     if len(levels) == 2:
         return levels[0] + levels[1]
     return np.array([math.fsum(parts) for parts in zip(*levels, strict=True)])
+
+
+def means(values: Doubles, starts: Places) -> list[float]:
+    """The mean of each of these buckets, as `ExactSum.mean` has it."""
+    bounds = np.append(starts, len(values))
+    totals = sums(values, starts)
+    found: list[float] = (totals / np.diff(bounds)).tolist()
+    for place in np.flatnonzero(~np.isfinite(totals)).tolist():
+        low, high = bounds[place : place + 2].tolist()
+        bucket = ExactSum()
+        bucket.add(values[low:high])
+        found[place] = bucket.mean(high - low)
+    return found
 
 
 def _levels(values: Doubles, starts: Places) -> list[Doubles] | None:

@@ -248,6 +248,27 @@ def test_sum_and_mean_are_rounded_once(found: list[float]) -> None:
     assert run(points, "MEAN") == [(0, {"a": math.fsum(found) / len(found)})]
 
 
+@pytest.mark.parametrize(
+    ("found", "mean", "median"),
+    [
+        ([1e308, 1e308], 1e308, 1e308),
+        ([-1e308, -1e308, -1e308], -1e308, -1e308),
+        ([1.5e308, 1.7e308], 1.6e308, 1.6e308),
+        ([10**308, 1.0, 1.2e308], 7.333333333333333e307, 1e308),
+        ([1.7e308, 1e308, 1.7e308, -1.0], 1.1e308, 1.35e308),
+    ],
+)
+def test_a_mean_has_no_sum_that_overflows(found: list[float], mean: float, median: float) -> None:
+    kinds: dict[AggregationType, float] = {"MEAN": mean, "MEDIAN": median}
+    points: Rows = [(place, {"a": value, "b": 1}) for place, value in enumerate(found)]
+    later: Rows = [(place + 10, {"a": 2.0, "b": 1}) for place in range(20)]
+    for cuts in ([], [1], [2]):
+        for kind, wanted in kinds.items():
+            for rows in (points, points + later):
+                ((_, data), *_) = run(rows, kind, cuts=cuts, resolution_ms=10)
+                assert data["a"] == pytest.approx(wanted, rel=1e-15), (kind, cuts)
+
+
 def test_a_long_sum_is_as_exact_as_a_short_one() -> None:
     source = random.Random(7)
     found = [source.uniform(-1, 1) * 10.0 ** source.randint(-200, 200) for _ in range(5000)]
