@@ -49,9 +49,69 @@ def test_five_fields_six_fields_and_aliases() -> None:
         assert due(alias, "2026-01-01 00:00", 1)[0].endswith("00:00")
 
 
-def test_a_time_that_summer_time_leaves_out_is_due_right_after_it() -> None:
-    # 02:30 on 29 March does not exist.
-    assert due("30 2 * * *", "2026-03-28 12:00", 2, BERLIN) == ["03-29 01:00:00", "03-30 00:30:00"]
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        ("30 2 * * *", ["03-29 01:00:00", "03-30 00:30:00"]),
+        ("0 30 2 * * *", ["03-29 01:00:00", "03-30 00:30:00"]),
+        ("15,45 2 * * *", ["03-29 01:00:00", "03-30 00:15:00"]),
+        ("*/20 2 * * *", ["03-29 01:00:00", "03-30 00:00:00"]),
+        ("0 */2 * * *", ["03-28 23:00:00", "03-29 01:00:00", "03-29 02:00:00"]),
+        ("10 0 */2 * * *", ["03-28 23:00:10", "03-29 01:00:00", "03-29 02:00:10"]),
+        # Every hour that is there has its run.
+        ("30 * * * *", ["03-29 00:30:00", "03-29 01:30:00"]),
+        (
+            "*/40 * * * *",
+            ["03-28 23:00:00", "03-28 23:40:00", "03-29 00:00:00", "03-29 00:40:00", "03-29 01:00:00"],
+        ),
+    ],
+)
+def test_times_that_summer_time_leaves_out_are_due_once_right_after_it(text: str, times: list[str]) -> None:
+    # From 02:00 to 03:00 on 29 March there is no time.
+    start = "2026-03-28 22:59" if times[0] < "03-29" else "2026-03-29 00:10"
+    assert due(text, start, len(times), BERLIN) == times
+
+
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        # From 02:00 to 02:30 there is no time, so an hour between two runs is half an hour.
+        ("0 * * * *", ["01:00", "02:30", "03:00"]),
+        ("5 * * * *", ["01:05", "02:30", "03:05"]),
+        ("45 * * * *", ["00:45", "01:45", "02:45", "03:45"]),
+        ("0 45 * * * *", ["00:45", "01:45", "02:45", "03:45"]),
+        ("*/20 * * * *", ["00:40", "01:00", "01:20", "01:40", "02:40", "03:00"]),
+        ("0 15 2 * * *", ["02:30"]),
+        ("0 0 4 * * *", ["04:00"]),
+    ],
+)
+def test_a_change_of_half_an_hour(text: str, times: list[str]) -> None:
+    zone = "Australia/Lord_Howe"
+    schedule, at_ms, found = cron(text, zone), ms("2026-10-04 00:30", zone), []
+    for _ in times:
+        at_ms = schedule.first(at_ms)
+        found.append(datetime.fromtimestamp(at_ms / 1000, ZoneInfo(zone)).strftime("%H:%M"))
+    assert found == times
+
+
+@pytest.mark.parametrize(
+    "zone", ["America/Havana", "Africa/Cairo", "Antarctica/Troll", "Australia/Lord_Howe", BERLIN]
+)
+@pytest.mark.parametrize("text", ["0 0 * * *", "30 1 * * *", "*/30 2 * * *", "15 10 0 * * *", "0 45 2 * * *"])
+def test_a_daily_time_is_due_on_every_day(text: str, zone: str) -> None:
+    schedule, days = cron(text, zone), set()
+    at_ms, end_ms = ms("2026-01-01 00:00", zone) - 1000, ms("2027-01-01 00:00", zone)
+    while (at_ms := schedule.first(at_ms)) < end_ms:
+        days.add(datetime.fromtimestamp(at_ms / 1000, ZoneInfo(zone)).date())
+    assert len(days) == 365
+
+
+def test_all_times_of_a_day_that_summer_time_leaves_out_are_due_at_once() -> None:
+    # From 01:00 to 03:00.
+    assert due("10 1,2 * * *", "2026-03-29 00:00", 2, "Antarctica/Troll") == [
+        "03-29 01:00:00",
+        "03-29 23:10:00",
+    ]
 
 
 def test_a_time_of_the_repeated_hour_is_due_once() -> None:
@@ -66,7 +126,14 @@ def test_a_time_of_the_repeated_hour_is_due_once() -> None:
 
 
 def test_a_frequent_schedule_goes_on_in_the_repeated_hour() -> None:
-    assert len(set(due("*/30 * * * *", "2026-10-24 23:45", 6, BERLIN))) == 6
+    assert due("*/30 * * * *", "2026-10-24 23:45", 6, BERLIN) == [
+        f"10-25 0{hour}:{minute}:00" for hour in range(3) for minute in ("00", "30")
+    ]
+    six = cron("0 30 2 * * *", BERLIN)
+    passes = [ms("2026-10-25 02:30", BERLIN, fold=fold) for fold in (0, 1)]
+    assert [six.first(each - 60_000) for each in passes] == passes
+    assert six.first(passes[0]) == passes[1]
+    assert six.first(passes[1]) == ms("2026-10-26 02:30", BERLIN)
 
 
 def test_an_interval_does_not_drift_and_counts_what_it_missed() -> None:
