@@ -7,9 +7,11 @@ if it is not set, the token does not expire.
 
 Create puts `{"error": {"type": ..., "message": ...}}` at `destinationPath` if the token cannot be made. Decode does not
 verify, and puts null there for a text that is no token; `complete` adds header and signature. Verify has output 1 for a
-valid token, and output 0 for others, with `{"type": ..., "message": ...}` at `errorPath`. `Bearer ` before a token is
-ignored. A credential of the type jwt (`credentialNameTemplate`) has the secret or the private key, the one algorithm,
-and an issuer, which `issuerTemplate` replaces.
+valid token, and output 0 for others, with `{"type": ..., "message": ...}` at `errorPath`; with `algorithmTemplate` only
+tokens that were signed with this algorithm are valid. `Bearer ` before a token is ignored.
+
+A credential of the type jwt (`credentialNameTemplate`) has the secret or the private key, the one algorithm, and an
+issuer, which `issuerTemplate` replaces; `algorithmTemplate` has no effect then.
 """
 
 from __future__ import annotations
@@ -210,7 +212,7 @@ def _decode(config: Config) -> NodeStep:
 
 def _verify(config: Config) -> NodeStep:
     signer, token, problem = _signer_reader(config), _token(config), path_of(config, _ERROR_PATH)
-    has_issuer = bool(text_of(config, _ISSUER))
+    has_issuer, has_algorithm = bool(text_of(config, _ISSUER)), bool(text_of(config, _ALGORITHM))
 
     def step(visit: Visit) -> Any:
         def answered(shown: Any) -> int:
@@ -224,6 +226,8 @@ def _verify(config: Config) -> NodeStep:
             by, text = signer(visit), token(visit)
             if has_issuer and not by.issuer:
                 raise _Invalid("config.issuerTemplate: gives nothing, so no issuer is the right one.")
+            if has_algorithm:
+                by = _limited(by)
         except _Invalid as error:
             return answered(error.shown)
 
@@ -237,6 +241,16 @@ def _verify(config: Config) -> NodeStep:
         return _answered(by.key, check, answered)
 
     return step
+
+
+def _limited(by: _Signer) -> _Signer:
+    """Only the one algorithm. Raises `_Invalid` for one that the secret does not have."""
+    if by.algorithm not in by.allowed:
+        raise _Invalid(
+            f"config.algorithmTemplate: gives {by.algorithm!r:.100}; for this secret give one of "
+            f"{', '.join(by.allowed)}."
+        )
+    return by._replace(allowed=(by.algorithm,))
 
 
 def _check(token: str, by: _Signer, now: _Now) -> None:

@@ -118,6 +118,8 @@ async def test_a_token_has_the_claims_and_the_header(config: Any, claims: Any, h
 async def test_keys_sign_and_verify(private: str, public: str, algorithm: str) -> None:
     token = await created({**DATA, "secret": private}, algorithmTemplate=algorithm)
     assert await verified(token, public) == (1, None)
+    assert await verified(token, public, algorithmTemplate=algorithm) == (1, None)
+    assert (await verified(token, public, algorithmTemplate="RS512"))[0] == 0
     assert (await verified(f"{token[:-8]}AAAAAAAA", public))[0] == 0
 
 
@@ -145,6 +147,23 @@ async def test_keys_sign_and_verify(private: str, public: str, algorithm: str) -
             "Signature verification failed",
         ),
         (signed({"a": 1}, None, "none"), {}, 0, "The specified alg value is not allowed"),
+        (signed({"a": 1}), {"algorithmTemplate": "HS256"}, 1, None),
+        (signed({"a": 1}), {"algorithmTemplate": " HS256 "}, 1, None),
+        (
+            signed({"a": 1}),
+            {"algorithmTemplate": "HS384"},
+            0,
+            "The token is not valid: The specified alg value is not allowed.",
+        ),
+        *(
+            (
+                signed({"a": 1}),
+                {"algorithmTemplate": algorithm},
+                0,
+                f"config.algorithmTemplate: gives {shown!r}; for this secret give one of HS256, HS384, HS512.",
+            )
+            for algorithm, shown in (("RS256", "RS256"), ("bogus", "bogus"), ("{{data.gone}}", ""))
+        ),
         ("no token", {}, 0, "Not enough segments"),
         ("", {}, 0, "Not enough segments"),
         (None, {}, 0, "Not enough segments"),
