@@ -53,6 +53,17 @@ async def test_people_of_a_group_are_told_as_long_as_they_may_read_the_applicati
     assert shown["untoldUserIds"] == [farm.ids["ann"], farm.ids["bob"]]
     assert await told(server, farm.barn) == sorted([*first, "desk@example.com", "eve@example.com"])
 
+    # Who has left stays where the records are sent back as they were read, and is not taken in anew.
+    await server.call("PATCH", f"{groups}/{group['id']}", {"userIds": [*body["userIds"], farm.ids["eve"]]})
+    await farm.change("eve", role="none")
+    read = await server.call("GET", f"{farm.barn}/alarm-rules/{made['id']}")
+    await server.call("PATCH", f"{farm.barn}/alarm-rules/{made['id']}", {"notify": read["notify"]})
+    more: list[Json] = [*read["notify"]["steps"], {"userIds": [farm.ids["bob"]], "afterSeconds": 60}]
+    refused = await server.call(
+        "PATCH", f"{farm.barn}/alarm-rules/{made['id']}", {"notify": {"steps": more}}, status=400
+    )
+    assert f"notify.steps[1].userIds: the user {farm.ids['bob']} may not read" in refused["message"]
+
     refused = await server.call("DELETE", f"{groups}/{group['id']}", status=400)
     assert "is told by the alarm rules fault" in refused["message"]
     await server.call("PATCH", f"{farm.barn}/alarm-rules/{made['id']}", {"notify": None}, status=200)

@@ -187,6 +187,28 @@ async def test_only_a_gateway_has_peripherals(server: Server) -> None:
             assert refused["message"].startswith(f"gatewayId: {id_of(candidate)} is not a gateway")
 
 
+async def test_a_device_is_sent_back_as_it_was_read_though_what_is_above_it_was_deleted(
+    server: Server,
+) -> None:
+    application = await server.application()
+    gateway = await server.device(application, deviceClass="gateway")
+    house = await server.device(application, deviceClass="system")
+    family = {"deviceClass": "peripheral", "gatewayId": id_of(gateway), "parentId": id_of(house)}
+    sensor = await server.device(application, **family)
+    other = await server.device(application)
+    for each in (gateway, house):
+        await server.call("DELETE", each)
+    read = await server.call("GET", sensor)
+    assert {name: read[name] for name in family} == family
+    assert (await server.call("PATCH", sensor, {**family, "name": "renamed"}))["name"] == "renamed"
+    for body, field in (
+        (family, "gatewayId"),
+        ({"parentId": id_of(house)}, "parentId"),
+    ):
+        refused = await server.call("PATCH", other, body, status=400)
+        assert refused["message"].startswith(f"{field}: ")
+
+
 async def test_a_peripheral_changes_its_gateway_and_its_class(server: Server) -> None:
     application = await server.application()
     one = await server.device(application, deviceClass="gateway")

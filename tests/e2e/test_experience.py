@@ -215,6 +215,23 @@ async def test_the_devices_of_a_group_are_counted_once_each(exp: Experience) -> 
     assert (shown["directDeviceCount"], shown["totalDeviceCount"]) == (2, 3)
 
 
+async def test_a_group_is_sent_back_as_it_was_read_though_a_device_was_deleted(exp: Experience) -> None:
+    server, unknown = exp.server, "0" * 24
+    old, new = [await server.device(exp.application, name) for name in ("old", "new")]
+    gone, more = (each.rpartition("/")[2] for each in (old, new))
+    group = await exp.make("groups", name="g", deviceIds=[gone])
+    path = f"{exp.path}/groups/{group['id']}"
+    await server.call("DELETE", old)
+    read = await server.call("GET", path)
+    assert read["deviceIds"] == [gone]
+    body = {"name": "h", "deviceIds": [*read["deviceIds"], more]}
+    assert (await server.call("PATCH", path, body))["deviceIds"] == [gone, more]
+    refused = await server.call("PATCH", path, {"deviceIds": [gone, unknown]}, status=400)
+    assert refused["message"] == f"deviceIds: there is no device {unknown} in this application."
+    await server.call("PATCH", path, {"deviceIds": [more]})
+    await server.call("PATCH", path, {"deviceIds": [gone]}, status=400)
+
+
 async def test_devices_are_found_by_their_groups_and_by_the_users_in_them(exp: Experience) -> None:
     server, tag = exp.server, {"key": "floor", "value": "1"}
     first = (await server.device(exp.application, "first")).rpartition("/")[2]

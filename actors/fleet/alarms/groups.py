@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -65,13 +66,14 @@ def _check(change: Change) -> None:
     new.setdefault("emails", [])
     new["userIds"] = list(dict.fromkeys(id.lower() for id in new.get("userIds", ())))
     if "userIds" in change.named and not change.is_import:
-        check_users(owner, new["userIds"], "userIds")
+        # Who has left since may stay, so that a group can be sent back as it was read.
+        check_users(owner, new["userIds"], "userIds", known=(change.old or {}).get("userIds", ()))
 
 
-def check_users(owner: Actor, users: list[str], field: str) -> None:
-    """Raise `Invalid` unless all these users may read the application."""
+def check_users(owner: Actor, users: Iterable[str], field: str, *, known: Collection[str]) -> None:
+    """Raise `Invalid` unless all these users, but for those who are `known`, may read the application."""
     for user in users:
-        if address_of(owner.system.journal, owner.ref.id, user) is None:
+        if user not in known and address_of(owner.system.journal, owner.ref.id, user) is None:
             raise Invalid(
                 f"{field}: the user {user} may not read this application; give its owner, or a member of the "
                 "organization that owns it."

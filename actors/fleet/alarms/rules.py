@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
+from trunkline.actors.core.records.owner import check_ids
 from trunkline.actors.core.records.resource import Change, Resource
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.errors import Invalid
@@ -22,7 +24,6 @@ from trunkline.actors.fleet.alarms.messages import (
 )
 from trunkline.actors.fleet.alarms.notices import check_notices
 from trunkline.actors.fleet.devices.queries.selection import own_filter
-from trunkline.actors.fleet.devices.record.kind import DEVICE
 from trunkline.actors.platform.jobs.private_calls import may_be_private
 
 _CHOICE: Final = ("deviceIds", "deviceTags", "deviceQuery")
@@ -30,7 +31,7 @@ _CHOICE: Final = ("deviceIds", "deviceTags", "deviceQuery")
 
 def _check(change: Change) -> None:
     """Check what the types do not say, and the bounds; let the index know after the commit."""
-    new, named, owner = change.new, change.named, change.owner
+    new, named, owner, old = change.new, change.named, change.owner, change.old or {}
     check_condition(new["condition"], new["durationSeconds"])
     if new.get("deviceQuery") is not None:
         own_filter(new["deviceQuery"], "deviceQuery")
@@ -40,11 +41,14 @@ def _check(change: Change) -> None:
     if new.get("deviceIds"):
         new["deviceIds"] = list(dict.fromkeys(id.lower() for id in new["deviceIds"]))
         if "deviceIds" in named and not change.is_import:
-            _check_devices(owner, new["deviceIds"])
+            # One that was deleted since may stay, so that a rule can be sent back as it was read; people likewise.
+            check_ids(
+                owner, "deviceIds", "device", "device", new["deviceIds"], known=old.get("deviceIds", ())
+            )
     if new.get("notify") and "notify" in named:
         check_notices(new["notify"], partial(may_be_private, owner.system))
         if not change.is_import:
-            _check_people(owner, new["notify"]["steps"])
+            _check_people(owner, new["notify"]["steps"], (old.get("notify") or {}).get("steps", ()))
     index = owner.system.component(AlarmIndex)
     if change.old is None:
         _check_number(owner)
@@ -58,18 +62,15 @@ def _check(change: Change) -> None:
     owner.after_commit(partial(index.set, owner.ref.id, change.id, dict(new)))
 
 
-def _check_devices(owner: Actor, ids: list[str]) -> None:
-    for id in ids:
-        if records.raw_of(owner.system.journal.get, DEVICE, owner.ref.id, bytes.fromhex(id)) is None:
-            raise Invalid(f"deviceIds: there is no device {id} in this application.")
-
-
-def _check_people(owner: Actor, steps: list[Doc]) -> None:
-    """Raise `Invalid` unless the users of all steps may read the application, and their groups are there."""
+def _check_people(owner: Actor, steps: list[Doc], old_steps: Iterable[Doc]) -> None:
+    """Raise `Invalid` unless the users who are new in the steps may read the application, and new groups are there."""
+    users, groups = (
+        {id for step in old_steps for id in step.get(field, ())} for field in ("userIds", "groupIds")
+    )
     for position, step in enumerate(steps):
         at = f"notify.steps[{position}]"
-        check_users(owner, step.get("userIds", []), f"{at}.userIds")
-        for id in step.get("groupIds", ()):
+        check_users(owner, step.get("userIds", ()), f"{at}.userIds", known=users)
+        for id in set(step.get("groupIds", ())) - groups:
             if not records.exists(owner.system.journal, ALARM_GROUP, owner.ref.id, bytes.fromhex(id)):
                 raise Invalid(f"{at}.groupIds: there is no alarm group {id} in this application.")
 

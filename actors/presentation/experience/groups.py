@@ -125,7 +125,8 @@ def _check(change: Change) -> None:
         _check_parent(change)
     if named.get("deviceIds"):
         new["deviceIds"] = list(dict.fromkeys(id.lower() for id in new["deviceIds"]))
-        for id in new["deviceIds"]:
+        # One that was deleted since may stay, so that a group can be sent back as it was read.
+        for id in set(new["deviceIds"]).difference((change.old or {}).get("deviceIds", ())):
             if records.find(Staged(owner), DEVICE, owner.ref.id, bytes.fromhex(id)) is None:
                 raise Invalid(f"deviceIds: there is no device {id} in this application.")
     if named.get("deviceQueryJson") is not None:

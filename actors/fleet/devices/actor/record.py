@@ -206,8 +206,8 @@ class DeviceRecord(Actor):
             # A device that is no longer a peripheral loses its gateway, so the gateway loses access to it.
             changes.setdefault("gatewayId", None)
         after = {**before, **changes}
-        hierarchy.check_gateway(after, changes, self._other)
-        if changes.get("parentId") is not None:
+        hierarchy.check_gateway(after, before, self._other)
+        if after.get("parentId") not in (None, before.get("parentId")):
             hierarchy.check_parent(self.ref.id, bytes.fromhex(changes["parentId"]), self._other)
         return changes
 

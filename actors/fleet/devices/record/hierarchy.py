@@ -26,16 +26,16 @@ can become deeper. Reads follow at most a thousand ancestors.
 Find = Callable[[bytes], Doc | None]
 
 
-def check_gateway(after: Doc, changes: Doc, find: Find) -> None:
+def check_gateway(after: Doc, before: Doc, find: Find) -> None:
     """Raise `Invalid` unless a peripheral names an existing gateway and other classes name none.
 
-    `after` is the document with the `changes` in it.
+    A peripheral may keep the gateway that it had `before`, which may be deleted and be restored again.
     """
     gateway_id = after.get("gatewayId")
     if after["deviceClass"] == "peripheral":
         if gateway_id is None:
             raise Invalid("gatewayId: is missing; a peripheral names the gateway that reports for it.")
-        if "gatewayId" in changes or "deviceClass" in changes:
+        if (before.get("deviceClass"), before.get("gatewayId")) != ("peripheral", gateway_id):
             gateway = find(bytes.fromhex(gateway_id))
             if gateway is None or gateway["deviceClass"] not in GATEWAYS:
                 raise Invalid(

@@ -290,18 +290,15 @@ async def test_rules_have_bounds(tmp_path: Path) -> None:
         await alarms.rule(ABOVE_30)
         with pytest.raises(Invalid, match="choose the devices by deviceIds or deviceTags"):
             await alarms.rule(ABOVE_30, deviceQuery={"name": "pump"})
-        for _ in range(2):
-            await alarms.rule(ABOVE_30, deviceIds=[pump.hex()])
+        rule, _ = [await alarms.rule(ABOVE_30, deviceIds=[pump.hex()]) for _ in range(2)]
         with pytest.raises(Invalid, match="has 3 alarm rules, which is the most"):
             await alarms.rule(ABOVE_30, deviceIds=[pump.hex()])
         await alarms.report(pump, 31)
         assert len(await alarms.open()) == 2
         with pytest.raises(Invalid, match="there is no device"):
-            await alarms.patch(await _last(alarms), deviceIds=["0" * 24])
-
-
-async def _last(alarms: Alarms) -> bytes:
-    return bytes.fromhex((await alarms.open())[0]["alarmRuleId"])
+            await alarms.patch(rule, deviceIds=["0" * 24])
+        await house.system.ask(Ref("device", house.application, pump), DeleteDevice())
+        await alarms.patch(rule, deviceIds=[pump.hex()], name="as it was read")
 
 
 @pytest.mark.parametrize(
