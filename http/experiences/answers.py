@@ -144,7 +144,9 @@ def _cookie(cookie: Cookie, around: Surroundings) -> str:
     if not cookie.value:
         parts += ["Max-Age=0", f"Expires={_NO_AGE}"]
     elif cookie.max_age_ms is not None:
-        parts.append(f"Max-Age={int(cookie.max_age_ms // 1000)}")
+        # A part of a second is a second: an age of 0 removes a cookie.
+        age_s = int(cookie.max_age_ms // 1000)
+        parts.append(f"Max-Age={age_s or int(cookie.max_age_ms > 0)}")
     if cookie.name == "authorization":
         parts.append("HttpOnly")
     if around.secure:

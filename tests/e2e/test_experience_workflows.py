@@ -121,6 +121,8 @@ async def test_a_reply_has_its_status_headers_and_cookies(exp: Experience) -> No
             "pathTemplate": "/a",
         },
         {"nameTemplate": "gone"},
+        {"nameTemplate": "short", "valueTemplate": "1", "maxAgeTemplate": "500"},
+        {"nameTemplate": "over", "valueTemplate": "1", "maxAgeTemplate": "0"},
     ]
     headers = [
         {"keyTemplate": "Content-Type", "valueTemplate": "application/json"},
@@ -147,6 +149,8 @@ async def test_a_reply_has_its_status_headers_and_cookies(exp: Experience) -> No
         "authorization=a%20b%3Bc; Path=/; Max-Age=60; HttpOnly; SameSite=Strict",
         "other=1; Path=/a; SameSite=Strict",
         "gone=; Path=/; Max-Age=0; Expires=Thu, 01 Jan 1970 00:00:00 GMT; SameSite=Strict",
+        "short=1; Path=/; Max-Age=1; SameSite=Strict",
+        "over=1; Path=/; Max-Age=0; SameSite=Strict",
     ]
     assert (await at.get("/?code=9000&v=1")).status_code == 200
     assert (await at.get("/?code=204&v=1")).content == b""
