@@ -170,7 +170,11 @@ async def test_a_small_file_is_sent_in_one_call(files: Files) -> None:
     promised = await files.post("b.txt", type="file", fileSize=5)
     refusal = await upload(files, promised, OLD)
     assert refusal.status_code == 400
-    assert "has 12 bytes; the fileSize of the file is 5" in refusal.json()["message"]
+    part = "privateFile" if "private" in files.many else "file"
+    assert refusal.json()["message"] == (
+        f"{part}: has 12 bytes, and 5 were announced as the fileSize of its new content; send so many, or change the "
+        "file first (PATCH with the right fileSize)."
+    )
     assert (await upload(files, promised, b"12345", type="text/x\r\ny: z")).json()["contentType"]
     assert (await send(files, promised, b"12345")).status_code == 410, "its content has come in another way"
     wrong = await upload(files, file, OLD, name="data")
@@ -183,6 +187,29 @@ async def test_a_small_file_is_sent_in_one_call(files: Files) -> None:
     files.server.move_clock(Limits().upload_form_s + 1)
     await swept(files.server)
     assert kept(files.server) == 2
+
+
+async def test_a_refused_upload_stores_nothing(start_server: Any) -> None:
+    async with start_server(limits={"application_files_bytes_max": 1000}) as server:
+        application = await server.application()
+        files = Files(server, application, *TREES[0])
+        file = await files.post("a.txt", type="file")
+        assert (await upload(files, file, bytes(600))).status_code == 200
+        # New content counts beside the old one until it is complete.
+        path = f"{files.one}/{file['id']}"
+        form = await server.call("PATCH", path, {"fileSize": 500}, status=201)
+        assert (await send(files, form, bytes(500))).status_code == 507
+        assert (await upload(files, file, bytes(500))).status_code == 507
+        assert kept(server) == 1
+        wrong = await upload(files, file, bytes(10))
+        assert (wrong.status_code, "500 were announced" in wrong.text) == (400, True)
+        assert kept(server) == 1
+        shown = await files.get(file)
+        assert (shown["fileSize"], shown["lastUpdated"]) == (600, form["lastUpdated"])
+        await server.call("PATCH", path, {"fileSize": 10}, status=201)
+        assert (await upload(files, file, bytes(10))).status_code == 200
+        await swept(server)
+        assert kept(server) == 1
 
 
 async def test_a_file_of_more_than_10_mb_goes_by_a_form(private: Files) -> None:

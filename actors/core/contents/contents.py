@@ -350,8 +350,9 @@ class ContentDraft:
         return self._draft.stored
 
     async def finish(self) -> Stored:
-        """Give the content its name. It is complete and durable when this returns."""
+        """Give the content its name. It is complete and durable when this returns. Raises StorageFull."""
         await self.complete()
+        self._contents.check_room(self._application, self.size_bytes)
         return await self._contents.in_thread(self._draft.finish)
 
     async def _write_gathered(self) -> None:

@@ -28,6 +28,7 @@ from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.origin import Origin
 from trunkline.actors.core.values.structs import Created
 from trunkline.actors.data.files.fields import (
+    check_announced,
     check_directory,
     content_fields,
     named_types,
@@ -220,11 +221,7 @@ class FileTree(Actor):
         """Give a file a content that was received."""
         kind = TREES[message.tree]
         found = self._file(kind, message.file)
-        wanted = found.doc.get(UPLOAD)
-        if wanted is not None and wanted["size"] not in (None, message.stored.size_bytes):
-            raise Invalid(
-                f"{message.tree}: has {message.stored.size_bytes} bytes; the fileSize of the file is {wanted['size']}."
-            )
+        check_announced(message.tree, message.stored.size_bytes, found.doc.get(UPLOAD, {}).get("size"))
         self._discard_upload(found.doc)
         self._complete(kind, found, message.content, message.stored, message.content_type, message.origin)
 

@@ -45,6 +45,15 @@ def named_types(body: FilePatch) -> dict[str, Any]:
     return named
 
 
+def check_announced(field: str, size: int, announced: int | None) -> None:
+    """Raise `Invalid` unless a content has the size that the last change of the file announced, if it did."""
+    if announced not in (None, size):
+        raise Invalid(
+            f"{field}: has {size} bytes, and {announced} were announced as the fileSize of its new content; send so "
+            "many, or change the file first (PATCH with the right fileSize)."
+        )
+
+
 def check_directory(body: FilePost) -> None:
     """Raise `Invalid` for a directory with fields of a file. Clients send empty ones."""
     for field, value in (("fileSize", body.file_size), ("contentType", body.content_type)):

@@ -13,6 +13,7 @@ from trunkline.actors.core.contents.contents import Contents
 from trunkline.actors.core.contents.signatures import PUBLIC_PATH, Link
 from trunkline.actors.core.contents.uploads import Uploads
 from trunkline.actors.core.values.errors import Invalid, PayloadTooLarge
+from trunkline.actors.data.files.fields import check_announced
 from trunkline.actors.data.files.kind import TreeName
 from trunkline.actors.data.files.messages import (
     FindFile,
@@ -51,7 +52,7 @@ async def receive_content(call: Call, tree: TreeName) -> None:
     bytes_max = system.limits.multipart_bytes_max
     form = FormData(call)
     # Before the body is asked for: a client that waits for that need not send it.
-    await call.service.read_message(GetFile(tree=tree, application=application, file=id))
+    file: ShownFile = await call.service.read_message(GetFile(tree=tree, application=application, file=id))
     part = await form.expect_file(tree)
     for name in form.fields:
         raise Invalid(f"{name[:100]}: is not a field of this form; send only {tree}.")
@@ -66,6 +67,8 @@ async def receive_content(call: Call, tree: TreeName) -> None:
                         raise PayloadTooLarge(f"{tree}: has more than {bytes_max} bytes.{ADVICE}")
                     await draft.write(piece)
                 await form.expect_end()
+                if file.upload is not None:
+                    check_announced(tree, draft.size_bytes, file.upload.size_bytes)
                 stored = await draft.finish()
             type = usable_type(part.content_type)
             await system.ask(
