@@ -56,8 +56,10 @@ async def order(house: House, record: bytes | None = None) -> tuple[bytes, bytes
     return record, content
 
 
-async def upload(house: House, record: bytes, content: bytes, data: bytes, bytes_max: int = 1000) -> None:
-    """Write a content and complete its book."""
+async def upload(
+    house: House, record: bytes, content: bytes, data: bytes, bytes_max: int = 1000, *, completes: bool = True
+) -> None:
+    """Write a content and complete its book, unless the server ends before that."""
 
     async def pieces() -> AsyncIterator[bytes]:
         for start in range(0, len(data), 100):
@@ -66,7 +68,8 @@ async def upload(house: House, record: bytes, content: bytes, data: bytes, bytes
     contents = house.system.component(Contents)
     stored = await contents.write(house.application, content, pieces(), bytes_max)
     assert stored == Stored(len(data), hashlib.sha256(data).hexdigest(), hashlib.md5(data).hexdigest())
-    await ask(house, CompleteUpload(kind="book", record=record, content=content, stored=stored))
+    if completes:
+        await ask(house, CompleteUpload(kind="book", record=record, content=content, stored=stored))
 
 
 async def swept(house: House) -> None:
@@ -179,10 +182,12 @@ async def test_bytes_are_bounded_for_an_application_and_for_the_server(house: Ho
         await upload(house, *third, b"c" * 400)
     await ask(house, Drop(record=first[0]))
     await upload(house, *third, b"c" * 600)
-    fourth = await order(house)
+    fourth, fifth = await order(house), await order(house)
     with pytest.raises(StorageFull, match="would have more than 1000"):
         await upload(house, *fourth, b"d" * 100)
-    assert name_of(house.application, fourth[1]) in files(tmp_path), "written, and completed by no record"
+    assert name_of(house.application, fourth[1]) not in files(tmp_path)
+    await upload(house, *fifth, b"", completes=False)
+    assert name_of(house.application, fifth[1]) in files(tmp_path), "written, and completed by no record"
     house.clock.pass_s(7200)
     await swept(house)
     assert files(tmp_path) == sorted(name_of(house.application, content) for _, content in (second, third))
