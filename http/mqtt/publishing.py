@@ -209,7 +209,10 @@ class Publishing:
                 raise Forbidden(f"The access key does not allow to publish to {topic}.")
             ref = Ref("publisher", client.application, client.key)
             message = PublishFromClient(
-                publication=self._publication(topic, packet), retain=packet.retain, origin=client.origin
+                publication=self._publication(topic, packet),
+                retain=packet.retain,
+                origin=client.origin,
+                always_delivers=self._session.version != V5 or not packet.qos,
             )
         stamp = None
         if packet.qos == 2 and self._session.session is not None:

@@ -15,6 +15,7 @@ import msgspec
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.runtime.host import Host
 from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.errors import StorageFull
 from trunkline.actors.core.values.origin import Origin
 from trunkline.actors.core.values.timestamps import HOUR_MS
 from trunkline.actors.data.topics.broker import Broker
@@ -30,6 +31,7 @@ from trunkline.actors.data.topics.publication import (
 from trunkline.actors.data.topics.queues import Queued, stage_for
 from trunkline.actors.data.topics.retained import stage_retained
 from trunkline.actors.data.topics.wills import Will, Wills, decode_will, encode_will, may_be_published
+from trunkline.actors.fleet.devices.state.traffic import Traffic
 from trunkline.actors.workflows.flows.triggers import OWN_BROKER
 from trunkline.actors.workflows.triggers.index import FlowIndex
 from trunkline.actors.workflows.triggers.intake import Cause, stage
@@ -67,7 +69,10 @@ class Publisher(Actor):
 
     def on_publish_from_client(self, message: PublishFromClient) -> bool:
         """Publish a message of an MQTT client, and retain it if it asks for that. Answers whether anybody listens."""
-        return self._publish(message.publication, message.origin, retain=message.retain)
+        publication, origin = message.publication, message.origin
+        return self._publish(
+            publication, origin, retain=message.retain, always_delivers=message.always_delivers
+        )
 
     def on_connect_client(self, message: ConnectClient) -> None:
         """Keep the will of a client that has connected. A will that still waits for its time is dropped if the client
@@ -123,14 +128,30 @@ class Publisher(Actor):
             publication.properties = left
         self._publish(publication, will.origin, retain=will.retain)
 
-    def _publish(self, publication: Publication, origin: Origin | None, *, retain: bool = False) -> bool:
+    def _publish(
+        self,
+        publication: Publication,
+        origin: Origin | None,
+        *,
+        retain: bool = False,
+        always_delivers: bool = False,
+    ) -> bool:
         """Stage what workflows wait for, and count the message; after the commit it goes to all who listen. Returns
-        whether anybody does now."""
+        whether anybody does now.
+
+        With `always_delivers` a message that cannot be retained is delivered all the same.
+        """
         topic = publication.topic
         check_topic(topic, "topic")
         application, now_ms = self.ref.parent, self.system.clock.wall_ms()
         if retain:
-            stage_retained(self, publication)
+            try:
+                stage_retained(self, publication)
+            except StorageFull as refusal:
+                if not always_delivers:
+                    raise
+                refuse = self.system.component(Traffic).refuse
+                self.after_commit(partial(refuse, application, None, "mqtt.publish", refusal))
         watchers = [
             each
             for each in self.system.component(FlowIndex).of(application).of_type("mqttTopic")

@@ -7,6 +7,7 @@ from typing import Final
 from trunkline.actors.core.records.feature import Feature
 from trunkline.actors.data.topics.actor import Publisher
 from trunkline.actors.data.topics.broker import Broker
+from trunkline.actors.data.topics.expiry_search import ExpirySearch
 from trunkline.actors.data.topics.messages import ListSleepingClients
 from trunkline.actors.data.topics.session_actor import MqttSessionActor
 from trunkline.actors.data.topics.session_sweep import SessionSweep
@@ -15,7 +16,12 @@ from trunkline.actors.data.topics.wills import Wills
 
 FEATURE: Final = Feature(
     actors=(Publisher, MqttSessionActor),
-    parts=lambda start: (Broker(start.system), Wills(start.system), SessionSweep(start.system)),
+    parts=lambda start: (
+        Broker(start.system),
+        ExpirySearch(start.system),
+        Wills(start.system),
+        SessionSweep(start.system),
+    ),
     readers={ListSleepingClients: list_sleeping_clients},
     tasks=(Wills, SessionSweep),
     moved=(Broker, Wills, SessionSweep),

@@ -53,13 +53,15 @@ class PublishFromClient(Message, frozen=True):
     """Publish a message of an MQTT client. `retain`: it is the topic's retained message from now on; with an empty
     payload the topic has none any more.
 
-    Answers whether anybody listens. Raises `Invalid` for its topic, and `TooManyRequests` if the application has no
-    room for one more retained message.
+    Answers whether anybody listens. Raises `Invalid` for its topic, and `StorageFull` if the application has no room
+    for one more retained message; with `always_delivers` it is then delivered and not retained, because its publisher
+    has no way to learn of a refusal.
     """
 
     publication: Publication
     retain: bool
     origin: Origin | None
+    always_delivers: bool = False
 
 
 class ConnectClient(Message, frozen=True):

@@ -10,7 +10,7 @@ import pytest
 
 from tests.actors.house import House, running_house
 from trunkline.actors.core.runtime.ref import Ref
-from trunkline.actors.core.values.errors import Forbidden, Invalid
+from trunkline.actors.core.values.errors import Invalid, StorageFull
 from trunkline.actors.core.values.origin import Origin
 from trunkline.actors.data.topics.broker import Broker, ClientEnd
 from trunkline.actors.data.topics.messages import PublishInRun
@@ -251,11 +251,11 @@ async def test_retained_messages_are_bounded_in_number_and_bytes(tmp_path: Path)
     async with running_house(tmp_path / "data", limits=limits) as house:
         await publish(house, "a", b"1", retain=True)
         await publish(house, "b", b"2", retain=True)
-        with pytest.raises(Forbidden, match="2 retained messages"):
+        with pytest.raises(StorageFull, match="2 retained messages"):
             await publish(house, "c", b"3", retain=True)
         await publish(house, "a", b"4", retain=True)
         await publish(house, "b", b"", retain=True)
-        with pytest.raises(Forbidden, match="1000 bytes"):
+        with pytest.raises(StorageFull, match="1000 bytes"):
             await publish(house, "c", b"5" * 1000, retain=True)
         await publish(house, "c", b"6", retain=True)
         assert retained(house) == [("a", b"4"), ("c", b"6")]
