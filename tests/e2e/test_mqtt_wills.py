@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import running_server
-from tests.e2e.mqtt_house import House, house, house_in
+from tests.e2e.mqtt_house import VERSIONS, House, house, house_in
 from tests.e2e.sse_client import until
 from tests.e2e.test_mqtt_sessions import client_of, kept, opened
 from trunkline.actors.data.topics.wills import Wills
@@ -146,3 +146,45 @@ async def test_wills_that_are_due_together_are_all_stored(house: House) -> None:
     async with client_of(house) as sleeper:
         assert await opened(sleeper, house, "sleeper", **kept())
         assert sorted([(await sleeper.message()).topic for _ in names]) == names
+
+
+@VERSIONS
+async def test_a_will_that_cannot_be_retained_is_published_and_locks_nobody_out(
+    tmp_path: Path, version: int
+) -> None:
+    """It was kept for ever, and what refused it was the answer to each later login of its client."""
+    will = Will("gone", b"bye", 1, retain=True)
+    async with (
+        house_in(tmp_path / "data", limits={"retained_messages_max": 1}) as house,
+        house.client("watcher") as watcher,
+    ):
+        await watcher.publish("full", b"x", 1, retain=True)
+        await watcher.subscribe("gone")
+        async with house.client(version=version, will=will):
+            pass
+        assert (await watcher.message()).payload == b"bye"
+        async with house.client(version=version, will=will), house.client(version=version) as taker:
+            assert (await watcher.message()).payload == b"bye", "a connection that is taken over is lost"
+            await taker.goodbye()
+        await watcher.publish("gone", b"end", 1)
+        assert (await watcher.message()).payload == b"end", "each was published once"
+        shown = await house.server.call("GET", f"{house.application}/overview")
+        assert shown["traffic"]["refused"] == {"storage": 2}
+
+
+async def test_a_delayed_will_that_cannot_be_retained_is_published_once(tmp_path: Path) -> None:
+    will = Will("gone", b"bye", 1, retain=True, properties={"will_delay_interval": 5})
+    async with (
+        house_in(tmp_path / "data", limits={"retained_messages_max": 1}) as house,
+        house.client("watcher") as watcher,
+    ):
+        await watcher.publish("full", b"x", 1, retain=True)
+        await watcher.subscribe("gone")
+        async with client_of(house) as client:
+            await opened(client, house, "mortal", will=will, **kept())
+        wills = house.server.system.component(Wills)
+        await until(lambda: len(wills._due) == 1)
+        house.server.move_clock(6)
+        await wills.publish_due()
+        assert (await watcher.message()).payload == b"bye"
+        assert not wills._due, "it is not tried again"

@@ -115,7 +115,8 @@ class Publisher(Actor):
             self._publish_will(will)
 
     def _publish_will(self, will: Will) -> None:
-        """Publish a will, if its client could still log in as it did."""
+        """Publish a will, if its client could still log in as it did. One that cannot be retained is delivered to all
+        who listen: what is refused here would be refused to each later connection of its client."""
         with self.system.store.snapshot() as snapshot:
             if not may_be_published(snapshot, self.ref.parent, will):
                 return
@@ -126,7 +127,7 @@ class Publisher(Actor):
             left = dict(publication.properties)
             del left["message_expiry_interval"]
             publication.properties = left
-        self._publish(publication, will.origin, retain=will.retain)
+        self._publish(publication, will.origin, retain=will.retain, always_delivers=True)
 
     def _publish(
         self,
@@ -150,8 +151,7 @@ class Publisher(Actor):
             except StorageFull as refusal:
                 if not always_delivers:
                     raise
-                refuse = self.system.component(Traffic).refuse
-                self.after_commit(partial(refuse, application, None, "mqtt.publish", refusal))
+                self.after_commit(partial(_note_not_retained, self.system, application, refusal))
         watchers = [
             each
             for each in self.system.component(FlowIndex).of(application).of_type("mqttTopic")
@@ -175,6 +175,12 @@ class Publisher(Actor):
 def _filters_of(system: Host, application: bytes, topic: str) -> list[str]:
     """The filters of streams that select a topic."""
     return [each for each in system.topics_of(streams_ref(application)) if matches(each, topic)]
+
+
+def _note_not_retained(system: Host, application: bytes, refusal: StorageFull) -> None:
+    """A message was delivered, and not retained: its publisher does not know."""
+    system.component(Traffic).refuse(application, None, "mqtt.publish", refusal)
+    system.component(Broker).note_not_retained(application, refusal.message)
 
 
 def _stream(system: Host, application: bytes, publication: Publication) -> None:

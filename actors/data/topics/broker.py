@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import structlog
 
@@ -32,6 +32,7 @@ from trunkline.actors.data.topics.session_records import (
     sleepers_of,
     split_shared,
 )
+from trunkline.limits.log_lines import LogLines
 
 if TYPE_CHECKING:
     from trunkline.actors.core.runtime.system import System
@@ -41,6 +42,8 @@ _APPLICATIONS_KEPT_MAX: Final = 1_024
 """Applications without connected clients for which it is kept who gets the messages of their topics."""
 _TOPICS_KEPT_MAX: Final = 4_096
 """Topics of an application for which it is kept who gets their messages."""
+_LINES_PER_MINUTE_MAX: Final = 60
+"""Lines of the log of one kind: a message may cause each."""
 
 _log = structlog.get_logger("trunkline.topics")
 
@@ -264,6 +267,8 @@ class Broker(Moved):
         self.dropped = 0
         """Messages that were not queued for a session, as its queue was full."""
         self._system = system
+        self._dropped_lines = LogLines(_LINES_PER_MINUTE_MAX)
+        self._retained_lines = LogLines(_LINES_PER_MINUTE_MAX)
         self._applications: dict[bytes, _Subscriptions] = {}
         system.forgotten.append(self._forget)
 
@@ -395,11 +400,23 @@ class Broker(Moved):
     def note_dropped(self, application: bytes, number: int) -> None:
         """Count messages for which the queues of sessions had no room."""
         self.dropped += number
-        _log.warning(
+        self._warn(
+            self._dropped_lines,
             "messages were dropped: the queues of MQTT sessions are full",
             application=application.hex(),
             sessions=number,
         )
+
+    def note_not_retained(self, application: bytes, reason: str) -> None:
+        """A message was delivered and not retained, of which its publisher could not be told."""
+        self._warn(
+            self._retained_lines, "a message was not retained", application=application.hex(), reason=reason
+        )
+
+    def _warn(self, lines: LogLines, what: str, **fields: Any) -> None:
+        left_out = lines.take(self._system.clock.monotonic_s())
+        if left_out is not None:
+            _log.warning(what, **fields, **left_out)
 
     def _sleepers(self, application: bytes, topic: str) -> tuple[Sleeper, ...]:
         with self._system.store.snapshot() as snapshot:

@@ -24,6 +24,7 @@ from trunkline.actors.data.topics.publication import DisconnectClient, Publicati
 from trunkline.actors.data.topics.retained import decoded, encoded
 from trunkline.actors.data.topics.session_records import applications_of
 from trunkline.actors.platform.applications.keys import APPLICATION_KEY
+from trunkline.limits.log_lines import LogLines
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
 
@@ -41,6 +42,7 @@ _LOOK_S: Final = 30.0
 """How often the clock is looked at: it may be set meanwhile."""
 _AGAIN_MS: Final = 1_000
 """A will that could not be stored is tried again after this time."""
+_LINES_PER_MINUTE_MAX: Final = 60
 
 _log = structlog.get_logger("trunkline.topics")
 
@@ -90,6 +92,7 @@ class Wills(Moved):
         self._system = system
         self._due: list[tuple[int, Ref]] = []
         self._changed = trio.Event()
+        self._lines = LogLines(_LINES_PER_MINUTE_MAX)
         system.forgotten.append(self._forget)
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -123,9 +126,7 @@ class Wills(Moved):
                 if ref.parent in self._system.moves.away:
                     continue  # it is looked for where the application comes
                 if isinstance(answer, DomainError) and not isinstance(answer, NotFound):
-                    _log.warning(
-                        "a will is published later", application=ref.parent.hex(), reason=answer.message
-                    )
+                    self._warn("a will is published later", ref, answer)
                     self.schedule(ref, now_ms + _AGAIN_MS)
 
     def _forget(self, application: bytes) -> None:
@@ -142,9 +143,13 @@ class Wills(Moved):
             message = DisconnectClient(publish_will=True)
             for ref, answer in zip(refs, await self._tell(refs, message), strict=True):
                 if isinstance(answer, DomainError) and not isinstance(answer, NotFound):
-                    _log.warning(  # it stays for the next start
-                        "a will could not be published", application=ref.parent.hex(), reason=answer.message
-                    )
+                    self._warn("a will could not be published", ref, answer)  # it stays for the next start
+
+    def _warn(self, what: str, ref: Ref, refusal: DomainError) -> None:
+        """Log why a will is not published now, if the bound on such lines allows: there may be many wills."""
+        left_out = self._lines.take(self._system.clock.monotonic_s())
+        if left_out is not None:
+            _log.warning(what, application=ref.parent.hex(), reason=refusal.message, **left_out)
 
     async def _tell(self, refs: list[Ref], message: Message) -> list[Any]:
         """Tell publishers one after the other, as several may write to one queue. Returns answers and refusals."""

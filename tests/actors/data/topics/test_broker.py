@@ -293,3 +293,18 @@ async def test_wills_of_connected_clients_are_published_at_the_next_start(tmp_pa
         with house.system.store.snapshot() as snapshot:
             wills = snapshot.count(keys.MESSAGES, keys.wills_prefix(application), None)
         assert wills == 0
+
+
+async def test_a_will_that_cannot_be_retained_is_gone_after_the_next_start(tmp_path: Path) -> None:
+    """As it may be in the store since an earlier version: it was kept, and refused each login of its client."""
+    limits = Limits.off().override({"retained_messages_max": 1})
+    async with running_house(tmp_path / "data", limits=limits) as house:
+        ref = Ref("publisher", house.application, b"willing.....")
+        await publish(house, "full", b"x", retain=True)
+        await house.system.ask(
+            ref, ConnectClient(will=Publication("gone", b"w"), retain_will=True, origin=None)
+        )
+    async with running_house(tmp_path / "data", limits=limits) as house:
+        with house.system.store.snapshot() as snapshot:
+            assert snapshot.get(keys.MESSAGES, keys.will_key(ref.parent, ref.id)) is None
+        await house.system.ask(ref, ConnectClient(will=None, retain_will=False, origin=None))
