@@ -120,6 +120,10 @@ class SessionQueue:
         elif publication is None or not session.may_receive(publication.topic):
             done()
             is_sent = True
+        elif self._has_expired(number, publication):
+            session.service.note_dropped()
+            done()
+            is_sent = True
         else:
             message = Outgoing(publication, entry.qos, entry.ids, entry.retain, done)
             received = partial(self._received, number, packet_id) if entry.qos == 2 else None
@@ -127,6 +131,11 @@ class SessionQueue:
         if is_sent:
             self._last = number
         return is_sent
+
+    def _has_expired(self, number: int, publication: Publication) -> bool:
+        """Whether a message has expired before it was sent: it takes no room then, and does not count in the rates."""
+        expires_ms, clock = publication.expires_ms, self._session.service.system.clock
+        return expires_ms is not None and number >= self._sent_below and expires_ms <= clock.wall_ms()
 
     def _received(self, number: int, packet_id: int) -> None:
         """The client has a message with QoS 2: it is released when that is stored."""

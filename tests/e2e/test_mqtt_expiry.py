@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+from tests.e2e.mqtt_checks import nothing_waits
 from tests.e2e.mqtt_client import MqttClient
-from tests.e2e.mqtt_house import VERSIONS, house_in
+from tests.e2e.mqtt_house import VERSIONS, House, house_in
+from tests.e2e.test_mqtt_sessions import client_of, kept, leftovers, opened
+from trunkline.actors.data.topics.session_sweep import SessionSweep
 from trunkline.http.mqtt import packets
-from trunkline.http.mqtt.packets import V5
+from trunkline.http.mqtt.packets import V5, Filter, Publish
 
 SHORT: Final[dict[str, Any]] = {"message_expiry_interval": 1}
 
@@ -70,3 +73,95 @@ async def test_a_message_that_cannot_be_retained_is_refused_or_delivered(
         shown = await house.server.call("GET", f"{house.application}/overview")
         assert shown["traffic"]["refused"] == {"storage": 2}
         assert "retained messages" in shown["recent"]["refused"][0]["message"]
+
+
+async def asleep(house: House, client_id: str, version: int, *filters: Filter) -> None:
+    """Leave a session with these subscriptions."""
+    async with client_of(house, version) as client:
+        await opened(client, house, client_id, **kept(version))
+        await client.subscribe(*filters)
+        await client.goodbye()
+        assert await client.next() is None
+
+
+@VERSIONS
+async def test_expired_messages_make_room_in_the_queue_of_a_session(tmp_path: Path, version: int) -> None:
+    """Some are shared by the sessions, and one does not expire."""
+    small, large, fresh = b"small", b"large" * 100, b"fresh" * 100
+    async with house_in(tmp_path / "data", limits={"mqtt_queue_messages_max": 5}) as house:
+        for client_id in ("one", "two"):
+            await asleep(house, client_id, version, Filter("q/#", 2))
+        async with house.client("sender") as sender:
+            for payload, properties in (
+                (small, SHORT),
+                (large, SHORT),
+                (small, {}),
+                (large, SHORT),
+                (large, SHORT),
+            ):
+                await sender.publish("q/old", payload, 1, properties=properties)
+            house.server.move_clock(2)
+            for number in range(6):
+                await sender.publish(f"q/{number}", fresh, 1)
+        listed = await house.server.call("GET", f"{house.application}/mqttClients?state=sleeping")
+        assert [(each["queued"], each["dropped"]) for each in listed["items"]] == [(5, 2), (5, 2)]
+        for client_id in ("one", "two"):
+            async with client_of(house, version) as client:
+                assert await opened(client, house, client_id, **kept(version))
+                got = [await client.message() for _ in range(5)]
+                assert [each.topic for each in got] == ["q/old", "q/0", "q/1", "q/2", "q/3"]
+                assert [each.payload for each in got] == [small, *[fresh] * 4]
+                await nothing_waits(client)
+            async with client_of(house, version) as client:
+                await opened(client, house, client_id, clean_start=True)
+        while await house.server.system.component(SessionSweep).sweep():
+            pass
+        assert await leftovers(house) == []
+
+
+async def test_expired_messages_make_room_in_the_queue_of_a_shared_subscription(tmp_path: Path) -> None:
+    async with house_in(tmp_path / "data", limits={"mqtt_queue_messages_max": 3}) as house:
+        await asleep(house, "member", V5, Filter("$share/crew/q/#", 1))
+        async with house.client("sender") as sender:
+            for _ in range(3):
+                await sender.publish("q/old", b"x", 1, properties=SHORT)
+            house.server.move_clock(2)
+            for number in range(3):
+                await sender.publish(f"q/{number}", b"x", 1)
+        async with client_of(house) as client:
+            assert await opened(client, house, "member", **kept())
+            assert [(await client.message()).topic for _ in range(3)] == ["q/0", "q/1", "q/2"]
+
+
+async def test_a_message_that_was_begun_keeps_its_room_and_comes_again(tmp_path: Path) -> None:
+    async with house_in(tmp_path / "data", limits={"mqtt_queue_messages_max": 2}) as house:
+        async with client_of(house) as client, house.client("sender") as sender:
+            await opened(client, house, "sleeper", **kept())
+            await client.subscribe("q/#")
+            await sender.publish("q/begun", b"x", 1, properties=SHORT)
+            assert (await client.expect(Publish)).topic == "q/begun"
+            await client.goodbye()
+            assert await client.next() is None
+            await sender.publish("q/waits", b"x", 1, properties=SHORT)
+            house.server.move_clock(2)
+            for topic in ("q/fresh", "q/dropped"):
+                await sender.publish(topic, b"x", 1)
+        async with client_of(house) as client:
+            assert await opened(client, house, "sleeper", **kept())
+            got = [await client.message() for _ in range(2)]
+            assert [(each.topic, each.dup) for each in got] == [("q/begun", True), ("q/fresh", False)]
+
+
+async def test_expired_messages_do_not_count_in_the_rate_of_their_client(tmp_path: Path) -> None:
+    limits = {"mqtt_client": {"calls": 3, "window_s": 3600}}
+    async with house_in(tmp_path / "data", limits=limits) as house:
+        await asleep(house, "sleeper", V5, Filter("q/#", 1))
+        for number in range(5):
+            async with house.client(f"sender-{number}") as sender:
+                await sender.publish("q/old", b"x", 1, properties=SHORT)
+        house.server.move_clock(2)
+        async with house.client("sender") as sender:
+            await sender.publish("q/fresh", b"x", 1)
+        async with client_of(house) as client:
+            assert await opened(client, house, "sleeper", **kept())
+            assert (await client.message()).topic == "q/fresh"

@@ -62,19 +62,24 @@ class ExpirySearch:
         if expires_ms is not None and (found := self._rounds.get(prefix)) is not None:
             found.soonest_ms = min(found.soonest_ms, expires_ms)
 
+    def may_find(self, prefix: bytes, now_ms: int) -> bool:
+        """Whether a search may find anything now."""
+        round = self._rounds.get(prefix)
+        return round is None or bool(round.at) or now_ms >= round.soonest_ms
+
     def find(self, prefix: bytes, messages: Messages, now_ms: int, looks: Looks) -> tuple[list[bytes], bool]:
         """The keys of some expired messages, and whether there may be more now.
 
         They are found again until their removal is on disk: a turn may fail.
         """
+        if not self.may_find(prefix, now_ms):
+            return [], False
         round = self._rounds.get(prefix)
         if round is None:
             if len(self._rounds) >= _ROUNDS_MAX:
                 self._rounds.clear()
             round = self._rounds[prefix] = _Round(prefix)
         elif not round.at:
-            if now_ms < round.soonest_ms:
-                return [], False
             round.at, round.soonest_ms = prefix, math.inf
         is_whole, found = round.at == prefix, list[bytes]()
         for key, size_bytes, expires_ms in messages(round.at):

@@ -116,7 +116,9 @@ def _without_expired(actor: Actor, own_key: bytes, kept: _Kept) -> tuple[_Kept, 
     system, prefix = actor.system, keys.retained_prefix(actor.ref.parent)
     search, looks, now_ms = system.component(ExpirySearch), Looks(), system.clock.wall_ms()
     removed: set[bytes] = set()
-    may_be_more = True
+    may_be_more = search.may_find(prefix, now_ms)
+    if not may_be_more:
+        return kept, removed
     with system.store.snapshot() as snapshot:
         messages = partial(_expiries, snapshot, keys.prefix_end(prefix))
         while may_be_more and _exceeded(kept, system.limits) is not None:
