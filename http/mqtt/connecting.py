@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trunkline.actors.core.values.errors import Forbidden
+from trunkline.actors.core.values.errors import Forbidden, Invalid
 from trunkline.actors.data.topics.filters import check_topic
 from trunkline.actors.data.topics.publication import Publication
 from trunkline.http.mqtt import packets
+from trunkline.http.mqtt.device_topics import is_reserved
 from trunkline.http.mqtt.login import Client
 from trunkline.http.mqtt.packets import V3_1, V5, Connect
 from trunkline.http.mqtt.publishing import PASSED_ON
@@ -41,6 +42,11 @@ def will_of(connect: Connect, client: Client) -> Publication | None:
     will = connect.will
     if will is None:
         return None
+    if is_reserved(will.topic):
+        raise Invalid(
+            f"will topic: {will.topic} is a topic of devices, to which no will is published: a will is not a state. "
+            "Choose a topic of the application, such as barn/offline."
+        )
     check_topic(will.topic, "will topic")
     if not client.may_publish(will.topic):
         raise Forbidden(f"will topic: the access key does not allow to publish to {will.topic}.")

@@ -82,11 +82,15 @@ _RETURN_CODES: Final = {
     BAD_AUTHENTICATION_METHOD: BAD_USER_NAME_OR_PASSWORD_3,
     NOT_AUTHORIZED: NOT_AUTHORIZED_3,
     BANNED: NOT_AUTHORIZED_3,
+    packets.TOPIC_NAME_INVALID: NOT_AUTHORIZED_3,
+    packets.PACKET_TOO_LARGE: NOT_AUTHORIZED_3,
+    packets.PAYLOAD_FORMAT_INVALID: NOT_AUTHORIZED_3,
 }
 
 
 def return_code(code: int) -> int:
-    """The return code of a CONNACK of 3.1.1 that says what this reason code says; 3 where none does."""
+    """The return code of a CONNACK of 3.1.1 that says what this reason code says. Where none does it is 3, after which
+    clients try again, or 5 if the same CONNECT can never succeed."""
     return _RETURN_CODES.get(code, SERVER_UNAVAILABLE)
 
 

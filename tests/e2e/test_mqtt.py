@@ -178,6 +178,8 @@ async def test_a_connack_says_what_the_server_does(house: House) -> None:
         (V5, "x" * 257, {}, packets.CLIENT_IDENTIFIER_NOT_VALID),
         (V5, "a", {"properties": {"authentication_method": "SCRAM"}}, packets.BAD_AUTHENTICATION_METHOD),
         (V5, "a", {"will": Will("$SYS/x", b"")}, packets.TOPIC_NAME_INVALID),
+        (V5, house.id, {"will": Will(f"losant/{house.id}/state", b"{}")}, packets.TOPIC_NAME_INVALID),
+        (V3_1_1, house.id, {"will": Will(f"losant/{house.id}/state", b"{}")}, 5),
     ):
         async with mqtt_client(house.server.mqtt_ports[0], version) as client:
             answer = await client.connect(client_id, **house.credentials, **more)

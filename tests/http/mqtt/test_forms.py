@@ -183,6 +183,9 @@ def test_a_text_keeps_its_byte_order_mark() -> None:
         (0x8C, 4),
         (0x87, 5),
         (0x8A, 5),
+        (0x90, 5),
+        (0x95, 5),
+        (0x99, 5),
     ],
 )
 def test_a_client_of_3_1_1_is_told_the_return_code_that_says_the_same(code: int, told: int) -> None:
