@@ -257,7 +257,10 @@ class MqttSession:
         if self.queue is not None:
             self.queue.flush()
             ref = Ref(MqttSessionActor.kind, client.application, client.key)
-            self.service.tell(ref, CloseSession(session=self.queue.id, expiry_s=self._new_expiry_s))
+            id, sent_below = self.queue.id, self.queue.sent_below
+            self.service.tell(
+                ref, CloseSession(session=id, expiry_s=self._new_expiry_s, sent_below=sent_below)
+            )
 
     def send(self, data: bytes) -> None:
         """Send bytes, if the connection is open."""

@@ -58,6 +58,11 @@ class SessionQueue:
         self._acknowledged: list[int] = []
         self._is_taking = False
 
+    @property
+    def sent_below(self) -> int:
+        """Messages with numbers below it may have been sent to the client, on this connection or before."""
+        return max(self._sent_below, self._last + 1)
+
     def offer(self, queued: Queued, publication: Publication) -> None:
         """A message was stored behind all others: send it, or remember that the client is behind."""
         if self._is_behind or queued.number <= self._last:

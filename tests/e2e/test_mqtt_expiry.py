@@ -7,11 +7,13 @@ from typing import Any, Final
 
 from tests.e2e.mqtt_checks import nothing_waits
 from tests.e2e.mqtt_client import MqttClient
-from tests.e2e.mqtt_house import VERSIONS, House, house_in
+from tests.e2e.mqtt_house import VERSIONS, House, house, house_in
 from tests.e2e.test_mqtt_sessions import client_of, kept, leftovers, opened
 from trunkline.actors.data.topics.session_sweep import SessionSweep
 from trunkline.http.mqtt import packets
 from trunkline.http.mqtt.packets import V5, Filter, Publish
+
+__all__ = ["house"]  # the fixture
 
 SHORT: Final[dict[str, Any]] = {"message_expiry_interval": 1}
 
@@ -165,3 +167,22 @@ async def test_expired_messages_do_not_count_in_the_rate_of_their_client(tmp_pat
         async with client_of(house) as client:
             assert await opened(client, house, "sleeper", **kept())
             assert (await client.message()).topic == "q/fresh"
+
+
+async def test_what_waited_behind_the_messages_that_were_sent_was_not_begun(house: House) -> None:
+    """It counted as sent, because its client was connected: it came with DUP, and never expired."""
+    fields = kept()
+    fields["properties"]["receive_maximum"] = 1
+    async with client_of(house) as client, house.client("sender") as sender:
+        await opened(client, house, "sleeper", **fields)
+        await client.subscribe("q/#")
+        for topic, properties in (("q/begun", SHORT), ("q/old", SHORT), ("q/kept", {})):
+            await sender.publish(topic, b"x", 1, properties=properties)
+        assert (await client.expect(Publish)).topic == "q/begun"
+        await client.goodbye()
+        assert await client.next() is None
+    house.server.move_clock(2)
+    async with client_of(house) as client:
+        assert await opened(client, house, "sleeper", **kept())
+        got = [await client.message() for _ in range(2)]
+        assert [(each.topic, each.dup) for each in got] == [("q/begun", True), ("q/kept", False)]

@@ -50,10 +50,14 @@ class OpenSession(Message, frozen=True):
 
 
 class CloseSession(Message, frozen=True):
-    """The connection of a session has ended. `expiry_s` is the new time for which it is kept, None for the old one."""
+    """The connection of a session has ended. `expiry_s` is the new time for which it is kept, None for the old one.
+
+    Messages with numbers below `sent_below` may have been sent; None where nobody knows, as after a kill of the server.
+    """
 
     session: bytes
     expiry_s: int | None = None
+    sent_below: int | None = None
 
 
 class ChangeSubscriptions(Message, frozen=True):
@@ -159,7 +163,8 @@ class MqttSessionActor(Actor):
         head = read_head(
             self.system.journal.get(keys.MESSAGES, keys.queue_head_key(self.ref.parent, record.id))
         )
-        record = record._replace(expiry_s=expiry_s, away_ms=now_ms, sent_below=head.next)
+        sent_below = head.next if message.sent_below is None else message.sent_below
+        record = record._replace(expiry_s=expiry_s, away_ms=now_ms, sent_below=sent_below)
         self._put(record)
         assert record.ends_ms is not None
         self.put(keys.MESSAGES, keys.away_key(self.ref.parent, record.ends_ms, self.ref.id), b"")
