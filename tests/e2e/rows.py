@@ -118,7 +118,16 @@ CLI = frozenset(
 ROWS = [route for route in TABLE.routes if route.access != "none"]
 
 
+WRITES_BY_GET = frozenset(
+    f"application.{each}"
+    for each in ("archiveData", "backfillArchiveData", "fullDataTablesArchive", "fullEventsArchive")
+)
+"""Operations that change something though their method is GET."""
+
+
 def is_read(route: Route) -> bool:
+    if route.operation in WRITES_BY_GET:
+        return False
     return (route.method == "GET" and not route.upgrades) or route.operation in (
         READS_BY_POST | EXPORTS | OF_OWN_TOKEN
     )

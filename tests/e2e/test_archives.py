@@ -11,10 +11,13 @@ from typing import Any
 
 from tests.e2e.conftest import Json, Server
 from tests.e2e.device_calls import id_of
+from tests.e2e.rows import api_token
 from tests.e2e.test_exports import ended
 from trunkline.actors.platform.applications.archive_days import day_text
 
 DAY_MS = 86_400_000
+OTHER_CALLS = ("backfillArchiveData", "fullDataTablesArchive", "fullEventsArchive")
+"""The operations that write an archive, but for that of a single day."""
 
 
 def days_ago(server: Server, days: int) -> tuple[int, str]:
@@ -264,9 +267,29 @@ async def test_the_secret_of_a_bucket_is_never_shown_and_stays(server: Server) -
 async def test_without_a_configuration_nothing_is_archived(server: Server) -> None:
     application = await server.application()
     date = f"?date={days_ago(server, 40)[0]}"
-    for call in (f"archiveData{date}", "backfillArchiveData", "fullDataTablesArchive", "fullEventsArchive"):
+    for call in (f"archiveData{date}", *OTHER_CALLS):
         refused = await server.call("GET", f"{application}/{call}", status=400)
         assert refused["message"].startswith("archiveConfig:")
+
+
+async def test_a_token_that_may_only_read_archives_nothing(server: Server) -> None:
+    """What the archive has of a day is not replaced by who may change nothing."""
+    application = await server.application()
+    device = await server.device(application)
+    start_ms, day = days_ago(server, 40)
+    states = [{"data": {"temp": 1}, "time": start_ms + each} for each in range(3)]
+    await server.call("POST", f"{device}/state", states)
+    await configure(server, application)
+    await done(server, application, "archiveData", date=start_ms)
+    await remove(server, device, start_ms + 1)
+    reader = await api_token(server, application, "all.Application.read")
+    for call in (f"archiveData?date={start_ms}", *OTHER_CALLS):
+        refused = await server.call("GET", f"{application}/{call}", status=403, token=reader)
+        assert f"application.{call.partition('?')[0]}" in refused["message"]
+    path = folder(server, application) / f"manifests/days/{day[:4]}/{day}.jsonl"
+    assert [line["rows"] for line in manifest(path).values()] == [3]
+    writer = await api_token(server, application, "application.archiveData")
+    await server.call("GET", f"{application}/archiveData?date={start_ms}", status=202, token=writer)
 
 
 async def test_only_days_that_are_old_enough_are_archived(server: Server) -> None:

@@ -1,4 +1,8 @@
-"""Archives: operations that queue the writing of an archive."""
+"""Archives: operations that queue the writing of an archive.
+
+They are GET requests and need the rights of a write: they replace files of an archive, and decide what retention waits
+for.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ _ALSO = {
 async def archive_data(call: Call) -> Response:
     """Queue the archive of a day (UTC): what the devices reported, and events if the configuration includes them.
 
-    Files of a day that was archived before are replaced.
+    Files of a day that was archived before are replaced. They have what the server has of the day now.
     """
     query: ArchiveDate = call.query
     age_min_days = call.service.system.limits.archive_age_min_days
@@ -71,6 +75,7 @@ ROUTES = (
         "Archive the data of a day",
         archive_data,
         method="GET",
+        access="write",
         query=ArchiveDate,
         also=_ALSO,
     ),
@@ -80,6 +85,7 @@ ROUTES = (
         "Archive all days that are not archived yet",
         backfill,
         method="GET",
+        access="write",
         also=_ALSO,
     ),
     job(
@@ -88,6 +94,7 @@ ROUTES = (
         "Archive all rows of the data tables",
         archive_tables,
         method="GET",
+        access="write",
         also=_ALSO,
     ),
     job(
@@ -96,6 +103,7 @@ ROUTES = (
         "Archive all events",
         archive_events,
         method="GET",
+        access="write",
         also=_ALSO,
     ),
 )
