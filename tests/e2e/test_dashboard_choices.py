@@ -100,3 +100,46 @@ async def test_a_report_shows_no_more(server: Server) -> None:
     (mail,) = await mails(server)
     assert words(mail).count(PROBLEM) == 4
     assert "south" not in words(mail)
+
+
+async def test_a_default_that_is_gone_is_a_problem_of_the_blocks_that_name_it(server: Server) -> None:
+    application, north = await farm(server)
+    person = {"email": "a@example.com", "password": "Correct-horse-8"}
+    user = (await server.call("POST", f"{application}/experience/users", person))["id"]
+    parameters: list[Json] = [
+        {"name": "dev", "type": "deviceId", "defaultValue": north, "validationEnabled": True},
+        {"name": "who", "type": "experienceUser", "defaultValue": user, "validationEnabled": True},
+    ]
+    blocks = [
+        block(0, "section-header", "free", {"content": "dev, {{ctx.devices}}"}),
+        block(1, "gauge", "chosen", {"segment": {"attribute": "temp", "deviceIds": ["{{ctx.dev}}"]}}),
+        block(2, "section-header", "named", {"content": "Hello {{ctx.who}}"}),
+        block(3, "bar", "computed", {"segments": [{"attribute": "temp", "expression": "{{ctx.[dev]}}"}]}),
+    ]
+    path = await made(server, application, blocks, contextConfiguration=parameters, public=True)
+    await parts(server, path)
+    await server.call("DELETE", f"{application}/devices/{north}")
+    await server.call("DELETE", f"{application}/experience/users/{user}")
+    south = await server.call("GET", f"{application}/devices?filterField=name&filter=south")
+    given = {"dev": south["items"][0]["id"]}
+    gone = f"ctx.dev: '{north}' is the id of no device of the application."
+    said = f"{gone} That is its default; give it another value."
+    no_user = f"ctx.who: '{user}' is the id of no experience user of the application."
+    assert await shown(server, path) == {
+        "free": "",
+        "chosen": said,
+        "named": f"{no_user} That is its default; give it another value.",
+        "computed": said,
+    }
+    answer = await server.call("POST", f"{path}/data", {"ctx": given}, token="")
+    assert [each["title"] for each in answer["blocks"] if "problem" in each] == ["named"]
+    # What the caller gives is refused, and the values are checked with their defaults where somebody asks for that.
+    for call, body in (("data", {"ctx": {"dev": north}}), ("validateContext", {})):
+        refusal = await server.call("POST", f"{path}/{call}", body, status=400)
+        assert refusal["message"] == gone
+    at = f"{application}{path}"
+    order = {"toEmail": ["a@example.com"], "time": AT_MS}
+    log = await job_of(server, application, await server.call("POST", at, order, status=202))
+    assert log["status"] == "completed", log
+    (mail,) = await mails(server)
+    assert said in words(mail)

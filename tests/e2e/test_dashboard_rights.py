@@ -78,8 +78,10 @@ async def test_a_parameter_shows_no_device_of_an_application_that_is_closed_to_t
         "orgId": farm.org_id,
         "public": True,
         "contextConfiguration": [parameter_of(farm.mill, device)],
+        "blocks": [{**PLACE, "blockType": "section-header", "config": {"content": "{{ctx.d.name}}"}}],
     }
     path = f"/dashboards/{(await server.call('POST', '/dashboards', body, token=writer))['id']}"
+    assert await problem(server, path) is None
     closed = [{"resourceId": farm.mill.rpartition("/")[2], "role": "none"}]
     eve = await farm.join("eve", "view", applicationRoles=closed)
     check = f"{path}/validateContext"
@@ -88,4 +90,4 @@ async def test_a_parameter_shows_no_device_of_an_application_that_is_closed_to_t
     await server.call("POST", check, {}, token=eve, status=400)
     await farm.change("wendy", role="edit", applicationRoles=closed)
     await server.call("POST", check, {}, token="", status=400)
-    await server.call("POST", f"{path}/data", {}, token="", status=400)
+    assert "may not be shown here; that needs device.get" in (await problem(server, path) or "")

@@ -67,11 +67,11 @@ def by_process(
 
 
 def read_blocks(reading: Reading, message: ReadBlocks) -> dict[int, msgspec.Raw]:
-    """What the blocks of a dashboard show. Raises `InvalidContext` if a parameter has a value that does not fit."""
+    """What the blocks of a dashboard show. Raises `InvalidContext` if a value that is given does not fit."""
     reading.check_time(is_long=True)
     limits, doc = reading.limits, message.doc
     end_s = monotonic() + limits.dashboard_data_s
-    context = resolve_context(reading.snapshot, message.holder, doc, message.ctx, message.refusals)
+    parameters = resolve_context(reading.snapshot, message.holder, doc, message.ctx, message.refusals)
     narrow = replace(limits, time_series_values_max=limits.dashboard_block_values_max)
     narrow_reading = Reading(reading.snapshot, narrow, in_loop=False, system=reading.system)
     dashboard = {name: doc[name] for name in ("name", "duration", "resolution") if name in doc}
@@ -93,7 +93,7 @@ def read_blocks(reading: Reading, message: ReadBlocks) -> dict[int, msgspec.Raw]
                 narrow_reading,
                 application_of(message.holder, block),
                 message.refusals,
-                context,
+                parameters,
                 dashboard | message.range,
                 message.time_ms,
                 bounds,

@@ -1,13 +1,16 @@
 """The context of a dashboard: the values that a viewer gives to its parameters, checked and completed.
 
 A value that is not given is the default of its parameter. Each value is checked against the type of its parameter;
-what else the configuration demands is checked only where `validationEnabled` says so. Pure reads of a snapshot.
+what else the configuration demands is checked only where `validationEnabled` says so. A default that does not fit, as
+the id of a device that was deleted, is no value: only the blocks that name its parameter cannot be read. Pure reads of
+a snapshot.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from trunkline.actors.core.query.text import parse_query
 from trunkline.actors.core.records import records
@@ -36,26 +39,49 @@ class InvalidContext(Invalid):
         self.ctx = ctx
 
 
+class Parameters(NamedTuple):
+    """The values of the parameters of a dashboard. `unusable` says why the others have none."""
+
+    values: Context
+    unusable: Mapping[str, str]
+
+    def check(self, block: Doc) -> None:
+        """Raise `Invalid` if a block names a parameter that has no value."""
+        if not self.unusable:
+            return
+        text = str(block)
+        for name, problem in self.unusable.items():
+            named = re.escape(name)
+            if re.search(rf"'fromCtx': '{named}'|\bctx\W{{1,4}}{named}(?![\w$-])", text):
+                raise Invalid(f"ctx.{name}: {problem} That is its default; give it another value.")
+
+
 def resolve_context(
     snapshot: Snapshot,
     holder: Holder,
     doc: Doc,
     given: Mapping[str, Any],
     refused: Collection[tuple[bytes, str]] = (),
-) -> Context:
-    """The value of each parameter of a dashboard. Values of other names are left out. Raises `InvalidContext`.
+    *,
+    refuses_defaults: bool = False,
+) -> Parameters:
+    """The value of each parameter of a dashboard. Values of other names are left out.
 
-    `refused` are the applications of which the reader may not be shown what an operation reads.
+    `refused` are the applications of which the reader may not be shown what an operation reads. Raises `InvalidContext`
+    for a value that is given, and also for a default if `refuses_defaults`.
     """
     found: Context = {}
+    unusable: dict[str, str] = {}
     for parameter in doc["contextConfiguration"]:
         name = parameter["name"]
         scene = _Scene(snapshot, holder, parameter, refused)
         try:
             found[name] = scene.check(given.get(name, parameter["defaultValue"]))
         except Invalid as refusal:
-            raise InvalidContext(name, refusal.message, found) from None
-    return found
+            if name in given or refuses_defaults:
+                raise InvalidContext(name, refusal.message, found) from None
+            unusable[name] = refusal.message
+    return Parameters(found, unusable)
 
 
 class _Scene:
@@ -98,7 +124,7 @@ class _Scene:
         if is_id(text):
             found = records.find(self.snapshot, kind, self.application(operation), bytes.fromhex(text))
         if found is None:
-            raise Invalid(f"{text[:100]!r} is not the id of a {kind.noun} of the application.")
+            raise Invalid(f"{text[:100]!r} is the id of no {kind.noun} of the application.")
         return found.doc | {"id": found.id.hex()}
 
 

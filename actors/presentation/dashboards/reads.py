@@ -75,7 +75,9 @@ def validate_context(reading: Reading, message: ValidateContext) -> Doc:
         if value is not None:
             shown[name] = value
     try:
-        ctx = resolve_context(reading.snapshot, held.holder, doc, message.ctx, message.refused)
+        ctx = resolve_context(
+            reading.snapshot, held.holder, doc, message.ctx, message.refused, refuses_defaults=True
+        ).values
     except InvalidContext as refusal:
         return {
             "type": refusal.type,

@@ -63,6 +63,7 @@ def section_of(scene: Scene, block: Doc) -> Section:
     """The section of a block. Raises only what concerns all blocks, such as `StoreError`."""
     type = block["blockType"]
     try:
+        scene.parameters.check(block)
         block = fill_all(
             block,
             scene.values_of_templates,

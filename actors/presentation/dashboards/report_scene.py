@@ -31,7 +31,7 @@ from trunkline.actors.fleet.devices.queries.measurement_messages import (
 )
 from trunkline.actors.fleet.devices.queries.measurements import query_last_values, query_time_series
 from trunkline.actors.fleet.devices.record.kind import DEVICE
-from trunkline.actors.presentation.dashboards.context import Context
+from trunkline.actors.presentation.dashboards.context import Parameters
 from trunkline.actors.presentation.dashboards.report import Moment, number_of
 from trunkline.actors.presentation.dashboards.rights import Read, Refusals
 from trunkline.limits.table import DAY_MS
@@ -86,14 +86,14 @@ class Scene:
         reading: Reading,
         application: bytes | None,
         refusals: Refusals,
-        context: Context,
+        parameters: Parameters,
         dashboard: Doc,
         now_ms: int,
         bounds: Bounds,
     ) -> None:
         self.reading = reading
         self.bounds = bounds
-        self.context = context
+        self.parameters = parameters
         self.dashboard = dashboard
         self.now_ms = now_ms
         self._application = application
@@ -114,7 +114,7 @@ class Scene:
     @property
     def values_of_templates(self) -> dict[str, Any]:
         """What the templates of the block name; `dashboard.time` is the moment that it shows."""
-        return {"ctx": self.context, "dashboard": {**self.dashboard, "time": iso(self.now_ms)}}
+        return {"ctx": self.parameters.values, "dashboard": {**self.dashboard, "time": iso(self.now_ms)}}
 
     def row_values(self, row: Doc) -> dict[str, Any]:
         """What the templates of a row name."""
@@ -154,7 +154,7 @@ class Scene:
     def _tag(self, node: Doc) -> TagFilter | None:
         """A tag; None where it is left open: in the block, or as the default of the parameter."""
         name = node.get("fromCtx")
-        given = self.context.get(name) if name else node
+        given = self.parameters.values.get(name) if name else node
         parts = {}
         if isinstance(given, Mapping):
             parts = {part: given[part] for part in ("key", "value") if given.get(part)}

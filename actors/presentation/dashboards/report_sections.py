@@ -84,7 +84,7 @@ def read_sections(
         return check_read
 
     refusals = refusals_of(holder, doc, check)
-    context = resolve_context(snapshot, holder, doc, options["ctx"], refusals)
+    parameters = resolve_context(snapshot, holder, doc, options["ctx"], refusals)
     dashboard: Doc = {name: doc[name] for name in ("name", "duration", "resolution") if name in doc}
 
     bounds = Bounds(reading.limits.report_rows_max, _LINES_MAX, _LINE_POINTS_MAX)
@@ -93,7 +93,7 @@ def read_sections(
     for position in message.positions:
         block = doc["blocks"][position]
         scene = Scene(
-            plain, application_of(holder, block), refusals, context, dashboard, options["time"], bounds
+            plain, application_of(holder, block), refusals, parameters, dashboard, options["time"], bounds
         )
         sections[position] = section_of(scene, block)
         done()
