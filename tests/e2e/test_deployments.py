@@ -157,6 +157,28 @@ async def test_a_change_that_makes_no_sense_is_refused_and_changes_nothing(serve
     await server.call("POST", f"/applications/{unknown}/{of}/deployments/release", good, status=404)
 
 
+@BOTH
+@pytest.mark.parametrize("by", ["id", "tag"])
+async def test_what_is_deployed_is_removed_whatever_became_of_it(server: Server, of: str, by: str) -> None:
+    """Of a version that was deleted, and from a device that has another class since."""
+    all = await fleet(server, of)
+    await all.release("x", "v2", "a", "b")
+    await server.call("DELETE", f"{all.application}/flows/{all.ids['x']}/versions/v2")
+    await server.call(
+        "PATCH", f"{all.application}/devices/{all.ids['a']}", {"deviceClass": "standalone"}, status=200
+    )
+    assert await all.desired() == {"a.x": "v2", "b.x": "v2"}
+    tag = [{"key": "floor", "value": "1"}]
+    chosen: Json = {"deviceIds": [all.ids["a"]]} if by == "id" else {"deviceTags": tag}
+    release = {"flowId": all.ids["x"], **chosen}
+    if by == "id":
+        refused = await all.change("release", 400, version="v1", **release)
+        assert "has the class standalone" in refused["message"]
+    await all.change("release", version="", **release)
+    left = {name: version for name, version in (await all.desired()).items() if version is not None}
+    assert left == {"b.x": "v2"}
+
+
 async def test_an_edge_deployment_keeps_who_changed_what(start_server: Callable[..., Any]) -> None:
     async with start_server(limits={"deployment_logs_max": 2}) as server:
         all = await fleet(server, "edge")

@@ -239,11 +239,14 @@ def _edge_paths(application: bytes, device: str | None, flow: str | None) -> tup
 
 
 def select_devices(reading: Reading, message: SelectDevices) -> list[bytes]:
-    """The devices of a release: those that it names, and those of the right class that have one of its tags."""
+    """The devices of a release: those that it names, and those of the right class that have one of its tags.
+
+    A removal is also for devices that have another class by now.
+    """
     snapshot, application, body = reading.snapshot, message.application, message.body
     kind = _KINDS[message.kind]
-    version = body.version or None
-    resolve_version(snapshot.get, application, bytes.fromhex(body.flow_id), kind, version, field="version")
+    version, flow = body.version or None, bytes.fromhex(body.flow_id)
+    resolve_version(snapshot.get, application, flow, kind, version, field="version")
     if not body.device_ids and not body.device_tags:
         raise Invalid("deviceIds or deviceTags: name the devices by one of them at least.")
     selected: dict[bytes, None] = {}
@@ -252,20 +255,29 @@ def select_devices(reading: Reading, message: SelectDevices) -> list[bytes]:
         found = records.find(snapshot, DEVICE, application, id)
         if found is None:
             raise Invalid(f"deviceIds: there is no device {text} in this application.")
-        check_device_class(found.doc, id, kind)
+        if version is not None:
+            check_device_class(found.doc, id, kind)
         selected[id] = None
     if body.device_tags:
         reading.check_time(is_long=scans_application(snapshot, application))
         tags = [msgspec.to_builtins(each) for each in body.device_tags]
         most, wanted = reading.limits.selected_devices_max, DEVICE_CLASS[kind.name]
         for id, doc in devices_within(snapshot, application, {}):
-            if doc["deviceClass"] == wanted and has_tag(doc["tags"], tags):
+            if has_tag(doc["tags"], tags) and (
+                doc["deviceClass"] == wanted
+                or (version is None and _is_deployed(snapshot, application, kind, id, flow))
+            ):
                 selected[id] = None
         if len(selected) > most:
             raise PayloadTooLarge(
                 f"{len(selected)} devices are selected; one call releases to at most {most}; narrow the tags."
             )
     return list(selected)
+
+
+def _is_deployed(snapshot: Snapshot, application: bytes, kind: Kind, device: bytes, flow: bytes) -> bool:
+    id = edge_deployment_id(device, flow) if kind is EDGE_DEPLOYMENT else device
+    return records.exists(snapshot, kind, application, id)
 
 
 def select_deployments(reading: Reading, message: SelectDeployments) -> list[tuple[bytes, bytes]]:
