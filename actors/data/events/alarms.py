@@ -39,7 +39,9 @@ RULE_TAG: Final = "alarmRuleId"
 _COMMENT_CHARS_MAX: Final = 2_000
 _SUBJECT_CHARS_MAX: Final = 255
 _CLOSED: Final = "The alarm has ended by itself."
-_GONE: Final = "The alarm has ended: the rule is not about this device any more, or one of them is gone."
+_GONE: Final = (
+    "The alarm has ended: its rule is disabled, or not about this device any more, or one of them is gone."
+)
 
 
 class Log(Protocol):
@@ -77,7 +79,7 @@ def _follow_device(log: Log, device: bytes) -> None:
     raw = get(keys.EVENTS, told_key)
     told: dict[bytes, int] = {} if raw is None else dict(decode(raw))
     for rule in told.keys() - standings.keys():
-        _resolve(log, device, rule, _GONE)
+        _resolve(log, device, rule, _why_gone(log, device, rule))
     for rule, standing in standings.items():
         if standing.openings and standing.openings != told.get(rule, 0):
             _resolve(log, device, rule, _CLOSED)
@@ -96,6 +98,17 @@ def _follow_device(log: Log, device: bytes) -> None:
         log.put(keys.EVENTS, told_key, encode(list(after.items())))
     else:
         log.delete(keys.EVENTS, told_key)
+
+
+def _why_gone(log: Log, device: bytes, rule: bytes) -> str:
+    """Why the device does not judge a rule any more, of which an alarm was open."""
+    application, journal = log.ref.id, log.system.journal
+    doc = records.doc_of(journal, ALARM_RULE, application, rule)
+    record = records.doc_of(journal, DEVICE, application, device)
+    name = None if doc is None else doc["condition"].get("attribute")
+    if name is None or record is None or name in {each["name"] for each in record["attributes"]}:
+        return _GONE
+    return f"The alarm has ended: the device has no attribute {name} any more, which its rule is about."
 
 
 def _open(log: Log, device: bytes, rule: bytes, standing: Standing) -> None:
