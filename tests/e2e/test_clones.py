@@ -110,6 +110,24 @@ def without_ids(entries: dict[str, Json]) -> dict[str, Json]:
 # Clones.
 
 
+async def test_an_alarm_rule_of_missing_devices_is_not_about_the_others(server: Server) -> None:
+    """A clone without devices keeps the choice of a rule, since a rule without one is about all devices."""
+    application = await server.application()
+    pump = (await server.device(application, "pump")).rpartition("/")[2]
+    rule = {"name": "quiet", "severity": "info", "condition": {"type": "silence", "seconds": 60}}
+    made = await server.call("POST", f"{application}/alarm-rules", rule | {"deviceIds": [pump]})
+    for options, is_same in (({}, True), ({"includeDevices": True}, False)):
+        cloned = await server.call("POST", f"{application}/clone", options)
+        path = f"/applications/{cloned['application']['id']}"
+        (found,) = (await server.call("GET", f"{path}/alarm-rules"))["items"]
+        assert (found["name"], found["enabled"]) == ("quiet", made["enabled"])
+        devices = [each["id"] for each in (await server.call("GET", f"{path}/devices"))["items"]]
+        assert found["deviceIds"] == ([pump] if is_same else devices)
+        # It can be written as it was read.
+        body = {"deviceIds": found["deviceIds"]}
+        await server.call("PATCH", f"{path}/alarm-rules/{found['id']}", body, status=200)
+
+
 async def test_a_clone_is_equal_but_for_its_ids(server: Server) -> None:
     whole = await whole_application(server)
     before = await bundle(server, whole.path)

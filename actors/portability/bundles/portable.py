@@ -23,7 +23,7 @@ a reference if the target application has that record, of the kind and class tha
 - an item of a list (`deviceIds` of a group) and a field that may be left out (`parentId`, `credentialName`) are left
   out; a peripheral without its gateway becomes a standalone device;
 - inside of blocks of dashboards, nodes of workflows, queries and other texts it stays, as it stays in a stored record
-  when the device is deleted;
+  when the device is deleted; in alarm rules too, since one without devices is about all;
 - a resource that cannot be without it (a version without its workflow) is refused.
 
 Secrets never leave the server. Where a record has one, its body has `REMOVED` in that place, and `more.removed` names
