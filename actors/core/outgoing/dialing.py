@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import trio
 
-from trunkline.actors.core.outgoing.http_calls import Address, Undelivered, resolve
+from trunkline.actors.core.outgoing.http_calls import Address, Undelivered, reason_of, resolve
 from trunkline.actors.core.runtime.threads import SHORT, in_thread
 from trunkline.actors.core.values.certificate_chain import load_chain
 
@@ -40,7 +40,7 @@ async def dial(host: str, port: int, tls: Tls | None, *, private: bool) -> Conne
     except BaseException as error:
         await trio.aclose_forcefully(stream)
         if isinstance(error, trio.BrokenResourceError):
-            raise Undelivered(f"{host} does not accept TLS: {_reason(error)}.") from None
+            raise Undelivered(f"{host} does not accept TLS: {reason_of(error)}.") from None
         raise
     return secured
 
@@ -51,7 +51,7 @@ async def _connect(host: str, port: int, addresses: list[Address]) -> trio.Socke
         try:
             return await trio.open_tcp_stream(str(address), port)
         except OSError as error:
-            failure = _reason(error)
+            failure = reason_of(error)
     raise Undelivered(f"{host} cannot be reached at port {port}: {failure}.")
 
 
@@ -79,10 +79,3 @@ def _load_pair(context: ssl.SSLContext, certificate: str, private_key: str) -> N
         load_chain(context, f"{certificate}\n{private_key}\n".encode())
     except (ssl.SSLError, ValueError, OSError):
         raise Undelivered("certificate and privateKey cannot be used together; give both in PEM.") from None
-
-
-def _reason(error: BaseException) -> str:
-    cause = error.__cause__ or error.__context__ or error
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"its certificate is not valid ({cause.verify_message})"
-    return (cause.strerror if isinstance(cause, OSError) and cause.strerror else str(cause)).rstrip(".")

@@ -229,10 +229,10 @@ async def send(
             try:
                 response = await client.send(request, stream=True)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-                failure = _reason(error)
+                failure = reason_of(error)
                 continue
             except httpx.HTTPError as error:
-                raise Undelivered(f"{url.host} did not answer: {_reason(error)}.") from None
+                raise Undelivered(f"{url.host} did not answer: {reason_of(error)}.") from None
             try:
                 content = b""
                 if take is None and bytes_max:
@@ -259,7 +259,7 @@ async def _pieces(response: httpx.Response, host: str, bytes_max: int) -> AsyncI
                 raise Undelivered(f"{host} answered with more than {bytes_max} bytes.")
             yield piece
     except httpx.HTTPError as error:
-        raise Undelivered(f"{host} did not answer completely: {_reason(error)}.") from None
+        raise Undelivered(f"{host} did not answer completely: {reason_of(error)}.") from None
 
 
 async def resolve(host: str, port: int, *, private: bool) -> list[Address]:
@@ -276,14 +276,20 @@ async def resolve(host: str, port: int, *, private: bool) -> list[Address]:
     return addresses[:ADDRESSES_MAX]
 
 
-def _reason(error: BaseException) -> str:
-    """The text of the first error in the chain of causes that has one."""
+def reason_of(error: BaseException) -> str:
+    """Why a connection failed, without a period: what the system or TLS says of it, else the first text in the chain of
+    causes."""
     cause: BaseException | None = error
+    text = ""
     while cause is not None:
-        if str(cause):
-            return str(cause).rstrip(".")
-        cause = cause.__cause__ or cause.__context__
-    return type(error).__name__
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"its certificate is not valid ({cause.verify_message})"
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror.rstrip(".")
+        text = text or str(cause)
+        inner = cause.exceptions[0] if isinstance(cause, BaseExceptionGroup) else None
+        cause = inner or cause.__cause__ or cause.__context__
+    return text.rstrip(".") or type(error).__name__
 
 
 def _ip_literal(host: str) -> Address | None:
