@@ -126,3 +126,23 @@ async def test_a_count_names_the_moment_that_it_shows(server: Server) -> None:
     assert [each["value"] for each in found["Health"]] == [0, 1]
     # A device that reports without a connection is said to report.
     assert found["Devices"][0]["rows"] == [["boiler", "reporting"], ["spare", "never seen"]]
+
+
+async def test_means_and_shares_of_the_largest_numbers_are_numbers(server: Server) -> None:
+    """Their sum is beyond all numbers."""
+    application = await server.application("large")
+    device = await server.device(application, "d", attributes=ATTRIBUTES)
+    states = [{"time": START_MS + at, "data": {"load": 1.5e308}} for at in range(3)]
+    await server.call("POST", f"{device}/state", states)
+    load = {"attribute": "load"}
+    blocks = [
+        block(0, "graph", "Course", {"segments": [load], "duration": MINUTE_MS}),
+        block(2, "pie", "Shares", {"segments": [load, load]}),
+    ]
+    path = await made(server, application, blocks)
+    _, table = (await parts(server, path, {"end": START_MS + 100}))["Shares"]
+    assert [row[2] for row in table["rows"]] == [{"kind": "share", "share": 0.5}] * 2
+    log = await job_of(server, application, await send(server, path, time=START_MS + 100))
+    assert log["status"] == "completed", log
+    (mail,) = await mails(server)
+    assert "load 3 1.5E308 1.5E308 1.5E308 1.5E308" in words(mail)

@@ -42,6 +42,7 @@ from trunkline.actors.presentation.dashboards.report_values import (
     color_of,
     computed,
     label_of,
+    mean_of,
     value_parts,
 )
 from trunkline.limits.table import DAY_MS
@@ -168,7 +169,7 @@ def _summed(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 def _summary(values: list[float]) -> tuple[Any, ...]:
     if not values:
         return (0, None, None, None, None)
-    return (len(values), min(values), sum(values) / len(values), max(values), values[-1])
+    return (len(values), min(values), mean_of(values), max(values), values[-1])
 
 
 def _thinned(line: Line, points_max: int) -> Line:

@@ -270,13 +270,14 @@ def _add_legend(axes: Any, lines: int, ink: str) -> None:
 def _number_format(locale: str) -> Any:
     """Writes the numbers of an axis as the reader expects them."""
     from babel import Locale
-    from babel.numbers import format_decimal
     from matplotlib.ticker import FuncFormatter
+
+    from trunkline.actors.presentation.dashboards.report_numbers import number_text
 
     parsed = Locale.parse(locale.replace("-", "_"))
 
     def write(value: float, _position: int | None = None) -> str:
-        return str(format_decimal(float(f"{value:.6g}"), locale=parsed, decimal_quantization=False))
+        return number_text(value, parsed)
 
     return FuncFormatter(write)
 

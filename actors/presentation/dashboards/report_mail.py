@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from babel import Locale
 from babel.dates import format_datetime
-from babel.numbers import format_decimal, format_percent
+from babel.numbers import format_percent
 
 from trunkline.actors.core.outgoing.mail_head import head
 from trunkline.actors.core.outgoing.mail_policy import MAIL_POLICY
@@ -33,6 +33,7 @@ from trunkline.actors.presentation.dashboards.report import (
     Table,
     Value,
 )
+from trunkline.actors.presentation.dashboards.report_numbers import number_text
 
 _CELL_LENGTH_MAX: Final = 300
 _CID: Final = "chart-{}@trunkline"
@@ -95,15 +96,9 @@ class _Writer:
         if isinstance(value, Share):
             return format_percent(round(value.value, 4), locale=self._locale, decimal_quantization=False)
         if isinstance(value, int | float):
-            return self.number(value)
+            return number_text(value, self._locale)
         text = " ".join(str(value).replace("\x00", "").split())
         return text if len(text) <= _CELL_LENGTH_MAX else text[: _CELL_LENGTH_MAX - 1] + "…"
-
-    def number(self, value: float) -> str:
-        """A number with at most six significant digits; whole numbers unchanged."""
-        if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
-            return format_decimal(int(value), locale=self._locale)
-        return format_decimal(float(f"{value:.6g}"), locale=self._locale, decimal_quantization=False)
 
     def time(self, moment: Moment) -> str:
         """A time in the zone of the reader."""

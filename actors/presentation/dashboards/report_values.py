@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
+import numpy as np
+
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.values.timestamps import iso
+from trunkline.actors.fleet.devices.queries.exact_sums import means, whole
 from trunkline.actors.presentation.dashboards.report import (
     COLORS,
     Address,
@@ -93,12 +96,12 @@ def _categories(scene: Scene, config: Doc, type: Any) -> list[Part]:
     ]
     if not found:
         return [NOTHING]
-    total = sum(value for _, _, value, _ in found)
-    if type == "pie" and (total <= 0 or any(value < 0 for _, _, value, _ in found)):
+    mean = mean_of([value for _, _, value, _ in found])
+    if type == "pie" and (mean <= 0 or any(value < 0 for _, _, value, _ in found)):
         type = "bar"
     columns = ("", "Value", "Share", "Time") if type == "pie" else ("", "Value", "Time")
     rows: list[tuple[Cell, ...]] = [
-        (label, value, *([Share(value / total)] if type == "pie" else []), at)
+        (label, value, *([Share(value / mean / len(found))] if type == "pie" else []), at)
         for label, _, value, at in found
     ]
     table = Table(columns, rows[: scene.bounds.rows_max], len(rows))
@@ -132,6 +135,11 @@ def overlay(scene: Scene, config: Doc) -> list[Part]:
         named = {"label": segment.get("id"), **segment}
         found += [(label_of(named, number, each.device), each) for each in scene.values(named, named)]
     return [*value_parts(scene, found), *address_parts("Picture", config.get("imageUrl"))]
+
+
+def mean_of(values: list[float]) -> float:
+    """The mean, also of values whose sum is beyond all doubles."""
+    return means(np.array(values), whole())[0]
 
 
 def computed(scene: Scene, segment: Doc, points: list[tuple[int, Any]]) -> list[tuple[int, Any]]:
