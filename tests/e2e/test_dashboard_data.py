@@ -11,6 +11,7 @@ import pytest
 from tests.e2e.conftest import Server
 from tests.e2e.test_dashboards import PASSWORD, other_user
 from tests.e2e.test_reports import AT_MS, HOUR_MS, block, farm
+from trunkline.actors.core.values.timestamps import TIMESTAMP_MS_MAX
 
 Json = dict[str, Any]
 StartServer = Callable[..., Any]
@@ -341,6 +342,33 @@ async def test_what_takes_too_long_or_is_too_large_is_left_out(start_server: Sta
             said = await problems(server, path)
             assert said.keys() == left.keys()
             assert all(said[name].startswith(text) for name, text in left.items())
+
+
+async def test_the_longest_range_can_be_read_and_a_longer_one_is_not_stored(server: Server) -> None:
+    application, _ = await farm(server)
+    most = TIMESTAMP_MS_MAX
+    blocks = [
+        block(0, "graph", "own", {"segments": [{"attribute": "temp"}], "duration": most, "resolution": most}),
+        block(2, "graph", "of all", {"segments": [{"attribute": "temp"}]}),
+        block(
+            4, "gauge", "mean", {"segment": {"attribute": "temp", "aggregation": "MEAN"}, "duration": most}
+        ),
+        block(6, "map", "places", {"attribute": "temp", "duration": most}),
+    ]
+    path = await made(server, application, blocks, duration=most, resolution=most)
+    shown = await parts(server, path, {"end": AT_MS})
+    assert all("kind" in each[0] for each in shown.values())
+    await parts(server, path, {"duration": most, "resolution": most})
+    longer = block(0, "graph", "own", {"segments": [{"attribute": "temp"}], "duration": most + 1})
+    for call, body, said in (
+        ("PATCH", {"blocks": [longer]}, "blocks[0].config.duration: "),
+        ("PATCH", {"duration": most + 1}, "duration: "),
+        ("PATCH", {"resolution": most + 1}, "resolution: "),
+    ):
+        refusal = await server.call(call, path, body, status=400)
+        assert refusal["message"].startswith(said), refusal
+    refusal = await server.call("POST", f"{path}/data", {"duration": most + 1}, status=400)
+    assert refusal["message"].startswith("duration: ")
 
 
 async def test_wrong_values_are_400(server: Server) -> None:

@@ -9,13 +9,14 @@ from msgspec import UNSET, Meta, UnsetType
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.values.structs import Body, Message, View
 from trunkline.actors.core.values.terms import Id, IsoTime, QueryTime, Scalar
+from trunkline.actors.core.values.timestamps import TIMESTAMP_MS_MAX
 from trunkline.actors.presentation.dashboards.blocks import Block
 from trunkline.actors.presentation.dashboards.holder import Holder
 from trunkline.actors.presentation.dashboards.messages import ContextValues
 from trunkline.actors.presentation.dashboards.rights import Refusals
 
 BLOCKS_NAMED_MAX = 200
-_Positive = Annotated[int, Meta(ge=1)]
+_Positive = Annotated[int, Meta(ge=1, le=TIMESTAMP_MS_MAX)]
 
 
 class _Asked(Body, frozen=True):

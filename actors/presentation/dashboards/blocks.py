@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.actors.core.values.structs import FORM, Body
 from trunkline.actors.core.values.terms import Description, Id
+from trunkline.actors.core.values.timestamps import TIMESTAMP_MS_MAX
 from trunkline.actors.fleet.devices.queries.measurement_messages import AggregationChoice, PlainAggregation
 
 _Text48 = Annotated[str, Meta(max_length=48)]
@@ -22,8 +23,8 @@ _Text1024 = Annotated[str, Meta(max_length=1024)]
 _Text2048 = Annotated[str, Meta(max_length=2048)]
 _Number = int | float
 _NumberOrText = int | float | Annotated[str, Meta(max_length=128)]
-_Duration = Annotated[int, Meta(ge=0)] | Literal["{{dashboard.duration}}"]
-_Resolution = Annotated[int, Meta(ge=0)] | Annotated[str, Meta(max_length=255)] | None
+_Duration = Annotated[int, Meta(ge=0, le=TIMESTAMP_MS_MAX)] | Literal["{{dashboard.duration}}"]
+_Resolution = Annotated[int, Meta(ge=0, le=TIMESTAMP_MS_MAX)] | Annotated[str, Meta(max_length=255)] | None
 _Weight = Annotated[int, Meta(ge=0, le=5)]
 _Names = Annotated[list[_Text255], Meta(max_length=100)]
 _Position = Annotated[str, Meta(min_length=3, max_length=255)]
@@ -736,7 +737,7 @@ class _Block(Body, frozen=True):
 
 
 class ApplicationListBlock(_Block, frozen=True, tag_field="blockType", tag="application-list"):
-    """Applications."""
+    """The application of the block."""
 
     config: FilterConfig | UnsetType = UNSET
 
@@ -760,7 +761,7 @@ class CustomHtmlBlock(_Block, frozen=True, tag_field="blockType", tag="custom-ht
 
 
 class DashboardListBlock(_Block, frozen=True, tag_field="blockType", tag="dashboard-list"):
-    """Dashboards."""
+    """The dashboards of the application of the block."""
 
     config: FilterConfig | UnsetType = UNSET
 

@@ -20,6 +20,7 @@ from trunkline.actors.core.values.terms import (
     TagFilters,
 )
 from trunkline.actors.core.values.terms import Ids as DeviceIds
+from trunkline.actors.core.values.timestamps import TIMESTAMP_MS_MAX
 from trunkline.actors.people.accounts.messages import Email, NewPassword
 from trunkline.actors.platform.jobs.messages import CallbackUrl
 from trunkline.actors.presentation.dashboards.blocks import Block
@@ -28,7 +29,7 @@ _BlockId = Annotated[str, Meta(max_length=48)]
 _Title = Annotated[str, Meta(max_length=255)]
 _Theme = Literal["dark", "light"]
 _Rate = Annotated[int, Meta(ge=5, le=600)] | Annotated[float, Meta(ge=5, le=600)]
-_Milliseconds = Annotated[int, Meta(ge=1)]
+_Milliseconds = Annotated[int, Meta(ge=1, le=TIMESTAMP_MS_MAX)]
 
 
 ContextValues = dict[Key, Description | int | float | AnyTag]

@@ -303,7 +303,7 @@ _FLOW_CLASSES = {
 
 
 def applications(scene: Scene, config: Doc) -> list[Part]:
-    """The application of the dashboard."""
+    """The application of the block."""
     application = scene.application("application.get")
     found = records.find(scene.reading.snapshot, APPLICATION, ROOT, application)
     return _names(scene, [] if found is None else [(found.id, found.doc)], config, "")
