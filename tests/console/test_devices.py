@@ -316,11 +316,12 @@ async def test_many_devices_are_created_from_a_recipe(server: Server, console: C
     await dialog.gone()
     recipe = await server.call("GET", path)
     assert recipe.get("gatewayId") is None
-    await console.at("textbox", "CSV with a header").fill("label,floor\npump-1,1\npump-2,2,3")
+    await console.at("textbox", "CSV with a header").fill('floor, label,"a, b"\n1,pump-1,\n2,pump-2,,3')
+    await console.at("combobox", "Column of the descriptions").choose("a, b")
     await console.at("combobox", "Column of the names").choose("label")
     await console.at("button", "Create devices").click()
     await console.sees("1 device created, 1 line refused")
-    await console.sees("The line has 3 fields, and the header has 2.")
+    await console.sees("The line has 4 fields, and the header has 3.")
     (made,) = (await server.call("GET", f"{application}/devices?filterField=name&filter=pump-*"))["items"]
     assert (made["name"], made["tags"][1]) == ("pump-1", {"key": "floor", "value": "1"})
     assert made["tags"][0] == {"key": "DeviceRecipe", "value": "Valve"}

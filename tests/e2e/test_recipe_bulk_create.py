@@ -81,6 +81,22 @@ async def test_each_line_is_a_device_with_its_own_fields(server: Server) -> None
     assert (await server.call("GET", f"{application}/payloadCounts"))["deviceCreate"] == {"total": 4}
 
 
+async def test_blanks_around_the_names_in_the_header_are_left_out(server: Server) -> None:
+    application = await server.application()
+    path = await recipe(server, application)
+    body = {
+        "csv": 'name, about ,room,"\tplace"\n one ,first, 2,\n',
+        "nameColumn": "name",
+        "descriptionColumn": " about",
+    }
+    done = await server.call("POST", path, body, status=201)
+    (line,) = lines_of(done["csvResult"])
+    assert list(line) == ["name", "about", "room", "place", "deviceId", "error"]
+    device = await server.call("GET", f"{application}/devices/{line['deviceId']}")
+    assert (device["name"], device["description"]) == (" one ", "first"), "values stay as they are"
+    assert device["tags"][-1] == {"key": "room", "value": " 2"}
+
+
 async def test_gateways_and_parents_are_of_the_line_or_of_the_call(server: Server) -> None:
     application = await server.application()
     gateway, other = [
@@ -122,10 +138,13 @@ async def test_what_cannot_be_read_as_a_whole_creates_nothing(start_server: Any)
             ({"csv": "a,a\nx,y"}, "csv: the column 'a' stands in the header twice"),
             ({"csv": "a b\nx"}, "csv: the column 'a b' is not a valid key of a tag"),
             ({"csv": "a,\nx,y"}, "csv: the column '' is not a valid key of a tag"),
-            ({"csv": "a\nx", "nameColumn": "b"}, "nameColumn: the CSV has no column b; it has a"),
+            (
+                {"csv": "a, c\nx,y", "nameColumn": "b"},
+                "nameColumn: the CSV has no column 'b'; it has 'a', 'c'.",
+            ),
             (
                 {"csv": "a\nx", "nameColumn": "a", "descriptionColumn": "a"},
-                "descriptionColumn: the column a is named",
+                "descriptionColumn: the column 'a' is named",
             ),
             (
                 {"csv": ",".join(f"c{number}" for number in range(105)) + "\nx"},
@@ -133,7 +152,8 @@ async def test_what_cannot_be_read_as_a_whole_creates_nothing(start_server: Any)
             ),
             ({"csv": "a\nx", "colour": "red"}, "colour: "),
             ({"count": 1, "gatewayId": "x"}, "gatewayId: "),
-            ({"count": 1, "nameColumn": "a"}, "nameColumn: the CSV has no column a; it has none"),
+            ({"count": 1, "nameColumn": "a"}, "nameColumn: the CSV has no column 'a'; it has none."),
+            ({"csv": "a, a\nx,y"}, "csv: the column 'a' stands in the header twice"),
         ):
             refused = await server.call("POST", path, body, status=400)
             assert (refused["type"], refused["message"][: len(sentence)]) == ("Validation", sentence)

@@ -116,7 +116,7 @@ def device_fields(recipe: Doc) -> Doc:
 
 
 def _table(body: BulkCreate, rows_max: int) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the lines. Blank lines are left out."""
+    """Return the header, without blanks around its names, and the lines. Blank lines are left out."""
     if (body.csv is UNSET) == (body.count is UNSET):
         raise Invalid("csv or count: say by exactly one of them which devices are created.")
     if body.count is not UNSET:
@@ -131,7 +131,7 @@ def _table(body: BulkCreate, rows_max: int) -> tuple[list[str], list[list[str]]]
     _check_rows(len(lines) - 1, rows_max)
     if len(lines[0]) > _COLUMNS_MAX:
         raise Invalid(f"csv: the header has {len(lines[0])} columns; give at most {_COLUMNS_MAX}.")
-    return lines[0], lines[1:]
+    return [name.strip() for name in lines[0]], lines[1:]
 
 
 def _lines(text: str) -> Iterator[list[str]]:
@@ -162,12 +162,13 @@ def _columns(header: list[str], body: BulkCreate) -> list[str | None]:
     ):
         if column is UNSET:
             continue
-        parameter = f"{field}Column"
+        parameter, column = f"{field}Column", column.strip()
         if column not in header:
-            raise Invalid(f"{parameter}: the CSV has no column {column}; it has {listed(header) or 'none'}.")
+            known = listed(map(repr, header)) or "none"
+            raise Invalid(f"{parameter}: the CSV has no column {column[:255]!r}; it has {known}.")
         if column in roles:
             raise Invalid(
-                f"{parameter}: the column {column} is named twice; each field has a column of its own."
+                f"{parameter}: the column {column[:255]!r} is named twice; each field has a column of its own."
             )
         roles[column] = field
     for column in header:

@@ -9,9 +9,11 @@ import { openJob } from "../parts/job.js";
 import { RecordList, RecordPage } from "../parts/records.js";
 import { DATA_TYPES } from "./device/fields.js";
 import { CLASSES } from "./devices/choice.js";
+import { CsvReader } from "./table/csv.js";
 
 const LEAD = "A recipe holds the class, the tags and the attributes of devices that are created from it.";
 const EDITABLE = ["name", "description", "deviceName", "deviceDescription", "deviceClass", "gatewayId", "parentId", "systemInterval", "keepDuplicates", "expectedIntervalSeconds", "tags", "attributes"];
+const HEADER_CHARS_MAX = 50_000; // more than a header of names that the server takes
 const ATTRIBUTES_HINT = `Types: ${DATA_TYPES.join(", ")}.`;
 
 const fields = (created) => [
@@ -119,9 +121,10 @@ function Result({ app, result, record, keys }) {
       <a class="button" href=${link("/applications", app, "devices", { sort: "creationDate", direction: "desc" })}>See the devices</a></div></div>`;
 }
 
-// The header of a CSV: names with commas between them, in quotation marks where they need them.
+// The names in the header of a CSV, as the server reads them.
 function headersOf(csv) {
-  const first = /^(?:"(?:[^"]|"")*"|[^"\r\n])*/.exec(csv)[0];
-  const names = first.match(/(?:"(?:[^"]|"")*"|[^",])+/g) || [];
-  return [...new Set(names.map((name) => name.trim().replace(/^"(.*)"$/s, "$1").replaceAll('""', '"')).filter(Boolean))];
+  const reader = new CsvReader();
+  const records = reader.push(csv.slice(0, HEADER_CHARS_MAX));
+  const [first] = records.length || reader.fault ? records : reader.end();
+  return [...new Set((first?.fields || []).map((name) => name?.trim()).filter(Boolean))];
 }
