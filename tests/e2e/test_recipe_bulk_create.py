@@ -50,18 +50,29 @@ async def test_each_line_is_a_device_with_its_own_fields(server: Server) -> None
         f"{'x' * 256},3,,\r\n"
         "\r\n"
         "short,4\r\n"
+        'more,7,hall,"a ""b""",c,,d\r\n'
         f"long,{'y' * 256},,\r\n"
         "last,5,=1+1,\r\n"
     )
     body = {"csv": text, "nameColumn": "label", "descriptionColumn": "about"}
     done = await server.call("POST", path, body, status=201)
-    assert (done["created"], done["failed"]) == (4, 3)
+    assert (done["created"], done["failed"]) == (4, 4)
     result = lines_of(done["csvResult"])
-    assert [line["label"] for line in result] == ["north", "", 'a, "b"', "x" * 256, "short", "long", "last"]
-    fields = "The line has 2 fields, and the header has 4."
-    assert [line["error"].split(":")[0] for line in result] == ["", "", "", "label", fields, "floor", ""]
-    assert [bool(line["deviceId"]) for line in result] == [True, True, True, False, False, False, True]
-    assert result[6]["room"] == "'=1+1", "a spreadsheet does not run it"
+    assert [line["label"] for line in result] == [
+        "north",
+        "",
+        'a, "b"',
+        "x" * 256,
+        "short",
+        "more",
+        "long",
+        "last",
+    ]
+    short, more = (f"The line has {number} fields, and the header has 4." for number in (2, 7))
+    assert [line["error"].split(":")[0] for line in result] == ["", "", "", "label", short, more, "floor", ""]
+    assert [bool(line["deviceId"]) for line in result] == [True] * 3 + [False] * 4 + [True]
+    assert (result[5]["room"], result[5]["about"]) == ("hall", 'a "b",c,,d'), "nothing of it is lost"
+    assert result[7]["room"] == "'=1+1", "a spreadsheet does not run it"
     devices = [
         await server.call("GET", f"{application}/devices/{line['deviceId']}")
         for line in result

@@ -170,13 +170,17 @@ def _result(
     columns: tuple[str, ...] = (),
     more: Mapping[int, tuple[str, ...]] | None = None,
 ) -> Iterator[bytes]:
-    """Yield the lines of the result: those that were sent, each with the id of its device or the reason for none."""
+    """Yield the lines of the result: those that were sent, each with the id of its device or the reason for none.
+
+    Of a line with too many fields the last column that was sent has the rest, with commas between.
+    """
     lines = CsvLines()
     yield lines.line([*rows.header, "deviceId", *columns, "error"])
     width = len(rows.header)
     for row, line in enumerate(rows.lines):
         error = error_of(row)
-        sent = [*line[:width], *[""] * (width - len(line))]
+        sent = line if len(line) <= width else [*line[: width - 1], ",".join(line[width - 1 :])]
+        sent = [*sent, *[""] * (width - len(sent))]
         extra = (more or {}).get(row, ("",) * len(columns))
         id = "" if error is not None else id_of(row).hex()
         yield lines.line(text or None for text in [*sent, id, *extra, error])
