@@ -6,7 +6,7 @@ A new route is found without being named here, unless its address has a new kind
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -77,7 +77,7 @@ async def demo_console(folder: Path, **options: Any) -> AsyncIterator[tuple[Demo
         yield demo, page
 
 
-async def tour(page: ConsolePage, demo: DemoServer) -> AsyncIterator[Stop]:
+async def tour(page: ConsolePage, demo: DemoServer) -> AsyncGenerator[Stop, None]:
     """Go to one page after the other; each is loaded when it is given. The last one is the log-in."""
     seen: set[str] = set()
     for path in await page.run(_ROUTES):

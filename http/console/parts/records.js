@@ -60,8 +60,8 @@ export function RecordPage({ trail, noun, source, title = (record) => record.nam
   };
   const record = data.value;
   const buttons = record && html`${actions?.(record, data.reload)}
-    ${fields !== undefined && html`<button disabled=${!fields} onClick=${() => change(record)}>Change</button>`}
-    ${editable && html`<button onClick=${() => edit(record)}>Edit as JSON</button>`}
+    ${fields !== undefined && html`<button data-write disabled=${!fields} onClick=${() => change(record)}>Change</button>`}
+    ${editable && html`<button data-write onClick=${() => edit(record)}>Edit as JSON</button>`}
     ${home && html`<button class="danger" onClick=${() => remove(record)}>Delete</button>`}`;
   return html`<${Page} trail=${trail} title=${record ? title(record) : noun} of=${data} actions=${buttons}>
     <${Loaded} data=${data}>${(value) => html`

@@ -86,7 +86,7 @@ function Response({ target, event, reload }) {
   };
   const button = (state, text, primary) => html`<button data-write class=${primary ? "primary" : ""} disabled=${busy} onClick=${() => send(state)}>${text}</button>`;
   return html`<div class="stack">
-    <div class="field"><label for="comment">Comment <span class="quiet">(optional)</span></label>
+    <div class="field" data-write><label for="comment">Comment <span class="quiet">(optional)</span></label>
       <textarea id="comment" rows="4" value=${comment} onInput=${(change) => setComment(change.target.value)}></textarea></div>
     <${Problem} error=${error} />
     <div class="row">

@@ -1,5 +1,6 @@
 // The events of an application: what needs attention, and who responded.
 
+import { mayChange } from "../lib/access.js";
 import { get, path } from "../lib/api.js";
 import { count, plural } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
@@ -48,7 +49,7 @@ export function Events({ app }) {
     <${Counts} app=${app} query=${query} version=${changes.version} />
     <${QueryField} value=${query.q} set=${(q) => setQuery({ q, page: "" })} />
     ${choice ? html`<${RecordTable} noun="event" source=${path("applications", app, "events")} search="subject" sortField="creationDate" sortDirection="desc"
-        searched=${searched} params=${Object.keys(listed).length ? { query: listed } : {}} refresh=${refresh} empty=${empty} selected=${selected} select=${setSelected}
+        searched=${searched} params=${Object.keys(listed).length ? { query: listed } : {}} refresh=${refresh} empty=${empty} selected=${selected} select=${mayChange() && setSelected}
         onLoaded=${loaded} columns=${columns(app, changes, reload)} href=${(row) => link("/applications", app, "events", row.id)}
         filters=${html`<${Filters} app=${app} query=${query} />`} />
         <div class="below-list"><${Changed} changes=${changes} unsure=${Boolean(query.q)} show=${() => { setQuery({ page: "" }); reload(); }} />

@@ -54,18 +54,18 @@ function Directory({ app, tree, directory }) {
     { label: "Status", render: (row) => row.status !== "completed" && html`<${Badge} tone="warn">${row.status}</${Badge}>` },
     { label: html`<span class="hidden-label">Actions</span>`, render: (row) => html`<span class="file-actions">
       ${row.type === "file" && row.status === "completed" && button("Download", row, () => noted(download(app, tree, row.id)))}
-      ${button("Move", row, () => move(app, tree, row).then((done) => done && again()))}
-      ${button("Delete", row, () => remove(app, tree, row).then((done) => done && again()), "danger")}</span>` },
+      ${button("Move", row, () => move(app, tree, row).then((done) => done && again()), { "data-write": true })}
+      ${button("Delete", row, () => remove(app, tree, row).then((done) => done && again()), { class: "small danger" })}</span>` },
   ];
   const trail = [[tree === TREES.private ? "Private files" : "Public files", directoryLink(app, tree, "/")], ...trailOf(app, tree, directory)];
   const filters = html`<nav class="trail" aria-label="Directory">${trail.map(([text, address], at) => html`${at > 0 && html`<span aria-hidden="true">/</span>`}
     <a href=${address} aria-current=${at === trail.length - 1 ? "page" : undefined}>${text}</a>`)}</nav>`;
   const example = { name: "notes.txt", parentDirectory: directory, type: "file", fileSize: 5, contentType: "text/plain" };
   const empty = html`<${Empty} title=${directory === "/" ? `There are no ${tree.name} files yet` : "This directory is empty"} call=${directory === "/" && { method: "POST", path: source, body: example }}>
-    <p>Choose files above, or drop them there.${directory === "/" ? " A program creates a file with its size; the answer has the form by which it sends the content." : ""}</p></${Empty}>`;
+    <p data-write>Choose files above, or drop them there.${directory === "/" ? " A program creates a file with its size; the answer has the form by which it sends the content." : ""}</p></${Empty}>`;
   return html`<${Page} title="Files" lead=${LEADS[tree.name]} actions=${html`<button data-create onClick=${create}>Create a directory</button>`}>
     <${Tabs} label="Trees of files" current=${tree.name} items=${[["private", "Private", directoryLink(app, TREES.private, "/")], ["public", "Public", directoryLink(app, TREES.public, "/")]]} />
-    <${DropFiles} multiple label="Choose files to upload" take=${(files) => upload(app, tree, directory, files)}><span>to store them in <b class="break">${directory}</b></span></${DropFiles}>
+    <div data-write><${DropFiles} multiple label="Choose files to upload" take=${(files) => upload(app, tree, directory, files)}><span>to store them in <b class="break">${directory}</b></span></${DropFiles}></div>
     <${Uploads} app=${app} ended=${again} />
     ${missing && html`<${Notice} tone="warn">There is no directory ${directory}. <a href=${directoryLink(app, tree, "/")}>Go to the first one.</a> An upload creates it.</${Notice}>`}
     <${RecordTable} key=${tree.name} noun="entry" many="entries" source=${load} refresh=${`${directory} ${refresh}`} columns=${columns} filters=${filters} empty=${empty} sortField="name"
@@ -74,5 +74,5 @@ function Directory({ app, tree, directory }) {
   </${Page}>`;
 }
 
-const button = (text, row, act, tone = "") =>
-  html`<button class=${`small ${tone}`} onClick=${act}>${text}<span class="hidden-label"> ${row.name}</span></button>`;
+const button = (text, row, act, more) =>
+  html`<button class="small" onClick=${act} ...${more}>${text}<span class="hidden-label"> ${row.name}</span></button>`;

@@ -154,5 +154,5 @@ function NoDevices({ app }) {
   return html`<${Card} flush><${Empty} title="This application has no devices yet"
     call=${{ method: "POST", path: path("applications", app, "devices"), body: { name: "greenhouse", attributes: [{ name: "temperature", dataType: "number" }] } }}>
     <p>Add a device: you get a program that reports as this device, and this page shows whether its states arrive.</p>
-    <div><a class="button primary" href=${link("/applications", app, "devices", "add")}>Add devices</a></div></${Empty}></${Card}>`;
+    <div data-write><a class="button primary" href=${link("/applications", app, "devices", "add")}>Add devices</a></div></${Empty}></${Card}>`;
 }

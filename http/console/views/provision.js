@@ -1,6 +1,8 @@
 // Add devices: one, or many from a recipe, each with an access key of its own; then a program to copy, and what arrives.
 
+import { offered } from "../lib/access.js";
 import { get, path } from "../lib/api.js";
+import { plural } from "../lib/format.js";
 import { useData } from "../lib/hooks.js";
 import { go, link } from "../lib/router.js";
 import { html, useState } from "../lib/ui.js";
@@ -32,6 +34,7 @@ export function AddDevices({ app }) {
 function What({ app, recipes, setMade }) {
   const [many, setMany] = useState(false);
   const choices = recipes.map((each) => [each.id, each.name]);
+  const withKeys = offered("keys") !== "read";
   const recipeOf = (id) => recipes.find((each) => each.id === id);
   const one = async ({ recipe, ...values }) => {
     if (!recipe) {
@@ -39,14 +42,19 @@ function What({ app, recipes, setMade }) {
       if (made.error) note(`${made.record.name} is created, without an access key: ${made.error.message}`, "bad");
       return made.access ? setMade(made) : go(link("/applications", app, "devices", made.record.id));
     }
-    const { rows } = await createFromRecipe(app, recipe, { pattern: values.name, count: 1, tags: values.tags });
+    const { rows } = await createFromRecipe(app, recipe, { pattern: values.name, count: 1, tags: values.tags, withKeys });
     const [{ deviceId, accessKey, accessSecret }] = rows;
+    if (!withKeys) return keyless(`${values.name} is created`, link("/applications", app, "devices", deviceId));
     const record = await get(path("applications", app, "devices", deviceId));
     return setMade({ record, access: { key: accessKey, secret: accessSecret } });
   };
   const several = async ({ recipe, ...values }) => {
-    const answer = await createFromRecipe(app, recipe, values);
+    const answer = await createFromRecipe(app, recipe, { ...values, withKeys });
     if (answer.jobId) return openJob("Creation of devices", app, answer.jobId);
+    if (!withKeys) {
+      const made = answer.rows.filter((each) => each.deviceId).length, refused = answer.rows.find((each) => each.error);
+      return keyless(`${plural(made, "device")} created${refused ? `, ${answer.rows.length - made} refused (${refused.error})` : ""}`, link("/applications", app, "devices", { sort: "creationDate", direction: "desc" }));
+    }
     return setMade({ rows: answer.rows, recipe: recipeOf(recipe) });
   };
   const own = Object.fromEntries(deviceFields().map((each) => [each.name, each]));
@@ -62,11 +70,11 @@ function What({ app, recipes, setMade }) {
   const manyFields = [
     { name: "recipe", label: "Recipe", type: "select", options: choices },
     { name: "pattern", label: "Names", required: true, value: "pump-##", hint: "# is the number, ## has two digits or more." },
-    { name: "count", label: "How many", type: "number", required: true, value: "10", hint: `Up to ${KEYS_MAX} get an access key each; more of them, at most 10,000, are created by a job, without keys.` },
+    { name: "count", label: "How many", type: "number", required: true, value: "10", hint: withKeys ? `Up to ${KEYS_MAX} get an access key each; more of them, at most 10,000, are created by a job, without keys.` : "At most 10,000." },
     { name: "first", label: "First number", type: "number", required: true, value: "1" },
     { ...tags, hint: "One key=value a line, the same for all." },
   ];
-  return html`<${Card} title="What is added">
+  return html`<${Card} data-write title="What is added">
     <div class="row apart" role="group" aria-label="How many"><button aria-pressed=${!many} onClick=${() => setMany(false)}>One device</button>
       <button aria-pressed=${many} onClick=${() => setMany(true)}>Many from a recipe</button></div>
     ${many && !choices.length ? html`<p>There is no recipe yet. <a href=${link("/applications", app, "recipes")}>Create one</a>: it has the attributes, the tags and the class of its devices.</p>`
@@ -74,4 +82,10 @@ function What({ app, recipes, setMade }) {
       : html`<${Form} key="one" fields=${oneFields} button="Create the device" submit=${one} />`}
     ${many && html`<p class="quiet apart">Devices with different names, tags or gateways: <a href=${link("/applications", app, "recipes")}>a recipe takes a CSV</a> with a line for each.</p>`}
   </${Card}>`;
+}
+
+// Tell that there are devices but no keys for them, and show the devices.
+function keyless(done, place) {
+  note(`${done}, without access keys: your role does not allow them.`);
+  go(place);
 }

@@ -1,5 +1,6 @@
 // Device recipes: what new devices look like, and the creation of many from one.
 
+import { offered } from "../lib/access.js";
 import { path, post } from "../lib/api.js";
 import { plural, unitOf, withUnit } from "../lib/format.js";
 import { link } from "../lib/router.js";
@@ -101,8 +102,8 @@ function Many({ app, source, record }) {
           ${column("gatewayIdColumn", "Column of the ids of gateways")}${column("parentIdColumn", "Column of the ids of parents")}</div>`}`
       : html`<div class="field"><label for=${id + "n"}>Number of devices</label>
           <input id=${id + "n"} inputmode="numeric" value=${given.count} onInput=${(event) => setGiven({ ...given, count: event.target.value })} /></div>`}
-      <div class="field inline"><input id=${id + "k"} type="checkbox" checked=${given.keys} onChange=${(event) => setGiven({ ...given, keys: event.target.checked })} />
-        <label for=${id + "k"}>With an access key for each device</label></div>
+      ${offered("keys") !== "read" && html`<div class="field inline"><input id=${id + "k"} type="checkbox" checked=${given.keys} onChange=${(event) => setGiven({ ...given, keys: event.target.checked })} />
+        <label for=${id + "k"}>With an access key for each device</label></div>`}
       ${given.keys && html`<p class="quiet">The secrets are shown once, so at most 100 devices can have them in a call.</p>`}
       <${Problem} error=${error} />
       <div><button class="primary" disabled=${busy || (way === "csv" && !csv.trim())}>Create devices</button></div>

@@ -1,5 +1,6 @@
 // Settings of an application, a tab for each part of them.
 
+import { mayTransfer } from "../lib/access.js";
 import { del, get, patch, path } from "../lib/api.js";
 import { useData } from "../lib/hooks.js";
 import { go, link } from "../lib/router.js";
@@ -61,8 +62,8 @@ function General({ app, application, reload }) {
   };
   return html`<${Card} title="About"><${Facts} rows=${[["Owner", application.organizationName || (application.ownerId === session.value.userId ? "your account" : application.ownerId)], ...stamps(application)]} /></${Card}>
     <${Card} title="General"><${Form} fields=${fields} initial=${application} changesOnly submit=${save} /></${Card}>
-    <${Card} title="Owner"><p>Everything that the application holds goes with it, also its keys and tokens.</p>
-      <div><button data-write onClick=${transfer}>Transfer to another owner</button></div></${Card}>
-    <${Card} title="Delete"><p>Deletes the application and everything in it.</p>
+    ${mayTransfer() && html`<${Card} title="Owner"><p>Everything that the application holds goes with it, also its keys and tokens.</p>
+      <div><button data-write onClick=${transfer}>Transfer to another owner</button></div></${Card}>`}
+    <${Card} title="Delete" data-manage><p>Deletes the application and everything in it.</p>
       <div><button class="danger" onClick=${remove}>Delete this application</button></div></${Card}>`;
 }

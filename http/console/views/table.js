@@ -1,5 +1,6 @@
 // A data table: its rows, its columns, and the import of a file.
 
+import { mayChange } from "../lib/access.js";
 import { del, get, patch, path } from "../lib/api.js";
 import { useData } from "../lib/hooks.js";
 import { go, link, route } from "../lib/router.js";
@@ -30,7 +31,7 @@ export function DataTable({ app, table: id }) {
   };
   const actions = data.value && html`<button data-write onClick=${rename}>Change</button><button class="danger" onClick=${remove}>Delete</button>`;
   return html`<${Page} trail=${[["Data tables", home]]} title=${data.value?.name || "Data table"} lead=${data.value?.description} actions=${actions} of=${data}>
-    <${Tabs} label="Parts of the data table" current=${tab} items=${[["rows", "Rows", at()], ["columns", "Columns", at("columns")], ["import", "Import", at("import")]]} />
+    <${Tabs} label="Parts of the data table" current=${tab} items=${[["rows", "Rows", at()], ["columns", "Columns", at("columns")], ...(mayChange() ? [["import", "Import", at("import")]] : [])]} />
     <${Loaded} data=${data}>${(table) => {
       if (tab === "columns") return html`<${Columns} app=${app} table=${table} reload=${data.reload} />`;
       if (tab === "import") return html`<${Import} app=${app} table=${table} />`;

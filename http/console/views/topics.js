@@ -24,7 +24,7 @@ export function Topics({ app }) {
   };
   return html`<${Page} title="Topics" lead="Messages with topics, as in MQTT. Workflows are started by them, and publish them.">
     <${Messages} key=${topic} app=${app} topic=${topic} />
-    <${Card} title="Publish"><${Form} button="Publish" submit=${publish} fields=${[
+    <${Card} data-write title="Publish"><${Form} button="Publish" submit=${publish} fields=${[
       { name: "topic", label: "Topic", required: true, placeholder: "barn/2/temperature" },
       { name: "message", label: "Message", type: "longtext", required: true, rows: 3 },
     ]} /></${Card}>
@@ -68,7 +68,7 @@ function Messages({ app, topic }) {
       <span class="quiet" id="topic-hint"><code>+</code> is any one level, <code>#</code> at the end is all that follow</span>
     </form>
     ${messages.current.length === 0
-      ? html`<p class="empty">${stream.state === "live" ? "Nothing was published yet." : "The stream is not open yet."} Messages appear here when they are published; publish one below.</p>`
+      ? html`<p class="empty">${stream.state === "live" ? "Nothing was published yet." : "The stream is not open yet."} Messages appear here when they are published<span data-write>; publish one below</span>.</p>`
       : html`<div class="table-box messages" tabindex="0" role="region" aria-label="Messages"><table>
         <thead><tr><th scope="col">Time</th><th scope="col">Topic</th><th scope="col">Message</th></tr></thead>
         <tbody>${messages.current.map((each) => html`<tr key=${each.number}><td><${Time} at=${each.at} /></td><td><code>${each.topic}</code></td><td class="mono break">${each.message}</td></tr>`)}</tbody>

@@ -1,5 +1,6 @@
 // One workflow: its picture, its draft, its versions, and what became of its runs.
 
+import { mayChange } from "../lib/access.js";
 import { del, get, patch, path } from "../lib/api.js";
 import { useData } from "../lib/hooks.js";
 import { go, link, route } from "../lib/router.js";
@@ -28,6 +29,8 @@ const TABS = [
   ["data", "Data", Data],
 ];
 
+const WRITING = ["edit", "try"]; // of use to who may change the workflow
+
 function RunsTab(given) {
   const { run } = route.value.query;
   return run ? html`<${Run} ...${given} run=${run} />` : html`<${Runs} ...${given} />`;
@@ -52,7 +55,7 @@ export function Workflow({ app, flow, tab = "graph" }) {
   const actions = record && html`<${Badge}>${record.flowClass}</${Badge}><${Badge} tone=${record.enabled ? "good" : "warn"}>${record.enabled ? "enabled" : "disabled"}</${Badge}>
     <button data-write onClick=${enable}>${record.enabled ? "Disable" : "Enable"}</button><button onClick=${() => noted(exportWorkflow(app, flow))}>Export</button><button class="danger" onClick=${remove}>Delete</button>`;
   return html`<${Page} trail=${[["Workflows", home]]} title=${record?.name || "Workflow"} lead=${record?.description} actions=${actions} of=${data}>
-    <${Tabs} items=${TABS.map(([key, text]) => [key, text, address(key)])} current=${tab} label="Parts of the workflow" />
+    <${Tabs} items=${TABS.filter(([key]) => mayChange() || !WRITING.includes(key)).map(([key, text]) => [key, text, address(key)])} current=${tab} label="Parts of the workflow" />
     <${Loaded} data=${data}>${(value) => html`<${View} key=${tab} ...${{ app, flow, source, record: value, reload: data.reload }} />`}</${Loaded}>
   </${Page}>`;
 }

@@ -1,11 +1,12 @@
 // Ways to create an application that is not empty: from a template, and from a bundle.
 
+import { organizationsToOwn } from "../../lib/access.js";
 import { get, post } from "../../lib/api.js";
 import { openForm } from "../../parts/form.js";
 import { bundleField, sendBundle } from "../settings/bundle.js";
 
 export async function createFromTemplate() {
-  const [{ items: templates }, { items: organizations }] = await Promise.all([get("/applicationTemplates", { perPage: 100 }), get("/orgs", { perPage: 100 })]);
+  const [{ items: templates }, organizations] = await Promise.all([get("/applicationTemplates", { perPage: 100 }), organizationsToOwn()]);
   return openForm("Create an application from a template", {
     button: "Create",
     fields: [
@@ -19,7 +20,7 @@ export async function createFromTemplate() {
 
 export async function createFromBundle() {
   let file = null;
-  const { items: organizations } = await get("/orgs", { perPage: 100 });
+  const organizations = await organizationsToOwn();
   return openForm("Create an application from a bundle", {
     button: "Import", extra: bundleField((given) => (file = given)),
     fields: [{ name: "ownerId", label: "Owner", type: "select", options: [["", "your account"], ...organizations.map((each) => [each.id, each.name])] }],

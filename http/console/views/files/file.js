@@ -55,7 +55,7 @@ export function FilePage({ app, tree, id }) {
         ["Author", html`${shown.authorType} <code>${shown.authorId}</code>`],
         ...stamps(shown),
       ]} /></${Card}>
-      <${Card} title=${complete ? "New content" : "The content has not arrived"}>
+      <${Card} data-write title=${complete ? "New content" : "The content has not arrived"}>
         <${DropFiles} label="Choose the new content" take=${replace} />
       </${Card}>`}</${Loaded}>
   </${Page}>`;

@@ -16,14 +16,14 @@ export async function createDevice(app, values, { withKey }) {
   return work.then(({ key, secret }) => ({ record, access: { key, secret } }), (error) => ({ record, error }));
 }
 
-// Devices of a recipe: {rows: [{name, deviceId, accessKey, accessSecret, error}]}, or {jobId} for more than have keys.
-export async function createFromRecipe(app, recipe, { pattern, count, first = 1, tags = [] }) {
+// Devices of a recipe: {rows: [{name, deviceId, accessKey, accessSecret, error}]}, without keys unless `withKeys`, or {jobId} for more than have keys.
+export async function createFromRecipe(app, recipe, { pattern, count, first = 1, tags = [], withKeys }) {
   if (!Number.isInteger(count) || count < 1 || count > DEVICES_MAX) throw new Error(`count is ${count}; it must be a whole number from 1 to ${DEVICES_MAX}.`);
   if (count > 1 && !NUMBER.test(pattern)) throw new Error(`pattern is "${pattern}"; it must have a # for the number, such as pump-##.`);
   const names = Array.from({ length: count }, (_, at) => (count === 1 && !NUMBER.test(pattern) ? pattern : numbered(pattern, first + at)));
   const header = ["name", ...tags.map((each) => each.key)];
   const lines = names.map((name) => [name, ...tags.map((each) => each.value)]);
-  const body = { csv: [header, ...lines].map((line) => line.map(quoted).join(",")).join("\n"), nameColumn: "name", makeUniqueKeySecret: count <= KEYS_MAX };
+  const body = { csv: [header, ...lines].map((line) => line.map(quoted).join(",")).join("\n"), nameColumn: "name", makeUniqueKeySecret: withKeys && count <= KEYS_MAX };
   const answer = await post(`${path("applications", app, "device-recipes", recipe)}/bulkCreate`, body);
   if (answer.jobId) return answer;
   const rows = rowsOf(answer.csvResult);

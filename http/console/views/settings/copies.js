@@ -1,5 +1,6 @@
 // Copies of an application: exports as a bundle, imports, clones, and templates that are applied to it.
 
+import { access, organizationsToOwn } from "../../lib/access.js";
 import { get, ownPath, patch, path, post } from "../../lib/api.js";
 import { useData } from "../../lib/hooks.js";
 import { go, link } from "../../lib/router.js";
@@ -36,7 +37,7 @@ export function Copies({ app, application, reload }) {
     <${Card} title="Import"><p>Adds what a bundle has to this application. All of it is checked first; if anything is wrong, nothing is changed.</p>
       <div><button data-write onClick=${() => imported(app, base, changed)}>Import a bundle</button></div><${Imports} logs=${logs} /></${Card}>
     <${Card} title="Clone"><p>Makes a new application with everything that an export of this one has.</p>
-      <div><button onClick=${() => cloned(app, base, application)}>Clone</button></div></${Card}>
+      <div><button data-write onClick=${() => cloned(app, base, application)}>Clone</button></div></${Card}>
     <${Templates} app=${app} application=${application} changed=${changed} />`;
 }
 
@@ -83,16 +84,24 @@ function Imports({ logs }) {
   ]} />`}</${Loaded}>`;
 }
 
+const OWN = "own";
+const ownerOf = (id) => (id === OWN ? { ownerType: "user" } : id ? { ownerType: "organization", ownerId: id } : {});
+
 async function cloned(app, base, application) {
-  const organizations = await get("/orgs", { perPage: 100 }).catch((error) => note(error.message, "bad"));
+  const organizations = await organizationsToOwn().catch((error) => note(error.message, "bad"));
   if (!organizations) return;
+  const owners = [
+    ...(access.value.may === "manage" ? [["", "who owns this application"]] : []),
+    ...(application.ownerType === "organization" ? [[OWN, "your account"]] : []),
+    ...organizations.filter((each) => each.id !== application.ownerId).map((each) => [each.id, each.name]),
+  ];
   const answer = await openForm("Clone", {
     button: "Clone",
     fields: [
-      { name: "ownerId", label: "Owner of the clone", type: "select", options: [["", "who owns this application"], ...organizations.items.map((each) => [each.id, each.name])] },
+      { name: "ownerId", label: "Owner of the clone", type: "select", options: owners },
       ...CONTENTS, { name: "dryRun", label: "Only check it", type: "checkbox" },
     ],
-    submit: (values) => post(`${base}/clone`, { ...values, ...(values.ownerId ? { ownerType: "organization" } : {}) }),
+    submit: ({ ownerId, ...values }) => post(`${base}/clone`, { ...values, ...ownerOf(ownerId) }),
   });
   if (!answer) return;
   if (answer.application) {

@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from "../../lib/ui.js";
 import { Problem } from "../../parts/basics.js";
 import { textOf, valueOf } from "./values.js";
 
-// save(value): gives a promise; its error is shown below the field.
+// save(value): gives a promise; its error is shown below the field. Without it the cell only shows its value.
 export function Cell({ column, value, save }) {
   const [text, setText] = useState(null); // null: it is not edited
   const [error, setError] = useState(null);
@@ -19,6 +19,7 @@ export function Cell({ column, value, save }) {
   }, [text === null]);
   if (text === null) {
     const shown = value === null || value === undefined || value === "" ? html`<span class="quiet">${value === "" ? '""' : "null"}</span>` : textOf(value);
+    if (!save) return html`<span class="cell">${shown}</span>`;
     return html`<button ref=${shows} class="cell" title=${`Change ${column.name}`} onClick=${() => setText(textOf(value))}>${shown}</button>`;
   }
   const close = () => {

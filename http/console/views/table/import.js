@@ -65,7 +65,7 @@ export function Import({ app, table }) {
     setOptions({ ...options, skip: options.skip + run.stored });
     setRun(null);
   };
-  return html`<${Card} title="Import a CSV file"><div class="stack">
+  return html`<${Card} data-write title="Import a CSV file"><div class="stack">
     <p class="quiet">The first line has the names of the columns. An empty field is null, or the default of a required column; "" is an empty text.
       The file is read here and sent in parts of at most ${count(ROWS_AT_ONCE)} rows; each is stored whole or not at all.</p>
     <${DropFiles} label="Choose a CSV file" accept=".csv,.tsv,.txt,text/csv" take=${choose} disabled=${busy}>

@@ -1,5 +1,6 @@
 // The rows of a data table: a page of them from the server, sorted and selected there; added, changed, deleted, exported.
 
+import { mayChange } from "../../lib/access.js";
 import { patch, path, post } from "../../lib/api.js";
 import { exactJson, parseExact } from "../../lib/exact.js";
 import { count, plural } from "../../lib/format.js";
@@ -114,7 +115,7 @@ export function Rows({ app, table }) {
   const columns = [
     ...table.columns.map((column) => ({
       label: column.name, sort: column.name, number: column.dataType === "number",
-      render: (row) => html`<${Cell} column=${column} value=${row[column.name]} save=${(value) => change(row, { [column.name]: value })} />`,
+      render: (row) => html`<${Cell} column=${column} value=${row[column.name]} save=${mayChange() && ((value) => change(row, { [column.name]: value }))} />`,
     })),
     { label: "Created", sort: "createdAt", render: (row) => html`<${Time} at=${row.createdAt} />` },
     { label: "Changed", sort: "updatedAt", render: (row) => html`<${Time} at=${row.updatedAt} />` },
@@ -134,10 +135,10 @@ export function Rows({ app, table }) {
     <${Problem} error=${data.error} retry=${data.reload} />
     ${!list && !data.error && html`<p class="empty quiet" role="status">Loading.</p>`}
     ${nothing && html`<${Empty} title="There are no rows yet" call=${{ method: "POST", path: calls.source, body: exampleRow(table.columns) }}>
-      <p>Add a row, or <a href=${link("/applications", app, "tables", table.id, { tab: "import" })}>import a CSV file</a>.</p></${Empty}>`}
+      <p data-write>Add a row, or <a href=${link("/applications", app, "tables", table.id, { tab: "import" })}>import a CSV file</a>.</p></${Empty}>`}
     ${list && !nothing && html`<div class=${data.loading || data.error ? "busy" : ""}>
       ${list.items.length === 0 ? html`<p class="empty">No row matches. Change the query to see more.</p>`
-        : html`<${Table} label="Rows" columns=${columns} rows=${list.items} sort=${sort} selected=${selected} select=${select} />`}
+        : html`<${Table} label="Rows" columns=${columns} rows=${list.items} sort=${sort} selected=${selected} select=${mayChange() && select} />`}
       <div class="table-foot"><span class="row"><span role="status">${plural(list.totalCount, "row")}</span>
           <button class="small" onClick=${reload}>Read again</button><span>read <${Time} at=${data.at} age /></span></span>
         ${pages > 1 && html`<span class="row">

@@ -49,7 +49,7 @@ function Globals({ app, flow, globals }) {
     { label: "Key", render: (each) => html`<span class="flow-name">${each.key}</span>` },
     { label: "Value", render: (each) => html`<${Json} value=${parseExact(each.json)} />` },
   ];
-  return html`<${Card} flush title="Globals of the draft" actions=${html`<a class="button small" href=${link("/applications", app, "workflows", flow, "edit")}>Edit</a>`}>
+  return html`<${Card} flush title="Globals of the draft" actions=${html`<a data-write class="button small" href=${link("/applications", app, "workflows", flow, "edit")}>Edit</a>`}>
     ${globals.length ? html`<${Table} label="Globals" columns=${columns} rows=${globals} rowKey=${(each) => each.key} />`
       : html`<p class="empty quiet">There are none. A global is a value that every node reads as <code>globals.KEY</code>.</p>`}</${Card}>`;
 }

@@ -39,7 +39,7 @@ function Shown({ app, flow, run, source }) {
     if (done) setReplayed(done);
   };
   const dry = link("/applications", app, "workflows", flow, "try", { from: run.id });
-  const actions = run.canReplay && html`<button data-write class="primary" onClick=${replay}>Replay</button><a class="button" href=${dry}>Try without effects</a>`;
+  const actions = run.canReplay && html`<button data-write class="primary" onClick=${replay}>Replay</button><a data-write class="button" href=${dry}>Try without effects</a>`;
   return html`
     <${Card} title=${`Run of ${typeText(run.triggerType || "trigger")}`} actions=${actions}>
       <div class="stack">

@@ -67,7 +67,7 @@ function Trial({ app, flow, source, version, run, draft }) {
           ${area("stubs", "Stubs", 8, 'JSON object: what takes the place of nodes, such as {"ID": {"output": 1, "set": {"working.reply": {}}}}.')}
         </div>
         <${Problem} error=${error} />
-        <div><button class="primary" disabled=${busy || !version.triggers.length}>Run without effects</button>
+        <div><button data-write class="primary" disabled=${busy || !version.triggers.length}>Run without effects</button>
           ${!version.triggers.length && html` <span class="quiet">This version has no trigger to begin with.</span>`}</div>
       </form>
     </${Card}>
