@@ -3,7 +3,8 @@
 //   node link_client.mjs ws://HOST/applications/APPLICATION/devices/DEVICE/link TOKEN < states
 //
 // `states` has one state a line, its time and its values in JSON: [1700000000000, {"temp": 21.5}]. Each command is
-// printed as a line of JSON. The client ends when all that it read is stored. It keeps nothing over a restart of its own.
+// printed as a line of JSON. The client ends when all that it read is stored; if a state was refused, or a line is none,
+// it says so, goes on, and ends with status 1. It keeps nothing over a restart of its own.
 // It needs no package: Node 22 and browsers have WebSocket, Node 20 with the option --experimental-websocket.
 
 const HELLO = 0, REPORT = 1, RECEIVED = 4, WELCOME = 0, STORED = 1, REFUSAL = 2, COMMAND = 3;
@@ -24,6 +25,7 @@ export class LinkClient {
   #delayMs = 1000;
   #problem = null;
   #changed = [];      // who waits for a change
+  refused = 0;        // so many frames were dropped
 
   constructor(url, token, onCommand) {
     [this.#url, this.#token, this.#onCommand] = [url, token, onCommand];
@@ -119,7 +121,10 @@ export class LinkClient {
   #refused(n, error, message, more) {
     const [frame] = this.#waiting.splice(this.#waiting.findIndex((each) => each[1] === n), 1);
     this.#sent--;
-    if (!more?.retryMs) return console.error(`${JSON.stringify(frame)} is refused: ${error}: ${message}`);
+    if (!more?.retryMs) {
+      this.refused++;
+      return console.error(`${JSON.stringify(frame)} is refused: ${error}: ${message}`);
+    }
     this.#waiting.push([frame[0], ++this.#n, ...frame.slice(2)]);
     this.#pauseUntil = Date.now() + more.retryMs;
     setTimeout(() => this.#sendWaiting(), more.retryMs + 1);
@@ -139,12 +144,32 @@ export class LinkClient {
   }
 }
 
+// The time and the values of a line; throws an error if it has none.
+function stateOf(line) {
+  const state = JSON.parse(line);
+  const [time, values] = Array.isArray(state) && state.length === 2 ? state : [];
+  if ((time === null || Number.isInteger(time)) && values?.constructor === Object && Object.keys(values).length) return state;
+  throw new Error('not a time and its values, such as [1700000000000, {"temp": 21.5}]');
+}
+
 if (globalThis.process?.argv[1]?.endsWith("link_client.mjs")) {
   const { createInterface } = await import("node:readline");
   const [url, token] = process.argv.slice(2);
   const link = new LinkClient(url, token, (...command) => console.log(JSON.stringify(command)));
+  let number = 0, wrong = 0;
   for await (const line of createInterface({ input: process.stdin })) {
-    await link.send(REPORT, ...JSON.parse(line));
+    number++;
+    if (!line.trim()) continue;
+    let state;
+    try {
+      state = stateOf(line);
+    } catch (error) {
+      wrong++;
+      console.error(`line ${number} is left out: ${error.message}`);
+      continue;
+    }
+    await link.send(REPORT, ...state);
   }
   await link.close();
+  process.exitCode = wrong || link.refused ? 1 : 0;
 }

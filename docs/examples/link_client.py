@@ -4,7 +4,8 @@
     python link_client.py ws://HOST/applications/APPLICATION/devices/DEVICE/link TOKEN < states
 
 `states` has one state a line, its time and its values in JSON: [1700000000000, {"temp": 21.5}]. Each command is printed
-as a line of JSON. The client ends when all that it read is stored. It keeps nothing over a restart of its own.
+as a line of JSON. The client ends when all that it read is stored; if a state was refused, or a line is none, it says
+so, goes on, and ends with status 1. It keeps nothing over a restart of its own.
 """
 
 import asyncio
@@ -53,6 +54,7 @@ class LinkClient:
         self._socket: ClientConnection | None = None  # while the server welcomes frames
         self._window, self._pause_until_s = 0, 0.0
         self._problem: str | None = None
+        self.refused = 0  # so many frames were dropped
 
     async def __aenter__(self) -> "LinkClient":
         self._running = asyncio.create_task(self._run())
@@ -146,14 +148,34 @@ class LinkClient:
             self._n += 1
             self._waiting.append([frame[0], self._n, *frame[2:]])
         else:
+            self.refused += 1
             sys.stderr.write(f"{frame} is refused: {error}: {message}\n")
 
 
-async def main(url: str, token: str) -> None:
+def state_of(line: str) -> list[Any]:
+    """The time and the values of a line. Raises ValueError."""
+    match json.loads(line):
+        case [int() | None as when, dict(values)] if values:
+            return [when, values]
+    raise ValueError('not a time and its values, such as [1700000000000, {"temp": 21.5}]')
+
+
+async def main(url: str, token: str) -> int:
+    number = wrong = 0
     async with LinkClient(url, token, lambda *command: print(json.dumps(command), flush=True)) as link:
         while line := await asyncio.to_thread(sys.stdin.readline):
-            await link.send(REPORT, *json.loads(line))
+            number += 1
+            if not line.strip():
+                continue
+            try:
+                state = state_of(line)
+            except ValueError as error:
+                wrong += 1
+                sys.stderr.write(f"line {number} is left out: {error}\n")
+            else:
+                await link.send(REPORT, *state)
+    return 1 if wrong or link.refused else 0
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2]))
+    sys.exit(asyncio.run(main(sys.argv[1], sys.argv[2])))

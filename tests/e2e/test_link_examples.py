@@ -169,3 +169,35 @@ async def test_an_example_over_tls(tmp_path: Path, example: Callable[[Path], lis
                 await client.used(server, device, "first")
                 await client.end()
             await stored_once(server, device, STATES, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", [python, node, node_ws])
+async def test_an_example_names_what_is_not_stored_and_ends_with_status_1(
+    tmp_path: Path, example: Callable[[Path], list[str]]
+) -> None:
+    command = example(tmp_path)
+    good = b'[%d, {"temp": 0}]\n' % FIRST_MS
+    refused = b'[%d, {"nope": 1}]\n' % FIRST_MS
+    with trio.fail_after(PATIENCE_S):
+        async with serving(tmp_path / "data", "--limits", "off") as server:
+            device = await server.device(await server.application())
+            token, _ = await server.device_token(device)
+            url = f"{server.url.replace('http', 'ws', 1)}{device}/link"
+            for lines, status, told in (
+                (b"\n" + good + b"  \n", 0, []),
+                (refused, 1, ['"nope"' if command[0] == "node" else "'nope'"]),
+                (
+                    b'temp=1\n\n{"temp": 1}\n[1, "a"]\n[1, {}]\n[1, {"temp": 1}\n'
+                    + b'[%d, {"temp": 1}]\n' % (FIRST_MS + 1),
+                    1,
+                    [f"line {number} is left out: " for number in (1, 3, 4, 5, 6)],
+                ),
+            ):
+                done = await trio.run_process(
+                    [*command, url, token], stdin=lines, capture_stdout=True, capture_stderr=True, check=False
+                )
+                said = [line for line in done.stderr.decode().splitlines() if " is " in line]
+                assert (done.returncode, len(said)) == (status, len(told)), done.stderr
+                assert all(part in line for part, line in zip(told, said, strict=True)), said
+            await stored_once(server, device, 2, 0)
