@@ -73,7 +73,7 @@ export function Form({ fields, initial = {}, submit, button = "Save", close, ext
     <${Problem} error=${error} />
     <div class="buttons row">
       ${close && html`<button type="button" onClick=${() => close()}>Cancel</button>`}
-      <button class="primary" data-write=${close ? undefined : ""} aria-disabled=${busy}>${button}</button>
+      <button class="primary break" data-write=${close ? undefined : ""} aria-disabled=${busy}>${button}</button>
     </div>
   </form>`;
 }

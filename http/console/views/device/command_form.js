@@ -19,7 +19,7 @@ export function CommandForm({ shapes, send }) {
   const [chosen, setChosen] = useState(shapes[0]?.name ?? OTHER);
   const shape = shapes.find((each) => each.name === chosen);
   const choice = shapes.length > 0 && html`<div class="row apart" role="group" aria-label="Command">
-    ${shapes.map((each) => html`<button key=${each.name} type="button" aria-pressed=${each.name === chosen} onClick=${() => setChosen(each.name)}>${each.name}</button>`)}
+    ${shapes.map((each) => html`<button key=${each.name} type="button" class="break" aria-pressed=${each.name === chosen} onClick=${() => setChosen(each.name)}>${each.name}</button>`)}
     <button type="button" class="plain" aria-pressed=${!shape} onClick=${() => setChosen(OTHER)}>Another command</button></div>`;
   return html`<${Card} title="Send a command" data-write>${choice}
     ${shape ? html`<${Form} key=${chosen} fields=${[...fieldsOf(shape), TTL]} initial=${initialOf(shape)} button=${`Send ${shape.name}`}

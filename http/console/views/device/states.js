@@ -52,7 +52,7 @@ function Columns({ attributes, shown }) {
     setQuery({ columns: changed.length ? changed.join(",") : "-" });
   };
   return html`<details class="card"><summary>Columns: ${shown.length} of ${attributes.length} attributes</summary>
-    <div class="row apart" role="group" aria-label="Columns">${attributes.map((each) => html`<label key=${each.name} class="nowrap"><input type="checkbox" checked=${shown.includes(each)} onChange=${() => toggle(each)} /> ${each.name}</label>`)}</div></details>`;
+    <div class="row apart" role="group" aria-label="Columns">${attributes.map((each) => html`<label key=${each.name} class="break"><input type="checkbox" checked=${shown.includes(each)} onChange=${() => toggle(each)} /> ${each.name}</label>`)}</div></details>`;
 }
 
 function shortened(value) {

@@ -22,7 +22,7 @@ export function Buttons({ app, flow, source, version }) {
     if (done) note(html`Pressed. What became of it is under <a href=${link("/applications", app, "workflows", flow, "runs")}>Runs</a>.`);
   };
   return html`<${Card} title="Virtual buttons"><div class="row">
-    ${buttons.map((each) => html`<button data-write onClick=${() => press(each)}>${nameOf(each)}</button>`)}</div></${Card}>`;
+    ${buttons.map((each) => html`<button data-write class="break" onClick=${() => press(each)}>${nameOf(each)}</button>`)}</div></${Card}>`;
 }
 
 const nameOf = (button) => button.meta?.label || button.key || "the button";
