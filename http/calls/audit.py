@@ -1,10 +1,11 @@
 """The audit logs of organizations and persons: which calls get an entry, and what stands in it.
 
 An entry is made for each call of an audited operation (`Route.audited`) on what belongs to an organization, or on an
-application that belongs to a person, when the call has ended, whether it succeeded or was refused. The response leaves
-after the entry is on disk. The entry of a call that has changed something is tried again where it cannot be stored; if
-it never can, the response says that the call was done all the same. A call that is refused before it reaches its
-operation (no valid token, no scope, a throttle, overload) has no entry.
+application that belongs to a person, when the call has ended, whether it succeeded or was refused. A call that concerns
+several of them, such as a transfer, has an entry in the log of each. The response leaves after all entries are on disk.
+The entry of a call that has changed something is tried again where it cannot be stored; if it never can, the response
+says that the call was done all the same. A call that is refused before it reaches its operation (no valid token, no
+scope, a throttle, overload) has no entry; and none in the log of an owner where the caller may not act.
 
 Secrets never reach an entry. Of a body that creates or changes a record, only those values are kept that the record
 shows at the same place, as it shows them. Of the body of a refused call, only the names of its fields are kept.
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 import trio
@@ -39,7 +40,7 @@ from trunkline.actors.people.audit.messages import (
     AuditEntry,
     PrimaryTarget,
 )
-from trunkline.http.calls.call import Call
+from trunkline.http.calls.call import Call, Concerned
 from trunkline.http.calls.errors import error_response
 from trunkline.http.calls.request import Response
 from trunkline.http.calls.route import Route
@@ -58,15 +59,6 @@ _DELETIONS: Final = frozenset({"delete", "removeData", "truncate"})
 """The actions that make room, so that their entries may use the room for deletions."""
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 SECRET: Final = re.compile(r"password|secret|token|passphrase|privatekey|sslkey|credential|code$|hash$", re.I)
-
-
-class _Owner(NamedTuple):
-    """The organization or the user that an entry is for, and what the call is about."""
-
-    owner: bytes
-    type: PrimaryTarget | None
-    id: str | None
-    name: str | None
 
 
 async def execute_audited(
@@ -92,24 +84,35 @@ async def _execute(call: Call, get: Route | None, execute: Callable[[], Awaitabl
     except (TooManyRequests, Overloaded):
         raise
     except DomainError as refusal:
-        if owner is not None:
-            status, _, body = error_response(refusal)
-            await _add(call, owner, before, status, msgspec.json.decode(body))
+        status, _, body = error_response(refusal)
+        for each in _unique(owner, *call.concerned):
+            await _add(call, each, before, status, msgspec.json.decode(body))
         raise
     shown: Json = _fields(response.body or b"{}", _bytes_max(call))
-    owner = owner or _owner_of_record(shown)
-    if owner is not None:
+    problem: DomainError | None = None
+    for each in _unique(owner, _owner_of_record(shown), *call.concerned):
         try:
-            await _add(call, owner, before, response.status, shown)
-        except DomainError as problem:
-            raise Crashed(
-                "The call was done, but its entry in the audit log could not be stored. Do not repeat it; read what "
-                "is there."
-            ) from problem
+            await _add(call, each, before, response.status, shown)
+        except DomainError as failure:
+            problem = failure
+    if problem is not None:
+        raise Crashed(
+            "The call was done, but its entry in the audit log could not be stored. Do not repeat it; read what "
+            "is there."
+        ) from problem
     return response
 
 
-async def _add(call: Call, owner: _Owner, before: Json | None, status: int, shown: Json) -> None:
+def _unique(*owners: Concerned | None) -> list[Concerned]:
+    """Each owner once, with what was said first."""
+    found: dict[bytes, Concerned] = {}
+    for each in owners:
+        if each is not None:
+            found.setdefault(each.owner, each)
+    return list(found.values())
+
+
+async def _add(call: Call, owner: Concerned, before: Json | None, status: int, shown: Json) -> None:
     """Store the entry of a call that ended with `status` and the response `shown`. Raises `DomainError`."""
     resource, _, action = call.route.operation.partition(".")
     bytes_max = _bytes_max(call)
@@ -166,11 +169,11 @@ async def _add(call: Call, owner: _Owner, before: Json | None, status: int, show
     await system.ask(log, add)
 
 
-def _owner_of_path(call: Call) -> _Owner | None:
+def _owner_of_path(call: Call) -> Concerned | None:
     """The organization that the path of a call names, or the owner of the application that it names."""
     if "org" in call.ids:
         invites = "/invites" in call.route.path
-        return _Owner(call.ids["org"], "OrgInvite" if invites else None, None, None)
+        return Concerned(call.ids["org"], "OrgInvite" if invites else None, None, None)
     application: bytes | None = call.ids.get("application")
     if application is None:
         return None
@@ -179,17 +182,20 @@ def _owner_of_path(call: Call) -> _Owner | None:
     if found is None:
         return None
     owner = bytes.fromhex(found.doc["ownerId"])
-    return _Owner(owner, "Application", application.hex(), found.doc["name"])
+    return Concerned(owner, "Application", application.hex(), found.doc["name"])
 
 
-def _owner_of_record(shown: Json | None) -> _Owner | None:
-    """The owner of a record: of an application, or an organization with a dashboard of no application."""
-    if shown is None or "ownerType" not in shown:
+def _owner_of_record(shown: Any) -> Concerned | None:
+    """The owner of a record: of an application, also one that a clone or an import answers with, or an organization
+    with a dashboard of no application."""
+    if isinstance(shown, dict):
+        shown = shown.get("application", shown)
+    if not isinstance(shown, dict) or "ownerType" not in shown:
         return None
     kind: PrimaryTarget = "Application" if shown["_type"] == "application" else "Dashboard"
     if kind == "Dashboard" and shown["ownerType"] != "organization":
         return None
-    return _Owner(bytes.fromhex(shown["ownerId"]), kind, shown["id"], shown.get("name"))
+    return Concerned(bytes.fromhex(shown["ownerId"]), kind, shown["id"], shown.get("name"))
 
 
 def _secondary_target(call: Call) -> tuple[str | None, str | None]:
@@ -203,7 +209,10 @@ def _secondary_target(call: Call) -> tuple[str | None, str | None]:
 
 
 def _actor(principal: Principal) -> dict[str, Any]:
-    """Who made the call: a workflow with its author, an API token, or else the user or the device."""
+    """Who made the call: a workflow with its author, an API token, or else the user or the device.
+
+    Who declines an invitation by its mail need not be a user, and then has an address only.
+    """
     type: ActorType
     if principal.author is not None:
         author = principal.author
@@ -219,9 +228,10 @@ def _actor(principal: Principal) -> dict[str, Any]:
         type, id = "ApiToken", principal.token_id
     elif principal.user_id is not None:
         type, id = "User", principal.user_id
-    else:
-        assert principal.device_id is not None
+    elif principal.device_id is not None:
         type, id = "Device", principal.device_id
+    else:
+        return {"actor_type": "User", "actor_name": principal.name[:1024]}
     return {"actor_type": type, "actor_id": id.hex(), "actor_name": principal.name[:1024]}
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trunkline.actors.core.values.origin import Origin
     from trunkline.actors.core.values.structs import Message
     from trunkline.actors.people.accounts.login_throttle import LoginThrottle
+    from trunkline.actors.people.audit.messages import PrimaryTarget
     from trunkline.http.calls.auth import Tokens
     from trunkline.http.calls.login_failures import LoginFailures
     from trunkline.http.calls.public_answers import PublicAnswers
@@ -52,6 +53,15 @@ class Service(Protocol):
         ...
 
 
+class Concerned(NamedTuple):
+    """An owner in whose audit log a call has an entry, an organization or a user, and what the entry is about."""
+
+    owner: bytes
+    type: PrimaryTarget | None = None
+    id: str | None = None
+    name: str | None = None
+
+
 class Keep(NamedTuple):
     """Keeps the response to a call with what the call writes: `stamp` with a turn, `add` with a batch."""
 
@@ -65,12 +75,14 @@ class Call:
     `ids` are the values of the path parameters by name (`application` for `{applicationId}`): ids are raw bytes, names
     are text. Operations on the current user also have `user`. The fields of messages are filled from a call by name
     (`message_fields.py`). `with_links` says whether the response contains `_links`. A call with an Idempotency-Key has
-    `keep`, which keeps its response; `shown` is the record in it.
+    `keep`, which keeps its response; `shown` is the record in it. `concerned` are owners in whose audit logs the call
+    has an entry, beside the owner of what is at its path or in its answer.
     """
 
     __slots__ = (
         "_principal",
         "body",
+        "concerned",
         "ids",
         "keep",
         "now_ms",
@@ -101,6 +113,7 @@ class Call:
         self.body: Any = None
         self.shown: Any = None
         self.keep: Keep | None = None
+        self.concerned: tuple[Concerned, ...] = ()
         self._principal = principal
 
     @property
@@ -117,6 +130,19 @@ class Call:
     @principal.setter
     def principal(self, principal: Principal) -> None:
         self._principal = principal
+
+    def concern(
+        self,
+        owner: bytes,
+        type: PrimaryTarget | None = None,
+        id: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        """Say that the call has an entry in the audit log of an owner; the first word about an owner counts.
+
+        Not before the caller may act there: nobody may write into the log of others by calls that are refused.
+        """
+        self.concerned += (Concerned(owner, type, id, name),)
 
     @property
     def stamp(self) -> Stamp | None:

@@ -185,7 +185,7 @@ class Route:
     also: Mapping[int, str] = field(default_factory=dict)
     """Further status codes for the documentation, each with a description."""
     audited: bool = field(init=False)
-    """Whether a call has an entry in the audit log, if it concerns an organization."""
+    """Whether a call has an entry in the audit log of each owner that it concerns."""
     latency_class: LatencyClass = field(init=False)
     """The class of operations with which the times of its calls are counted."""
     counts_refusals_of: Literal["device", "application"] | None = field(init=False)
@@ -267,9 +267,16 @@ NOT_AUDITED: frozenset[str] = frozenset(
         "org.delete",
     }
 )
+ALSO_AUDITED: frozenset[str] = frozenset(
+    {"me.delete", "me.respondToInvite", "me.transferResources", "orgInvites.post"}
+)
+"""Operations on users, or without a token, that change what organizations or persons have. Their handlers say whose
+logs they are for (`Call.concern`)."""
 
 
 def _is_audited(route: Route) -> bool:
+    if route.operation in ALSO_AUDITED:
+        return True
     return route.access == "write" and route.area != "user" and route.operation not in NOT_AUDITED
 
 

@@ -34,8 +34,8 @@ REGRESSIONS: Final = (
             Mutation(
                 "the call has the error of its entry",
                 "http/calls/audit.py",
-                "        except DomainError as problem:\n            raise Crashed(",
-                "        except ZeroDivisionError as problem:\n            raise Crashed(",
+                "        except DomainError as failure:\n            problem = failure",
+                "        except ZeroDivisionError as failure:\n            problem = failure",
             ),
         ),
         "73532b9d",

@@ -134,7 +134,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     secondary_target_id: str | None = None
     secondary_target_type: AuditName | None = None
     secondary_target_name: str | None = None
-    actor_id: str
+    actor_id: str | None = None
     actor_type: ActorType
     actor_name: str
     on_behalf_of_id: str | None = None
@@ -211,7 +211,6 @@ class AuditLogView(View, frozen=True, kw_only=True):
     id: Id
     audit_log_id: Id
     creation_date: IsoTime
-    actor_id: Id
     actor_type: ActorType
     actor_name: str
     ip_address: str
@@ -220,6 +219,7 @@ class AuditLogView(View, frozen=True, kw_only=True):
     request_path_params: dict[str, Any]
     request_query_params: dict[str, Any]
     response_status: int
+    actor_id: Id | None = None
     on_behalf_of_id: Id | None = None
     on_behalf_of_type: ActorType | None = None
     on_behalf_of_name: str | None = None

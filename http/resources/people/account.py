@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from trunkline.actors.core.records import records
-from trunkline.actors.core.records.kinds import USER
+from trunkline.actors.core.records.kinds import APPLICATION, USER
+from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import Invalid, Unauthorized
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.actors.core.values.structs import Message
@@ -28,7 +29,7 @@ from trunkline.actors.people.accounts.two_factor import (
     TwoFactorEnabling,
     TwoFactorKey,
 )
-from trunkline.actors.people.organizations.membership import find_membership
+from trunkline.actors.people.organizations.membership import find_membership, memberships
 from trunkline.actors.people.organizations.roles import Level
 from trunkline.actors.platform.transfer import ResourceTransfer, transfer
 from trunkline.actors.server_users import delete_account
@@ -69,7 +70,11 @@ async def delete_me(call: Call) -> Response:
         if user is None or user.doc["email"].casefold() != body.email.casefold():
             raise Unauthorized("email: is not that of the user of the token.")
         await system.ask(ref, VerifyCredentials(password=body.password, two_factor_code=body.two_factor_code))
+    with system.store.snapshot() as snapshot:
+        joined = [each.org for each in memberships(snapshot, ref.id)]
     await delete_account(system, ref.id)
+    for org in joined:
+        call.concern(org)
     return json_response(call, 200, {"success": True})
 
 
@@ -97,6 +102,7 @@ async def transfer_resources(call: Call) -> Response:
     """
     body, system = call.body, call.service.system
     source = call.service.ref(call)
+    _concern(call, source)
     if body.destination_type == "organization":
         with system.store.snapshot() as snapshot:
             membership = find_membership(snapshot, body.destination.id, call.ids["user"])
@@ -104,8 +110,24 @@ async def transfer_resources(call: Call) -> Response:
             raise Invalid(
                 f"destinationId: there is no organization {body.destination_id} in which you may create applications."
             )
+        _concern(call, body.destination)
     await transfer(system, source, body)
+    _concern(call, body.destination)
     return json_response(call, 200, {"success": True})
+
+
+def _concern(call: Call, owner: Ref) -> None:
+    """Let a transfer have an entry in the audit log of its source or destination; that of a user is of applications."""
+    applications = call.body.application_ids
+    if owner.kind == "user" and not applications:
+        return
+    if len(applications) != 1 or call.body.dashboard_ids:
+        call.concern(owner.id)
+        return
+    with call.service.system.store.snapshot() as snapshot:
+        found = records.find(snapshot, APPLICATION, ROOT, bytes.fromhex(applications[0]))
+    name = None if found is None else found.doc["name"]
+    call.concern(owner.id, "Application", applications[0].lower(), name)
 
 
 async def _ask_checked(call: Call, message: type[Message]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Final
 
-from trunkline.actors.access.authority import find_user
+from trunkline.actors.access.authority import Principal, find_user
 from trunkline.actors.core.outgoing.http_calls import Undelivered
 from trunkline.actors.core.outgoing.mail import Mail
 from trunkline.actors.core.records.summary import SummaryChoice
@@ -126,9 +126,13 @@ async def answer_by_token(call: Call) -> Response:
     body: InviteAction = call.body
     service, system = call.service, call.service.system
     org, invite = await service.read_message(FindInvite(email=body.email, token=body.token))
+    with system.store.snapshot() as snapshot:
+        user = find_user(snapshot, body.email)
+    call.principal = Principal(
+        kind="user", scopes=frozenset(), expires_ms=None, user_id=user, name=body.email
+    )
+    call.concern(org, "OrgInvite", invite.hex())
     if body.accept:
-        with system.store.snapshot() as snapshot:
-            user = find_user(snapshot, body.email)
         if user is None:
             raise Invalid(
                 f"email: there is no user {body.email}, and there is no sign-up; ask the operator of the server to "
@@ -147,6 +151,7 @@ async def answer_my_invite(call: Call) -> Response:
     with system.store.snapshot() as snapshot:
         email = verified_address(snapshot, user)
     org, invite = await service.read_message(FindInvite(email=email, invite=call.ids["invite"]))
+    call.concern(org, "OrgInvite", invite.hex())
     messages: dict[str, tuple[Message, str]] = {
         "accept": (AcceptInvite(invite=invite, user=user), "accepted"),
         "reject": (RejectInvite(invite=invite), "rejected"),

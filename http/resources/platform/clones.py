@@ -40,6 +40,8 @@ async def clone_application(call: Call) -> Response:
     body: ApplicationClone = call.body or ApplicationClone()
     system = call.service.system
     owner, owner_type = _owner_of_clone(call, body)
+    if not body.dry_run:
+        call.concern(owner)
     input: dict[str, Any] = {
         "applicationId": call.application.hex(),
         "ownerType": owner_type,

@@ -82,6 +82,7 @@ async def import_application(call: Call) -> Response:
         fields = form.fields_as(NewForm)
         options = _options(fields, NewApplicationOptions)
         owner = _owner(call, fields)
+        call.concern(owner)
         input = _input(call, options, has_file=has_file)
         input["ownerType"] = fields.owner_type
         left_out = _left_out(fields)

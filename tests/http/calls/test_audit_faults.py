@@ -32,6 +32,7 @@ class Site:
     def __init__(self, house: House, dispatcher: Dispatcher, user: bytes, application: bytes) -> None:
         self.house = house
         self._dispatcher = dispatcher
+        self.application = application.hex()
         self._path = f"/applications/{application.hex()}/events"
         claims = {"typ": "user", "sub": user.hex(), "gen": 0}
         token = dispatcher.tokens.issue(claims, ["all.User"], house.clock.wall_ms(), None)
@@ -48,9 +49,9 @@ class Site:
         found: int = msgspec.json.decode((await self.call("GET", self._path)).body)["totalCount"]
         return found
 
-    async def entries(self) -> list[int]:
+    async def entries(self, owner: str = "/me") -> list[int]:
         """The status of each call in the log, the oldest first."""
-        found = msgspec.json.decode((await self.call("GET", "/me/audit-logs")).body)
+        found = msgspec.json.decode((await self.call("GET", f"{owner}/audit-logs")).body)
         return [entry["responseStatus"] for entry in reversed(found["items"])]
 
     def fail(self, *commits: int) -> None:
@@ -87,6 +88,15 @@ async def test_a_call_that_is_stored_is_acknowledged_once_its_entry_is_too(
     assert (await site.create()).status == 201
     assert await site.count() == 1
     assert await site.entries() == [201]
+
+
+async def test_each_entry_of_a_call_is_tried_again(site: Site, autojump_clock: MockClock) -> None:
+    """A transfer has an entry in the log of who gives, and one in that of who receives."""
+    org = msgspec.json.decode((await site.call("POST", "/orgs", {"name": "farm"})).body)["id"]
+    body = {"destinationType": "organization", "destinationId": org, "applicationIds": [site.application]}
+    site.fail(2, 4)
+    assert (await site.call("PATCH", "/me/transferResources", body)).status == 200
+    assert await site.entries() == await site.entries(f"/orgs/{org}") == [200]
 
 
 async def test_a_call_whose_entry_can_never_be_stored_says_that_it_was_done(
