@@ -38,8 +38,9 @@ _DATA = (RECORDS, ROWS)
 _MARKERS = (PURGE_PREFIX, SWEEP_PREFIX, FLOW_SWEEP_PREFIX)
 
 
-Completes = Literal["deletion", "stored"] | None
-"""What a batch is the rest of: a deletion, or something else that is stored already. None: it stands alone."""
+Completes = Literal["deletion", "revocation", "stored"] | None
+"""What a batch is, or is the rest of: a deletion, the end of access that somebody has, or the rest of something else
+that is stored already. None: it is something new."""
 
 
 class Batch:

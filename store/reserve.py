@@ -1,4 +1,4 @@
-"""The reserve: room in the file of the store that only commits that delete may use.
+"""The reserve: room in the file of the store that only commits that delete, or that end access, may use.
 
 LMDB never changes a page in place, so it needs new pages even to delete. If a disk or a quota were filled to the last
 byte by ordinary commits, nothing could ever be deleted. So the file is kept longer than its used part, with blocks
@@ -95,8 +95,9 @@ class Reserve:
         What mostly deletes may use all of it. Three quarters of it are for the deletion of a single thing, which may
         write more than it deletes: a device is kept as a deleted one, and an emptied table is swept later. Half of it,
         and the room that the arrivals need, is for what completes something that is stored: what flushes the arrivals,
-        and the entry of a call in an audit log. Everything else leaves both. Reports are counted twice: they are
-        written again when they are flushed.
+        and the entry of a call in an audit log. A quarter of it, and of the room for the arrivals what it takes, is for
+        what ends access: it writes little, once for each key and token, and always the same for a user. Everything else
+        leaves both. Reports are counted twice: they are written again when they are flushed.
         """
         if batch.mostly_deletes():
             return True
@@ -104,8 +105,10 @@ class Reserve:
         size_bytes = batch.size_bytes
         if batch.deletes_data():
             kept_bytes //= 4
-        elif batch.completes is not None:
+        elif batch.completes == "stored":
             kept_bytes //= 2
+        elif batch.completes == "revocation":
+            kept_bytes = 3 * kept_bytes // 4
         else:
             kept_bytes += self._arrivals.size_bytes
             size_bytes *= 2 if batch.reports else 1

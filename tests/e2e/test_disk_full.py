@@ -13,7 +13,7 @@ import pytest
 import trio
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.e2e.conftest import Server
+from tests.e2e.conftest import PASSWORD, Server
 from tests.e2e.crash_load import FIRST_MS
 from tests.e2e.server_process import serving
 from tests.e2e.test_data_tables import make_table
@@ -118,6 +118,37 @@ async def test_a_used_up_quota_is_told_and_freed_by_deleting(start_server: Calla
         times = [each["data"]["temp"] for each in await _all(server, device)]
         assert times == [first, FIRST_MS]
         assert (await server.call("GET", f"{house}/devices"))["totalCount"] == devices
+
+
+@pytest.mark.slow
+async def test_access_is_ended_at_a_used_up_quota(start_server: Callable[..., Any]) -> None:
+    """Who fills the disk must not keep a stolen login, key or token valid."""
+    room = {"map_size_bytes": MIB, "store_size_max_bytes": 3 * MIB}
+    async with start_server(limits=UNTHROTTLED, **room) as server:
+        house = await server.application("house")
+        device = await server.device(house)
+        stolen, last = await server.log_in(), await server.log_in()
+        key = await server.call("POST", f"{house}/keys", {})
+        made = await server.call("POST", f"{house}/tokens", {"name": "t"})
+        await fill(server, device, [])
+        await until_refused(server, f"{house}/devices", {"name": "small"})
+        refusal = await server.call("PATCH", "/me", {"firstName": "x"}, status=507)
+        assert refusal["message"].startswith("The disk of the server, or its quota, is full; nothing of")
+
+        inactive = {"status": "inactive"}
+        await server.call("POST", "/me/logout", token=stolen, status=200)
+        await server.call("GET", "/me", token=stolen, status=401)
+        await server.call("PATCH", f"{house}/keys/{key['id']}", inactive, status=200)
+        login = {"deviceId": device.rpartition("/")[2], "key": key["key"], "secret": key["secret"]}
+        await server.call("POST", "/auth/device", login, token="", status=401)
+        await server.call("PATCH", f"{house}/tokens/{made['id']}", inactive, status=200)
+        await server.call("GET", house, token=made["token"], status=401)
+        password = {"currentCredentials": {"password": PASSWORD}}
+        cutoff = {"tokenCutoff": "2020-01-01T00:00:00Z", **password}
+        await server.call("PATCH", "/me", cutoff, status=200)
+        change = {"password": PASSWORD, "newPassword": "Other-horse-9", "invalidateExistingTokens": True}
+        server.token = (await server.call("PATCH", "/me/changePassword", change, status=200))["token"]
+        await server.call("GET", "/me", token=last, status=401)
 
 
 async def assert_alerted(server: Server) -> None:

@@ -204,7 +204,9 @@ def test_what_completes_something_finds_room_when_nothing_new_does(small: Store)
             stored += 1
 
     assert completed(None) == 0
-    assert completed("stored") > 10, "half of the reserve"
+    assert completed("revocation") > 5, "a quarter of the reserve"
+    assert completed("revocation") == 0
+    assert completed("stored") > 5, "a quarter more"
     assert completed("stored") == 0
     assert completed("deletion") > 5, "a quarter more"
     for number in range(stored):

@@ -31,14 +31,18 @@ if TYPE_CHECKING:
 _SHARED_MAX: Final = 1_024
 """Documents that are kept for `find_shared`: a few megabytes."""
 
+_CREDENTIALS: Final = frozenset({"passwordHash", "tokenCutoff"})
+"""Fields of `Kind.ends_access` that are changed to end what somebody has."""
+
 # Writing: only for the actor that owns the record.
 
 
 def write(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc | None, new: Doc) -> bytes:
     """Stage a new or changed record with its index entries and its count; return the stored bytes.
 
-    If a field of `Kind.ends_access` changes, access that depends on the record is revoked after the commit. Raises
-    `Invalid` if another record under `parent` has the text of a field of `Kind.unique`.
+    If a field of `Kind.ends_access` changes, access that depends on the record is revoked after the commit. A change of
+    credentials and the status `inactive` are made for that, so a full disk has room for them. Raises `Invalid` if
+    another record under `parent` has the text of a field of `Kind.unique`.
     """
     _claim(actor, kind, parent, id, old, new)
     raw = encode(new)
@@ -57,8 +61,11 @@ def write(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc | None, n
     if kind.facet is not None and kind.facet_counted and old[kind.facet] != new[kind.facet]:
         moved = {facet_count(old[kind.facet]): -1, facet_count(new[kind.facet]): 1}
         actor.add(keys.COUNTS, keys.total_key(kind.name, parent), moved)
-    if any(old.get(field) != new.get(field) for field in kind.ends_access):
+    changed = {field for field in kind.ends_access if old.get(field) != new.get(field)}
+    if changed:
         actor.after_commit(partial(actor.system.revocations.revoke, id))
+    if not changed.isdisjoint(_CREDENTIALS) or new.get("status") == "inactive" != old.get("status"):
+        actor.writes().completes = "revocation"
     return raw
 
 

@@ -330,7 +330,7 @@ def as_domain_error(failure: StoreError) -> DomainError:
         )
     if isinstance(failure, StoreFull):
         return StorageFull(
-            "The disk of the server is full; nothing of this call was stored. Reads still work."
+            "The disk of the server, or its quota, is full; nothing of this call was stored. Reads still work."
         )
     if isinstance(failure, StoreLost):
         return Crashed(

@@ -106,6 +106,7 @@ class User(RecordOwner):
         """End one login, with the tokens that were renewed from its first one."""
         with self._own_record(ENDED_LOGINS) as doc:
             ended_logins.end(doc, message, self.system.clock.wall_ms(), self.system.limits.ended_logins_max)
+        self.writes().completes = "revocation"
         self.after_commit(partial(self.system.revocations.revoke, self.ref.id))
 
     async def on_verify_credentials(self, message: VerifyCredentials) -> None:

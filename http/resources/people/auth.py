@@ -243,5 +243,6 @@ ROUTES = (
         to=USER_ACTOR,
         access="read",
         area="user",
+        also={507: "The disk is full, and so is the room for ends of logins; nothing was stored"},
     ),
 )
