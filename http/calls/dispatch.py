@@ -48,7 +48,7 @@ from trunkline.http.calls.login_failures import LoginFailures
 from trunkline.http.calls.message_fields import PER_CALL_FIELDS
 from trunkline.http.calls.parsing import parse_body, parse_query
 from trunkline.http.calls.public_answers import PublicAnswers
-from trunkline.http.calls.request import Request, Response, check_current
+from trunkline.http.calls.request import Request, Response, Withheld, check_current
 from trunkline.http.calls.responses import (
     SUCCESS,
     json_response,
@@ -121,9 +121,8 @@ class Dispatcher:
                 if route.is_read:
                     check_current(self.system, response.stream)
             if response.stream is not None and request.method == "HEAD":
-                # The response to HEAD has the headers of the stream, but no body.
                 response.stream.close()
-                response = Response(response.status, response.headers)
+                response = Response(response.status, response.headers, stream=Withheld())
         except DomainError as reason:
             refusal = self.system.checked(reason)
             response = Response(*error_response(refusal))

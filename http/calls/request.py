@@ -79,6 +79,25 @@ class Stream(Protocol):
         ...
 
 
+class Withheld:
+    """The body of a response to HEAD where that to GET is a stream: nothing, and no length that could be announced."""
+
+    __slots__ = ("_is_sent",)
+
+    def __init__(self) -> None:
+        self._is_sent = False
+
+    async def next(self) -> bytes | None:
+        """A piece without bytes, so that the head is sent before the end is known."""
+        if self._is_sent:
+            return None
+        self._is_sent = True
+        return b""
+
+    def close(self) -> None:
+        """There is nothing to release."""
+
+
 class Closing(Protocol):
     """A body that is sent in pieces, of whatever kind."""
 

@@ -17,7 +17,7 @@ from trunkline.http.experiences.answers import Answer, Surroundings, sentence
 from trunkline.http.experiences.serving import Serving
 from trunkline.http.experiences.topic_answer import TopicAnswer
 from trunkline.http.experiences.visits import WebRequest
-from trunkline.http.wire.asgi import Application, client_address
+from trunkline.http.wire.asgi import Application, announced_bytes, client_address
 from trunkline.http.wire.exchange import BODILESS
 from trunkline.http.wire.headers import Fields
 from trunkline.http.wire.timeouts import until
@@ -83,7 +83,7 @@ class ExperienceLayer:
         if request is None:
             await self._app(scope, receive, send)
             return
-        body = await self._body(receive)
+        body = await self._body(scope["headers"], receive)
         if body is None:
             return
         if isinstance(body, tuple):
@@ -134,10 +134,13 @@ class ExperienceLayer:
             client_address(scope.get("client"), dict(headers), trusted=trusted),
         )
 
-    async def _body(self, receive: Any) -> bytes | tuple[int, str] | None:
+    async def _body(self, headers: Fields, receive: Any) -> bytes | tuple[int, str] | None:
         """The body, or the status and the sentence for one that cannot be taken; None if the client has left."""
         limits = self._limits
         bytes_max = limits.experience_body_bytes_max
+        too_large = 413, f"The body is larger than {bytes_max} bytes, which an endpoint takes at most."
+        if announced_bytes(headers) > bytes_max:
+            return too_large  # a client that sent `Expect` is not asked for it
         pieces: list[bytes] = []
         size = 0
         deadline_s = trio.current_time() + limits.body_timeout_s
@@ -151,7 +154,7 @@ class ExperienceLayer:
             pieces.append(message.get("body", b""))
             size += len(pieces[-1])
             if size > bytes_max:
-                return 413, f"The body is larger than {bytes_max} bytes, which an endpoint takes at most."
+                return too_large
             if not message.get("more_body"):
                 return b"".join(pieces)
 
@@ -183,7 +186,9 @@ async def _send_open(send: Any, answer: Answer, stream: TopicAnswer, *, method: 
         await send({"type": "http.response.body", "body": data, "more_body": True})
 
     try:
-        if method != "HEAD":
+        if method == "HEAD":
+            await send_piece(b"")  # a body that is sent as a whole would have its length announced
+        else:
             await stream.send_to(send_piece)
         await send({"type": "http.response.body", "body": b""})
     except* OSError:

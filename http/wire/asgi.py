@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import structlog
 
-from trunkline.http.wire.headers import Headers
+from trunkline.http.wire.headers import Fields, Headers
 from trunkline.http.wire.request_context import RequestContext, current_request
 from trunkline.http.wire.transport import ClientGone
 from trunkline.http.wire.websocket import Offer
@@ -101,6 +101,11 @@ async def run_application(
         log_crash(exchange, bug)
         return False
     return True
+
+
+def announced_bytes(headers: Fields) -> int:
+    """How long a request says that its body is; 0 if it does not say."""
+    return next((int(value) for name, value in headers if name == b"content-length"), 0)
 
 
 def client_address(client: tuple[Any, ...] | None, headers: Mapping[bytes, bytes], *, trusted: bool) -> str:

@@ -466,6 +466,9 @@ async def test_ranges(library: Library) -> None:
     head = await fetched(library, url, "HEAD")
     assert (head.status_code, head.headers["content-length"], head.content) == (200, "1000", b"")
     assert head.headers["accept-ranges"] == "bytes"
+    head = await fetched(library, url, "HEAD", Range="bytes=0-3")
+    assert (head.status_code, head.headers["content-length"]) == (200, "1000"), "only GET has ranges"
+    assert "content-range" not in head.headers
 
 
 async def test_a_file_cannot_run_on_our_origin(library: Library) -> None:

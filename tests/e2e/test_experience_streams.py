@@ -113,6 +113,7 @@ async def test_an_answer_has_the_headers_and_cookies_of_the_reply(exp: Experienc
     head = await at.send("HEAD", "/")
     assert (head.status_code, head.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
     assert (head.headers["x-odd"], head.headers["set-cookie"]) == ("1", "a=b; Path=/")
+    assert "content-length" not in head.headers
     await nothing_open(exp)
 
 

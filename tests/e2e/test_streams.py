@@ -92,6 +92,17 @@ async def test_a_client_that_comes_back_misses_nothing_and_gets_nothing_twice(st
         ]
 
 
+async def test_head_has_the_head_of_a_stream_and_no_length(server: Server) -> None:
+    device = await server.device(await server.application())
+    async with server.client() as client:
+        for _ in range(2):  # on one connection
+            head = await client.head(f"{device}/stateStream")
+            assert (head.status_code, head.content) == (200, b"")
+            assert head.headers["content-type"] == "text/event-stream; charset=utf-8"
+            assert "content-length" not in head.headers
+    await until(lambda: len(server.system.streams) == 0)
+
+
 async def test_a_client_that_leaves_is_forgotten(server: Server) -> None:
     device = await server.device(await server.application())
     async with opened_stream(server, device), opened_stream(server, device, resource="stateStream"):

@@ -97,7 +97,7 @@ async def serve(call: Call, link: Link, caching: str = "private, max-age=0, must
     if tag_matches(request.header(b"if-none-match"), link.stored.sha256):
         return Response(304, headers)
     size_bytes = link.stored.size_bytes
-    part = _range(request.header(b"range"), size_bytes)
+    part = _range(request.header(b"range"), size_bytes) if request.method == "GET" else None
     if part is not None and request.header(b"if-range") not in (None, etag):
         part = None  # the client has a part of another file
     if part is not None and not part.length:
