@@ -418,6 +418,12 @@ def _check_mqtt(settings: Settings) -> None:
         raise SettingsError("certfile", "is not set although mqtt_tls_port is", "set it and keyfile")
     if settings.engine == "stock" and (settings.mqtt_port, settings.mqtt_tls_port) != (None, None):
         raise SettingsError("engine", "is stock although there is a port for MQTT", "leave one of them out")
+    taken: dict[int, str] = {}
+    for name in ("port", "mqtt_port", "mqtt_tls_port"):
+        port = getattr(settings, name)
+        if port and port in taken:  # of 0 the system makes one that is free
+            raise SettingsError(name, f"is {port}, as {taken[port]} is", "give each a port of its own")
+        taken[port] = name
     key = settings.mqtt_anonymous_key
     if key is not None and _KEY.fullmatch(key) is None:
         raise SettingsError(

@@ -70,8 +70,8 @@ def demo_settings(settings: Settings) -> Settings:
 
 
 def demo_mqtt_port(settings: Settings) -> int | None:
-    """The port for MQTT that the demo opens if it is free: none beside one that is set, or beside TLS."""
-    is_chosen = settings.mqtt_port is not None or settings.certfile is not None
+    """The port for MQTT that the demo opens if it is free: none beside one that is set or TLS, or if HTTP has it."""
+    is_chosen = settings.mqtt_port is not None or settings.certfile is not None or settings.port == MQTT_PORT
     return None if is_chosen or settings.engine == "stock" else MQTT_PORT
 
 

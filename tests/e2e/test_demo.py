@@ -152,7 +152,8 @@ async def test_the_demo_opens_the_usual_port_for_mqtt_if_it_is_free(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "chosen", [{"mqtt_port": 0}, {"certfile": "a.pem", "keyfile": "a.key"}, {"engine": "stock"}]
+    "chosen",
+    [{"mqtt_port": 0}, {"port": MQTT_PORT}, {"certfile": "a.pem", "keyfile": "a.key"}, {"engine": "stock"}],
 )
 def test_the_demo_opens_no_port_for_mqtt_beside_a_chosen_one_or_tls(chosen: dict[str, Any]) -> None:
     assert demo_mqtt_port(Settings()) == MQTT_PORT

@@ -117,6 +117,13 @@ def test_switches_read_the_usual_words(text: str, value: bool) -> None:
         ("port = true", {}, {}, "port is True; give a whole number"),
         ("port = 1.5", {}, {}, "port is 1.5; give a whole number"),
         ("port = 65536", {}, {}, "port is 65536; give at most 65535"),
+        ("mqtt_port = 8080", {}, {}, "mqtt_port is 8080, as port is; give each a port of its own"),
+        (
+            "mqtt_port = 1883\nmqtt_tls_port = 1883\ncertfile = 'c'\nkeyfile = 'k'",
+            {},
+            {},
+            "mqtt_tls_port is 1883, as mqtt_port is; give each a port of its own",
+        ),
         ("map_size_bytes = 1", {}, {}, "map_size_bytes is 1; give at least 1048576"),
         (None, {"TRUNKLINE_PORT": "eighty"}, {}, "TRUNKLINE_PORT is 'eighty'; give a whole number"),
         (None, {"TRUNKLINE_ACCESS_LOG": "maybe"}, {}, "TRUNKLINE_ACCESS_LOG is 'maybe'; give true or false"),
@@ -276,6 +283,10 @@ def test_throttles_off_lifts_them_all_whatever_the_file_says() -> None:
     toml = "[limits]\nsend_state = {calls = 5, window_s = 1}\nuploads_max = 3"
     limits = load(toml, {"TRUNKLINE_THROTTLES": "off"}).limits
     assert limits == Limits.off().override({"uploads_max": 3})
+
+
+def test_the_system_chooses_a_port_for_each() -> None:
+    assert load(port=0, mqtt_port=0).mqtt_port == 0
 
 
 def test_a_settings_object_built_by_hand_is_checked_too() -> None:
