@@ -85,6 +85,14 @@ def keys_file_of(settings: Settings) -> Path | None:
     return None if settings.encryption_keys_file is None else Path(settings.encryption_keys_file)
 
 
+def keys_left_out(settings: Settings) -> Path | None:
+    """The file of the encryption keys, if it is not the one in the data directory, which a backup has."""
+    keys_file = keys_file_of(settings)
+    if keys_file is None or keys_file.resolve() == (Path(settings.data_dir) / KEYS_FILE).resolve():
+        return None
+    return keys_file
+
+
 def contents_place_of(settings: Settings) -> ContentsPlace | None:
     """Where the contents of files are; None if they are in the data directory.
 

@@ -137,9 +137,11 @@ class Admissions:
                     f"There is nothing at {request.path[:200]}: this server has no such operation; "
                     "`/docs` shows the API."
                 )
-            allowed = ", ".join(sorted(methods))
+            taken = ", ".join(sorted(methods))
+            read = methods.get("GET")
+            allowed = taken if read is None or read.upgrades else ", ".join(sorted({*methods, "HEAD"}))
             raise MethodNotAllowed(
-                f"{request.method} is not a method of this path; it takes {allowed}.", allowed
+                f"{request.method} is not a method of this path; it takes {taken}.", allowed
             )
         return route, values
 

@@ -51,9 +51,13 @@ def backup_command(
     """Copy a consistent snapshot of a data directory, also while a server runs."""
     from trunkline.actors.maintenance import data_directory
 
-    path = directory_with_data(data, config).data_dir
-    location = data_directory.back_up(Path(path), target)
-    typer.echo(f"{path} is copied to {target}; `trunkline check --data {target}` verifies the copy.")
+    settings = directory_with_data(data, config)
+    path, keys_file = Path(settings.data_dir), data_directory.keys_left_out(settings)
+    location = data_directory.back_up(path, target)
+    named = "" if config is None else f" --config {config}"
+    typer.echo(f"{path} is copied to {target}; `trunkline check --data {target}{named}` verifies the copy.")
+    if keys_file is not None:
+        typer.echo(f"The encryption keys are in {keys_file}; they are not in the copy, which needs them.")
     if location != data_directory.FOLDER:
         typer.echo(f"The contents of files are in {location}; they are not in the copy.")
 

@@ -360,4 +360,4 @@ async def test_other_methods_are_405_and_head_is_a_get(server: Server, method: s
         assert (response.status_code, response.content) == (200, b"")
     else:
         assert response.status_code == 405
-        assert set(response.headers["allow"].split(", ")) >= {"DELETE", "GET", "PATCH"}
+        assert set(response.headers["allow"].split(", ")) >= {"DELETE", "GET", "HEAD", "PATCH"}

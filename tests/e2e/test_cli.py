@@ -353,8 +353,12 @@ async def test_the_encryption_key_is_rotated(tmp_path: Path) -> None:
     done = await trunkline("check", *data)
     assert done.returncode == 1
     assert "which holds the encryption keys" in done.stdout.replace("\n", " ")
-    elsewhere = {"TRUNKLINE_ENCRYPTION_KEYS_FILE": str(tmp_path / "keys")}
-    assert (await trunkline("check", *data, env=elsewhere)).returncode == 0
+    (tmp_path / "c.toml").write_text(f"encryption_keys_file = '{tmp_path / 'keys'}'\n")
+    verify = ("check", "--data", str(tmp_path / "copy"), "--config", str(tmp_path / "c.toml"))
+    said = (await trunkline("backup", verify[2], *data, *verify[3:])).stdout
+    assert f"`trunkline {' '.join(verify)}` verifies" in said
+    assert f"encryption keys are in {tmp_path / 'keys'}; they are not in the copy" in said
+    assert (await trunkline(*verify)).returncode == 0
     async with running_server(tmp_path / "data", encryption_keys_file=str(tmp_path / "keys")) as server:
         assert (await server.call("GET", path))["totalCount"] == 1
     kept = await trio.to_thread.run_sync(

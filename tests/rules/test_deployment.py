@@ -90,10 +90,11 @@ def test_the_image_has_a_python_that_the_package_takes(checkout: Path, dockerfil
 
 
 def test_the_timer_backs_the_data_of_the_service_up(checkout: Path, service: Any) -> None:
-    """The unit of the backup calls the same program as the same user, for the same directory."""
+    """The unit of the backup calls the same program as the same user, with the same configuration and directory."""
     unit = (checkout / "docs" / "deploy" / "trunkline-backup.service").read_text(encoding="utf-8")
     program = service["ExecStart"].split()[0]
-    assert f"{program} backup --data /var/lib/{service['StateDirectory']} " in unit
+    same = " ".join(service["ExecStart"].split()[2:])
+    assert f"{program} backup {same} " in unit
     assert f"\nUser={service['User']}\nGroup={service['Group']}\n" in unit
     assert "--data" in options_of("backup")
     timer = (checkout / "docs" / "deploy" / "trunkline-backup.timer").read_text(encoding="utf-8")
