@@ -105,7 +105,8 @@ async def run_application(
 
 def announced_bytes(headers: Fields) -> int:
     """How long a request says that its body is; 0 if it does not say."""
-    return next((int(value) for name, value in headers if name == b"content-length"), 0)
+    found = next((value for name, value in headers if name == b"content-length"), b"")
+    return int(found) if found.isdigit() else 0
 
 
 def client_address(client: tuple[Any, ...] | None, headers: Mapping[bytes, bytes], *, trusted: bool) -> str:
