@@ -6,6 +6,7 @@ The module is long because the model of the timeline and the laws that use it ar
 from __future__ import annotations
 
 import itertools
+import math
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -13,6 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import cbor2
 import lmdb
 import numpy as np
 import pytest
@@ -506,4 +508,16 @@ async def test_blocks_of_earlier_versions_are_read(tmp_path: Path, monkeypatch: 
         await store.journal.submit(batch).wait()
         await flusher.flush_all()
         assert shown(store, DEVICES) == model.points
+        assert verify(store).problems == []
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf, {"a": [math.nan]}, cbor2.undefined])
+@pytest.mark.parametrize("count", [1, 100])
+async def test_what_is_unequal_to_itself_is_no_damage(tmp_path: Path, value: Any, count: int) -> None:
+    async with opened(tmp_path) as (store, flusher):
+        batch = Batch()
+        for time_ms in range(count):
+            batch.report(DEVICES[0], time_ms, codec.encode({0: time_ms, -1: value}))
+        await store.journal.submit(batch).wait()
+        await flusher.flush_all()
         assert verify(store).problems == []
