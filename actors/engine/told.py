@@ -13,6 +13,7 @@ from trunkline.actors.core.records.made import Made
 from trunkline.actors.core.runtime.host import Host
 from trunkline.actors.core.values.global_values import global_values
 from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.plain_json import as_json
 from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.engine.copies import copied
 from trunkline.actors.engine.programs import CompiledFlow
@@ -53,7 +54,8 @@ class Told:
             device = self._devices.get(record.application, cause.device)
             if device is not None:
                 payload |= msgspec.msgpack.decode(device)  # takes half the time of a copy
-        payload |= cause.more
+        # An earlier version of the server stored `meta` that JSON cannot say.
+        payload |= as_json(cause.more) if cause.device is not None else cause.more
         own = payload.get("globals")
         if globals or own or compiled.globals:
             payload["globals"] = copied({**globals, **(own or {}), **compiled.globals})

@@ -19,7 +19,12 @@ _CONTAINERS = frozenset((dict, list))
 def check_nesting(value: Any, field: str) -> None:
     """Raise `Invalid` if `value` nests too deeply. Works level by level, since recursion could overflow the stack."""
     if _nests_deeper([value]):
-        raise Invalid(f"{field}: nests deeper than {NESTING_MAX} levels; make it flatter.")
+        raise too_deep(field)
+
+
+def too_deep(field: str) -> Invalid:
+    """What is told of a value that nests too deeply."""
+    return Invalid(f"{field}: nests deeper than {NESTING_MAX} levels; make it flatter.")
 
 
 def check_each(values: Sequence[Any], field: Callable[[int], str]) -> None:

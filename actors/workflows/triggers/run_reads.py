@@ -11,6 +11,7 @@ from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.reading import INLINE_BYTES_MAX, Reading
 from trunkline.actors.core.runtime.subscription import Missed
 from trunkline.actors.core.values.errors import Invalid, NotFound
+from trunkline.actors.core.values.plain_json import json_bytes
 from trunkline.actors.core.values.timestamps import TIMESTAMP_MS_MAX, TimeRange, resolve_range
 from trunkline.actors.workflows.flows.presenter import find_flow
 from trunkline.actors.workflows.flows.run_records import (
@@ -121,7 +122,7 @@ def get_missed_runs(reading: Reading, message: GetMissedRuns) -> Missed:
             return Missed(missed, more=True)
         read += len(raw)
         reading.check_time(is_long=read > INLINE_BYTES_MAX)
-        event = msgspec.json.encode(shown_run(number_of_key(key), decode_run(raw)))
+        event = json_bytes(shown_run(number_of_key(key), decode_run(raw)))
         missed.append((position_of_key(key), event))
         left_bytes -= len(event)
     return Missed(missed, more=False)

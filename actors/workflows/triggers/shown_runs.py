@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.plain_json import as_json
 from trunkline.actors.core.values.secret_names import is_secret_name
 from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.workflows.flows.run_records import RunRecord, run_id, unpacked
@@ -75,7 +76,8 @@ def shown_run(number: int, record: RunRecord) -> Doc:
     ]
     if record.trigger is not None:
         cause = decode_trigger(unpacked(record.trigger)).cause
-        shown["payload"] = {"time": iso(cause.time_ms), "data": without_secrets(cause.data), **cause.more}
+        told = {"time": iso(cause.time_ms), "data": without_secrets(cause.data), **cause.more}
+        shown["payload"] = as_json(told) if cause.device is not None else told
     return shown
 
 

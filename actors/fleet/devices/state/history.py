@@ -20,6 +20,7 @@ from trunkline.actors.core.records.expiry import kept_since_ms
 from trunkline.actors.core.records.reading import INLINE_BYTES_MAX, Reading
 from trunkline.actors.core.runtime.subscription import Missed
 from trunkline.actors.core.values.answer_size import AnswerSize
+from trunkline.actors.core.values.plain_json import json_bytes
 from trunkline.actors.core.values.terms import QueryTime
 from trunkline.actors.core.values.timestamps import (
     TIMESTAMP_MS_MAX,
@@ -91,7 +92,7 @@ def get_state(reading: Reading, message: GetState) -> msgspec.Raw:
     )
     if not found and reading.limits.state_keep_days:
         found += (
-            msgspec.json.encode(attributes.entry(time_ms, point))
+            json_bytes(attributes.entry(time_ms, point))
             for time_ms, point in _newest_expired(reading, message)
         )
     return msgspec.Raw(b"[" + b",".join(found) + b"]")

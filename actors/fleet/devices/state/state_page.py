@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
+from trunkline.actors.core.values.plain_json import json_bytes
 from trunkline.actors.fleet.devices.record.attributes import Attributes
 from trunkline.limits.table import DAY_MS
 
@@ -83,7 +84,7 @@ def _states(part: Points, attributes: Attributes) -> list[bytes]:
         if is_plain:
             return _plain_states(part.times, declared) if declared else []
     entries = (attributes.entry(time_ms, point) for time_ms, point in part.rows())
-    return [_encode(entry) for entry in entries if entry["data"]]
+    return [json_bytes(entry) for entry in entries if entry["data"]]
 
 
 def _plain_states(times: NDArray[np.int64], columns: list[tuple[str, Column]]) -> list[bytes]:

@@ -15,6 +15,7 @@ import msgspec
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.runtime.actor import Actor
 from trunkline.actors.core.values.origin import Origin
+from trunkline.actors.core.values.plain_json import as_json
 from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.fleet.devices.record.messages import SendState
 from trunkline.actors.workflows.triggers.index import Watcher
@@ -75,7 +76,7 @@ def stage_refused_states(actor: Actor, watchers: Iterable[Watcher], message: Sen
     ]
     if chosen:
         device = actor.ref.id
-        more = {"original": msgspec.to_builtins(message.body)}
+        more = {"original": as_json(msgspec.to_builtins(message.body, enc_hook=lambda _: None))}
         stage_refused(actor, chosen, Cause(device.hex(), None, now_ms, more, message.origin, device=device))
 
 
