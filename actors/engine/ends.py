@@ -12,10 +12,10 @@ from collections import OrderedDict
 from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import msgspec
 import structlog
 
 from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.values.plain_json import json_bytes
 from trunkline.actors.core.values.timestamps import MINUTE_MS
 from trunkline.actors.workflows.flows.run_records import RUN_TOPIC, RunRecord
 from trunkline.actors.workflows.triggers.shown_runs import shown_run
@@ -189,8 +189,13 @@ class Ends:
         """Tell the streams, also those opened since the ends, which could not read them in the store then."""
         for each in ended:
             if self._system.has_subscribers(each.flow, RUN_TOPIC):
-                event = msgspec.json.encode(shown_run(each.number, each.record))
-                self._system.publish(each.flow, RUN_TOPIC, [(each.position, event)])
+                try:
+                    event = json_bytes(shown_run(each.number, each.record))
+                except Exception:  # noqa: BLE001 - it must not take the runs of other workflows
+                    _log.exception("a run could not be told to its streams", flow=each.flow.id.hex())
+                    self._system.end_streams(each.flow, RUN_TOPIC)
+                else:
+                    self._system.publish(each.flow, RUN_TOPIC, [(each.position, event)])
 
     def _before_others(self, batch: Batch, ended: list[_Ended]) -> None:
         """Let a batch wait again, before what came after it."""

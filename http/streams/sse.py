@@ -114,7 +114,7 @@ class EventStream:
         while True:
             with trio.move_on_at(min(due_s, self._expiry_s())) as timer:
                 frames = self._frames(await subscription.receive())
-            if timer.cancelled_caught and subscription.is_empty:
+            if timer.cancelled_caught and subscription.is_empty and subscription.ending is None:
                 frames = [self._keep_alive()]
             if not self._still_allowed():
                 return None

@@ -56,6 +56,10 @@ class Host(Protocol):
         """Offer the same events to every subscriber, without waiting."""
         ...
 
+    def end_streams(self, ref: Ref, topic: str) -> None:
+        """End the streams of a topic after what was published, so that their clients come back for the rest."""
+        ...
+
     def forget_children(self, parent: bytes) -> None:
         """Remove every active actor of a deleted application from memory and end its streams."""
         ...

@@ -93,8 +93,9 @@ class Streams:
         for subscription in self._open:
             subscription.end(why)
 
-    def end_of(self, mailbox: Mailbox, why: Ending) -> None:
-        """End the streams of one actor."""
-        for readers in (mailbox.subscribers or {}).values():
-            for subscription in readers:
-                subscription.end(why)
+    def end_of(self, mailbox: Mailbox, why: Ending, topic: str | None = None) -> None:
+        """End the streams of one actor, or those of one of its topics."""
+        for of_topic, readers in (mailbox.subscribers or {}).items():
+            if topic in (None, of_topic):
+                for subscription in readers:
+                    subscription.end(why)

@@ -536,6 +536,12 @@ class System:
         if mailbox is not None:
             self.streams.publish(mailbox, topic, events)
 
+    def end_streams(self, ref: Ref, topic: str) -> None:
+        """End the streams of a topic after what was published, so that their clients come back for the rest."""
+        mailbox = self._mailboxes.get(ref)
+        if mailbox is not None:
+            self.streams.end_of(mailbox, Ending.GONE, topic)
+
     # Start and shutdown.
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:

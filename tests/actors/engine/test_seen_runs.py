@@ -13,8 +13,10 @@ from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import BY, Json, button, create_flow, kept_runs, press, runs_end
 from tests.actors.house import START_MS, House, at, running_again, running_house
 from trunkline.actors.core.runtime.ref import Ref
+from trunkline.actors.core.runtime.subscription import Ending
 from trunkline.actors.core.values.errors import Invalid
 from trunkline.actors.core.values.structs import Message
+from trunkline.actors.engine.runner import FlowRunner
 from trunkline.actors.fleet.devices.record.messages import Listen
 from trunkline.actors.workflows.flows import messages as flows
 from trunkline.actors.workflows.flows.bodies import FlowVersionPost
@@ -184,6 +186,24 @@ async def test_all_runs_are_kept_while_somebody_listens(tmp_path: Path) -> None:
         house.system.streams.close(subscription)
         assert len(kept_runs(house, flow)) == 1 + len(events) == 4
         assert sorted(events) == events
+
+
+async def test_a_run_that_cannot_be_told_takes_no_runs_of_other_workflows_from_their_streams(
+    tmp_path: Path,
+) -> None:
+    async with running_house(tmp_path / "data") as house:
+        broken, other = [await create_flow(house, [button(["c"])], THROWS) for _ in range(2)]
+        for flow in (broken, other):
+            await pressed(house, flow, {"ok": True})
+        streams = [house.system.subscribe(flow, RUN_TOPIC, Listen()) for flow in (broken, other)]
+        ends = house.system.component(FlowRunner)._ends
+        (record,) = kept_runs(house, broken)
+        damaged = msgspec.structs.replace(record, trigger=b"no trigger")
+        for flow, ended in ((broken, record), (broken, damaged), (other, record), (broken, record)):
+            ends.keep(house.application, flow.id, 2**40, ended)
+        ends.flush()
+        assert [len(await stream.receive()) for stream in streams] == [1, 1]
+        assert [stream.ending for stream in streams] == [Ending.GONE, None]
 
 
 async def test_the_newest_runs_are_kept_also_after_a_restart(tmp_path: Path) -> None:

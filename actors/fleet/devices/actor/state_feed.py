@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
+import structlog
 
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
@@ -25,6 +26,7 @@ from trunkline.actors.core.records.reading import INLINE_BYTES_MAX, Reading
 from trunkline.actors.core.runtime.ref import Ref, application_streams
 from trunkline.actors.core.runtime.subscription import Missed
 from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.plain_json import json_bytes
 from trunkline.actors.fleet.devices.queries.selection import own_filter
 from trunkline.actors.fleet.devices.record.attributes import Attributes
 from trunkline.actors.fleet.devices.record.kind import DEVICE
@@ -48,6 +50,8 @@ _MEMBERS_MAX: Final = 5_000
 """Devices of which a selection remembers whether they match, with their records."""
 _INLINE_COMMITS: Final = 8
 """So many commits are read in the event loop."""
+
+_log = structlog.get_logger("trunkline.streams")
 
 
 class Selection:
@@ -91,12 +95,12 @@ class Selection:
         data = entry["data"]
         if self._names is not None:
             data = {name: value for name, value in data.items() if name in self._names}
-        return msgspec.json.encode({"deviceId": device.hex(), **entry, "data": data}) if data else None
+        return json_bytes({"deviceId": device.hex(), **entry, "data": data}) if data else None
 
 
 def _own_event(entry: Doc) -> bytes | None:
     """The event of a state in a stream of its device; None if all of its attributes were removed."""
-    return msgspec.json.encode(entry) if entry["data"] else None
+    return json_bytes(entry) if entry["data"] else None
 
 
 class _Noted(NamedTuple):
@@ -144,21 +148,35 @@ class StateFeed:
         for application in {each.ref.parent for each in noted.values()} & self.selections.keys():
             self._prune(application)
         events: dict[tuple[Ref, str], list[tuple[int, bytes]]] = {}
+        faulty: set[Ref] = set()
 
         def add(ref: Ref, topic: str, position: int, event: bytes | None) -> None:
-            if event is not None:
+            if event is not None and ref not in faulty:
                 events.setdefault((ref, topic), []).append((position, event))
 
         for device, position, time_ms, point in reports(chunk, noted.__contains__):
             ref, doc, attributes = noted[device]
-            entry = attributes.entry(time_ms, point)
-            if self._system.has_subscribers(ref, STATE_TOPIC):
-                add(ref, STATE_TOPIC, position, _own_event(entry))
-            for topic, selection in self.selections.get(ref.parent, {}).items():
-                if selection.has(device, doc):
-                    add(application_streams(ref.parent), topic, position, selection.event(device, entry))
+            if ref in faulty:
+                continue
+            try:
+                entry = attributes.entry(time_ms, point)
+                if self._system.has_subscribers(ref, STATE_TOPIC):
+                    add(ref, STATE_TOPIC, position, _own_event(entry))
+                for topic, selection in self.selections.get(ref.parent, {}).items():
+                    if selection.has(device, doc):
+                        add(application_streams(ref.parent), topic, position, selection.event(device, entry))
+            except Exception:  # noqa: BLE001 - it must not take the events of other applications
+                _log.exception("a state could not be told to its streams", device=device.hex())
+                faulty |= {ref, application_streams(ref.parent)}
         for (ref, topic), of_topic in events.items():
             self._system.publish(ref, topic, of_topic)
+        for ref in faulty:
+            self._end_streams(ref)
+
+    def _end_streams(self, ref: Ref) -> None:
+        """End the streams of states of a device or an application: their clients come back for what they lack."""
+        for topic in (STATE_TOPIC, *self.selections.get(ref.id, ())):
+            self._system.end_streams(ref, topic)
 
 
 def check_selection(snapshot: Snapshot, application: bytes, query: StateStream) -> Selection:
