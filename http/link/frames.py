@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import secrets
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +21,6 @@ import numpy as np
 from msgspec import UNSET
 
 from trunkline.actors.core.values import cbor
-from trunkline.actors.core.values.nesting import NESTING_MAX
 from trunkline.actors.core.values.timestamps import TIMESTAMP_MS_MAX
 from trunkline.actors.fleet.devices.record.messages import StateReport
 from trunkline.actors.fleet.devices.state.link_messages import Columns, Values, report_time, typed_values
@@ -37,14 +35,8 @@ NAMES_MAX: Final = 256
 """The attributes that a device may declare."""
 NAME_CHARS_MAX: Final = 255
 COMMAND_ID_MAX: Final = 2**32 - 1
-DEPTH_MAX: Final = NESTING_MAX + 4
-"""The values of a frame nest so deeply: `meta`, in the options, in the frame."""
 
 _DEVICE: Final = re.compile(r"[0-9A-Fa-f]{24}", re.ASCII)
-_END: Final = secrets.token_bytes(16)
-"""What follows a frame while it is decoded: whatever else is found there belongs to the frame."""
-_END_ITEM: Final = b"\x50" + _END
-_PAIR: Final = b"\x82"
 _ROWS_HEADS: Final = (b"\x84\x02", b"\x85\x02")
 _WITH_OPTIONS: Final = 0x85
 
@@ -62,7 +54,6 @@ _ARRAYS: Final = {
 }
 """The typed arrays of RFC 8746 in little-endian order or of single bytes, by tag."""
 _PLAIN: Final = frozenset({int, float, bool, str, type(None)})
-_PLAIN_JSON: Final = frozenset({*_PLAIN, list, dict})
 
 
 class Malformed(Exception):
@@ -124,32 +115,9 @@ def _from_json(data: bytes) -> Any:
 
 def _from_cbor(data: bytes) -> Any:
     try:
-        pair = cbor.loads(
-            b"".join((_PAIR, data, _END_ITEM)),
-            max_depth=DEPTH_MAX,
-            allow_duplicate_keys=False,
-            strict_hashable_types=True,
-            semantic_decoders=_NO_TAGS,
-        )
-    except (cbor.DecodeError, ValueError, OverflowError) as error:
-        raise Malformed(f"the frame is not CBOR that a frame may have: {error}") from None
-    if pair[1] != _END:
-        raise _more_bytes()
-    return pair[0]
-
-
-def _more_bytes() -> Malformed:
-    return Malformed("after the frame there are more bytes; a message is one item of CBOR")
-
-
-def _refuse_tag(*_args: object) -> Any:
-    raise ValueError("it has a tag other than those of numbers and typed arrays")
-
-
-_NO_TAGS: Final = dict.fromkeys(
-    (0, 1, 4, 5, 25, 28, 29, 30, 35, 36, 37, 100, 256, 258, 260, 261, 1004, 43000), _refuse_tag
-)
-"""Tags that the library knows. Those of shared values could make a small frame endless."""
+        return cbor.decode_item(data)
+    except cbor.NotOneItem as problem:
+        raise Malformed(f"the frame is not CBOR that a frame may have: {problem}") from None
 
 
 # The kinds.
@@ -176,13 +144,10 @@ def _one(frame: list[Any]) -> States:
     _check_names(data)
     if not set(map(type, data.values())) <= _PLAIN:
         raise _no_value(list(data), list(data.values()), "")
-    meta = options.get("meta", UNSET)
-    if meta is not UNSET:
-        _check_plain(meta)
     body = StateReport(
         data=data,
         time=None if time_ms is None else report_time(time_ms),
-        meta=meta,
+        meta=options.get("meta", UNSET),
         flow_version=options.get("flowVersion", UNSET),
     )
     return _states(n, body, options)
@@ -220,7 +185,7 @@ def _uniform_rows(data: bytes, rows: UniformRows) -> States:
     if data[0] == _WITH_OPTIONS:
         frame.append(_from_cbor(data[rows.end :]))
     elif rows.end != len(data):
-        raise _more_bytes()
+        raise Malformed("after the frame there are more bytes; a message is one item of CBOR")
     n, options = _numbered(frame, 4, "")
     times, *columns = rows.columns
     body = Columns(
@@ -403,26 +368,6 @@ def _no_value(names: Sequence[str], values: Sequence[Any], noun: str) -> Malform
     at = next(at for at, value in enumerate(values) if type(value) not in _PLAIN)
     place = f"{_shown(names[at])}, {noun}{at}" if noun else _shown(names[at])
     return Malformed(f"{place}: a value is a number, a text, true, false or null")
-
-
-def _check_plain(value: Any) -> None:
-    """Raise `Malformed` unless JSON has a form for `value`. Nesting is bounded by the decoders, or by the device."""
-    level = [value]
-    for _ in range(NESTING_MAX + 1):
-        found = set(map(type, level))
-        if not found <= _PLAIN_JSON:
-            raise Malformed("options: meta must be values that JSON has")
-        following: list[Any] = []
-        for inner in level:
-            if type(inner) is dict:
-                if not all(type(key) is str for key in inner):
-                    raise Malformed("options: the names in meta must be texts")
-                following += inner.values()
-            elif type(inner) is list:
-                following += inner
-        if not following:
-            return
-        level = following
 
 
 def _shown(value: object) -> str:

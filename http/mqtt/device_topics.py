@@ -15,10 +15,11 @@ import msgspec
 
 from trunkline.actors.core.values import cbor
 from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.core.values.plain_json import check_json
 from trunkline.actors.core.values.terms import TOPICS_OF_DEVICES
 from trunkline.actors.core.values.timestamps import iso
 from trunkline.actors.fleet.devices.commands.command_messages import LinkCommand
-from trunkline.actors.fleet.devices.record.messages import StateOrStates
+from trunkline.actors.fleet.devices.record.messages import StateOrStates, StateReport
 from trunkline.actors.fleet.devices.state.link_messages import Columns
 from trunkline.http.calls.invalid_input import invalid
 from trunkline.http.calls.json_body import decode
@@ -36,6 +37,7 @@ CBOR: Final = "application/cbor"
 _TOPIC: Final = re.compile(r"(losant|trunkline)/([0-9A-Fa-f]{24})/(state|command|rows|columns)")
 _COMMANDS: Final = re.compile(r"(losant|trunkline)/([0-9A-Fa-f]{24}|\+)/(command|\+|#)")
 _decoder: Final = msgspec.json.Decoder(StateOrStates)
+_SCALARS: Final = frozenset({int, float, bool, str, type(None)})
 
 
 class DeviceTopic(NamedTuple):
@@ -76,13 +78,22 @@ def states_of(payload: bytes, content_type: str) -> Any:
     if not content_type or content_type.partition(";")[0].strip().lower() != CBOR:
         return decode(_decoder, payload)
     try:
-        given = cbor.loads(payload)
-    except (cbor.DecodeError, ValueError, OverflowError, RecursionError, EOFError, TypeError) as error:
-        raise Invalid(f"The body is not CBOR: {error}.") from None
+        given = cbor.decode_item(payload)
+    except cbor.NotOneItem as problem:
+        raise Invalid(f"The body is not CBOR: {problem}.") from None
     try:
-        return msgspec.convert(given, StateOrStates)
+        states = msgspec.convert(given, StateOrStates)
     except msgspec.ValidationError as error:
+        check_json(given, levels_max=cbor.DEPTH_MAX)
         raise invalid(error, "body", StateOrStates, given) from None
+    if not all(map(_has_scalars_only, states if isinstance(states, list) else (states,))):
+        check_json(given, levels_max=cbor.DEPTH_MAX)
+    return states
+
+
+def _has_scalars_only(report: StateReport) -> bool:
+    """Whether a state is of the usual form. Of its numbers the device says which are finite."""
+    return report.meta is msgspec.UNSET and _SCALARS.issuperset(map(type, report.data.values()))
 
 
 _FORMS: Final = {ROWS: "[[name...], [[time, value...]...]]", COLUMNS: "[time, deltas, {name: column}]"}

@@ -18,8 +18,8 @@ import numpy as np
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import Invalid, Overloaded, PayloadTooLarge, TooManyRequests
-from trunkline.actors.core.values.nesting import check_nesting
 from trunkline.actors.core.values.origin import Origin
+from trunkline.actors.core.values.plain_json import check_json
 from trunkline.actors.fleet.devices.actor.connection import DeviceConnection
 from trunkline.actors.fleet.devices.actor.state_feed import STATE_TOPIC, StateFeed
 from trunkline.actors.fleet.devices.record.attributes import FLOW_VERSION, META, Attributes
@@ -351,7 +351,7 @@ class Device(DeviceConnection):
         time_ms = None if report.time is None else self._time(report.time, now_ms)
         point = self.attributes.point(report.data, self.system.limits.string_bytes_max)
         if report.meta is not msgspec.UNSET:
-            check_nesting(report.meta, "meta")
+            check_json(report.meta, "meta")
             point[META] = report.meta
         if report.flow_version is not msgspec.UNSET:
             point[FLOW_VERSION] = report.flow_version

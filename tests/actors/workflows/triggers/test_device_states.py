@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 from pathlib import Path
 from typing import Any
 
+import cbor2
 import msgspec
 import pytest
 
 from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import BY, create_flow, kept_runs, runs_end, trigger, waiting_triggers
 from tests.actors.house import START_MS, House, at, running_house
+from trunkline.actors.core.records.placement import home_of_actor
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import Invalid, TooManyRequests
 from trunkline.actors.core.values.origin import HOPS_MAX, Origin
 from trunkline.actors.fleet.devices.record.messages import DevicePatch, PatchDevice, SendState, StateOrStates
 from trunkline.actors.workflows.flows.bodies import FlowPatch, FlowVersionPost
 from trunkline.actors.workflows.flows.messages import CreateFlowVersion, PatchFlow, VersionCreation
+from trunkline.actors.workflows.triggers.index import FlowIndex
+from trunkline.actors.workflows.triggers.intake import Cause, record_for
+from trunkline.actors.workflows.triggers.queue import Queued, TriggerQueue
 from trunkline.limits.table import Limits, Rate
+from trunkline.store import keys
 
 SHOW = [node("d", "DebugNode")]
 
@@ -222,6 +229,40 @@ async def test_a_refused_state_is_told_only_to_who_wants_it(tmp_path: Path) -> N
         assert single["deviceName"] == "pump"
         assert await told(house, plain) == []
         assert await house.states(device) == []
+
+
+async def test_what_json_cannot_say_of_a_refused_state_is_told_as_null(tmp_path: Path) -> None:
+    async with running_house(tmp_path / "d") as house:
+        device = await house.device()
+        flow = await watch(house, "deviceId", device.hex(), allowInvalid=True)
+        tag, undefined = cbor2.CBORTag(64, b"1"), cbor2.undefined
+        with pytest.raises(Invalid, match=r"^meta\.c: is not a finite number"):
+            await house.report(device, {"data": {"a": 1}, "meta": {"b": [1, tag], "c": math.inf}})
+        with pytest.raises(Invalid, match=r"^data\.a: undefined is not a number"):
+            await house.report(device, {"data": {"a": undefined}})
+        assert [payload["original"] for payload in await told(house, flow)] == [
+            {"data": {"a": 1}, "meta": {"b": [1, None], "c": None}},
+            {"data": {"a": None}},
+        ]
+
+
+async def test_a_trigger_that_is_stored_with_what_json_cannot_say_is_run(tmp_path: Path) -> None:
+    """Earlier versions stored such `meta`."""
+    async with running_house(tmp_path / "d") as house:
+        device = await house.device()
+        flow = await watch(house, "deviceId", device.hex())
+        (watcher,) = house.system.component(FlowIndex).of(house.application).get("deviceId", device.hex())
+        more = {"meta": {"a": math.nan, "b": {None: 1}, "c": 2}}
+        cause = Cause(device.hex(), {"a": 1}, START_MS, more, device=device)
+        queue = house.system.component(TriggerQueue)
+        number = queue.next_number()
+        home = home_of_actor(house.ref(device))
+        assert home.id is not None
+        key = keys.trigger_key(number, home.place, home.id)
+        raw = record_for(house.application, watcher, cause).encoded()
+        queue.add([Queued(number, key, house.application, flow.id, device.hex(), raw)])
+        (payload,) = await told(house, flow)
+        assert payload["meta"] == {"a": None, "b": {}, "c": 2}
 
 
 async def test_a_throttled_state_triggers_nothing(tmp_path: Path) -> None:
