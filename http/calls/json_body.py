@@ -24,6 +24,7 @@ from trunkline.actors.core.runtime.precedence import give_way
 from trunkline.actors.core.values.errors import Invalid, PayloadTooLarge
 from trunkline.http.calls.errors import UnsupportedMediaType
 from trunkline.http.calls.invalid_input import UNKNOWN, empty, invalid
+from trunkline.http.calls.json_problem import json_problem
 from trunkline.http.calls.late_decoder import Decoder, LateDecoder
 from trunkline.http.calls.request import Request
 
@@ -110,8 +111,9 @@ def decode(decoder: Decoder | LateDecoder, body: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise Invalid(f"The body is not UTF-8: {error.reason} 0x{error.object[error.start]:02x}.") from None
     except (msgspec.DecodeError, RecursionError) as error:
-        place = "" if "byte" in str(error) else f" (byte {len(body)})"
-        raise Invalid(f"The body is not JSON: {error}{place}.") from None
+        problem = json_problem(error, body)
+        place = "" if "byte" in problem else f" (byte {len(body)})"
+        raise Invalid(f"The body is not JSON: {problem}{place}.") from None
 
 
 def _plain_value(body: bytes) -> Any:

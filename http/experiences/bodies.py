@@ -13,6 +13,7 @@ from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDeco
 from trunkline.actors.core.formulas.byte_texts import codec_of, shown
 from trunkline.actors.core.values.errors import Invalid, PayloadTooLarge
 from trunkline.http.calls.errors import UnsupportedMediaType
+from trunkline.http.calls.json_problem import json_problem
 from trunkline.http.wire.headers import Headers
 
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -87,7 +88,7 @@ def body_of(headers: Mapping[str, str], body: bytes, parts_max: int, given: Byte
             codec = _codec(content_type)
             return msgspec.json.decode(body if codec == "utf-8" else body.decode(codec))
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-            raise Invalid(f"The body is not valid JSON: {error}.") from None
+            raise Invalid(f"The body is not valid JSON: {json_problem(error, body)}.") from None
     if kind == _FORM:
         return values_of(text_of(content_type, body), _codec(content_type))
     if kind == _MULTIPART:

@@ -24,6 +24,7 @@ from trunkline.actors.core.values import cbor
 from trunkline.actors.core.values.timestamps import TIMESTAMP_MS_MAX
 from trunkline.actors.fleet.devices.record.messages import StateReport
 from trunkline.actors.fleet.devices.state.link_messages import Columns, Values, report_time, typed_values
+from trunkline.http.calls.json_problem import json_problem
 from trunkline.http.link.uniform_rows import UniformRows, uniform_rows
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _from_json(data: bytes) -> Any:
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise Malformed(f"the frame is not valid JSON: {error}") from None
+        raise Malformed(f"the frame is not valid JSON: {json_problem(error, data)}") from None
 
 
 def _from_cbor(data: bytes) -> Any:

@@ -33,6 +33,22 @@ def sentence(operation: str, body: Any) -> str:
 
 
 @pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (rb'{"data": {"s": "\ud800"}}', "a text in it has half of a surrogate pair (byte 16)"),
+        (rb'{"data": {"s": "\\\ud800"}}', "a text in it has half of a surrogate pair (byte 18)"),
+        (rb'{"data": {"s": "\ud800abcdefghijk"}}', "a text in it has half of a surrogate pair (byte 22)"),
+        (rb'{"data": {"s": "\udc00"}}', "a text in it has half of a surrogate pair (byte 22)"),
+        (rb'{"data": {"s": "\ud83d\ude00"}', "Input data was truncated (byte 30)"),
+        (rb'{"data": {"s": "\\ud800"}', "Input data was truncated (byte 25)"),
+        (rb'{"data": {"s": "\ud800', "Input data was truncated (byte 22)"),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_named(body: bytes, expected: str) -> None:
+    assert sentence("device.sendState", body) == f"The body is not JSON: {expected}."
+
+
+@pytest.mark.parametrize(
     ("operation", "body", "expected"),
     [
         ("events.post", {"level": "high"}, "level: is 'high'; give one of critical, error, info, warning."),

@@ -255,6 +255,13 @@ def test_what_is_no_json_is_refused(data: bytes) -> None:
         decode_frame(data, text=True)
 
 
+def test_half_of_a_surrogate_pair_is_named() -> None:
+    with pytest.raises(
+        Malformed, match=r"not valid JSON: a text in it has half of a surrogate pair \(byte 16\)$"
+    ):
+        decode_frame(rb'[1,1,null,{"a":"\ud800"}]', text=True)
+
+
 VALID = [
     [0, {"session": 5, "token": "abc"}],
     [1, 3, T, {"a": 1.5, "b": "x"}, {"meta": {"x": [1, {"y": None}]}, "flowVersion": "v", "device": DEVICE}],
