@@ -29,7 +29,7 @@ UNPLAIN: list[tuple[Any, str]] = [
     (cbor2.CBORSimpleValue(99), "meta: is CBORSimpleValue(99)"),
     (cbor2.CBORTag(64, b"1"), "meta: has the tag 64 of CBOR"),
     (b"1", "meta: is bytes"),
-    ({b"a": 1}, "meta: has a name that is no text"),
+    ({b"a": 1}, "meta: has a name that is not text"),
     (math.nan, "meta: is not a finite number"),
     ({"a": [1, {"b": -math.inf}]}, "meta.a[1].b: is not a finite number"),
 ]

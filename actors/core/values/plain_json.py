@@ -124,7 +124,7 @@ def _refusal(value: Any, field: str) -> Invalid:
                 return Invalid(f"{place or 'The body'}: {_told(each)}; give {FORM}.")
             if type(each) is dict:
                 if not _are_names(list(each)):
-                    return Invalid(f"{place or 'The body'}: has a name that is no text; give {FORM}.")
+                    return Invalid(f"{place or 'The body'}: has a name that is not text; give {FORM}.")
                 following += [
                     (f"{place}.{name}".removeprefix(".")[:_PATH_CHARS_MAX], inner)
                     for name, inner in each.items()

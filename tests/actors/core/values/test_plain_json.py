@@ -28,10 +28,10 @@ UNDEFINED: Any = cbor2.undefined
         (cbor2.CBORSimpleValue(99), "meta: is CBORSimpleValue(99)"),
         (cbor2.CBORTag(64, b"1"), "meta: has the tag 64"),
         ({"a": b"1"}, "meta.a: is bytes"),
-        ({"a": {1: 2}}, "meta.a: has a name that is no text"),
-        ({"a": {b"1": 2}}, "meta.a: has a name that is no text"),
+        ({"a": {1: 2}}, "meta.a: has a name that is not text"),
+        ({"a": {b"1": 2}}, "meta.a: has a name that is not text"),
         ({"a": "\ud800"}, "meta.a: is text with half of a surrogate pair"),
-        ({"\ud800": 1}, "meta: has a name that is no text"),
+        ({"\ud800": 1}, "meta: has a name that is not text"),
         ({"a" * 500: math.nan}, "meta.aaa"),
     ],
 )
