@@ -8,10 +8,12 @@ from typing import Any
 
 import msgspec
 import pytest
+import trio
 
 from tests.actors.engine.flow_cases import node
 from tests.actors.engine.run_house import BY, Json, button, create_flow, kept_runs, press, runs_end
 from tests.actors.house import START_MS, House, at, running_again, running_house
+from tests.patience import PATIENCE_S
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.subscription import Ending
 from trunkline.actors.core.values.errors import Invalid
@@ -202,7 +204,8 @@ async def test_a_run_that_cannot_be_told_takes_no_runs_of_other_workflows_from_t
         for flow, ended in ((broken, record), (broken, damaged), (other, record), (broken, record)):
             ends.keep(house.application, flow.id, 2**40, ended)
         ends.flush()
-        assert [len(await stream.receive()) for stream in streams] == [1, 1]
+        with trio.fail_after(PATIENCE_S):
+            assert [len(await stream.receive()) for stream in streams] == [1, 1]
         assert [stream.ending for stream in streams] == [Ending.GONE, None]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import trio
 
 from tests.actors.house import House, running_house
+from tests.patience import PATIENCE_S
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.runtime.ref import Ref, application_streams
 from trunkline.actors.core.runtime.subscription import Ending, Subscription
@@ -39,7 +40,8 @@ def follow(house: House, selection: Selection) -> Subscription:
 
 
 async def values(subscription: Subscription) -> list[int]:
-    return [json.loads(event)["data"]["a"] for _, event in await subscription.receive()]
+    with trio.fail_after(PATIENCE_S):
+        return [json.loads(event)["data"]["a"] for _, event in await subscription.receive()]
 
 
 async def test_a_fault_in_one_state_ends_the_streams_of_its_device_and_application_only(
