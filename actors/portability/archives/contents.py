@@ -14,12 +14,11 @@ from heapq import merge
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.unreadable import UNREADABLE
 from trunkline.actors.core.values.ids import row_created_ms
+from trunkline.actors.core.values.plain_json import json_bytes
 from trunkline.actors.data.events.kind import EVENT
 from trunkline.actors.data.events.reads import EventPresenter
 from trunkline.actors.data.tables.columns import UPDATED
@@ -255,4 +254,4 @@ def table_part(snapshot: Snapshot, application: bytes, table: bytes) -> Part:
 
 
 def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    return json_bytes(value).decode()
