@@ -57,7 +57,7 @@ async def move(world: World, chance: Random) -> None:
         await trio.sleep(LATE_S if has_moved else PATIENCE_S + LATE_S)
         may_be_gone = application != site and None in names.allowed(application)
         excused = was_away or may_be_gone or world.failed_commits > failed or world.quota is not None
-    if has_moved and not excused and places_of(world, application) != [to]:
+    if has_moved and not excused and life.running and places_of(world, application) != [to]:
         raise Broken(f"{application} was moved to {to}, and is in {places_of(world, application)}")
     if not (has_moved or excused or isinstance(outcome, Overloaded)):
         raise Broken(f"the move of {application} to {to} has failed without a reason: {outcome!r}")
