@@ -11,7 +11,7 @@ import trio
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.e2e.conftest import Server, running_server
+from tests.e2e.conftest import NOT_BY_DOORS, Server, running_server
 from tests.e2e.link_peer import linked
 from tests.e2e.test_long_turns import HELD_MS, hold_the_loop
 from tests.patience import PATIENCE_S
@@ -68,6 +68,7 @@ def parted(system: System, number: int) -> Channel:
     return channel
 
 
+@NOT_BY_DOORS
 async def test_the_metrics_of_all_owners_are_in_one_answer(divided: Server) -> None:
     before = await families(divided)
     paths = [await divided.application(f"house {number}") for number in range(2)]
@@ -93,6 +94,7 @@ async def test_the_metrics_of_all_owners_are_in_one_answer(divided: Server) -> N
     assert set(unsent) == {"partition-1", "partition-2"}
 
 
+@NOT_BY_DOORS
 async def test_a_connection_that_is_passed_on_is_counted(divided: Server) -> None:
     house = await divided.application("house")
     device = await divided.device(house)
