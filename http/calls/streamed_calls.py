@@ -15,7 +15,7 @@ from trunkline.http.calls.body_stream import BodyStream
 from trunkline.http.calls.dispatch import Dispatcher
 from trunkline.http.calls.errors import body_too_large
 from trunkline.http.calls.request import Response
-from trunkline.http.wire.asgi import Application, announced_bytes
+from trunkline.http.wire.asgi import Application, announced_bytes, header_of
 
 
 class StreamedCalls:
@@ -34,7 +34,7 @@ class StreamedCalls:
             match = self._dispatcher.table.match(scope["path"])
         route = None if match is None else match[0].get(scope["method"])
         if route is not None and route.streams_body:
-            length = next((value for name, value in scope["headers"] if name == b"content-length"), None)
+            length = header_of(scope["headers"], b"content-length")
             stream = BodyStream(receive, length, self._timeout_s)
             request = request_of(scope, b"", trust_forwarded_for=self._trust_forwarded_for, stream=stream)
             response = await self._dispatcher.handle(request, match)

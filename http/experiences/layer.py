@@ -17,7 +17,7 @@ from trunkline.http.experiences.answers import Answer, Surroundings, sentence
 from trunkline.http.experiences.serving import Serving
 from trunkline.http.experiences.topic_answer import TopicAnswer
 from trunkline.http.experiences.visits import WebRequest
-from trunkline.http.wire.asgi import Application, announced_bytes, client_address
+from trunkline.http.wire.asgi import Application, announced_bytes, client_address, header_of
 from trunkline.http.wire.exchange import BODILESS
 from trunkline.http.wire.headers import Fields
 from trunkline.http.wire.timeouts import until
@@ -109,8 +109,7 @@ class ExperienceLayer:
     def _request(self, scope: dict[str, Any]) -> WebRequest | None:
         """The request without its body; None if it is for the API."""
         headers = scope["headers"]
-        host = next((value for name, value in headers if name == b"host"), b"")
-        domain, prefix = name_of(host), ""
+        domain, prefix = name_of(header_of(headers, b"host") or b""), ""
         path = scope["raw_path"].partition(b"?")[0].decode("latin1")
         address = self._hosts.of_name(domain)
         if address is None:

@@ -21,7 +21,7 @@ from trunkline.actors.core.values.store_errors import StoreError
 from trunkline.http.calls.errors import protocol_error
 from trunkline.http.experiences.layer import ExperienceHosts, name_of
 from trunkline.http.processes.door import Door, answer
-from trunkline.http.wire.asgi import Application
+from trunkline.http.wire.asgi import Application, header_of
 from trunkline.http.wire.exchange import Exchange
 from trunkline.http.wire.fast_path import FastPath, Respond
 from trunkline.http.wire.request_context import current_request
@@ -157,7 +157,7 @@ class PartitionFront:
             await self._app(scope, receive, send)
 
     def _place_of(self, exchange: Any) -> int:
-        host = next((value for name, value in exchange.headers if name == b"host"), b"")
+        host = header_of(exchange.headers, b"host") or b""
         return self._routing.of_request(exchange.target, host)
 
 

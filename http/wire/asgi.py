@@ -103,9 +103,14 @@ async def run_application(
     return True
 
 
+def header_of(headers: Fields, name: bytes) -> bytes | None:
+    """The value of the first field with a name, in lower case; None if there is none."""
+    return next((value for each, value in headers if each == name), None)
+
+
 def announced_bytes(headers: Fields) -> int:
     """How long a request says that its body is; 0 if it does not say."""
-    found = next((value for name, value in headers if name == b"content-length"), b"")
+    found = header_of(headers, b"content-length") or b""
     return int(found) if found.isdigit() else 0
 
 
