@@ -19,6 +19,7 @@ from trunkline.actors.core.outgoing.mail import Mail
 from trunkline.actors.core.records import records
 from trunkline.actors.core.records.feature import Start
 from trunkline.actors.core.records.kinds import APPLICATION
+from trunkline.actors.core.records.names import Names
 from trunkline.actors.core.records.owners import Owners
 from trunkline.actors.core.records.places import Places
 from trunkline.actors.core.runtime import threads
@@ -28,6 +29,7 @@ from trunkline.actors.core.runtime.machines import Machines
 from trunkline.actors.core.runtime.system import System
 from trunkline.actors.core.values.clock import Clock, SystemClock
 from trunkline.actors.core.values.ids import ROOT
+from trunkline.actors.core.values.store_errors import outdated
 from trunkline.actors.fleet.devices.state.arrays import load_arrays
 from trunkline.actors.maintenance.data_directory import contents_place_of, keys_file_of
 from trunkline.actors.maintenance.foreign import settle
@@ -129,6 +131,10 @@ def add_parts(system: System, settings: Settings) -> None:
         places = Places(system.store.partitions, KINDS)
         system.store.partitions.placing = places
         system.add_component(places)
+        names = Names(system, system.store.partitions)
+        if system.store.partitions.freshness is not None:
+            system.claim_names = names.claim
+            system.store.partitions.outdated = outdated  # type: ignore[method-assign]
         system.revocations.shared = system.store.partitions.numbers
         system.store.partitions.numbers.begin()
     system.add_component(LoopWatch(system.limits, system.clock.wall_ms, partial(_owner_of, system)))

@@ -20,7 +20,7 @@ from trunkline.actors.core.records.feature import Feature, Reader
 from trunkline.actors.core.records.read_time import Inline, ReadTime
 from trunkline.actors.core.records.reading import Reading, TakesLong
 from trunkline.actors.core.records.source import Staged
-from trunkline.actors.core.values.errors import Crashed
+from trunkline.actors.core.values.errors import Crashed, DomainError
 from trunkline.actors.core.values.structs import Message
 from trunkline.store.errors import StoreError
 
@@ -127,6 +127,8 @@ def read_in_turn(actor: Actor, message: Message) -> Any:
     return READERS[type(message)](Reading(staged, actor.system.limits, in_loop=True), message)
 
 
-def _broken(message: Message, broken: StoreError) -> Crashed:
+def _broken(message: Message, broken: StoreError) -> DomainError:
+    if isinstance(broken, DomainError):
+        return broken
     _log.error("read failed", message=type(message).__name__, exc_info=broken)
     return Crashed("The store failed to read; the fault is logged.")

@@ -79,16 +79,22 @@ class OpenStore(Protocol):
     memory_map: MemoryMap
 
 
-def backup(directory: Path, target: Path, contents: NamedContents = no_contents) -> None:
+def backup(
+    directory: Path,
+    target: Path,
+    contents: NamedContents = no_contents,
+    check: Callable[[Path], None] = lambda _copy: None,
+) -> None:
     """Copy the data directory `directory` to `target`, which must be missing or empty. On disk when this returns.
 
-    `contents` names the files to copy beside the store. Another process may be using the directory; if this process
-    has it open, StoreBroken is raised. The other process continues to commit, and each commit is in the copy
-    completely or not at all. Of several partitions each is copied as it is at a moment, the first one last: what
-    applications name of the server as a whole is in it then. No application is moved meanwhile. Raises
-    FormatUnsupported for a store of a newer program, whose contents this one may not find, StoreBroken for one of
-    several partitions without the others, SecretMissing, BackupRefused, StoreFull or StoreBroken; `target` is then not
-    created. BackupRefused also where a process has started meanwhile and completed a move that had been interrupted.
+    `contents` names the files to copy beside the store; `check` raises BackupRefused for a copy that is not whole.
+    Another process may be using the directory; if this process has it open, StoreBroken is raised. The other
+    process continues to commit, and each commit is in the copy completely or not at all. Of several partitions each
+    is copied as it is at a moment, the first one last: what applications name of the server as a whole is in it
+    then. No application is moved meanwhile. Raises FormatUnsupported for a store of a newer program, whose contents
+    this one may not find, StoreBroken for one of several partitions without the others, SecretMissing,
+    BackupRefused, StoreFull or StoreBroken; `target` is then not created. BackupRefused also where a process has
+    started meanwhile and completed a move that had been interrupted.
     """
     blobs = Blobs(directory / CONTENTS)
     with ExitStack() as stack:
@@ -102,6 +108,7 @@ def backup(directory: Path, target: Path, contents: NamedContents = no_contents)
                 raise BackupRefused(
                     "A move of an application was completed while its partitions were copied. Make the backup again."
                 )
+            check(copy)
             for number in range(len(places)):
                 copy_contents(blobs, copy, number, contents)
             for number in range(len(places)):

@@ -55,7 +55,8 @@ from trunkline.store.log_groups import check_kept_format, forget_log
 from trunkline.store.memory_map import MemoryMap
 from trunkline.store.object_store import ObjectStore
 from trunkline.store.outbox import Outbox
-from trunkline.store.partitioned import MovedMeanwhile, PartitionedJournal, PartitionedSnapshot, Partitions
+from trunkline.store.partitioned import MovedMeanwhile, PartitionedSnapshot, Partitions
+from trunkline.store.partitioned_journal import PartitionedJournal
 from trunkline.store.partitions import check_partition, partition_count, partition_directory
 from trunkline.store.snapshot import Snapshot
 from trunkline.store.start_check import check_before

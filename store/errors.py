@@ -54,6 +54,10 @@ class LogUnreachable(Overloaded):
     """The log cannot be reached, or does not answer. Nobody can say whether what was sent to it is stored."""
 
 
+class CopyOutdated(Overloaded):
+    """The copy of a partition that another machine owns may lack what that one has acknowledged. Try again later."""
+
+
 class Fenced(StoreError):
     """Another node owns the partition. Nothing of the group was stored, and this process cannot store anything more."""
 

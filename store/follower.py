@@ -76,14 +76,17 @@ class Follower:
         memory_map: MemoryMap,
         partition: int,
         check: Callable[[Entry], None] = lambda _entry: None,
+        took: Callable[[Overlay | None], None] = lambda _overlay: None,
     ) -> None:
-        """`check` is called with each entry, and raises if this node cannot follow its owner."""
+        """`check` is called with each entry, and raises if this node cannot follow its owner. `took` is called when
+        the store has it, with what was written."""
         self.chain = chain_of(memory_map, partition)
         """Up to the last entry that is written."""
         self.moved = trio.Event()
         """Set, and replaced, with each entry."""
         self._marked_s = trio.current_time()
         self._check = check
+        self._took = took
         self._log = log
         self._map = memory_map
 
@@ -121,15 +124,13 @@ class Follower:
         chain = self.chain
         entry = chain.add(placed)
         self._check(entry)
+        overlay = None
         if entry.kind == "group" or trio.current_time() - self._marked_s > KEPT_S:
             overlay, chunk = decoded_group(entry.body) if entry.kind == "group" else (Overlay(), None)
             self._write(overlay, chunk, len(entry.body))
+        self._took(overlay)
         moved, self.moved = self.moved, trio.Event()
         moved.set()
-
-    def note(self) -> None:
-        """Note in the store that it has all of the log up to here. On disk when this returns. Raises StoreError."""
-        self._write(Overlay(), None, 0)
 
     def _write(self, overlay: Overlay, chunk: Chunk | None, size_bytes: int) -> None:
         mark, self._marked_s = Mark.of(self.chain).encoded(), trio.current_time()

@@ -22,7 +22,6 @@ https://github.com/nats-io/nats-architecture-and-design/blob/main/adr/ADR-50.md
 
 from __future__ import annotations
 
-import base64
 import json
 import secrets
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -57,9 +56,6 @@ _NANOSECONDS: Final = 1_000_000_000
 _PARTITIONS: Final = "trunkline-partitions"
 _EXPECTED: Final = "Nats-Expected-Last-Sequence"
 _EXPECTED_OF_SUBJECT: Final = "Nats-Expected-Last-Subject-Sequence"
-
-_Sent = tuple[str, bytes, Mapping[str, str]]
-"""A message to be sent: its subject, what is in it, and its headers."""
 
 # Statuses of a reader's messages.
 _HEARTBEAT: Final = 100
@@ -189,41 +185,8 @@ class JetStreamLog:
 
     async def append(self, data: bytes, after: int) -> int:
         """Append an entry (`Log.append`)."""
-        subject = self._subject_of(self.partition)
         expected = {_EXPECTED if self.partitions == 1 else _EXPECTED_OF_SUBJECT: str(after)}
-        first, *others = [(subject, message) for message in self._messages(data)]
-        messages = [(*first, expected), *((*other, {}) for other in others)]
-        return answers.place_of(await self._append(messages))
-
-    async def append_all(self, entries: Mapping[int, tuple[bytes, int]]) -> int:
-        """Append an entry to each of these partitions (`Log.append_all`), each of one message."""
-        messages = [
-            (self._subject_of(number), _WHOLE + data, {_EXPECTED_OF_SUBJECT: str(after)})
-            for number, (data, after) in entries.items()
-        ]
-        return answers.place_of(await self._append(messages)) - len(messages) + 1
-
-    async def tip(self, partition: int) -> Placed | None:
-        """The last entry of a partition (`Log.tip`)."""
-        found = await self._stored({"last_by_subj": self._subject_of(partition)})
-        if found is None or found.data[:1] == _WHOLE:
-            return None if found is None else Placed(found.place, found.data[1:])
-        _, count, last = answers.part_of(found.data, found.place)
-        pieces = [last]
-        for place in range(found.place - 1, found.place - count, -1):
-            part = await self._stored({"seq": place})
-            if part is None:
-                raise LogUnreachable("The log was trimmed while its last entry was read.")
-            pieces.append(answers.part_of(part.data, place)[2])
-        return Placed(found.place, b"".join(reversed(pieces)))
-
-    async def _stored(self, which: Mapping[str, Any]) -> Placed | None:
-        """The data of one message."""
-        answer = await self._asked(f"STREAM.MSG.GET.{self.name}", which)
-        if answers.error_of(answer) == answers.NO_MESSAGE:
-            return None
-        message = answers.checked(answer)["message"]
-        return Placed(message["seq"], base64.b64decode(message.get("data", "")))
+        return answers.place_of(await self._append(self._messages(data), expected))
 
     def _subject_of(self, partition: int) -> str:
         return f"{self._whole_subject}.{partition}" if partition else self._whole_subject
@@ -236,17 +199,19 @@ class JetStreamLog:
             raise StoreBroken(f"An entry of {len(data)} bytes is too large for the log.")
         return [answers.PART.pack(1, n + 1, count) + data[n * size : (n + 1) * size] for n in range(count)]
 
-    async def _append(self, messages: Sequence[_Sent]) -> Message:
-        """Append messages, each with its subject and headers; several are an atomic batch.
+    async def _append(self, messages: Sequence[bytes], expected: Mapping[str, str]) -> Message:
+        """Append messages, the first one with the headers `expected`; several are an atomic batch.
 
         Of a batch each message waits for the one before it only at the start and at the end.
         """
+        subject = self._subject_of(self.partition)
         if len(messages) == 1:
-            ((subject, message, headers),) = messages
-            return await self._connection.request(subject, message, headers, wait_s=REQUEST_S)
+            return await self._connection.request(subject, messages[0], expected, wait_s=REQUEST_S)
         batch = secrets.token_hex(12)
-        for number, (subject, message, headers) in enumerate(messages, 1):
-            headers = {**headers, "Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(number)}
+        for number, message in enumerate(messages, 1):
+            headers = {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(number)}
+            if number == 1:
+                headers |= expected
             if number == len(messages):
                 headers["Nats-Batch-Commit"] = "1"
             elif number > 1:

@@ -7,16 +7,13 @@ An entry is CBOR: `[version, partition, epoch, owner, previous, kind, body]`. `p
 it, so a log that lacks an entry, or has another one in its place, is noticed by the next reader. Where an entry stands
 in the log is its place: a number that grows, not always by one.
 
-One log may have several partitions. Each has a chain of entries of its own, and one node owns all of them: it claims
-them at once, which begins an **era**. Within an era each process of that node claims its partition again when it
-starts. An epoch is the number of the era, and in its lower bits that of the claims since. With one partition there is
-one era.
+One log may have several partitions. Each has a chain of entries of its own, and each may have another owner.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
 from typing import Final, Literal, NamedTuple, Protocol, get_args
 
@@ -26,7 +23,6 @@ from trunkline.store.errors import LogBroken
 VERSION: Final = 1
 """Of the form of entries. A reader that does not know it stops."""
 HASH_BYTES: Final = 16
-ERA_BITS: Final = 20
 BEGINNING: Final = bytes(HASH_BYTES)
 """What stands for the hash of an entry before the first one."""
 
@@ -51,22 +47,6 @@ class Placed(NamedTuple):
 
     place: int
     data: bytes
-
-
-def era_of(epoch: int) -> int:
-    """The number of the era of an epoch."""
-    return epoch >> ERA_BITS
-
-
-def is_first_of_era(epoch: int) -> bool:
-    """Whether an epoch began with a claim of all partitions."""
-    return epoch == era_of(epoch) << ERA_BITS
-
-
-def epoch_name(epoch: int) -> str:
-    """An epoch as it is told: its number, or with several partitions that of its era and of the claims since."""
-    era = era_of(epoch)
-    return f"{era}.{epoch - (era << ERA_BITS)}" if era else str(epoch)
 
 
 class LogState(NamedTuple):
@@ -111,17 +91,6 @@ class Log(Protocol):
 
     def length(self, data: bytes) -> int:
         """By how much the place of an entry is higher than that of the one before it."""
-        ...
-
-    async def tip(self, partition: int) -> Placed | None:
-        """The last entry of a partition; None if it has none. It may be older than what was appended."""
-        ...
-
-    async def append_all(self, entries: Mapping[int, tuple[bytes, int]]) -> int:
-        """Append an entry to each of these partitions, behind the place that it comes with: all of them or none.
-
-        Returns the place of that of the first one. Raises as `append`, NotNext with a place of any of them.
-        """
         ...
 
     async def append(self, data: bytes, after: int) -> int:
@@ -208,7 +177,7 @@ class Chain:
     def add(self, placed: Placed) -> Entry:
         """The next entry. Raises LogBroken if it does not follow, and nothing is changed then.
 
-        An epoch begins with a claim, follows the one before or begins an era, and all its entries are of one owner.
+        An epoch begins with a claim, follows the one before, and all its entries are of one owner.
         """
         entry, number, place = decoded(placed.data), self.partition, placed.place
         if entry.partition != number:
@@ -220,15 +189,14 @@ class Chain:
                 f"The log of partition {number} is broken at {place}: the entry there does not follow the one at "
                 f"{self.place}. An entry is missing, or the log was made again."
             )
-        begins_era = is_first_of_era(entry.epoch) and entry.epoch > self.epoch
         if entry.kind == "claim":
-            is_right = begins_era or entry.epoch == self.epoch + 1
+            is_right = entry.epoch == self.epoch + 1
         else:
             is_right = (entry.epoch, entry.owner) == (self.epoch, self.owner)
         if not is_right:
             raise LogBroken(
-                f"The log of partition {number} has an entry of {entry.owner} in epoch {epoch_name(entry.epoch)} at "
-                f"{place}, where {self.owner or 'nobody'} owns epoch {epoch_name(self.epoch)}."
+                f"The log of partition {number} has an entry of {entry.owner} in epoch {entry.epoch} at "
+                f"{place}, where {self.owner or 'nobody'} owns epoch {self.epoch}."
             )
         self.place, self.tip = place, hash_of(placed.data)
         self.epoch, self.owner = entry.epoch, entry.owner

@@ -7,7 +7,8 @@ owns the partition is in the log alone (`log_owner.py`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import trio
@@ -31,7 +32,10 @@ once."""
 
 class Word(NamedTuple):
     """What a node says of itself: its name, a number of its process, the epoch and the place up to which it has the
-    log (`COPIES` while it gets a copy), whether it owns the partition, and the address at which others reach it."""
+    log (`COPIES` while it gets a copy), whether it owns the partition, and the address at which others reach it.
+
+    Of several partitions: when it says so, if it wants a lease, and the leases that it has granted (`leases.py`).
+    """
 
     name: str
     process: int
@@ -39,6 +43,14 @@ class Word(NamedTuple):
     place: int
     is_owner: bool
     address: str
+    said_s: float = 0.0
+    leases: Mapping[int, float] = MappingProxyType({})
+
+    def encoded(self) -> bytes:
+        """The word. Programs that know one partition only read six values."""
+        return codec.encode(
+            [*self[:6], self.said_s, dict(self.leases)] if self.said_s or self.leases else self[:6]
+        )
 
 
 async def heard(connection: NatsConnection, subject: str, listen_s: float) -> dict[str, Word]:
@@ -65,17 +77,25 @@ class Nodes:
     """The nodes of one log, as one hears them. `run` it in a nursery."""
 
     def __init__(
-        self, connection: NatsConnection, subject: str, say: Callable[[], Word] | None, silence_s: float
+        self,
+        connection: NatsConnection,
+        subject: str,
+        say: Callable[[], Word] | None,
+        silence_s: float,
+        hear: Callable[[Word], None] | None = None,
     ) -> None:
-        """`say` is what this node says; without it, it only listens. An owner that was not heard for `silence_s` is
-        taken for dead."""
+        """`say` is what this node says; without it, it only listens. `hear` is called with what others say. An owner
+        that was not heard for `silence_s` is taken for dead."""
         self.others: dict[str, tuple[Word, float]] = {}
         """What each other one has said last, and when it was heard, on Trio's clock."""
         self._connection = connection
         self._subject = subject
         self._say = say
+        self._listen = hear
         self.silence_max_s = silence_s
         self._speaks = False
+        self._hurries = trio.Event()
+        """Set to speak at once."""
         self._namesake = (0, -math.inf, -math.inf)
         """The process of another node that has the name of this one, and when it was heard first and last."""
         self._since_s = float("inf")
@@ -142,6 +162,12 @@ class Nodes:
                 self._namesake = word.process, first_s if goes_on else now_s, now_s
         elif word.name in self.others or len(self.others) < NODES_MAX:
             self.others[word.name] = (word, now_s)
+            if self._listen is not None:
+                self._listen(word)
+
+    def hurry(self) -> None:
+        """Speak at once."""
+        self._hurries.set()
 
     async def _speak(self, say: Callable[[], Word]) -> None:
         """Say who this node is. At first it listens only: whoever has its name must not be taken for this one."""
@@ -151,5 +177,7 @@ class Nodes:
                 await trio.sleep(BEAT_S)
             self._speaks = True
         while True:
-            await self._connection.send(self._subject, codec.encode(list(say())))
-            await trio.sleep(BEAT_S)
+            self._hurries = trio.Event()
+            await self._connection.send(self._subject, say().encoded())
+            with trio.move_on_after(BEAT_S):
+                await self._hurries.wait()

@@ -3,10 +3,6 @@
 Owns how an append ends that nobody has answered: it is sent again, behind the same entry as before, so that it is in
 the log once at most; if another entry is there, the log is read. Does not own when a node claims, nor what it appends.
 
-All partitions of a log are claimed at once or none. So all of them belong to one node at every moment: what one node
-claims of another one always includes the first partition, and a process claims its own alone only behind an entry of
-its node.
-
 No clock and no lease decides who owns a partition. A claim is an entry like others: from then on every append of the
 owner before it is refused, as the log does not end any more where that one thinks. For that an owner has one append
 under way at a time: a second one would name a place at which another entry may come to be.
@@ -14,15 +10,12 @@ under way at a time: a second one would name a place at which another entry may 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 import trio
 
 from trunkline.store.errors import Fenced, LogBroken, LogUnreachable
 from trunkline.store.log import (
-    BEGINNING,
-    ERA_BITS,
     Chain,
     Entry,
     Kind,
@@ -32,9 +25,6 @@ from trunkline.store.log import (
     Trimmed,
     decoded,
     encoded,
-    epoch_name,
-    era_of,
-    hash_of,
 )
 
 AGAIN_S: Final = 0.2
@@ -69,40 +59,6 @@ class LogOwner:
         except Fenced:
             return False
         return True
-
-    async def claim_all(self, bodies: Mapping[int, bytes], tips: Mapping[int, Placed | None]) -> bool:
-        """Claim all partitions with these bodies, each behind its last entry, and begin an era; false if any of them
-        has gone on: then follow on, and claim again.
-
-        `tips` has that entry of each other one. Waits, may be cancelled, and raises as `claim`.
-        """
-        chain = self.chain
-        ends = {chain.partition: (chain.epoch, chain.tip, chain.place)}
-        for number, tip in tips.items():
-            ends[number] = (
-                (0, BEGINNING, 0) if tip is None else (decoded(tip.data).epoch, hash_of(tip.data), tip.place)
-            )
-        epoch = (1 + max(era_of(each) for each, _, _ in ends.values())) << ERA_BITS
-        entries = {
-            number: (encoded(Entry(number, epoch, self.name, previous, "claim", bodies[number])), place)
-            for number, (_, previous, place) in ends.items()
-        }
-        data, after = entries[chain.partition]
-        while True:
-            try:
-                found: Placed | None = Placed(await self._log.append_all(entries), data)
-            except LogUnreachable:
-                await trio.sleep(AGAIN_S)
-                continue
-            except NotNext:  # it may be there since an attempt that was not answered
-                try:
-                    found = await self._looked(after)
-                except Fenced:
-                    return False
-            if found is None or found.data != data:
-                return False
-            self._add(found)
-            return True
 
     async def append(self, body: bytes, kind: Kind = "group") -> None:
         """Append an entry. It is on a majority when this returns, and the chain ends with it.
@@ -148,8 +104,7 @@ class LogOwner:
                 return found.place
             if found is not None:
                 other = decoded(found.data)
-                epoch = epoch_name(other.epoch)
-                raise Fenced(f"{other.owner} owns partition {other.partition} in epoch {epoch}.")
+                raise Fenced(f"{other.owner} owns partition {other.partition} in epoch {other.epoch}.")
 
     async def _looked(self, after: int) -> Placed | None:
         """The entry behind `after`; None if it is not seen for a while. Raises Fenced if it was there long ago."""

@@ -21,15 +21,16 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
+import trio
+
 from trunkline.store import codec, keys
 from trunkline.store.arrived_copies import arrived, belongs, is_given
 from trunkline.store.commit_group import Group
 from trunkline.store.counters import apply_increments
 from trunkline.store.directory import DATA_FILE, STORE
-from trunkline.store.errors import StoreError
-from trunkline.store.journal import Journal
+from trunkline.store.errors import CopyOutdated
+from trunkline.store.freshness import Freshness
 from trunkline.store.memory_map import MemoryMap, opened_here
-from trunkline.store.overlay import Overlay
 from trunkline.store.partitions import FOLDER, SHARED, partition_count, partition_directory
 from trunkline.store.placing import EVERYWHERE, OwnPlacing, Placing
 from trunkline.store.shared_numbers import SharedNumbers
@@ -59,19 +60,46 @@ class Partitions:
         self.placing: Placing = OwnPlacing(0 if own is None else own)
         self.arriving: set[bytes] = set()
         """Applications that are being copied into the own partition."""
+        self.freshness: Freshness | None = None
+        """Until when the stores of this machine are fresh, if other machines may own some."""
         self._paths = [(partition_directory(directory, each) / STORE).resolve() for each in range(self.count)]
         self._opened: list[tuple[MemoryMap, int]] = []
         """The stores that were opened here, and what told their files from others."""
         self._names: int | None = None
         self._named_by: Group | None = None
+        self.may_name = False
+        """Other machines may own some partitions, and this process may claim names (`actors/core/records/names.py`)."""
+        self._is_naming = False
+        self._named = trio.Event()
+        """Set, and replaced, when names were committed."""
 
     @property
     def others(self) -> tuple[int, ...]:
         """The numbers of the other partitions."""
         return tuple(number for number in range(self.count) if number != self.own)
 
+    def outdated(self, number: int) -> CopyOutdated:
+        """What is raised where a partition shall be read whose copy may be old."""
+        return CopyOutdated(f"The copy of partition {number} may be old, as its owner is not heard.")
+
+    @property
+    def are_fresh(self) -> bool:
+        """Whether all partitions can be read here."""
+        fresh = self.freshness
+        return fresh is None or all(fresh.is_fresh(number) for number in self.others)
+
+    def use_freshness(self, freshness: Freshness) -> None:
+        """From now on other machines may own some partitions."""
+        self.freshness = freshness
+        self.numbers.use_freshness(freshness)
+
     def map_of(self, number: int) -> MemoryMap:
-        """The store of a partition, for reading. Raises StoreError."""
+        """The store of a partition, for reading from now on.
+
+        Raises StoreError, CopyOutdated if this machine may lack what the owner of the partition has acknowledged.
+        """
+        if self.freshness is not None and number != self.own and not self.freshness.is_fresh(number):
+            raise self.outdated(number)
         path = self._paths[number]
         found = opened_here(path)
         if found is None:
@@ -124,7 +152,12 @@ class Partitions:
         """Keep other processes from claiming names until `group` is committed; False if one of them does so just now.
 
         Whoever claims a name looks first whether it is free, and a claim can be seen by others only when it is on disk.
+        Where other machines may own some partitions, it is False unless this process may (`may_name`).
         """
+        if self.freshness is not None:
+            if self.may_name:
+                self._named_by, self._is_naming = group, True
+            return self.may_name
         if self._names is not None:
             self._named_by = group
             return True
@@ -139,9 +172,18 @@ class Partitions:
 
     def release_names(self, group: Group | None = None) -> None:
         """Let others claim names, unless those are held for another group. No error if they may already."""
+        if self.freshness is not None and (group is None or self._named_by in (None, group)):
+            self._is_naming, self._named_by = False, None
+            named, self._named = self._named, trio.Event()
+            named.set()
         if self._names is not None and (group is None or self._named_by in (None, group)):
             names, self._names = self._names, None
             os.close(names)
+
+    async def names_committed(self) -> None:
+        """Return when the names that this process has claimed are committed."""
+        while self._is_naming:
+            await self._named.wait()
 
     # Moves of applications.
 
@@ -338,49 +380,3 @@ def _together(db: str, value: bytes | None, more: bytes | None) -> bytes | None:
 def _kept(entries: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
     """The entries as bytes that stay when their cursor moves on."""
     return ((bytes(key), bytes(value)) for key, value in entries)
-
-
-class PartitionedJournal(Journal):
-    """The journal of the own partition. What another one has is read as it is on disk."""
-
-    def __init__(self, *arguments: Any, partitions: Partitions, **options: Any) -> None:
-        self._partitions = partitions
-        self._own_changes = 0
-        super().__init__(*arguments, **options)
-
-    @property
-    def record_changes(self) -> int:
-        """Rises whenever a record of any partition may have changed."""
-        return self._own_changes + self._partitions.numbers.changes()
-
-    @record_changes.setter
-    def record_changes(self, number: int) -> None:
-        """Count a change of this partition."""
-        self._own_changes += bool(number != self.record_changes)
-
-    def get(self, db: str, key: bytes) -> bytes | None:
-        partitions = self._partitions
-        place = partitions.placing.of_key(db, key)
-        if place not in (partitions.own, EVERYWHERE):
-            with partitions.snapshot_of(place) as snapshot:
-                return snapshot.get(db, key)
-        value = super().get(db, key)
-        if place == EVERYWHERE:
-            value = partitions.own_value(db, value)
-        if place == EVERYWHERE and (value is None or db == keys.COUNTS):
-            return partitions.with_others(db, key, value)
-        return value
-
-    def range(self, db: str, lo: bytes, hi: bytes) -> list[tuple[bytes, bytes]]:
-        partitions = self._partitions
-        place = partitions.placing.of_range(db, lo, hi)
-        if place in (partitions.own, EVERYWHERE):
-            return super().range(db, lo, hi)
-        with partitions.snapshot_of(place) as snapshot:
-            return [(bytes(key), bytes(value)) for key, value in snapshot.range(db, lo, hi)]
-
-    def _complete(self, overlay: Overlay, group: Group, error: StoreError | None) -> None:
-        if error is None and keys.RECORDS in overlay.writes:
-            self._partitions.numbers.note_change()  # before whoever waits for the commit hears of it
-        self._partitions.release_names(group)
-        super()._complete(overlay, group, error)

@@ -7,6 +7,7 @@ and sealed, and the contents of files, are common to all of them.
     DIRECTORY/partitions/count    how many partitions there are, in decimal digits; no file: one
     DIRECTORY/partitions/switch   a change of their number that has begun and is not complete (`partition_switch.py`)
     DIRECTORY/partitions/shared   what processes tell each other while they run (`shared_numbers.py`)
+    DIRECTORY/partitions/fresh    with a log: until when the stores are fresh (`freshness.py`)
     DIRECTORY/partitions/1/       the second partition: `lock`, `crash`, `store/` and `results/` as in DIRECTORY
 
 While a change of their number is not complete, some stores are the new ones and some the old ones. So nothing is read
@@ -30,6 +31,7 @@ FOLDER: Final = "partitions"
 COUNT: Final = "count"
 SWITCH: Final = "switch"
 SHARED: Final = "shared"
+FRESH: Final = "fresh"
 MOVE: Final = "move"
 """The file that is locked while an application is moved, and while a backup is made of all partitions."""
 PARTITIONS_MAX: Final = 64

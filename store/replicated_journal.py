@@ -2,7 +2,8 @@
 
 Owns the order of a commit: the group goes to the log; when the log has acknowledged it, it is written here, with the
 mark of its entry in the same transaction; then come the events and the answers. So nobody reads what the log may not
-have. One group is under way at a time, and what comes meanwhile is the next one.
+have. One group is under way at a time, and what comes meanwhile is the next one. Of several partitions, a group that
+other machines read from their copies is in these before it is written here (`leases.py`).
 
 An actor that reads its own writes finds those of the group that is under way as well. If another node owns the
 partition, all that waits fails, and `run` raises: this process must not go on. So it does where what the log has cannot
@@ -28,11 +29,15 @@ from trunkline.store.batch import Batch
 from trunkline.store.commit_group import Group
 from trunkline.store.errors import LogUnreachable, StoreBroken, StoreError, StoreLost
 from trunkline.store.journal import Journal
+from trunkline.store.leases import is_read_elsewhere
 from trunkline.store.log import Kind
 from trunkline.store.log_groups import KEPT_S, Mark, encoded_group
 from trunkline.store.log_owner import LogOwner
 from trunkline.store.overlay import Overlay
-from trunkline.store.partitioned import PartitionedJournal
+from trunkline.store.partition_copy import PartitionCopy
+from trunkline.store.partitioned import Partitions
+from trunkline.store.partitioned_journal import PartitionedJournal
+from trunkline.store.release import Release
 
 END_S: Final = 9.0
 """How long a server that ends waits for the log: an election may take so long, and open calls get 10 s (`drain_s`)."""
@@ -138,14 +143,19 @@ class ReplicatedJournal(Journal):
                 self._is_running = False
                 self.flush()
 
-    async def release(self) -> None:
-        """Let another node own the partition at once. `run` has ended, and nobody reads here any more.
+    async def release(self, heir: str = "") -> None:
+        """Let another node own the partition at once, `heir` before all others. `run` has ended, and nobody reads here
+        any more.
 
         Raises as `run`, and LogUnreachable, where the log cannot have all that was sent.
         """
         if self._lost is not None:
             raise self._lost
-        await self._append(b"", "release")
+        await self._append(Release(heir, self._ended_leases()).encoded(), "release")
+
+    def _ended_leases(self) -> float:
+        """Grant no leases any more. For how long those may be held that were granted."""
+        return 0.0
 
     def flush(self) -> None:
         """The server drains: while `run` commits, from now on the log is waited for `END_S` at most. After it, fail all
@@ -173,9 +183,13 @@ class ReplicatedJournal(Journal):
             await self._append(self._body)
             assert self._sent is group, "what is under way fails only if nothing can be appended any more"
             self._is_in_log = True
+        await self._confirmed(overlay)
         await self._written(overlay, group)
         self._earlier, self._sent, self._body, self._is_in_log = (), None, b"", False
         self._complete(overlay, group, None)
+
+    async def _confirmed(self, overlay: Overlay) -> None:
+        """Wait until a group that the log has is in the copies that other machines read. Raises StoreError."""
 
     async def _written(self, overlay: Overlay, group: Group) -> None:
         """Write a group that the log has. Raises StoreLost."""
@@ -215,8 +229,13 @@ class ReplicatedJournal(Journal):
         except StoreError as error:
             self._lose(error)
             raise
-        self._proves, self._proved_s = False, began_s
+        self._proves = False
+        self._prove(began_s)
         self._begun.set()
+
+    def _prove(self, began_s: float) -> None:
+        """This was the owner when an append began."""
+        self._proved_s = began_s
 
     def _begin(self) -> bool:
         """Let what waits be the group that is under way. False if it cannot be encoded; then it has failed."""
@@ -261,7 +280,28 @@ class ReplicatedJournal(Journal):
 
 
 class ReplicatedPartitionedJournal(PartitionedJournal, ReplicatedJournal):
-    """The journal of a partition of several that have a log."""
+    """The journal of a partition of several that have a log. `copy` is its store, as other processes read it."""
+
+    def __init__(self, *arguments: Any, copy: PartitionCopy, partitions: Partitions, **options: Any) -> None:
+        self._copy = copy
+        partitions.use_freshness(copy.freshness)
+        super().__init__(*arguments, partitions=partitions, **options)
+
+    def _prove(self, began_s: float) -> None:
+        super()._prove(began_s)
+        self._copy.proved(began_s)
+
+    async def _confirmed(self, overlay: Overlay) -> None:
+        assert self._copy.leases is not None
+        if is_read_elsewhere(overlay):
+            place = self._owner.chain.place
+            while not await self._copy.leases.confirmed(place, PROOF_S):
+                await self._append(b"", "mark")
+
+    def _ended_leases(self) -> float:
+        assert self._copy.leases is not None
+        self._copy.freshness.end(self._copy.number)
+        return self._copy.leases.end()
 
 
 def _unknown() -> LogUnreachable:

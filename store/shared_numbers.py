@@ -16,9 +16,12 @@ import mmap
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from trunkline.store.errors import translate
+
+if TYPE_CHECKING:
+    from trunkline.store.freshness import Freshness
 
 SUBJECT_BYTES: Final = 12
 RING_LENGTH: Final = 4096
@@ -50,6 +53,30 @@ class SharedNumbers:
         self._own = own
         self._others = [head for partition, head in enumerate(self._heads) if partition != own]
         self._seen = [head[1] for head in self._others]
+        self._freshness: Freshness | None = None
+        self._outdated: set[int] = set()
+        """The partitions whose stores were not fresh when that was looked at last."""
+        self._losses = 0
+        """How often one was not fresh any more."""
+        self._is_lost = False
+        """One is not fresh any more since `revoked` was called."""
+
+    def use_freshness(self, freshness: Freshness) -> None:
+        """From now on, what was read from a store that is not fresh any more counts as changed."""
+        self._freshness = freshness
+
+    def _look(self) -> None:
+        if self._freshness is None:
+            return
+        for number in range(len(self._heads)):
+            if number == self._own:
+                continue
+            if self._freshness.is_fresh(number):
+                self._outdated.discard(number)
+            elif number not in self._outdated:
+                self._outdated.add(number)
+                self._losses += 1
+                self._is_lost = True
 
     def begin(self) -> None:
         """The owner starts. It may have died after a commit and before it told of it: all look again."""
@@ -61,7 +88,8 @@ class SharedNumbers:
 
     def changes(self) -> int:
         """A number that is another one whenever records of other partitions have changed. It never falls."""
-        return sum([head[0] for head in self._others])
+        self._look()
+        return sum([head[0] for head in self._others]) + self._losses
 
     def note_change(self) -> None:
         """Records of this partition have changed, and the change is on disk."""
@@ -88,10 +116,15 @@ class SharedNumbers:
     @property
     def has_revoked(self) -> bool:
         """Whether other processes have revoked subjects since `revoked` was called."""
-        return [head[1] for head in self._others] != self._seen
+        self._look()
+        return self._is_lost or [head[1] for head in self._others] != self._seen
 
     def revoked(self) -> Iterator[bytes | None]:
-        """Yield the subjects that other processes have revoked since the last call; None where too many are gone."""
+        """Yield the subjects that other processes have revoked since the last call; None where too many are gone, or
+        may be unknown."""
+        if self._is_lost:
+            self._is_lost = False
+            yield None
         others = [partition for partition in range(len(self._heads)) if partition != self._own]
         for place, partition in enumerate(others):
             head = self._heads[partition]

@@ -6,9 +6,8 @@ and a copy begins with all that was there when the log began.
 A claim is taken only behind the last entry. An owner reads for a lease after it began to append that one, at most, and
 a node claims when it has read no further entry for `silence_s`, which is longer. So nobody reads from the owner before.
 
-Where the data have several partitions, a process of each node follows each of them, and that of the first one claims
-all at once (`log_owner.py`). Each other process claims its own behind that, when whoever owned it before reads no more.
-A process reads the stores of all partitions of its node, so none serves before all of them were claimed.
+Where the data have several partitions, a process of each node follows or owns each of them, whoever owns the others. A
+process reads the stores of all partitions of its node, so it serves when all of them are fresh (`leases.py`).
 """
 
 from __future__ import annotations
@@ -16,43 +15,35 @@ from __future__ import annotations
 import hashlib
 import math
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import structlog
 import trio
 
-from trunkline.store import codec, keys
+from trunkline.store import codec
 from trunkline.store.directory import SECRET, read_private
 from trunkline.store.errors import (
     CopyNeeded,
     LogBroken,
-    LogUnreachable,
     SecretMissing,
     StoreError,
     first_of,
 )
-from trunkline.store.follower import Follower, chain_of, followed
+from trunkline.store.follower import Follower, followed
 from trunkline.store.keyring import Keyring
-from trunkline.store.log import (
-    BEGINNING,
-    Chain,
-    Entry,
-    Log,
-    Placed,
-    decoded,
-    epoch_name,
-    era_of,
-    is_first_of_era,
-)
+from trunkline.store.leases import HELD_S, PROVED_S, Leases
+from trunkline.store.log import BEGINNING, Chain, Entry, Log
 from trunkline.store.log_nodes import COPIES, Nodes, Word
 from trunkline.store.log_owner import LogOwner
 from trunkline.store.nats_connection import NatsConnection
-from trunkline.store.partitions import partition_count, partition_directory
+from trunkline.store.overlay import Overlay
+from trunkline.store.partition_copy import PartitionCopy
+from trunkline.store.partitions import partition_directory
+from trunkline.store.release import Release
 from trunkline.store.store_copy import take_copy
-from trunkline.store.store_files import opened_read_only, snapshot_of_partition
 
 LOOK_S: Final = 0.1
 """How often it is looked whether the owner is heard."""
@@ -61,12 +52,11 @@ FOLLOW_S: Final = 0.5
 at once."""
 START_S: Final = 10.0
 """So long a node may say nothing after its claim, while its server starts."""
-QUIET_S: Final = 0.5
-"""An owner that appends nothing for longer may be gone: it appends a mark more often."""
+HEIR_S: Final = 5.0
+"""So long others leave a partition to the node to which its owner has released it."""
+FIRST_S: Final = 1.0
+"""So long others leave a free partition to the node that should own it."""
 FINGERPRINT_BYTES: Final = 16
-
-Tips = dict[int, Placed | None]
-"""By partition, its last entry; None if it has none."""
 
 _RESTORE: Final = "Restore a backup of {} in its place that was made since the log began."
 _CHANCE: Final = secrets.SystemRandom()
@@ -78,18 +68,15 @@ class Claim(NamedTuple):
 
     `process` is a number of the process that claims. Without it a process could take the claim of an earlier one of its
     node for its own, and the mark behind it as well, although other nodes have owned the partition since.
-
-    `read_s`: behind a claim of all partitions, for so long processes of the node before may read.
     """
 
     fingerprint: bytes
     was_empty: bool
     process: int = 0
-    read_s: float = 0.0
 
     def encoded(self) -> bytes:
-        """The body. Programs that know one partition only read three values."""
-        return codec.encode(list(self if self.read_s else self[:3]))
+        """The body."""
+        return codec.encode(list(self))
 
     @classmethod
     def of(cls, entry: Entry) -> Claim:
@@ -135,49 +122,61 @@ class Standby:
         address: str,
         silence_s: float,
         *,
-        partition: int = 0,
-        others: Sequence[Nodes] = (),
+        copy: PartitionCopy | None = None,
     ) -> None:
-        """An owner that was not heard for `silence_s` is taken for dead. `others` are those who follow the other
-        partitions, for the process of the first one."""
+        """An owner that was not heard for `silence_s` is taken for dead. `copy` is the store of one of several
+        partitions."""
         self.name = name
-        self.partition = partition
-        self.others = others
-        self.nodes = Nodes(connection, subject, self.say, silence_s)
+        self.partition = 0 if copy is None else copy.number
+        self.copy = copy
+        self.nodes = Nodes(connection, subject, self.say, silence_s, self._hear)
         self.owner: LogOwner | None = None
         self.follows = trio.Event()
         """It follows the log, and has found nothing in it that keeps it from doing so."""
         self._log = log
         self._address = address
         self._process = _CHANCE.getrandbits(48)
-        self._chain = Chain(partition)
+        self._chain = Chain(self.partition)
         self._copies = False
         """It gets a copy of the data."""
-        self._read_s = -math.inf
-        """Until then processes of the node before may read."""
-        self._heard_s = -math.inf
-        """When an entry was read last."""
-        self._seen: tuple[float, Tips] = -math.inf, {}
-        """When the last entries of the other partitions were looked at, and which they were."""
-        self._is_released = False
-        """The last entry says that no node owns the partition."""
+        self._leases_until_s = math.inf
+        """Until then others may hold leases that earlier owners have granted."""
+        self._released: Release | None = None
+        """The last entry, if it says that no node owns the partition."""
+        self._free_s = math.inf
+        """Since when no node owns the partition."""
         self._gone_s = -math.inf
         """An owner of which nothing else is heard is taken for dead from then on."""
         self._has_other_data = False
         """The store was written without the log."""
-        self._directory = Path()
-
-    @property
-    def _is_free(self) -> bool:
-        """Whether no process owns the partition: nobody has claimed it, its owner has released it, or it was an earlier
-        process of this node, whose data directory this one has."""
-        return self._is_released or self._chain.owner in ("", self.name)
 
     def say(self) -> Word:
         """What this node says of itself."""
         chain = self._chain
         place = COPIES if self._copies else chain.place
-        return Word(self.name, self._process, chain.epoch, place, self.owner is not None, self._address)
+        word = Word(self.name, self._process, chain.epoch, place, self.owner is not None, self._address)
+        if self.copy is None:
+            return word
+        if self.copy.leases is None:
+            return word._replace(said_s=self.copy.said_s)
+        return word._replace(leases=self.copy.leases.told())
+
+    def _hear(self, word: Word) -> None:
+        """Another node has said something: grant a lease, or take one that was granted."""
+        copy = self.copy
+        if copy is None:
+            return
+        if copy.leases is not None:
+            if copy.leases.hear(word):
+                self.nodes.hurry()
+        elif word.is_owner and word.epoch == self._chain.epoch and not self._copies:
+            said_s = word.leases.get(self._process)
+            if said_s is not None:
+                copy.granted(said_s)
+
+    def _took(self, overlay: Overlay | None) -> None:
+        if self.copy is not None and self.copy.took(self._chain.place, overlay) and self.copy.said_s:
+            self.nodes.hurry()
 
     async def own(
         self, directory: Path, fingerprint: bytes, fetch: Callable[[], Awaitable[None]], *, is_empty: bool
@@ -187,8 +186,9 @@ class Standby:
         `nodes` must run meanwhile. `fetch` gets a copy of the store of the owner into `store_copy.new_file`, if this
         node lacks what is not in the log. Raises LogBroken, SecretMissing and StoreError.
         """
-        self._directory = directory
         while True:
+            if self.copy is not None:
+                self.copy.begin()
             try:
                 return await self._own(directory, fingerprint, is_empty=is_empty)
             except* CopyNeeded as need:
@@ -198,6 +198,8 @@ class Standby:
                 _log.warning("this node needs a copy of the data", reason=str(problem))
             self.follows.set()
             self._copies = True
+            if self.copy is not None:
+                self.copy.freshness.end(self.partition)
             await fetch()
             take_copy(partition_directory(directory, self.partition), directory)
             self._copies = is_empty = False
@@ -206,16 +208,19 @@ class Standby:
         """The same, without a copy. Raises CopyNeeded."""
 
         def check(entry: Entry) -> None:
-            self._is_released = entry.kind == "release"
+            now_s = trio.current_time()
+            self._released = Release.of(entry) if entry.kind == "release" else None
+            self._free_s = math.inf
+            self._leases_until_s = now_s + PROVED_S + HELD_S
+            if self._released is not None:
+                self._leases_until_s = now_s + self._released.leases_s
             silence_s = START_S if entry.kind == "claim" else self.nodes.silence_max_s
-            self._heard_s = trio.current_time()
-            self._gone_s = self._heard_s + silence_s
+            self._gone_s = now_s + silence_s
             if entry.kind == "group" and self._has_other_data:
                 raise LogBroken(f"{directory} was written without the log. {_RESTORE.format(entry.owner)}")
             if entry.kind != "claim":
                 return
             claim = Claim.of(entry)
-            self._read_s = trio.current_time() + claim.read_s
             if claim.fingerprint != fingerprint:
                 raise SecretMissing(
                     f"The node {entry.owner} has another secret or other encryption keys than {directory}. All nodes "
@@ -232,114 +237,83 @@ class Standby:
                 raise LogBroken(f"{problem} {_RESTORE.format(entry.owner)}")
 
         with followed(partition_directory(directory, self.partition), directory) as memory_map:
-            follower = Follower(self._log, memory_map, self.partition, check)
+            follower = Follower(self._log, memory_map, self.partition, check, self._took)
             chain = self._chain = follower.chain
-            if is_first_of_era(chain.epoch):
-                self._read_s = trio.current_time() + self.nodes.silence_max_s
+            self._leases_until_s = trio.current_time() + PROVED_S + HELD_S
             self._has_other_data = not is_empty and not chain.place
-            follow_s = LOOK_S if self.partition else FOLLOW_S
             while True:
-                await self._follow(follower, follow_s)
+                await self._follow(follower)
                 if not self._may_claim():
                     continue  # what says so was read while this node stopped to follow
-                owner = LogOwner(self._log, chain, self.name)
-                if await self._claimed(owner, Claim(fingerprint, is_empty, self._process)):
+                is_new, owner = not chain.place, LogOwner(self._log, chain, self.name)
+                if await owner.claim(Claim(fingerprint, is_empty, self._process).encoded()):
                     break
-                follow_s = FOLLOW_S  # the end may not be reached in less
-            if self._is_divided:
-                follower.note()
+        if self.copy is not None:
+            self.copy.leases = Leases(chain.place, -math.inf if is_new else self._leases_until_s)
+            self.copy.leases.is_sure = partial(self.copy.freshness.is_own, self.partition)
         self.owner = owner
-        if self._is_divided:
-            await self._all_claimed(directory, owner)
-        _log.info("this node owns the data now", node=self.name, epoch=epoch_name(owner.chain.epoch))
+        if self.copy is not None:
+            await self._read_all(self.copy, owner)
+        _log.info(
+            "this node owns the data now", node=self.name, epoch=owner.chain.epoch, partition=self.partition
+        )
         return owner
 
-    async def _claimed(self, owner: LogOwner, claim: Claim) -> bool:
-        """Claim, and with the first partition all others that another node owns."""
-        if not self.others or owner.chain.owner == self.name:
-            return await owner.claim(claim.encoded())
-        while True:
-            with suppress(LogUnreachable):
-                last = await self._log.tip(self.partition)
-                if last is not None and last.place > owner.chain.place:
-                    return False
-                tips = await self._tips()
-                if all(tip is None or decoded(tip.data).kind == "release" for tip in tips.values()):
-                    read_s = 0.0
-                    break
-                if self._owner_is_gone():
-                    read_s = self._longest_read_s(tips)
-                    break
-            await trio.sleep(LOOK_S)  # other processes of that node end just now
-        bodies = {0: claim.encoded()}
-        for number, tip in tips.items():
-            was_empty = tip is None and self._is_empty(number)
-            bodies[number] = claim._replace(was_empty=was_empty, read_s=read_s).encoded()
-        return await owner.claim_all(bodies, tips)
+    async def _read_all(self, copy: PartitionCopy, owner: LogOwner) -> None:
+        """Wait until the stores of all partitions are fresh, that of this one as well: it lacks nothing of its log.
 
-    def _is_empty(self, number: int) -> bool:
-        """Whether this node has no record of a partition."""
-        with snapshot_of_partition(self._directory, number) as snapshot:
-            return not snapshot.count(keys.RECORDS, b"", None)
-
-    async def _tips(self) -> Tips:
-        """The last entries of the other partitions."""
-        return {number: await self._log.tip(number) for number in range(1, len(self.others) + 1)}
-
-    async def _look_at_others(self) -> None:
-        """Look at the last entries of the other partitions when no entry of the own one comes, until cancelled."""
-        while True:
-            await trio.sleep(LOOK_S)
-            if trio.current_time() - self._heard_s > QUIET_S and self._seen[0] < self._heard_s:
-                with suppress(LogUnreachable):
-                    tips = await self._tips()
-                    self._seen = trio.current_time(), tips
-
-    def _longest_read_s(self, tips: Tips) -> float:
-        """For how long others may read who have appended none of the entries behind `tips`."""
-        seen_s, seen = self._seen
-        waited_s = trio.current_time() - seen_s if seen == tips else 0.0
-        return max(0.0, self.nodes.silence_max_s - waited_s)
-
-    async def _all_claimed(self, directory: Path, owner: LogOwner) -> None:
-        """Wait until the processes of this node have claimed all partitions, and so have all that was in the logs.
-
-        Raises Fenced if another node has meanwhile, and LogBroken.
+        Raises Fenced and LogBroken.
         """
-        era = era_of(self._chain.epoch)
-        for number in range(partition_count(directory)):
-            while True:
-                with opened_read_only(partition_directory(directory, number)) as memory_map:
-                    chain = chain_of(memory_map, number)
-                is_own = number == 0 or not is_first_of_era(chain.epoch)
-                if chain.owner == self.name and era_of(chain.epoch) >= era and is_own:
-                    break
-                await owner.append(b"", "mark")
-                await trio.sleep(LOOK_S)
-
-    @property
-    def _is_divided(self) -> bool:
-        """Whether there are several partitions."""
-        return bool(self.partition or self.others)
+        while True:
+            began_s = copy.freshness.clock_s()
+            await owner.append(b"", "mark")
+            copy.proved(began_s)
+            self.nodes.hurry()
+            if copy.others_are_fresh:
+                return
+            await trio.sleep(LOOK_S)
 
     def _owner_is_gone(self) -> bool:
         """Whether neither the owner nor an entry of it was heard for so long that it is taken for dead."""
         return self.nodes.owner_is_silent() and trio.current_time() > self._gone_s
 
-    def _may_claim(self) -> bool:
-        if self.partition:
-            return self._chain.owner == self.name and trio.current_time() > self._read_s
-        if self._chain.owner != self.name and not all(each.follows(self.name) for each in self.others):
-            return False
-        return self._is_free or self._owner_is_gone()
+    @property
+    def _is_free(self) -> bool:
+        """Whether no process owns the partition: nobody has claimed it, its owner has released it, or it was an earlier
+        process of this node, whose data directory this one has."""
+        return self._released is not None or self._chain.owner in ("", self.name)
 
-    async def _follow(self, follower: Follower, follow_s: float) -> None:
-        """Follow for `follow_s` at least, and then until the partition is free, or its owner is not heard."""
+    def _may_claim(self) -> bool:
+        now_s = trio.current_time()
+        if self._released is None and self._chain.owner == self.name:
+            return True
+        if not self._is_free and not self._owner_is_gone():
+            self._free_s = math.inf
+            return False
+        self._free_s = min(self._free_s, now_s)
+        heir = "" if self._released is None else self._released.heir
+        if heir:
+            return heir == self.name or now_s - self._free_s > HEIR_S
+        return self.copy is None or self._is_first or now_s - self._free_s > FIRST_S
+
+    @property
+    def _is_first(self) -> bool:
+        """Whether this node is the one, of those that are heard, that should own the partition."""
+        return self.heir(self.name) == self.name
+
+    def heir(self, own: str = "") -> str:
+        """The node that should own the partition, of those that follow it and of `own`; none if there is none.
+
+        Each node owns as many as others where all do so.
+        """
+        names = sorted(filter(None, {own, *(each for each in self.nodes.others if self.nodes.follows(each))}))
+        return names[self.partition % len(names)] if names else ""
+
+    async def _follow(self, follower: Follower) -> None:
+        """Follow for `FOLLOW_S` at least, and then until the partition is free, or its owner is not heard."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(follower.run)
-            if self.others:
-                nursery.start_soon(self._look_at_others)
-            await trio.sleep(follow_s + _CHANCE.uniform(0, follow_s))
+            await trio.sleep(FOLLOW_S + _CHANCE.uniform(0, FOLLOW_S))
             while self.nodes.may_have_namesake:  # noqa: ASYNC110 - silence is no event
                 await trio.sleep(LOOK_S)
             if self.nodes.has_namesake:

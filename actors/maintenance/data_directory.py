@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
+from trunkline.actors.core.records.places import check_given
 from trunkline.actors.maintenance.check import check
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.extras import how_to_install, lacks, library_missing
@@ -129,5 +130,5 @@ def back_up(path: Path, target: Path) -> str:
         return all_contents(KINDS, part, void_copies(part, copy, number))
 
     location = location_of(path)
-    backup.backup(path, target, contents if location == FOLDER else no_contents)
+    backup.backup(path, target, contents if location == FOLDER else no_contents, check_given)
     return location

@@ -17,7 +17,6 @@ from trunkline.limits.settings import Settings
 from trunkline.store.directory import STORE, DataDirectory, has_data, sync_directory, unused_path
 from trunkline.store.errors import LogUnreachable, StoreBroken, translate
 from trunkline.store.follower import chain_of
-from trunkline.store.log import epoch_name
 from trunkline.store.log_groups import forget_log
 from trunkline.store.log_nodes import Word, heard
 from trunkline.store.nats_connection import NatsConnection
@@ -54,7 +53,7 @@ async def standing(settings: Settings) -> tuple[list[str], LogUnreachable | None
         which = "the log" if chain.log == identity else "a log before the present one"
         found.append(
             f"{place} has {which if identity else 'a log'} ({chain.log[:8]}) up to message {chain.place}, of epoch "
-            f"{epoch_name(chain.epoch)}, in which {chain.owner} served."
+            f"{chain.epoch}, in which {chain.owner} served."
         )
     return found, unreachable
 

@@ -6,7 +6,7 @@ Does not own how a machine comes to own the data (`standby.py`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -15,9 +15,12 @@ import structlog
 import trio
 
 from trunkline.actors.core.runtime.machines import ClusterStatus, MachineLine
+from trunkline.actors.core.values.errors import Invalid
+from trunkline.actors.maintenance.log_connection import answered
 from trunkline.store.errors import StoreError
 from trunkline.store.jetstream import JetStreamLog
 from trunkline.store.log import LogServer, LogState
+from trunkline.store.log_nodes import Nodes, Word
 from trunkline.store.partitions import partition_directory
 from trunkline.store.replicated_journal import ReplicatedJournal, ReplicatedPartitionedJournal
 from trunkline.store.standby import Standby, shared_key
@@ -27,6 +30,8 @@ RELEASE_S: Final = 2.0
 """How long the log is told that a server has ended."""
 LOOK_S: Final = 10.0
 """How often the log is asked for what it has."""
+CATCH_UP_S: Final = 0.02
+"""How often it is looked whether copies have what they should."""
 BEHIND_MAX: Final = 1000
 """A machine that lacks more entries is told of as a risk."""
 
@@ -39,11 +44,13 @@ class Machine:
     def __init__(
         self,
         standby: Standby,
+        others: Sequence[Nodes],
         log: JetStreamLog,
         directory: Path,
         shared: Callable[[Mapping[str, str]], bytes],
     ) -> None:
-        """`shared` is what a machine gets that is invited, given the addresses of all by name."""
+        """`others` are those who have or follow the other partitions, for the process of the first one. `shared` is
+        what a machine gets that is invited, given the addresses of all by name."""
         self.key = shared_key(directory, b"machines")
         """32 bytes that the machines of this server know, and nobody else."""
         self.follows = standby.follows
@@ -57,6 +64,11 @@ class Machine:
         self.invite: Callable[[], str] | None = None
         """Makes an invitation for another machine (`http/processes/machine_port.py`)."""
         self._standby = standby
+        self._others = others
+        self._heir = ""
+        """Who shall own the partition next, if that was asked for."""
+        self.gives = trio.Event()
+        """Set when it shall be given to that machine: this process has to end."""
         self._log = log
         self._journal: ReplicatedJournal | None = None
         self._log_state: LogState | None = None
@@ -88,12 +100,13 @@ class Machine:
         owner = self._standby.owner
         appended = (0, 0) if owner is None else (owner.appended, owner.appended_bytes)
         if self._standby.partition:
-            return ClusterStatus(self._log.name, None, [], [], [], *appended)
+            return ClusterStatus(self._log.name, None, [], [], 0, [], *appended)
         machines, silent = self._machines()
         problem = self._log.problem
         state, servers = (self._log_state, self._log_servers) if problem is None else (None, [])
-        risks = silent + _risks(machines, state, servers, problem)
-        return ClusterStatus(self._log.name, state, servers, machines, risks, *appended)
+        count = 1 + len(self._others)
+        risks = silent + _risks(machines, count, state, servers, problem)
+        return ClusterStatus(self._log.name, state, servers, machines, count, risks, *appended)
 
     def _machines(self) -> tuple[list[MachineLine], list[str]]:
         """All machines, this one first, and sentences about processes that are not heard of those whose root is."""
@@ -102,52 +115,96 @@ class Machine:
         # By partition and name, what was heard last, and for how long nothing since.
         heard = [
             {name: (each.others[name][0], each.silence_s(name)) for name in sorted(each.others)}
-            for each in (nodes, *standby.others)
+            for each in (nodes, *self._others)
         ]
         heard[0] = {own.name: (own, 0.0), **heard[0]}
         lasts = [max((word.place for word, _ in each.values()), default=0) for each in heard]
         machines, silent = [], []
         for name, (word, silence_s) in heard[0].items():
             is_there, behind = silence_s < nodes.silence_max_s, 0
+            owned: list[Word] = []
+            owns: list[int] = []
             for number, last in enumerate(lasts):
                 said, quiet_s = heard[number].get(name, (None, math.inf))
+                if said is not None and said.is_owner and quiet_s < nodes.silence_max_s:
+                    owned.append(said)
+                    owns.append(number)
                 behind = max(behind, last if said is None else last - said.place)
                 if is_there and quiet_s >= nodes.silence_max_s:
                     silent.append(f"The process of partition {number} of {name} is not heard.")
-            machines.append(
-                MachineLine(name, word.is_owner, word.epoch, behind, word.address, silence_s, is_there)
-            )
+            epoch = next((each.epoch for each in owned), word.epoch)
+            machines.append(MachineLine(name, owns, epoch, behind, word.address, silence_s, is_there))
         return machines, silent
+
+    async def caught_up(self) -> None:
+        """Return when the copies of this machine have all that was acknowledged before.
+
+        An owner without writes appends marks, so its copy comes to have any place of the log.
+        """
+        copy = self._standby.copy
+        if copy is None:
+            await trio.lowlevel.checkpoint()
+            return
+        last = (await answered(self._log.state)).last
+        while not copy.others_have(last):  # noqa: ASYNC110 - what another process has is no event
+            await trio.sleep(CATCH_UP_S)
 
     # Owning the data.
 
     def journal(self, *arguments: Any, **options: Any) -> ReplicatedJournal:
-        """The writer of the store of this machine, which owns the data."""
-        owner = self._standby.owner
+        """The writer of the store of this machine, which owns the partition."""
+        owner, copy = self._standby.owner, self._standby.copy
         assert owner is not None
-        kind = ReplicatedPartitionedJournal if "partitions" in options else ReplicatedJournal
-        self._journal = kind(*arguments, owner=owner, **options)
+        if copy is None:
+            self._journal = ReplicatedJournal(*arguments, owner=owner, **options)
+        else:
+            self._journal = ReplicatedPartitionedJournal(*arguments, owner=owner, copy=copy, **options)
         return self._journal
 
+    def give(self, name: str) -> None:
+        """Begin to give the partition to another machine: this process ends, and that one owns it next.
+
+        Raises `Invalid` unless that machine follows it.
+        """
+        nodes, partition = self._standby.nodes, self._standby.partition
+        if not nodes.follows(name):
+            there = ", ".join(sorted(each for each in nodes.others if nodes.follows(each))) or "none"
+            raise Invalid(f"No machine {name} follows partition {partition}; these do: {there}.")
+        behind = self._standby.say().place - nodes.others[name][0].place
+        if behind > BEHIND_MAX:
+            raise Invalid(
+                f"{name} lacks {behind} entries of the log of partition {partition}; wait until it has them."
+            )
+        self._heir = name
+        self.gives.set()
+
     async def release(self) -> None:
-        """Let another machine own the data at once: the server has ended."""
+        """Let another machine own the partition at once: the server has ended."""
         if self._journal is None:
             return
         try:
             with trio.fail_after(RELEASE_S):
-                await self._journal.release()
+                standby = self._standby
+                await self._journal.release(self._heir or ("" if standby.copy is None else standby.heir()))
         except (StoreError, trio.TooSlowError) as problem:
             _log.warning("the log is not told that this node has ended", problem=str(problem))
 
 
 def _risks(
-    machines: list[MachineLine], log: LogState | None, servers: list[LogServer], problem: str | None
+    machines: list[MachineLine],
+    partitions: int,
+    log: LogState | None,
+    servers: list[LogServer],
+    problem: str | None,
 ) -> list[str]:
     """`problem` is why there is no connection to the log."""
     there = [each for each in machines if each.is_there]
     found = []
-    if not any(each.serves for each in there):
+    owned = {number for each in there for number in each.owns}
+    if not owned:
         found.append("No machine serves the data.")
+    else:
+        found += [f"No machine serves partition {each}." for each in range(partitions) if each not in owned]
     if len(there) < 2:
         found.append("No other machine is there: if this one is lost, nobody serves the data.")
     found += [

@@ -129,6 +129,8 @@ class MoveSource:
             partitions = self._system.store.partitions
             assert partitions is not None
             with partitions.locked(SETTLE, waits=True):
+                if partitions.freshness is not None and not partitions.freshness.is_own(move.to):
+                    return False  # another machine may decide just now that it was not given away
                 with partitions.snapshot_of(move.to) as snapshot:
                     marker = snapshot.get(keys.META, keys.arrived_key(application))
                 if marker is None or decode(marker)["token"] != token:

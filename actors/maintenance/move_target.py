@@ -91,6 +91,11 @@ class MoveTarget:
             raise Invalid(f"There is no application {application.hex()}.")
         if before == self._places.own:
             raise Invalid(f"The application is in partition {before} already.")
+        if partitions.freshness is not None and not partitions.freshness.is_own(before):
+            raise Invalid(
+                f"The application is in partition {before}, which another machine serves. Let one machine serve both "
+                "partitions first: `trunkline cluster give`."
+            )
         if self._is_busy:
             raise Overloaded("Another application is being moved to this partition; move this one after it.")
         with self._system.store.snapshot(own=True) as snapshot:

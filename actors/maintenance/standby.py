@@ -1,4 +1,5 @@
-"""A server on several machines: one serves, the others follow its log, and one of them serves when it is silent.
+"""A server on several machines: one serves a partition, the others follow its log, and one of them serves it when the
+first one is silent.
 
 Owns what a machine needs before it may follow: the log, the secrets, a store that is a copy. Does not own when it
 claims the data (`store/standby.py`).
@@ -10,7 +11,7 @@ may have had what no machine has.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,7 @@ from trunkline.actors.maintenance.machine import Machine
 from trunkline.limits.errors import SettingsError
 from trunkline.limits.settings import Settings
 from trunkline.store import keys
+from trunkline.store.arrived_copies import arrived
 from trunkline.store.directory import KEYS_FILE, SECRET, check_not_lost, has_data
 from trunkline.store.errors import LogBroken, LogUnreachable, SecretMissing
 from trunkline.store.follower import chain_of
@@ -34,6 +36,7 @@ from trunkline.store.jetstream import JetStreamLog
 from trunkline.store.log import Log
 from trunkline.store.log_nodes import Nodes
 from trunkline.store.log_owner import SHORTER_S
+from trunkline.store.partition_copy import PartitionCopy
 from trunkline.store.partitions import partition_count, partition_directory
 from trunkline.store.standby import Standby, fingerprint_of
 from trunkline.store.store_files import opened_read_only
@@ -53,7 +56,7 @@ async def owned(
     fetch: Callable[[Machine], Awaitable[None]],
     partition: int = 0,
 ) -> AsyncIterator[Machine]:
-    """Wait until this machine owns the data, and own a partition of them during the body. `stand_by` runs until then.
+    """Wait until this machine owns a partition of the data, and own it during the body. `stand_by` runs until then.
 
     `fetch` gets a copy of the store of another machine into `Machine.new_file`, if this one needs it. Other machines
     reach this one at `address`. Raises `StoreError` and `SettingsError`, with sentences for the operator.
@@ -64,21 +67,14 @@ async def owned(
         log, connection = place.log, place.connection
         fingerprint, is_empty = await _prepared(settings, directory, log)
         silence_s = settings.cluster_silence_ms / 1000
+        count = partition_count(directory)
+        copy = PartitionCopy(directory, partition, count) if count > 1 else None
         others = [
             Nodes(connection, place.nodes(number), None, silence_s)
-            for number in range(1, partition_count(directory) if partition == 0 else 1)
+            for number in range(1, count if partition == 0 else 1)
         ]
-        standby = Standby(
-            log,
-            connection,
-            place.nodes(partition),
-            name,
-            address,
-            silence_s,
-            partition=partition,
-            others=others,
-        )
-        machine = Machine(standby, log, directory, partial(shared_by, settings))
+        standby = Standby(log, connection, place.nodes(partition), name, address, silence_s, copy=copy)
+        machine = Machine(standby, others, log, directory, partial(shared_by, settings))
         for nodes in (standby.nodes, *others):
             nursery.start_soon(nodes.run)
         nursery.start_soon(machine.watch_log)
@@ -86,10 +82,10 @@ async def owned(
             waiting.start_soon(stand_by, machine)
             await standby.own(directory, fingerprint, partial(fetch, machine), is_empty=is_empty)
             waiting.cancel_scope.cancel()
-        if partition_count(directory) > 1:
-            await _settle(settings, machine, partition)
+        if copy is not None:
+            await _settle(settings, machine, copy, log)
         if not partition:
-            nursery.start_soon(_trim, log, standby)
+            nursery.start_soon(_trim, log, standby, others)
         yield machine
         await machine.release()
         nursery.cancel_scope.cancel()
@@ -133,17 +129,34 @@ def _partitions(count: int) -> str:
     return "one partition" if count == 1 else f"{count} partitions"
 
 
-async def _settle(settings: Settings, machine: Machine, partition: int) -> None:
+async def _settle(settings: Settings, machine: Machine, copy: PartitionCopy, log: JetStreamLog) -> None:
     """Decide which applications belong to a partition, before anything looks at its store (`foreign.py`)."""
-    with opened_read_only(partition_directory(Path(settings.data_dir), partition)) as memory_map:
+    with opened_read_only(partition_directory(Path(settings.data_dir), copy.number)) as memory_map:
         if is_settled(memory_map):
             return
-    with opened_to_follow(settings, partition, journal=machine.journal) as store:
+    with opened_to_follow(settings, copy.number, journal=machine.journal) as store:
         assert store.partitions is not None
         async with trio.open_nursery() as nursery:
             await nursery.start(store.journal.run)
+            with store.snapshot(own=True) as snapshot:
+                sources = {source for _, source in arrived(snapshot)}
+            for source in sources:
+                await _has_given(copy, log, source)
             await settle_with_log(store, store.partitions, store.own_results)
             nursery.cancel_scope.cancel()
+
+
+async def _has_given(copy: PartitionCopy, log: JetStreamLog, source: int) -> None:
+    """Wait until the copy of a partition has all that its owner has given to this one before this machine claimed it.
+
+    Another machine gives nothing to this one after that. What it has given before is in the entry that was under way
+    then, or in the next one.
+    """
+    place = (await answered(log.state)).last
+    for _ in range(2):
+        while copy.freshness.place(source) <= place and not copy.freshness.is_own(source):  # noqa: ASYNC110
+            await trio.sleep(AGAIN_S)
+        place = copy.freshness.place(source)
 
 
 async def check_end(log: Log, directory: Path, place: int) -> None:
@@ -162,7 +175,7 @@ async def check_end(log: Log, directory: Path, place: int) -> None:
     )
 
 
-async def _trim(log: JetStreamLog, standby: Standby) -> None:
+async def _trim(log: JetStreamLog, standby: Standby, others: Sequence[Nodes]) -> None:
     """Remove what no machine needs any more from the log. Nothing while a partition of it is followed by nobody."""
     owner = standby.owner
     assert owner is not None
@@ -175,12 +188,12 @@ async def _trim(log: JetStreamLog, standby: Standby) -> None:
         if places[0][0] <= now_s - KEPT_S:
             heard = [
                 word.place
-                for nodes in (standby.nodes, *standby.others)
+                for nodes in (standby.nodes, *others)
                 for word, heard_s in nodes.others.values()
                 if heard_s > now_s - KEPT_S
             ]
             try:
-                if all(each.follows(standby.name) for each in standby.others):
+                if all(each.others for each in others):
                     await log.trim(min([places[0][1], *heard]))
             except LogUnreachable as problem:
                 _log.warning("the log cannot be trimmed", problem=str(problem))

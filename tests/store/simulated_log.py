@@ -7,7 +7,7 @@ from __future__ import annotations
 import copy
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from operator import attrgetter
 from random import Random
@@ -89,59 +89,43 @@ class SimulatedLog:
 
     @property
     def last(self) -> int:
-        return self._last(self.partition)
-
-    def _last(self, partition: int) -> int:
-        entries = self._kept.entries[partition]
-        return entries[-1].place if entries else 0
+        return self.entries[-1].place if self.entries else 0
 
     def length(self, data: bytes) -> int:
         return 1 + len(data) // 100
 
-    async def tip(self, partition: int) -> Placed | None:
-        await self._delay()
-        entries = self._kept.entries[partition]
-        back = 2 if self.fails() else 1
-        await self._delay()
-        return entries[-back] if len(entries) >= back else None
-
     async def append(self, data: bytes, after: int) -> int:
-        return await self.append_all({self.partition: (data, after)})
-
-    async def append_all(self, entries: Mapping[int, tuple[bytes, int]]) -> int:
         await self._delay()
         if not self.fails():
-            place = self._stored(entries)
+            place = self._stored(data, after)
             await self._delay()
             return place
         random = self._random
         fate = random.choice(("lost", "stored", "late", "behind"))
         if fate == "stored":
-            self._stored(entries)
+            self._stored(data, after)
         elif fate == "late":
-            self._nursery.start_soon(self._store_later, entries)
+            self._nursery.start_soon(self._store_later, data, after)
         elif fate == "behind":  # a server answers that is cut off from the others
             raise NotNext(random.choice([0, *(each.place for each in self.entries[-3:])]))
         await trio.sleep(random.uniform(0, 2))
         raise LogUnreachable("no answer")
 
-    def _stored(self, entries: Mapping[int, tuple[bytes, int]]) -> int:
+    def _stored(self, data: bytes, after: int) -> int:
         kept = self._kept
-        for partition, (_, after) in entries.items():
-            if after != self._last(partition):
-                raise NotNext(self._last(partition))
-        for partition, (data, _) in entries.items():
-            kept.last += self.length(data)
-            kept.entries[partition].append(Placed(kept.last, data))
-            kept.appended[partition].append(Placed(kept.last, data))
+        if after != self.last:
+            raise NotNext(self.last)
+        kept.last += self.length(data)
+        self.entries.append(Placed(kept.last, data))
+        self.appended.append(Placed(kept.last, data))
         grown, kept.grown = kept.grown, trio.Event()
         grown.set()
-        return self._last(next(iter(entries)))
+        return kept.last
 
-    async def _store_later(self, entries: Mapping[int, tuple[bytes, int]]) -> None:
+    async def _store_later(self, data: bytes, after: int) -> None:
         await trio.sleep(self._random.uniform(0, LONGEST_S))
         try:
-            self._stored(entries)
+            self._stored(data, after)
         except NotNext:
             return
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -43,6 +43,8 @@ class Words:
     def __init__(self, random: Random, lost: float) -> None:
         self.heard: dict[str, trio.MemorySendChannel[bytes]] = {}
         self.cut: set[str] = set()
+        self.unheard: set[tuple[str, str]] = set()
+        """Who is not heard by whom."""
         self._random = random
         self._lost = lost
 
@@ -50,7 +52,9 @@ class Words:
         if name in self.cut:
             return
         for other, channel in self.heard.items():
-            if other not in self.cut and self._random.random() >= self._lost:
+            if other in self.cut or (name, other) in self.unheard:
+                continue
+            if self._random.random() >= self._lost:
                 with suppress(trio.WouldBlock):
                     channel.send_nowait(payload)
 
@@ -105,18 +109,6 @@ class Way:
         place = await self._log.append(data, after)
         await self._open.wait()
         return place
-
-    async def append_all(self, entries: Mapping[int, tuple[bytes, int]]) -> int:
-        await self._open.wait()
-        place = await self._log.append_all(entries)
-        await self._open.wait()
-        return place
-
-    async def tip(self, partition: int) -> Placed | None:
-        await self._open.wait()
-        tip = await self._log.tip(partition)
-        await self._open.wait()
-        return tip
 
     @asynccontextmanager
     async def follow(self, after: int) -> AsyncGenerator[AsyncGenerator[Placed, None], None]:

@@ -29,8 +29,8 @@ class Hurried(Standby):
 
     claimed_s = 0.0
 
-    async def _follow(self, follower: Follower, follow_s: float) -> None:
-        await super()._follow(follower, follow_s)
+    async def _follow(self, follower: Follower) -> None:
+        await super()._follow(follower)
         if self.claimed_s:
             return
         log = cast("SimulatedLog", self._log)

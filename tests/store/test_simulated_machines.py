@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,16 @@ import trio
 from tests.rounds import examples
 from tests.store.repeated import repeated
 from tests.store.simulated_machines import live
-from trunkline.store.log import Placed
-from trunkline.store.log_owner import LogOwner
+from trunkline.store.freshness import Freshness
+from trunkline.store.leases import Leases
+from trunkline.store.log_nodes import Word
+from trunkline.store.overlay import Overlay
+from trunkline.store.partition_copy import PartitionCopy
 from trunkline.store.replicated_journal import ReplicatedPartitionedJournal
-from trunkline.store.standby import Claim, Standby, Tips
 
 REACHED = (
+    "a copy was not fresh",
+    "a copy was read",
     "a machine was cut off",
     "a machine was ended",
     "a machine was killed",
@@ -31,9 +34,9 @@ REACHED = (
     "a read was told to nobody",
     "a store was copied",
     "a write was acknowledged",
-    "all partitions were claimed",
     "an owner ended in order",
     "an owner was fenced",
+    "machines shared the partitions",
     "the log was trimmed",
 )
 
@@ -49,61 +52,57 @@ def test_what_is_told_is_never_older_than_what_was_known(tmp_path: Path) -> None
     assert [each for each in REACHED if not reached[each]] == []
 
 
-async def _at_once(_standby: Standby, _directory: Path, _owner: LogOwner) -> None:
+async def _at_once(_journal: ReplicatedPartitionedJournal, _overlay: Overlay) -> None:
+    """`_confirmed` without a wait."""
     await trio.lowlevel.checkpoint()
 
 
-async def _one_after_the_other(
-    owner: LogOwner, bodies: Mapping[int, bytes], tips: Mapping[int, Placed | None]
-) -> bool:
-    """`LogOwner.claim_all` without an atomic batch."""
-    append_all, log = owner._log.append_all, owner._log
-
-    async def each(entries: Mapping[int, tuple[bytes, int]]) -> int:
-        places = [await append_all({number: entry}) for number, entry in entries.items()]
-        return places[0]
-
-    log.append_all = each  # type: ignore[method-assign]
-    try:
-        return await _claim_all(owner, bodies, tips)
-    finally:
-        log.append_all = append_all  # type: ignore[method-assign]
+def _granted_to_all(leases: Leases, word: Word) -> bool:
+    """`Leases.hear` wherever the copy is."""
+    return _hear(leases, word._replace(place=max(word.place, leases._needed)) if word.said_s else word)
 
 
-_claim_all = LogOwner.claim_all
+_hear = Leases.hear
 
 
-def _of_another_look(standby: Standby, _tips: Tips) -> float:
-    """`Standby._longest_read_s` whatever has been appended since the look."""
-    return max(0.0, standby.nodes.silence_max_s - (trio.current_time() - standby._seen[0]))
+def _alone(leases: Leases, place: int, _others_until_s: float) -> None:
+    """`Leases` of an owner that knows of no others."""
+    _begin(leases, place, -math.inf)
 
 
-def _without_a_lease(standby: Standby) -> bool:
-    """`Standby._may_claim` without the wait for others who may read."""
-    standby._read_s = -math.inf
-    return _may_claim(standby)
+_begin = Leases.__init__
 
 
-_may_claim = Standby._may_claim
+def _from_now(copy: PartitionCopy, _said_s: float) -> None:
+    """`PartitionCopy.granted` with a lease from when it is heard, and not from when it was asked for."""
+    _granted(copy, copy.freshness.clock_s())
 
 
-async def _its_own_only(_standby: Standby, owner: LogOwner, claim: Claim) -> bool:
-    """`Standby._claimed` without the partitions of others."""
-    return await owner.claim(claim.encoded())
+_granted = PartitionCopy.granted
 
+
+def _ended(leases: Leases) -> float:
+    """`Leases.end` without those that are held."""
+    _end(leases)
+    return 0.0
+
+
+_end = Leases.end
 
 MISTAKES: dict[str, tuple[object, str, object]] = {
-    "a process serves before its neighbours have all of the log": (Standby, "_all_claimed", _at_once),
-    "others may read for no time": (Standby, "_longest_read_s", lambda _standby, _tips: 0.0),
-    "others may read since an older look": (Standby, "_longest_read_s", _of_another_look),
-    "a process claims while others may read": (Standby, "_may_claim", _without_a_lease),
-    "a root claims its own partition only": (Standby, "_claimed", _its_own_only),
+    "a commit is answered before the copies have it": (ReplicatedPartitionedJournal, "_confirmed", _at_once),
+    "a copy gets a lease that lacks something": (Leases, "hear", _granted_to_all),
+    "a copy is fresh for ever": (Freshness, "is_fresh", lambda _freshness, _number: True),
+    "an owner knows nothing of leases before it": (Leases, "__init__", _alone),
+    "a lease begins when it is heard": (PartitionCopy, "granted", _from_now),
+    "an owner that ends tells of no leases": (Leases, "end", _ended),
+    "a store is fresh that was released": (Freshness, "end", lambda _freshness, _number: None),
+    "leases are granted without being sure": (Freshness, "is_own", lambda _freshness, _number: True),
     "reads are told however old they are": (
         ReplicatedPartitionedJournal,
         "is_current",
         lambda _journal: True,
     ),
-    "partitions are claimed one after the other": (LogOwner, "claim_all", _one_after_the_other),
 }
 
 

@@ -53,6 +53,11 @@ class Made(Generic[T]):
         made = self._sure.get(id)
         return self._looked_up(home, id) if made is None else made
 
+    def before(self, id: bytes) -> T | None:
+        """What was made of a record when it was read last; None if it never was."""
+        known = self._known.get(id)
+        return None if known is None else known.made
+
     def _looked_up(self, home: bytes, id: bytes) -> T | None:
         raw = self._journal.get(keys.RECORDS, keys.record_key(self._kind, home, id))
         if raw is None:

@@ -21,6 +21,7 @@ from trunkline.actors.core.runtime.work import Work, current_work
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.codec import decode
+from trunkline.store.errors import CopyOutdated
 
 if TYPE_CHECKING:
     from trunkline.store.snapshot import Snapshot
@@ -50,12 +51,20 @@ class Owners:
 
     def of(self, application: bytes) -> bytes:
         """Who pays for an application. Of one that is gone, or not built yet, the id of the application itself."""
-        owner = self._made.get(ROOT, application)
+        owner = _as_known(self._made, application)
         return application if owner is None else self.payer(owner)
 
     def payer(self, owner: bytes) -> bytes:
         """Who pays for a user or an organization: the user, or the founder."""
-        return self._founders.get(ROOT, owner) or owner
+        return _as_known(self._founders, owner) or owner
+
+
+def _as_known(made: Made[bytes], id: bytes) -> bytes | None:
+    """What was made of a record. Where it cannot be read just now, that of before: it only says who is charged."""
+    try:
+        return made.get(ROOT, id)
+    except CopyOutdated:
+        return made.before(id)
 
 
 def payer_in(snapshot: Snapshot, id: bytes) -> bytes:

@@ -19,15 +19,15 @@ from typing import Final
 import trio
 
 from trunkline.actors.core.records.kind import Kind
-from trunkline.actors.core.records.kinds import APPLICATION
+from trunkline.actors.core.records.kinds import APPLICATION, ORGANIZATION_NAME, USER
 from trunkline.actors.core.records.placement import APPLICATION_PREFIXES
 from trunkline.actors.core.records.records import counted_of
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.store import keys
-from trunkline.store.arrived_copies import arrived, belongs
+from trunkline.store.arrived_copies import arrived, belongs, foreign
 from trunkline.store.codec import decode
-from trunkline.store.errors import StoreError
+from trunkline.store.errors import BackupRefused, StoreError
 from trunkline.store.partitioned import Partitions
 from trunkline.store.partitions import stored_count
 from trunkline.store.placing import EVERYWHERE
@@ -40,6 +40,8 @@ _BY_APPLICATION: Final = frozenset({keys.EVENTS, keys.FLOWS, keys.MESSAGES})
 _KIND_KEYS: Final = frozenset({keys.RECORDS, keys.INDEXES})
 _BY_OWNER: Final = _BY_APPLICATION | _KIND_KEYS | {keys.COUNTS, keys.META}
 _OF_ROOT: Final = frozenset({"user", "org", "userJobs"})
+_OWNERS: Final = (USER.name, ORGANIZATION_NAME)
+"""The kinds of records in the root that own records as applications do, such as API tokens."""
 
 
 def void_copies(part: Snapshot, directory: Path, number: int) -> frozenset[bytes]:
@@ -49,6 +51,29 @@ def void_copies(part: Snapshot, directory: Path, number: int) -> frozenset[bytes
         return frozenset()
     look = partial(snapshot_of_partition, directory)
     return frozenset(id for id, at in arrived(part) if not belongs(look, id, _record_of(id), at, number))
+
+
+def check_given(copy: Path) -> None:
+    """Raise BackupRefused if in the copy of a divided data directory a partition has given an application to one that
+    does not know it.
+
+    A machine that follows both partitions may be behind with one of them. It is also so where the application was
+    deleted soon after it was moved, for as long as what was left of it is removed.
+    """
+    for number in range(stored_count(copy)):
+        with snapshot_of_partition(copy, number) as part:
+            if part.get(keys.META, keys.LOG_KEY) is None:
+                return
+            given = [(id, part.get(keys.META, keys.foreign_key(id))) for id in foreign(part)]
+        for id, marker in given:
+            assert marker is not None
+            with snapshot_of_partition(copy, decode(marker)["partition"]) as to:
+                notes = (to.get(keys.META, each) for each in (keys.foreign_key(id), keys.arrived_key(id)))
+                if to.get(keys.RECORDS, _record_of(id)) is None and not any(notes):
+                    raise BackupRefused(
+                        "An application was moved just now, and this machine may not have all of it yet. Make the "
+                        "backup again."
+                    )
 
 
 def _record_of(application: bytes) -> bytes:
@@ -137,11 +162,23 @@ class Places:
             except StoreError as error:
                 broken = error
         if broken is not None:
+            if self._is_of_root(id):
+                return None
             raise broken
         for number, source in arrived:
             if belongs(self._partitions.snapshot_of, id, key, source, number):
                 return number
         return None
+
+    def _is_of_root(self, id: bytes) -> bool:
+        """Whether an id is that of a user or an organization, for sure: then no partition has it as an application."""
+        try:
+            with self._partitions.snapshot_of(ROOT_PARTITION) as root:
+                return any(
+                    root.get(keys.RECORDS, keys.record_key(kind, ROOT, id)) is not None for kind in _OWNERS
+                )
+        except StoreError:
+            return False
 
     def record_of(self, application: bytes) -> bytes:
         """The key of the record of an application."""

@@ -17,7 +17,7 @@ from trunkline.actors.core.records.kind import Doc, Kind, facet_count, facet_ind
 from trunkline.actors.core.records.revision import Found
 from trunkline.actors.core.records.source import Source, Values
 from trunkline.actors.core.records.unreadable import UNREADABLE
-from trunkline.actors.core.values.errors import Invalid, Overloaded
+from trunkline.actors.core.values.errors import Invalid, NamesBusy
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.arrived_copies import foreign
@@ -116,10 +116,10 @@ def _claim(actor: Actor, kind: Kind, parent: bytes, id: bytes, old: Doc | None, 
 
 
 def hold_names(actor: Actor) -> None:
-    """Claim a name that is unique in the server, before it is looked whether it is free. Raises `Overloaded`."""
+    """Claim a name that is unique in the server, before it is looked whether it is free. Raises `NamesBusy`."""
     partitions = actor.system.store.partitions
     if partitions is not None and not partitions.hold_names(actor.system.journal.next_group):
-        raise Overloaded("Another process of the server claims a name just now. Try again in a second.")
+        raise NamesBusy("Another process of the server claims a name just now. Try again in a second.")
 
 
 def holder(kind: Kind, parent: bytes, id: bytes) -> bytes:

@@ -40,6 +40,10 @@ class Host(Protocol):
     moves: Moves
     """The applications that are being moved to other processes."""
 
+    async def until_readable(self) -> None:
+        """Return when all partitions can be read here (`System.until_readable`)."""
+        ...
+
     def component(self, type: type[T]) -> T:
         """The component of this type."""
         ...

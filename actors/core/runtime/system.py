@@ -37,7 +37,7 @@ from trunkline.actors.core.runtime.streams import Streams
 from trunkline.actors.core.runtime.subscription import Ending, Events, Subscription
 from trunkline.actors.core.runtime.turns import WRITES_WAIT, Turn, Turns, as_domain_error
 from trunkline.actors.core.runtime.work import Work, current_work
-from trunkline.actors.core.values.errors import DomainError, Overloaded, TooManyRequests
+from trunkline.actors.core.values.errors import DomainError, NamesBusy, Overloaded, TooManyRequests
 from trunkline.actors.core.values.ids import IdFactory
 from trunkline.store.batch import Batch
 from trunkline.store.errors import StoreError
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+READABLE_S: Final = 0.1
+"""So often it is looked whether partitions of other machines can be read again."""
 LAST_TURN_S: Final = 1.0
 """A turn that waits may take so long after its application was paused."""
 NOT_CURRENT: Final = "log"
@@ -113,6 +115,8 @@ class System:
         self.check_batch: Callable[[Ref, Batch], None] | None = None
         self.peers: Peers | None = None
         """The processes that serve the other partitions of the data directory; None if it has one."""
+        self.claim_names: Callable[[], Awaitable[None]] | None = None
+        """Returns when this process may claim names, where it may not always (`records/names.py`)."""
         self.tells: dict[str, Callable[..., Awaitable[Any]]] = {}
         """What this process tells those of the other partitions of itself, or does for them, by subject."""
         self.forgotten: list[Callable[[bytes], object]] = []
@@ -153,7 +157,13 @@ class System:
         `NotFound` if the actor does not exist; `StorageFull` if the commit failed because the disk is full;
         `Crashed` if a bug ended the turn. Cancelling the caller loses the answer, but does not undo the turn.
         """
-        pending = self.begin(ref, message, stamp)
+        try:
+            pending = self.begin(ref, message, stamp)
+        except NamesBusy:
+            if self.claim_names is None:
+                raise
+            await self.claim_names()
+            pending = self.begin(ref, message, stamp)
         if pending is None and self.is_elsewhere(ref):
             assert self.peers is not None
             if stamp is not None:
@@ -211,6 +221,12 @@ class System:
                 "Try again in a second.",
                 reason=WRITES_WAIT,
             )
+
+    async def until_readable(self) -> None:
+        """Return when all partitions can be read here: at once, unless another machine has some and is not heard."""
+        partitions = self.store.partitions
+        while partitions is not None and not partitions.are_fresh:  # noqa: ASYNC110 - silence is no event
+            await trio.sleep(READABLE_S)
 
     def check_current(self) -> None:
         """After a read: raise `Overloaded` if another machine may own the data by now, so that it may be old."""
@@ -338,6 +354,15 @@ class System:
         synchronous handlers.
         """
         asks = list(asks)
+        try:
+            return await self._ask_each(asks, last)
+        except NamesBusy:
+            if self.claim_names is None:
+                raise
+            await self.claim_names()
+            return await self._ask_each(asks, last)
+
+    async def _ask_each(self, asks: Sequence[Ask], last: Callable[[list[Any]], Ask] | None) -> list[Any]:
         answers: dict[Ref, Any] = {}
         opened: list[Mailbox] = []
         with SharedBatch(self._turns, self.clock.monotonic_s) as shared:
@@ -381,7 +406,10 @@ class System:
         for ref, message in asks:
             is_active = ref in self._mailboxes
             try:
-                pending = self.begin(ref, message)
+                try:
+                    pending = self.begin(ref, message)
+                except NamesBusy:
+                    pending = None
                 if pending is None:
                     answers.append((await self.ask(ref, message)).value)
                     continue

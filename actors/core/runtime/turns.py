@@ -315,6 +315,8 @@ def as_domain_error(failure: StoreError) -> DomainError:
         return Overloaded(
             f"{failure} Nothing of this call was stored. Try again in a second.", reason=WRITES_WAIT
         )
+    if isinstance(failure, DomainError):
+        return failure
     if isinstance(failure, Fenced):
         return Overloaded(
             "Another machine owns the data now; nothing of this call was stored. Try again in a second."

@@ -140,6 +140,10 @@ class Overloaded(DomainError):
         self.retry_after_s = retry_after_s
 
 
+class NamesBusy(Overloaded):
+    """This process may not claim names now that are unique in the server (`records/names.py`)."""
+
+
 class StorageFull(DomainError):
     """The disk, or the quota of the data directory, is full: writes are refused, reads still work."""
 
