@@ -82,6 +82,15 @@ async def _cluster_status(system: System) -> ClusterStatus | None:
     return None if status is None else status()
 
 
+async def _cluster_give(system: System, node: str) -> bool | None:
+    """Begin to give the partition to another machine; None if this is the only one."""
+    give = system.component(Machines).give
+    if give is None:
+        return None
+    give(node)
+    return True
+
+
 async def _cluster_invite(system: System) -> str | None:
     """An invitation for another machine; None if this is the only one."""
     invite = system.component(Machines).invite
@@ -92,6 +101,7 @@ Run = Callable[[str, dict[str, str]], Awaitable[Any]]
 """Runs a command with its arguments. Raises `DomainError`."""
 
 _HANDLERS: dict[str, Callable[..., Awaitable[Any]]] = {
+    "cluster.give": _cluster_give,
     "cluster.invite": _cluster_invite,
     "cluster.status": _cluster_status,
     "flush": _flush,

@@ -136,6 +136,8 @@ async def serve(
         if machine is not None:
             system.component(Machines).status = machine.status
             system.component(Machines).invite = machine.invite
+            system.component(Machines).give = machine.give
+            system.component(Machines).caught_up = machine.caught_up
         if front is None:
             sockets = held.enter_context(bound(settings, mqtt_port_if_free))
             front = Front(url_of(settings, sockets.http), sockets.mqtt_ports, 0, sockets)
@@ -153,6 +155,8 @@ async def serve(
                 nursery.start_soon(_watch_signals, signals, stopping, nursery, config.reload, _in_terminal())
                 _allow_connections(settings.limits.connections_max)
                 nursery.start_soon(held.enter_context(garbage_collection.collecting()).watch_size)
+                if machine is not None:
+                    nursery.start_soon(_stop_when_given, machine, stopping)
             nursery.start_soon(config.follow, settings.limits.certificate_interval_s)
             if neighbours is not None:
                 await nursery.start(neighbours.run)
@@ -188,6 +192,12 @@ async def serve(
             if ready is not None:
                 nursery.start_soon(ready, running)
     _log.info("stopped")
+
+
+async def _stop_when_given(machine: Machine, stopping: trio.Event) -> None:
+    """Drain when another machine shall have the partition."""
+    await machine.gives.wait()
+    stopping.set()
 
 
 @contextmanager

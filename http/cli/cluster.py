@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +19,7 @@ from trunkline.http.cli.options import (
 from trunkline.limits.errors import SettingsError
 
 if TYPE_CHECKING:
-    from trunkline.actors.core.runtime.machines import ClusterStatus
+    from trunkline.actors.core.runtime.machines import ClusterStatus, MachineLine
     from trunkline.limits.settings import Settings
 
 _NodeOption = Annotated[str, typer.Option(metavar="NAME", help="The name of this machine.")]
@@ -44,19 +45,7 @@ def status_command(data: DataOption = None, config: ConfigOption = None) -> None
 
     Exits with 1 if anything could not be borne.
     """
-    import trio
-
-    from trunkline.http.control_client import ask_server
-
-    directory = Path(existing_directory(data, config).data_dir)
-    told: list[Any] | None = trio.run(ask_server, directory, "cluster.status", {}, no_server_at(directory))
-    if told is None:
-        raise _alone()
-    import msgspec
-
-    from trunkline.actors.core.runtime.machines import ClusterStatus
-
-    status = msgspec.convert(told, ClusterStatus)
+    status = _status(Path(existing_directory(data, config).data_dir))
     for line in _lines(status):
         typer.echo(line)
     if status.risks:
@@ -163,6 +152,69 @@ def join_command(
     )
 
 
+@cluster_app.command("give")
+def give_command(
+    node: Annotated[str, typer.Argument(help="The machine that shall serve, as `cluster status` names it.")],
+    partition: Annotated[
+        list[int] | None,
+        typer.Option(metavar="N", help="A partition; once for each (default: all that this machine serves)."),
+    ] = None,
+    data: DataOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Let another machine serve partitions that this one serves. Calls of these get 502 or 503 for a second or two.
+
+    So a machine is drained before it is stopped.
+    """
+    directory = Path(existing_directory(data, config).data_dir)
+    numbers = _status(directory).machines[0].owns if partition is None else partition
+    _give(directory, dict.fromkeys(numbers, node))
+
+
+@cluster_app.command("spread")
+def spread_command(data: DataOption = None, config: ConfigOption = None) -> None:
+    """Let all machines serve as many partitions, by giving away what this one serves and others should.
+
+    Run it on each machine, one after the other. Calls of what is given get 502 or 503 for a second or two.
+    """
+    directory = Path(existing_directory(data, config).data_dir)
+    status = _status(directory)
+    names = sorted(each.name for each in status.machines if each.is_there)
+    own = status.machines[0]
+    targets = {number: names[number % len(names)] for number in own.owns}
+    _give(directory, {number: name for number, name in targets.items() if name != own.name})
+
+
+def _status(directory: Path) -> ClusterStatus:
+    """What a running machine knows of all. Raises SettingsError if it is the only one."""
+    import msgspec
+    import trio
+
+    from trunkline.actors.core.runtime.machines import ClusterStatus
+    from trunkline.http.control_client import ask_server
+
+    told: list[Any] | None = trio.run(ask_server, directory, "cluster.status", {}, no_server_at(directory))
+    if told is None:
+        raise _alone()
+    return msgspec.convert(told, ClusterStatus)
+
+
+def _give(directory: Path, targets: Mapping[int, str]) -> None:
+    """Have each of these partitions served by another machine."""
+    import trio
+
+    from trunkline.actors.core.values.store_partitions import partition_directory
+    from trunkline.http.control_client import ask_server
+
+    if not targets:
+        typer.echo("This machine serves nothing that another one should.")
+    for number, node in targets.items():
+        place = partition_directory(directory, number)
+        if trio.run(ask_server, place, "cluster.give", {"node": node}, no_server_at(place)) is None:
+            raise _alone()
+        typer.echo(f"Partition {number} is given to {node}.")
+
+
 @cluster_app.command("new-log")
 def new_log_command(
     yes: Annotated[bool, typer.Option("--yes", help="Do it; without this, only tell what is there.")] = False,
@@ -243,9 +295,20 @@ def try_command(
     trio.run(Trial(data, port, program).run)
 
 
-def _lines(status: ClusterStatus) -> list[str]:
-    from trunkline.actors.core.runtime.machines import epoch_name
+def _state_of(machine: MachineLine, partitions: int) -> str:
+    if not machine.is_there:
+        return f"was not heard for {machine.silence_s:.0f} s"
+    if not machine.serves:
+        return f"follows, {machine.behind} behind"
+    if partitions == 1:
+        return f"serves, epoch {machine.epoch}"
+    served = ", ".join(map(str, machine.owns))
+    if len(machine.owns) == partitions:
+        return f"serves all partitions, epoch {machine.epoch}"
+    return f"serves {served} of {partitions} partitions, {machine.behind} behind with the others"
 
+
+def _lines(status: ClusterStatus) -> list[str]:
     found = [f"Log {status.log_name}: it does not answer"]
     if status.log is not None:
         entries = status.log.last - status.log.first + 1
@@ -255,10 +318,6 @@ def _lines(status: ClusterStatus) -> list[str]:
         found.append(f"  NATS server {server.name}: {state}")
     found.append("Machines:")
     for each in status.machines:
-        if not each.is_there:
-            state = f"was not heard for {each.silence_s:.0f} s"
-        else:
-            epoch = epoch_name(each.epoch)
-            state = f"serves, epoch {epoch}" if each.serves else f"follows, {each.behind} behind"
+        state = _state_of(each, status.partitions)
         found.append(f"  {each.name} at {each.address}: {state}")
     return found + [f"At risk: {risk}" for risk in status.risks]

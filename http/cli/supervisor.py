@@ -3,8 +3,8 @@
 It holds the sockets on which the server listens, so clients can connect while a door starts again. It tells the service
 manager when all processes are ready. A process that ends is started again, and so is one whose event loop hangs for
 longer than the manager's watchdog allows. If the owner cannot start, the server stops with its exit code. With a log an
-owner of another partition that ends again and again before it serves stops the server as well: then another machine
-serves the data, all of which belong to one machine.
+owner of another partition that ends again and again before it serves stops the server as well: then other machines
+serve what it had.
 
 The order of a start: bind the ports, then the owner of the data or of its root, then the owners of the other partitions
 and the doors. All of them drain at the same time: an owner ends when nobody is left who passes anything on to it.
@@ -184,7 +184,10 @@ class Supervisor:
             else:
                 await trio.sleep(pause_s)
                 pause_s = min(2 * pause_s, PAUSE_MAX_S)
-            _log.error("a process has ended; it is started again", name=process.role.name, exit_code=code)
+            if code == 0:
+                _log.info("a process has given its partition to another machine", name=process.role.name)
+            else:
+                _log.error("a process has ended; it is started again", name=process.role.name, exit_code=code)
 
     async def _run(self, process: Process) -> int | None:
         """Run a process to its end; None if it cannot be started, as without memory."""
@@ -198,7 +201,7 @@ class Supervisor:
         """Whether the server cannot go on without a process that has ended before it was ready.
 
         That is an owner at the first start, the root whenever it ends by itself, which it has explained, and with a log
-        each owner that has tried often enough: another machine may serve all data then, and only if this one does not.
+        each owner that has tried often enough: another machine may serve its data then.
         """
         if process.role.door:
             return False

@@ -18,6 +18,11 @@ def machine_metrics(machines: Machines) -> Iterator[Metric]:
     behind = GaugeMetricFamily(
         "trunkline_machine_behind_entries", "Places of the log that a machine lacks.", labels=["machine"]
     )
+    owned = GaugeMetricFamily(
+        "trunkline_machine_partitions",
+        "The partitions of the data that a machine serves.",
+        labels=["machine"],
+    )
     log_up = GaugeMetricFamily("trunkline_log_up", "Whether the log answers; else nothing is stored.")
     servers = GaugeMetricFamily(
         "trunkline_log_server_current", "Whether a NATS server has all of the log.", labels=["server"]
@@ -33,6 +38,7 @@ def machine_metrics(machines: Machines) -> Iterator[Metric]:
         for each in status.machines:
             up.add_metric([each.name], float(each.is_there))
             behind.add_metric([each.name], each.behind)
+            owned.add_metric([each.name], len(each.owns))
         for server in status.servers:
             servers.add_metric([server.name], float(server.is_current))
         if status.log is not None:
@@ -42,4 +48,4 @@ def machine_metrics(machines: Machines) -> Iterator[Metric]:
             epoch.add_metric([], own.epoch)
         appends.add_metric([], status.appended)
         written.add_metric([], status.appended_bytes)
-    yield from (up, behind, log_up, servers, size, epoch, appends, written)
+    yield from (up, behind, owned, log_up, servers, size, epoch, appends, written)

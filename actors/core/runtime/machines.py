@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from trunkline.store.log import LogServer, LogState, epoch_name
+import trio
 
-__all__ = ["ClusterStatus", "MachineLine", "Machines", "epoch_name"]
+from trunkline.store.log import LogServer, LogState
+
+__all__ = ["ClusterStatus", "MachineLine", "Machines"]
 
 
 class MachineLine(NamedTuple):
-    """What is known of a machine. `behind` are the places of the log that it lacks, `silence_s` is how long it was not
-    heard, and `is_there` whether that is as long as an owner may be silent."""
+    """What is known of a machine. `owns` are the partitions that it serves, `epoch` is that of the first of these, or
+    of the first one that it follows. `behind` are the places of the log that it lacks, `silence_s` is how long it was
+    not heard, and `is_there` whether that is as long as an owner may be silent."""
 
     name: str
-    serves: bool
+    owns: list[int]
     epoch: int
     behind: int
     address: str
     silence_s: float
     is_there: bool
+
+    @property
+    def serves(self) -> bool:
+        """Whether it serves a partition."""
+        return bool(self.owns)
 
 
 class ClusterStatus(NamedTuple):
@@ -30,6 +38,7 @@ class ClusterStatus(NamedTuple):
     log: LogState | None
     servers: list[LogServer]
     machines: list[MachineLine]
+    partitions: int
     risks: list[str]
     """Sentences about what could not be borne now."""
     appended: int
@@ -43,3 +52,7 @@ class Machines:
     status: Callable[[], ClusterStatus] | None = None
     invite: Callable[[], str] | None = None
     """Makes an invitation, and returns what the command for the invited machine is given."""
+    caught_up: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
+    """Returns when the copies of this machine have all that was acknowledged before."""
+    give: Callable[[str], None] | None = None
+    """Begins to give the partition of this process to another machine."""

@@ -110,12 +110,14 @@ function Machines({ after }) {
   const samples = (name, label) => (after.values.get(name) || []).map(({ labels, value }) => ({ id: labels[label], value, of: { [label]: labels[label] } }));
   const machines = samples("trunkline_machine_up", "machine"), servers = samples("trunkline_log_server_current", "server");
   if (machines.length === 0) return null;
+  const serves = (of) => total(after, "trunkline_machine_partitions", of);
   const behind = (of) => total(after, "trunkline_machine_behind_entries", of);
   return html`${total(after, "trunkline_log_up") === 0 && html`<${Notice}>The log does not answer: nothing can be stored.</${Notice}>`}
     <div class="columns">
     <${Card} flush title="Machines"><${Table} label="Machines" rows=${machines} columns=${[
       { label: "Machine", render: (row) => html`<code>${row.id}</code>` },
-      { label: "State", render: (row) => (row.value ? (row === machines[0] ? "serves" : "follows") : "is not heard") },
+      { label: "State", render: (row) => (row.value ? (serves(row.of) ? "serves" : "follows") : "is not heard") },
+      { label: "Partitions", number: true, render: (row) => count(serves(row.of)) },
       { label: "Behind", number: true, render: (row) => count(behind(row.of)) },
     ]} /></${Card}>
     <${Card} flush title="Log"><${Table} label="NATS servers of the log" rows=${servers} columns=${[
