@@ -24,6 +24,7 @@ from trunkline.actors.core.formulas.price import Budget, TakesLong
 from trunkline.actors.core.runtime.computing import compute, in_thread
 from trunkline.actors.core.runtime.letting_go import let_go
 from trunkline.actors.core.values.errors import DomainError
+from trunkline.actors.core.values.store_errors import Outdated
 from trunkline.actors.engine.branch_memory import Waiting, WaitingOfRun, waiting_bytes
 from trunkline.actors.engine.copies import copied, size_of
 from trunkline.actors.engine.errors import NodeError, RunFailed
@@ -101,14 +102,14 @@ class _Walker:
                 path.append((number, index, 0, 0))
             began_ns = now_ns
             budget.begin()
-            visit.progress = None
+            visit.progress = output = None
             try:
                 try:
                     output = step(visit)
                     if type(output) is not int:
                         output = await self._outside(output)
-                except TakesLong as long:
-                    output = await self._begin_again(step, visit, long)
+                except (TakesLong, Outdated) as later:
+                    output = await self._begin_again(step, visit, later, output)
                 if visit.has_grown or not run.steps % SIZE_STEPS:
                     visit.has_grown = False
                     await self._check_size(visit.payload)
@@ -134,15 +135,24 @@ class _Walker:
                 let_go(visit.payload)
         return capped
 
-    async def _begin_again(self, step: NodeStep, visit: Visit, long: TakesLong) -> int:
-        """Make a visit whose work is too long for the event loop: each part that is, is computed in a thread."""
+    async def _begin_again(
+        self, step: NodeStep, visit: Visit, later: TakesLong | Outdated, output: Any
+    ) -> int:
+        """Make a visit whose work is too long for the event loop, each part of it in a thread; or one that could not
+        begin, as it was not known what the authors may do. `output` is what had begun."""
         while True:
-            await self._outside(compute(self._budget, long))
+            if isinstance(later, TakesLong):
+                await self._outside(compute(self._budget, later))
+            elif output is None:
+                await self._outside(self._run.until_readable())
+            else:
+                raise later
+            output = None
             try:
                 output = step(visit)
                 return output if type(output) is int else await self._outside(output)
-            except TakesLong as next:
-                long = next
+            except (TakesLong, Outdated) as next:
+                later = next
 
     async def _follow(self, stack: list[_Branch], starts: tuple[int, ...], payload: Any, node: int) -> None:
         """Have some nodes visited, the last one last."""

@@ -181,6 +181,7 @@ class FlowRunner(Moved):
         began_ms = self._system.clock.wall_ms()
         if entry.attempts and not self._begin_again(entry, record, raw, compiled, began_ms):
             return
+        await self._system.until_readable()
         if (refused := refusal_of(self._authors, record, compiled.program.mandates)) is not None:
             kept = unrun_record(entry, record, compiled, began_ms, "failed", ("Forbidden", refused), None)
             self._leave_out(entry, kept, compiled.version_id)
@@ -202,6 +203,7 @@ class FlowRunner(Moved):
             authors=authors,
             owner=self._owners.of(entry.application),
             memory=self._system.component(BranchMemory),
+            until_readable=self._system.until_readable,
         )
         failed: RunFailed | None = None
         work.begin(Work("run", compiled.name, entry.application, detail=last_nodes(run)))

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, NamedTuple, Protocol
+
+import trio
 
 from trunkline.actors.core.formulas.values import UNDEFINED
 from trunkline.actors.core.records.mandate import Mandates
@@ -153,6 +155,8 @@ class Run:
     """How often a node, by program and index, has ignored something, by the sentence that says what."""
     judge: Judge | None = None
     """Judges what the authors may do; without one, they may do everything."""
+    until_readable: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
+    """Returns when it can be read what authors may do."""
     authors: list[Mandates] = field(default_factory=list)
     """In whose name the node is visited: the authors of the workflow, then those of the custom nodes that it is in."""
     _random: Random | None = None

@@ -24,6 +24,7 @@ from trunkline.actors.core.runtime.host import Host
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import Overloaded
 from trunkline.actors.core.values.origin import Origin
+from trunkline.actors.core.values.store_errors import Outdated
 from trunkline.actors.core.values.structs import Message
 from trunkline.actors.engine.errors import NodeError
 from trunkline.store import keys
@@ -199,10 +200,12 @@ class RunWorld(_Reads):
             try:
                 await self.system.ask(ref, message, stamp)
                 break
-            except Overloaded:
+            except Overloaded as refusal:
                 if pause_s is None:
                     raise
                 await trio.sleep(pause_s)
+                if isinstance(refusal, Outdated):
+                    await self.system.until_readable()
         return answer
 
     def key(self, place: int) -> str:

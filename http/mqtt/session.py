@@ -22,7 +22,7 @@ import trio
 from trunkline.actors.core.records.owners import Owners
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.runtime.work import Work, noted
-from trunkline.actors.core.values.errors import DomainError
+from trunkline.actors.core.values.errors import DomainError, Overloaded
 from trunkline.actors.core.values.structs import Message
 from trunkline.actors.data.topics.broker import Broker, ClientEnd
 from trunkline.actors.data.topics.publication import DisconnectClient, Publication
@@ -522,6 +522,9 @@ class MqttSession:
         if client is None or not self.is_open:
             return
         found = still_allowed(client)
+        if isinstance(found, Overloaded):  # nobody can say just now whether the login is over
+            self.disconnect(code_of(found), found.message)
+            return
         if isinstance(found, DomainError):
             self._publishes_will = False
             self.disconnect(packets.NOT_AUTHORIZED, found.message)

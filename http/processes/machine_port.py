@@ -1,8 +1,8 @@
-"""The port on which the machines of one server reach each other: the one that owns the data serves the doors of all.
+"""The port on which the machines of one server reach each other: the one that owns a partition serves the doors of all.
 
-Doors connect to a Unix socket of their own machine. Where another machine owns the data, the bytes of each such
-connection are passed on to it, over mutual TLS (`hosting/machine_tls.py`), and from there to its own Unix socket. So
-neither doors nor the owner know of other machines. Where the data have several partitions, each process has a port.
+Doors and other owners connect to a Unix socket of their own machine. Where another machine owns the partition, the
+bytes of each such connection are passed on to it, over mutual TLS (`hosting/machine_tls.py`), and from there to its own
+Unix socket. So neither doors nor owners know of other machines. Each process of a partition has a port.
 
 Owns these connections: each begins with a byte that says what it is for. Does not own who owns the data, nor what is
 said on them.

@@ -19,7 +19,7 @@ import msgspec
 import structlog
 import trio
 
-from trunkline.actors.core.values.store_errors import StoreError
+from trunkline.actors.core.values.store_errors import Outdated, StoreError
 from trunkline.http.processes.batches import Head, Kind, Message, Note, NotedWork
 from trunkline.http.processes.channel import BOUNDS, OWNERS_PROTOCOL, PROTOCOL, Channel, Flushes
 from trunkline.http.wire.asgi import (
@@ -390,7 +390,8 @@ class Doors:
                 try:
                     seen, found = now, certificates()
                 except StoreError as broken:
-                    if not is_failing:  # logged only once: it is tried again with each look
+                    # Logged only once, as it is tried again with each look.
+                    if not (is_failing or isinstance(broken, Outdated)):
                         _log.error("certificates of domains cannot be read", reason=str(broken))
                     is_failing, found = True, self.certificates
                 else:

@@ -17,8 +17,8 @@ import structlog
 
 from trunkline.actors.core.records.places import ROOT_PARTITION, Places
 from trunkline.actors.core.values.signed_claims import unverified_claims
-from trunkline.actors.core.values.store_errors import StoreError
-from trunkline.http.calls.errors import protocol_error
+from trunkline.actors.core.values.store_errors import Outdated, StoreError
+from trunkline.http.calls.errors import error_response, protocol_error
 from trunkline.http.experiences.layer import ExperienceHosts, name_of
 from trunkline.http.processes.door import Door, answer
 from trunkline.http.wire.asgi import Application, header_of
@@ -144,6 +144,9 @@ class PartitionFront:
         if scope["type"] == "http":
             try:
                 place = self._place_of(current_request.get())
+            except Outdated as refusal:
+                await answer(send, *error_response(refusal))
+                return
             except StoreError as broken:
                 _log.error("a partition cannot be read", reason=str(broken))
                 await answer(send, 503, *protocol_error(503, UNREADABLE))

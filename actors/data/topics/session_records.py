@@ -12,13 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from trunkline.store import keys
 from trunkline.store.codec import decode, encode
-
-if TYPE_CHECKING:
-    from trunkline.store.snapshot import Snapshot
+from trunkline.store.snapshot import Snapshot
 
 FILTER_BYTES_MAX: Final = 400
 """A filter is a part of a key, and LMDB's keys have at most 511 bytes."""
@@ -168,9 +166,14 @@ def group_id(filter: str) -> bytes | None:
 
 
 def applications_of(snapshot: Snapshot, away: Collection[bytes] = ()) -> Iterator[bytes]:
-    """The applications with keys in MESSAGES, except those that are `away`; one search for each."""
+    """The applications with keys in MESSAGES of the own store, except those that are `away`; one search for each.
+
+    Where a search begins is no application, so nothing says which partition has it.
+    """
     low: bytes | None = b""
-    while low is not None and (key := next(snapshot.keys(keys.MESSAGES, low, None), None)) is not None:
+    while (
+        low is not None and (key := next(Snapshot.keys(snapshot, keys.MESSAGES, low, None), None)) is not None
+    ):
         application = bytes(key[: keys.ID_BYTES])
         if application not in away:
             yield application

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from trunkline.actors.core.records.mandate import Mandate, Mandates
 from trunkline.actors.core.runtime.revocations import Bearer
-from trunkline.actors.core.values.errors import DomainError, Forbidden, Unauthorized
+from trunkline.actors.core.values.errors import DomainError, Forbidden, Overloaded, Unauthorized
 from trunkline.actors.people.accounts.scopes import scopes_of
 from trunkline.actors.people.organizations.roles import ROLES, Level, level_of
 
@@ -94,6 +94,8 @@ class Authors:
         for mandate in mandates:
             try:
                 refusal = self.rights(application, mandate).refusal(operation, access)
+            except Overloaded:
+                raise  # nobody can say just now
             except DomainError as gone:
                 raise Forbidden(f"{_author(mandate)} may do nothing here any more: {gone.message}") from None
             if refusal is not None:

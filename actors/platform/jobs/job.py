@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.mandate import mandates_of
 from trunkline.actors.core.records.messages import Creator
+from trunkline.actors.core.runtime.machines import Machines
 from trunkline.actors.core.runtime.ref import Ref
 from trunkline.actors.core.values.errors import Invalid, NotFound
 from trunkline.actors.core.values.ids import is_id
@@ -108,7 +109,11 @@ class Job:
         self.system.component(Authors).check_level(place, self.by.mandates, level)
 
     async def read(self, query: Callable[[Snapshot], T]) -> T:
-        """Run a long read on its own snapshot in a worker thread. Cancelled at its next 256 entries."""
+        """Run a long read on its own snapshot in a worker thread. Cancelled at its next 256 entries.
+
+        What other machines have is read from copies, also rows and other data that no record tells of.
+        """
+        await self.system.component(Machines).caught_up()
         return await self.system.read(query, wide=True)
 
     async def read_data(self) -> bytes:

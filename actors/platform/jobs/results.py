@@ -24,6 +24,7 @@ from trunkline.actors.core.records import records
 from trunkline.actors.core.records.kind import Doc
 from trunkline.actors.core.records.owners import payer_in
 from trunkline.actors.core.records.places import Places
+from trunkline.actors.core.runtime.machines import Machines
 from trunkline.actors.core.runtime.threads import RESULTS, in_thread
 from trunkline.actors.core.runtime.turns import as_domain_error
 from trunkline.actors.core.values.errors import (
@@ -90,6 +91,7 @@ class Results:
                 fill(snapshot, _bounded(draft, limits.job_result_bytes_max, room))
                 return draft.finish()
 
+        await self._system.component(Machines).caught_up()
         stored = await self._system.read(write, wide=True)
         expires_ms = self._system.clock.wall_ms() + limits.job_result_keep_s * 1000
         return {

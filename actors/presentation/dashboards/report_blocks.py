@@ -15,7 +15,7 @@ import msgspec
 import structlog
 
 from trunkline.actors.core.records.kind import Doc
-from trunkline.actors.core.values.errors import DomainError, Invalid
+from trunkline.actors.core.values.errors import DomainError, Invalid, Overloaded
 from trunkline.actors.core.values.template import fill_all
 from trunkline.actors.presentation.dashboards import report_lists as lists
 from trunkline.actors.presentation.dashboards import report_rows as records
@@ -74,6 +74,8 @@ def section_of(scene: Scene, block: Doc) -> Section:
         )
         config = block.get("config", {})
         parts = _PARTS[type](scene, config)
+    except Overloaded:
+        raise
     except DomainError as refusal:
         config, parts = {}, [Paragraph(refusal.message, is_problem=True)]
     except StoreError:
