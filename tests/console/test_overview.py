@@ -148,18 +148,18 @@ async def test_the_server_is_shown_from_its_counters(server: Server, console: Co
 
 async def test_the_machines_of_a_server_are_shown(server: Server, console: ConsolePage) -> None:
     machines = [
-        MachineLine("a", True, 3, 0, "127.0.0.1:1", 0.0, True),
-        MachineLine("b", False, 3, 12, "127.0.0.1:2", 0.1, True),
-        MachineLine("c", False, 2, 900, "127.0.0.1:3", 60.0, False),
+        MachineLine("a", [0], 3, 0, "127.0.0.1:1", 0.0, True),
+        MachineLine("b", [], 3, 12, "127.0.0.1:2", 0.1, True),
+        MachineLine("c", [], 2, 900, "127.0.0.1:3", 60.0, False),
     ]
     servers = [LogServer("n1", True, True), LogServer("n2", False, False)]
-    status = ClusterStatus("tl-test-0", LogState(1, 900, 12_000), servers, machines, [], 900, 12_000)
+    status = ClusterStatus("tl-test-0", LogState(1, 900, 12_000), servers, machines, 1, [], 900, 12_000)
     server.system.component(Machines).status = lambda: status
     await console.go("#/server")
     await console.at("region", "Machines").says("c")
     rows = "[...document.querySelectorAll('[aria-label=\"NAME\"] tbody tr')].map((row) => row.innerText).join('|')"
     shown = await console.run(rows.replace("NAME", "Machines"))
-    assert shown == "a\tserves\t0|b\tfollows\t12|c\tis not heard\t900"
+    assert shown == "a\tserves\t1\t0|b\tfollows\t0\t12|c\tis not heard\t0\t900"
     shown = await console.run(rows.replace("NAME", "NATS servers of the log"))
     assert shown == "n1\thas all of the log|n2\tis not heard, or behind"
     lost = "The log does not answer: nothing can be stored."

@@ -37,9 +37,15 @@ WAYS: Final = ("killed", "stopped", "cut off")
 WHO: Final = ("owner", "standby", "log leader", "log follower", "owner and log server")
 OTHER_KINDS: Final = ("owner process killed", "owner ended", "all log servers killed")
 KINDS: Final = (*(f"{who} {way}" for who, way in product(WHO, WAYS)), *OTHER_KINDS)
-KINDS_OF_PARTITIONS: Final = (*KINDS, "partition process killed", "root process stopped")
+KINDS_OF_PARTITIONS: Final = (
+    *KINDS,
+    "partition process killed",
+    "root process stopped",
+    "partition given",
+    "partition given",
+)
 SILENCE_MS: Final = 1500
-OWNS: Final = re.compile(r"this node owns the data now +epoch=(\d+)")
+OWNS: Final = re.compile(r"this node owns the data now +epoch=(\d+)(?: node=\S+ partition=(\d+))?")
 IS_UP: Final = re.compile(r"trunkline_machine_up\{[^}]*\} 1\.0")
 BEHIND: Final = re.compile(r"trunkline_machine_behind_entries\{[^}]*\} (\S+)")
 BEHIND_MAX: Final = 500
@@ -85,7 +91,8 @@ class Front(Server):
 
 
 class Lives:
-    """Three machines, of which one owns the data, and three servers of their log. `keep` runs a machine."""
+    """Three machines, each of which owns some partitions or none, and three servers of their log. `keep` runs a
+    machine."""
 
     def __init__(
         self, machines: Machines, wires: Wires, nursery: trio.Nursery, random: Random, partitions: int
@@ -132,25 +139,51 @@ class Lives:
 
     @property
     def owner(self) -> str:
-        """The machine that owns the data, or owned them last."""
+        """The machine that owns the root, or owned it last."""
+        return self.owner_of(0)
+
+    def owner_of(self, partition: int) -> str:
+        """The machine that owns a partition, or owned it last."""
         return max(
             (int(found[1]), name)
             for name, server in self._running.items()
             for found in OWNS.finditer(server.log)
+            if int(found[2] or 0) == partition
         )[1]
+
+    async def spread(self) -> None:
+        """Let each machine own a partition, as far as there are so many."""
+        for number in range(self.partitions):
+            await self.give(number, NAMES[number % len(NAMES)])
+            await self.mend()
+
+    async def give(self, partition: int, name: str) -> str:
+        """Let another machine own a partition, as soon as it may."""
+        before = self.owner_of(partition)
+        with trio.fail_after(PATIENCE_S):
+            while (owner := self.owner_of(partition)) != name:
+                await self.machines.command(owner, "cluster", "give", name, "--partition", str(partition))
+        return f"partition {partition} of {before} given to {name}"
 
     async def strike(self, kind: str) -> str:
         """Let a fault happen; what it was. All but the first one of `OTHER_KINDS` have to be mended."""
-        owner = self.owner
+        chosen_partition = self._random.randrange(self.partitions)
+        owner = self.owner_of(chosen_partition)
+        if kind == "partition given":
+            return await self.give(
+                chosen_partition, self._random.choice([name for name in NAMES if name != owner])
+            )
         if kind == "all log servers killed":
             for server in self._servers.values():
                 await server.kill()
             for server in self._servers.values():
                 await server.start(self._nursery)
             return kind
-        self.unreached = {owner}
         if "process" in kind:
-            name = f"partition-{int(kind.startswith('partition'))}" if self.partitions > 1 else "owner"
+            number = int(kind.startswith("partition"))
+            owner = self.owner_of(number)
+            self.unreached = {owner}
+            name = f"partition-{number}" if self.partitions > 1 else "owner"
             process = processes(self._running[owner])[name]
             os.kill(process, signal.SIGKILL if kind.endswith("killed") else signal.SIGSTOP)
             if kind.endswith("stopped"):

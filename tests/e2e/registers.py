@@ -167,6 +167,20 @@ def record_of(device: str, numbers: Iterator[int]) -> Register:
     return Register("record", write, device, read, numbers)
 
 
+def listed_of(application: str, numbers: Iterator[int]) -> Register:
+    """The description of an application, which is empty at first, as it is in the list of all. Whoever owns the root
+    makes the list, also of what other machines have."""
+
+    def write(value: int) -> tuple[str, str, Any]:
+        return "PATCH", application, {"description": str(value)}
+
+    def read(answer: Any) -> int:
+        (found,) = [each for each in answer["items"] if each["id"] == application.rpartition("/")[2]]
+        return int(found.get("description") or 0)
+
+    return Register("list", write, "/applications?perPage=1000", read, numbers)
+
+
 def connection_of(server: Answering) -> Connection:
     """A connection to a server, of its owner."""
     return Connection(Origin.parse(server.url), token=server.token, timeout_s=PATIENCE_S)

@@ -2,8 +2,8 @@
 
 `ROUNDS=36 SEED=7 pytest -m load -s tests/e2e/test_cluster_rounds.py` does so in an order that is random, with each kind
 as often as another one. It prints for each kind how long nothing was acknowledged by REST, and which promises were not
-kept. `PARTITIONS=2` divides the data, and lets single processes of the machine that owns them be gone as well; `KINDS`
-is a part of the names of kinds that are wanted.
+kept. `PARTITIONS=2` divides the data between the machines, lets single processes be gone as well, and gives partitions
+to other machines; `KINDS` is a part of the names of kinds that are wanted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import trio
 
 from tests.e2e.cluster_load import Client, Restful, clients_of
 from tests.e2e.lives import KINDS, KINDS_OF_PARTITIONS, Lives, lives
-from tests.e2e.registers import record_of, state_of, violations
+from tests.e2e.registers import listed_of, record_of, state_of, violations
 from tests.e2e.sse_client import until
 from tests.e2e.verdict import Verdict
 
@@ -111,11 +111,13 @@ async def test_nothing_is_lost_whatever_is_gone(tmp_path: Path, capsys: pytest.C
         shared = await fronts[0].application("shared")
         numbers = count(1)
         registers = [make(await fronts[0].device(shared), numbers) for make in (state_of, record_of)]
+        registers.append(listed_of(shared, numbers))
         clients = await clients_of(fronts, registers, acks, verdict, random)
         rounds = Rounds(found, say)
         async with trio.open_nursery() as nursery:
             for each in clients:
                 nursery.start_soon(each.run, stopping)
+            await found.spread()
             await rounds.run(kinds[:ROUNDS], clients, acks)
             stopping.set()
         for each in clients:

@@ -32,6 +32,8 @@ ON_A_DIRECTORY = {
     "check": (),
     "cluster status": (),
     "cluster invite": (),
+    "cluster give": ("b",),
+    "cluster spread": (),
     "cluster init": (
         *("--node", "a", "--address", "127.0.0.1:8470", "--nats", "nats://127.0.0.1:1"),
         *("--blobs", "files", "--config", "missing/a.toml"),
@@ -53,6 +55,8 @@ REFUSED = {
     "user delete": "is the only user",
     "cluster status": NO_SERVER,
     "cluster invite": NO_SERVER,
+    "cluster give": NO_SERVER,
+    "cluster spread": NO_SERVER,
     "cluster init": "is in a folder that does not exist",
     "cluster join": "has data or a secret already",
     "cluster new-log": NO_LOG,

@@ -77,7 +77,7 @@ async def test_data_with_a_log_are_divided(machines: Machines) -> None:
         async with machines.standing_by("b", one) as two:
             await copied(two, 2)
             told = await commanded(machines, "b", "cluster", "status", code=1)
-            assert "serves, epoch 1.0" in told
+            assert "serves all partitions, epoch 1" in told
             assert told.count("At risk") == 1, "one NATS server"
             assert await one.terminate() == 0
             for number, (_, device) in enumerate(houses):
