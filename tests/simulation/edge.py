@@ -166,9 +166,12 @@ class DividedEdge:
         self._config = InMemory(network)
 
     async def serve(
-        self, nursery: trio.Nursery, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+        self,
+        nursery: trio.Nursery,
+        trigger: Callable[[], Awaitable[None]] = trio.sleep_forever,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Serve until cancelled."""
+        """Serve until `trigger` returns and all is drained; then cancel the nursery."""
         pages = Site(TABLE, "0", MapTiles(self._settings.map_tiles, self._settings.map_attribution))
         config: Any = self._config
         await serve_processes.serve_processes(
@@ -176,7 +179,7 @@ class DividedEdge:
             Served(self._dispatcher, pages, self._settings, config),
             listening_on(self._network),
             self._neighbours,
-            trio.sleep_forever,
+            trigger,
             task_status,
         )
 

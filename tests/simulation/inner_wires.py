@@ -2,7 +2,7 @@
 
 Both ends are sockets of the server. Bytes go in pieces, each after a seeded while, in order, as on the wires of clients
 (`wires.py`), but none of these connections is cut: one ends when a process at its ends closes it, or dies. What that
-process has sent before still arrives, as the kernel has it.
+process has sent before still arrives, as the kernel has it. Only one between two machines may be severed.
 
 Owns these sockets, and those on which processes listen for each other. Does not own who waits for them (`network.py`).
 """
@@ -53,6 +53,11 @@ class InnerWire:
     def cut(self, _how: str) -> None:
         """It is never cut."""
 
+    def sever(self) -> None:
+        """Whoever passes the bytes on between two machines ends: what is under way is lost."""
+        for end in self.ends:
+            end.end_here()
+
     def other(self, end: InnerSocket) -> InnerSocket:
         return self.ends[1] if end is self.ends[0] else self.ends[0]
 
@@ -72,7 +77,7 @@ class InnerSocket:
         self.is_reset = False
         """The other end was closed before it had read everything."""
         self._number = number
-        self._has_ended = False
+        self._has_ended = self._is_severed = False
 
     def fileno(self) -> int:
         return self._number
@@ -100,7 +105,7 @@ class InnerSocket:
         return len(data)
 
     def send(self, data: bytes | memoryview) -> int:
-        if self.is_closed or self._has_ended or self.wire.other(self).is_closed:
+        if self.is_closed or self._has_ended or self._is_severed or self.wire.other(self).is_closed:
             raise BrokenPipeError
         sent = self.given.put(data)
         if not sent and data:
@@ -124,6 +129,13 @@ class InnerSocket:
         self.shutdown(socket.SHUT_RDWR)
         other.changed(select.EPOLLOUT)
         self.wire.network.forget(self)
+
+    def end_here(self) -> None:
+        """See the end of what comes; what is sent from now on is lost."""
+        if not self.is_closed and not self._is_severed:
+            self._is_severed = self.taken.ended = True
+            self.taken.die()
+            self.changed(select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLOUT)
 
     def events(self) -> int:
         """What of the events of `epoll` is so now."""

@@ -14,12 +14,17 @@ from tests.simulation.machines import CUT_OFF_S, Machine
 from tests.simulation.part import Part
 from tests.simulation.processes import Process
 from tests.simulation.site import nothing
+from tests.simulation.spread import strike
+from tests.simulation.spread_processes import SpreadProcess
 from tests.simulation.world import World
 
 
 async def kill(world: World, chance: Random) -> None:
     """Let a process die, now or at a commit that comes."""
     process = chance.choice(world.life.all_processes)
+    if isinstance(process, SpreadProcess):
+        await strike(world, process, chance)
+        return
     if isinstance(process, Machine) and chance.random() < 0.6:
         if chance.random() < 0.3:
             process.end()

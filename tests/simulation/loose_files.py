@@ -147,7 +147,9 @@ class LooseFiles:
 def _top(path: str) -> str:
     """The first name in a path below a data directory, or below the folder of a partition or of a machine."""
     names = path.split("/")
-    return names[2] if names[0] in (FOLDER, MACHINES) and len(names) > 2 else names[0]
+    while names[0] in (FOLDER, MACHINES) and len(names) > 2:
+        names = names[2:]
+    return names[0]
 
 
 def write_tree(tree: Tree, target: Path) -> None:

@@ -7,7 +7,7 @@ away: nothing, where its partition is another one. A `World` is `Any` here, as i
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -15,19 +15,21 @@ from random import Random
 from typing import Any, Final
 
 from tests.partitions import make_partitions
-from tests.simulation import machine_disks, machines
+from tests.simulation import machine_disks, machines, spread
 from tests.simulation.disk import Disk
 from tests.simulation.doors import doors_of
 from tests.simulation.life import Answer, Life, living, living_in_processes
-from tests.simulation.machines import MACHINES_FROM
+from tests.simulation.machines import MACHINES_FROM, SPREAD_FROM
 from tests.simulation.model import Broken, Throttle
 from tests.simulation.network import Network
 from tests.simulation.processes import AnyProcess
+from tests.simulation.spread_processes import PARTITIONS
 from trunkline.actors.core.records.kinds import APPLICATION
 from trunkline.actors.core.values.ids import ROOT
 from trunkline.store import keys
 from trunkline.store.codec import decode
 from trunkline.store.partitions import partition_directory
+from trunkline.store.snapshot import Snapshot
 
 DIVIDED_FROM: Final = 200_000
 """The first seed with several partitions."""
@@ -43,6 +45,8 @@ _OF_APPLICATION: Final = re.compile(r"/applications/([0-9a-f]{24})")
 
 def partitions_of(seed: int) -> int:
     """How many partitions a run has."""
+    if seed >= SPREAD_FROM:
+        return PARTITIONS
     return 1 if seed < DIVIDED_FROM or seed >= MACHINES_FROM else 2 + seed % 3
 
 
@@ -50,7 +54,8 @@ def partitions_of(seed: int) -> int:
 async def started(world: Any, name: str, disk: Disk, network: Network, chance: Random) -> AsyncIterator[Life]:
     """A life of the server, on the directory of `disk`. What is by chance in processes follows from its name."""
     if world.machines > 1:
-        async with machines.started(world, name, disk, network) as life:
+        begun = machines.started if world.partitions == 1 else spread.started
+        async with begun(world, name, disk, network) as life:
             yield life
         return
     settings = world.settings(disk.path)
@@ -70,7 +75,8 @@ async def started(world: Any, name: str, disk: Disk, network: Network, chance: R
 def disks_of(world: Any, here: Path, chance: Random, *, first: bool) -> Disk:
     """The disk of the first store in the directory of a life. The others are in its `machine`."""
     if world.machines > 1:
-        return _watched(world, machine_disks.disks_of(world, here, chance, first=first))
+        of_machines = machine_disks.disks_of if world.partitions == 1 else spread.disks_of
+        return _watched(world, of_machines(world, here, chance, first=first))
     if first and world.partitions > 1:
         make_partitions(here, world.partitions)
     disk = Disk(here, chance, world.virtual.sleep, world.cut)
@@ -117,18 +123,27 @@ def places_of(world: Any, application: str) -> list[int]:
     found: list[int] = []
     arrived: dict[int, int] = {}
     given: dict[int, int] = {}
-    for server in world.life.running[:1]:
-        for number in range(world.partitions):
-            with server.system.store.partitions.snapshot_of(number) as snapshot:
-                if (departure := snapshot.get(keys.META, keys.foreign_key(id))) is not None:
-                    given[number] = decode(departure)["partition"]
-                if snapshot.get(keys.RECORDS, key) is None:
-                    continue
-                if (arrival := snapshot.get(keys.META, keys.arrived_key(id))) is None:
-                    found.append(number)
-                else:
-                    arrived[number] = decode(arrival)["from"]
+    for number in range(world.partitions):
+        for snapshot in _snapshots_of(world, number):
+            if (departure := snapshot.get(keys.META, keys.foreign_key(id))) is not None:
+                given[number] = decode(departure)["partition"]
+            if snapshot.get(keys.RECORDS, key) is None:
+                continue
+            if (arrival := snapshot.get(keys.META, keys.arrived_key(id))) is None:
+                found.append(number)
+            else:
+                arrived[number] = decode(arrival)["from"]
     return found or [number for number, source in arrived.items() if given.get(source) == number]
+
+
+def _snapshots_of(world: Any, number: int) -> Iterator[Snapshot]:
+    """The store of a partition; none if no process is there."""
+    if world.machines > 1:
+        yield from spread.snapshots_of(world, number)
+        return
+    for server in world.life.running[:1]:
+        with server.system.store.partitions.snapshot_of(number) as snapshot:
+            yield snapshot
 
 
 def check_away(

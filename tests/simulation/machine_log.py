@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import trio
@@ -47,9 +47,6 @@ class LogWay(Way):
     def waits(self, seconds: float) -> bool:
         """Whether an append is under way for longer."""
         return self._began_s is not None and trio.current_time() - self._began_s > seconds
-
-    async def append_all(self, entries: Mapping[int, tuple[bytes, int]]) -> int:
-        return await self._timed(lambda: super(LogWay, self).append_all(entries))
 
     async def append(self, data: bytes, after: int) -> int:
         return await self._timed(lambda: super(LogWay, self).append(data, after))

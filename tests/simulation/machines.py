@@ -48,6 +48,8 @@ from trunkline.store.standby import Standby
 
 MACHINES_FROM: Final = 700_000
 """The first seed with several machines."""
+SPREAD_FROM: Final = 800_000
+"""The first seed with several partitions on several machines (`spread.py`)."""
 SILENCE_S: Final = 1.5
 TROUBLE: Final = (0.0, 0.0, 0.02, 0.2)
 """How often an append fails, or an answer of the log does not come."""
@@ -60,11 +62,13 @@ CALM_S: Final = 0.2
 
 def machines_of(seed: int) -> int:
     """How many machines a run has."""
-    return 1 if seed < MACHINES_FROM else 2 + seed % 2
+    return 1 if seed < MACHINES_FROM else 2 + (seed % 2 if seed < SPREAD_FROM else seed % 4 == 3)
 
 
 class Machine(AnyProcess):
     """A machine, in one life of the run. `server` is what it has in memory, or had when it served last."""
+
+    partition = 0
 
     def __init__(
         self,

@@ -53,6 +53,8 @@ class Network:
             _FIRST + 1: self.mqtt,
         }
         self.stalled_s = float("-inf")
+        self.elsewhere: Callable[[Path], Path | None] = lambda _directory: None
+        """Where the process is on another machine that is reached by the socket in a directory."""
         self._inner: dict[Path, InnerListener] = {}
         """The sockets on which processes listen for each other."""
         self._next = _FIRST + 2
@@ -96,6 +98,10 @@ class Network:
 
     # Between processes.
 
+    def inner_wires(self) -> list[InnerWire]:
+        """All connections between processes."""
+        return [wire for wire in self._wires if isinstance(wire, InnerWire)]
+
     @contextmanager
     def bound_in(self, directory: Path, name: str) -> Iterator[InnerListener]:
         """A socket on which this process listens for others (`hosting/unix_sockets.py`)."""
@@ -112,6 +118,8 @@ class Network:
     def connect_in(self, directory: Path, name: str, first: bytes = b"") -> InnerSocket:
         """A socket that is connected to one of another process. Raises OSError if none is there."""
         listener = self._inner.get(directory / name)
+        if listener is None and (other := self.elsewhere(directory)) is not None:
+            listener = self._inner.get(other / name)
         if listener is None or PROCESS.get() in self.dead:
             raise OSError(ECONNREFUSED, "nobody listens")
         numbers = self._next, self._next + 1

@@ -53,7 +53,7 @@ MISTAKES_BETWEEN_PROCESSES: Final = (
     ),
     _between(
         "whether a name is free is looked up in the own partition only",
-        "store/partitioned.py",
+        "store/partitioned_journal.py",
         "        if place == EVERYWHERE and (value is None or db == keys.COUNTS):",
         "        if place == EVERYWHERE and db == keys.COUNTS:",
     ),
