@@ -23,12 +23,12 @@ const SEARCHED_FROM = 12;
 // values of what stands in the form.
 export function Form({ fields, initial = {}, submit, button = "Save", close, extra, changesOnly = false, wide = false }) {
   const first = useRef(null);
-  first.current ||= Object.fromEntries(fields.map((each) => [each.name, toText(each, initial)]));
+  first.current ||= textsOf(fields, initial);
   const [texts, setTexts] = useState(first.current);
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
   const open = useOpen();
-  const shown = fields.filter((each) => !each.show || each.show(texts));
+  const shown = shownOf(fields, texts);
   const set = (name, value) => setTexts((before) => ({ ...before, [name]: value }));
   const send = async (event) => {
     event.preventDefault();
@@ -56,15 +56,7 @@ export function Form({ fields, initial = {}, submit, button = "Save", close, ext
     }
     setBusy(false);
   };
-  // The values of what stands in the form now; throws an error with a sentence if something in it is no value.
-  const read = () => {
-    const values = {};
-    for (const field of shown) {
-      const value = toValue(field, texts[field.name]);
-      if (value !== undefined) put(values, field.name, value);
-    }
-    return values;
-  };
+  const read = () => valuesOf(fields, texts);
   const wrong = error && shown.find((each) => error.message.startsWith(each.name) && !/\w/.test(error.message[each.name.length]));
   // The button is not `disabled` while the form is busy, because it would lose the focus.
   return html`<form class=${wide ? "form wide" : "form"} onSubmit=${send} noValidate>
@@ -125,6 +117,22 @@ function Choices({ field, chosen, set }) {
       ${shown.length === 0 && html`<span class="quiet">${options.length ? "Nothing matches." : "There is nothing to choose yet."}</span>`}</div>
     ${field.hint && html`<span class="hint">${field.hint}</span>`}
   </fieldset>`;
+}
+
+// The fields that a form with these texts shows.
+const shownOf = (fields, texts) => fields.filter((each) => !each.show || each.show(texts));
+
+// What stands in the fields of a form at first, by their names.
+export const textsOf = (fields, initial) => Object.fromEntries(fields.map((each) => [each.name, toText(each, initial)]));
+
+// The values of what stands in a form; throws an error with a sentence if something in it is no value.
+export function valuesOf(fields, texts) {
+  const values = {};
+  for (const field of shownOf(fields, texts)) {
+    const value = toValue(field, texts[field.name]);
+    if (value !== undefined) put(values, field.name, value);
+  }
+  return values;
 }
 
 // What stands in a field: a text, for some types something else.

@@ -6,7 +6,7 @@ import { useData } from "../lib/hooks.js";
 import { go, link } from "../lib/router.js";
 import { html, useState } from "../lib/ui.js";
 import { Badge, Card, Empty, Fresh, Loaded, Page, Shape, Time } from "../parts/basics.js";
-import { openForm } from "../parts/form.js";
+import { openForm, textsOf, valuesOf } from "../parts/form.js";
 import { note } from "../parts/notes.js";
 import { RecordLinks } from "../parts/choose.js";
 import { RecordPage } from "../parts/records.js";
@@ -15,7 +15,7 @@ import { ruleFields } from "./alarms/form.js";
 import { groupOptions, home, rules, useGroupNames, Views } from "./alarms/tabs.js";
 import { Trial } from "./alarms/trial.js";
 import { askPermission, permission, sound, switchSound } from "./alarms/watch.js";
-import { bodyOf, conditionWords, devicesWords, formValues, noticeWords, time } from "./alarms/words.js";
+import { bodyOf, changesOf, conditionWords, devicesWords, formValues, noticeWords, time } from "./alarms/words.js";
 import { LevelBadge } from "./events/badges.js";
 
 const EVERY_MS = 3000;
@@ -25,7 +25,7 @@ const LEAD = "What is wrong with devices now, the worst first. An alarm ends by 
 
 const attributesOf = async (app) => (await get(path("applications", app, "devices", "attributeNames"))).attributeNames;
 
-const trial = (app) => (read) => html`<${Trial} app=${app} read=${read} />`;
+const trial = (app, rule) => (read) => html`<${Trial} ...${{ app, read, rule }} />`;
 
 async function createRule(app) {
   const fields = ruleFields(app, await attributesOf(app), await groupOptions(app));
@@ -112,7 +112,10 @@ export function AlarmRule({ app, rule }) {
   const names = useGroupNames(app);
   const change = async (record, reload) => {
     const fields = ruleFields(app, await attributesOf(app), await groupOptions(app), record);
-    const done = await openForm("Change this alarm rule", { fields, initial: formValues(record), extra: trial(app), submit: (values) => patch(source, bodyOf(values, record)) });
+    const initial = formValues(record), unchanged = bodyOf(valuesOf(fields, textsOf(fields, initial)), record);
+    const done = await openForm("Change this alarm rule", {
+      fields, initial, extra: trial(app, record), submit: (values) => patch(source, changesOf(bodyOf(values, record), unchanged)),
+    });
     if (done) reload();
   };
   return html`<${RecordPage} noun="alarm rule" source=${source} trail=${[["Alarms", home(app)], ["Rules", home(app, "rules")]]} home=${home(app, "rules")}

@@ -5,19 +5,21 @@ import { COMPARISONS, isBetween, LEVELS, TYPES } from "./words.js";
 
 const is = (...types) => (texts) => types.includes(texts["condition.type"]);
 const compares = (test) => (texts) => texts["condition.type"] === "attribute" && test(texts["condition.comparison"]);
-const told = (texts) => Boolean(texts.emails || texts.url || texts.groupIds?.length);
 
 // names: those of the attributes of the application. groups: its groups of people, [id, name].
 export function ruleFields(app, names, groups, rule) {
   const known = [...new Set([rule?.condition.attribute, ...names].filter(Boolean))];
   const some = groups.length > 0;
+  // Users whom the rule tells are not in the form, and stay.
+  const users = rule?.notify?.steps[0].userIds?.length > 0;
+  const told = (texts) => Boolean(users || texts.emails || texts.url || texts.groupIds?.length);
   const attribute = { name: "condition.attribute", label: "Attribute", required: true, show: is("attribute", "change") };
   return [
     { name: "name", label: "Name", required: true, placeholder: "Too warm" },
     { name: "condition.type", label: "What is wrong", type: "select", options: TYPES },
     known.length ? { ...attribute, type: "select", options: [["", "Choose an attribute"], ...known] } : attribute,
     { name: "condition.comparison", label: "How it compares", type: "select", options: COMPARISONS, show: is("attribute") },
-    { name: "condition.value", label: "Value", required: true, show: compares((each) => !isBetween(each)) },
+    { name: "condition.value", label: "Value", required: true, show: compares((each) => !isBetween(each)), hint: 'A number, true, false or a text; "7" is a text' },
     { name: "condition.min", label: "From", type: "number", required: true, show: compares(isBetween) },
     { name: "condition.max", label: "To", type: "number", required: true, show: compares(isBetween) },
     { name: "condition.by", label: "By how much", type: "number", show: is("change"), hint: "Without it, any other value counts" },

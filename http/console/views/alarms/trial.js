@@ -9,14 +9,16 @@ import { bodyOf } from "./words.js";
 
 const SHOWN = 5;
 
-// read(): the values of the form.
-export function Trial({ app, read }) {
+// read(): the values of the form. rule: the one that it changes, whose query of devices it does not show.
+export function Trial({ app, read, rule }) {
   const [state, setState] = useState({});
   const look = async () => {
     setState({ busy: true });
     try {
-      const { name, notify, ...body } = bodyOf(read());
-      setState({ value: await post(`${path("applications", app, "alarm-rules")}/try`, { name: name || "a rule", ...body }) });
+      const { name, notify, ...body } = bodyOf(read(), rule);
+      const given = Object.entries(body).filter(([, value]) => value !== null);
+      const tried = { name: name || "a rule", ...Object.fromEntries(given), deviceQuery: rule?.deviceQuery };
+      setState({ value: await post(`${path("applications", app, "alarm-rules")}/try`, tried) });
     } catch (error) {
       setState({ error });
     }

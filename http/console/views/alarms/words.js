@@ -1,5 +1,6 @@
 // What an alarm rule says, in words, and how the form of a rule says it to the API.
 
+import { exactJson } from "../../lib/exact.js";
 import { plural } from "../../lib/format.js";
 
 export const COMPARISONS = [
@@ -50,7 +51,7 @@ export function noticeWords(notify, names) {
 }
 
 const minutes = (seconds) => (seconds ? seconds / 60 : undefined);
-const seconds = (given) => Math.round(given * 60);
+const seconds = (given) => Math.round(given * 60_000) / 1000;
 
 // The values of the form at first.
 export function formValues(rule) {
@@ -58,7 +59,7 @@ export function formValues(rule) {
   const [first, second] = notify?.steps || [];
   return {
     ...rule,
-    condition: { ...condition, value: condition.value === undefined ? undefined : String(condition.value) },
+    condition: { ...condition, value: condition.value === undefined ? undefined : textOf(condition.value) },
     minutes: minutes(rule.durationSeconds), silentMinutes: minutes(condition.seconds),
     emails: first?.emails, groupIds: first?.groupIds, url: first?.url, laterEmails: second?.emails, laterGroupIds: second?.groupIds, laterUrl: second?.url, laterMinutes: minutes(second?.afterSeconds),
     repeatMinutes: minutes(notify?.repeatSeconds), tellsEnd: notify?.tellsEnd, quietStart: notify?.quietHours?.start, quietEnd: notify?.quietHours?.end,
@@ -67,7 +68,7 @@ export function formValues(rule) {
 
 // The body of a rule from the values of the form. `before`: the rule that it changes, of which the form does not show everything.
 export function bodyOf(values, before) {
-  const { condition, name, description, severity, enabled, deviceIds, deviceTags } = values;
+  const { condition, name, severity, enabled, deviceIds, deviceTags } = values;
   const { type } = condition;
   const body = { name, severity, enabled, condition: { type } };
   const field = (key, given) => given !== undefined && (body.condition[key] = given);
@@ -82,12 +83,17 @@ export function bodyOf(values, before) {
     field("subject", condition.subject);
   } else if (type === "silence") field("seconds", values.silentMinutes && seconds(values.silentMinutes));
   body.durationSeconds = ["attribute", "disconnected"].includes(type) && values.minutes ? seconds(values.minutes) : 0;
-  const optional = { description, deviceIds: deviceIds?.length ? deviceIds : undefined, deviceTags: deviceTags?.length ? deviceTags : undefined, notify: notifyOf(values, before) };
+  const optional = { deviceIds: deviceIds?.length ? deviceIds : undefined, deviceTags: deviceTags?.length ? deviceTags : undefined, notify: notifyOf(values, before) };
   for (const [key, given] of Object.entries(optional)) {
     if (given !== undefined) body[key] = given;
     else if (before?.[key] !== undefined) body[key] = null;
   }
   return body;
+}
+
+// What a form that shows a rule changes: the body without what the form would give as it was opened.
+export function changesOf(body, unchanged) {
+  return Object.fromEntries(Object.entries(body).filter(([key, given]) => exactJson(given) !== exactJson(unchanged[key])));
 }
 
 // Whom a step tells; undefined if that is nobody. Users whom the step before named stay in it.
@@ -104,18 +110,25 @@ function notifyOf(values, before) {
   const steps = [first];
   if (was?.afterSeconds) first.afterSeconds = was.afterSeconds;
   const later = stepOf(next, values.laterEmails, values.laterGroupIds, values.laterUrl);
-  if (later) steps.push({ afterSeconds: seconds(values.laterMinutes || 10), ...later });
+  if (later) steps.push({ afterSeconds: seconds(values.laterMinutes ?? 10), ...later });
+  if (Boolean(values.quietStart) !== Boolean(values.quietEnd)) {
+    throw new Error(`${values.quietStart ? "quietEnd" : "quietStart"} is empty; give the time from which nobody is told and the time until then, or none of them.`);
+  }
   const zone = before?.notify?.quietHours?.timeZone || Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
   return {
     steps: [...steps, ...rest], tellsEnd: Boolean(values.tellsEnd),
     ...(values.repeatMinutes ? { repeatSeconds: seconds(values.repeatMinutes) } : {}),
-    ...(values.quietStart && values.quietEnd ? { quietHours: { start: values.quietStart, end: values.quietEnd, timeZone: zone } } : {}),
+    ...(values.quietStart ? { quietHours: { start: values.quietStart, end: values.quietEnd, timeZone: zone } } : {}),
   };
 }
 
-// A number, true or false if the text is one, else the text.
+// A value as a text: a text that would be read as something else stands in quotation marks, such as "007".
+const textOf = (value) => (typeof value === "string" && valueOf(value) !== value ? `"${value}"` : String(value));
+
+// A number, true or false if the text is one, else the text, also the one in quotation marks.
 function valueOf(text) {
   if (text === undefined) return undefined;
   if (text === "true" || text === "false") return text === "true";
+  if (text.length > 1 && text.startsWith('"') && text.endsWith('"')) return text.slice(1, -1);
   return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
 }
