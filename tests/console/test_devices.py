@@ -283,6 +283,26 @@ async def test_a_device_is_declared_changed_watched_and_deleted(server: Server, 
     await console.sees("There are no devices yet")
 
 
+async def test_tags_that_are_not_changed_stay_as_they_are(server: Server, console: ConsolePage) -> None:
+    tags = [
+        {"key": "note", "value": "line 1\nsite=north"},
+        {"key": "pad", "value": " x "},
+        {"key": "quoted", "value": '"a\\nb"'},
+        {"key": "word", "value": '"on"'},
+    ]
+    device = await server.device(await server.application(), tags=tags)
+    await console.go(f"#{device}/settings")
+    field = console.at("textbox", re.compile("^Tags"))
+    await field.shown()
+    text = await console.run("document.querySelector('textarea[name=tags]').value")
+    assert text.split("\n")[0] == r'note="line 1\nsite=north"'
+    await field.fill(f"{text}\nfloor=1")
+    await console.at("button", "Save", nth=0).click()
+    await console.sees("floor=1")
+    found = await server.call("GET", device)
+    assert found["tags"] == [*tags, {"key": "floor", "value": "1"}]
+
+
 async def test_many_devices_are_created_from_a_recipe(server: Server, console: ConsolePage) -> None:
     application = await server.application()
     await console.go(f"#{application}/recipes")

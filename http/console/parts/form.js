@@ -145,10 +145,25 @@ export function toText(field, initial) {
     case "lines": return (value || []).join("\n");
     case "json": return given === null ? "null" : value === undefined ? "" : exactJson(value, 2);
     case "choices": case "records": return value || [];
-    case "map": return Object.entries(value || {}).map(([key, each]) => `${key}=${each}`).join("\n");
-    case "tags": case "filters": return (value || []).map(tagText).join("\n");
+    case "map": return Object.entries(value || {}).map(([key, each]) => lineOf({ key, value: each })).join("\n");
+    case "tags": case "filters": return (value || []).map(lineOf).join("\n");
     case "time": return value ? localTime(value) : "";
     default: return value === undefined || value === null ? "" : String(value);
+  }
+}
+
+// A value that a line cannot have as it is, since it has line breaks, or blanks at its ends, stands there as in JSON.
+const lineOf = ({ key, value }) => tagText({ key, value: value === undefined ? undefined : written(String(value)) });
+const written = (value) => (value === value.trim() && !/[\r\n]/.test(value) && readValue(value) === value ? value : JSON.stringify(value));
+
+function readValue(given) {
+  const text = given.trim();
+  if (text.length < 2 || !text.startsWith('"') || !text.endsWith('"')) return text;
+  try {
+    const value = JSON.parse(text);
+    return written(value) === text ? value : text;
+  } catch {
+    return text;
   }
 }
 
@@ -156,7 +171,7 @@ export function toText(field, initial) {
 function filterOf(line) {
   const cut = line.indexOf("=");
   const key = (cut < 0 ? line : line.slice(0, cut)).trim();
-  return { ...(key ? { key } : {}), ...(cut < 0 ? {} : { value: line.slice(cut + 1).trim() }) };
+  return { ...(key ? { key } : {}), ...(cut < 0 ? {} : { value: readValue(line.slice(cut + 1)) }) };
 }
 
 function put(values, name, value) {
@@ -173,7 +188,7 @@ export function toValue(field, text) {
   const pairs = () => lines().map((line) => {
     const cut = line.indexOf("=");
     if (cut < 1) throw new Error(`${field.name}: "${line}" must have the form key=value.`);
-    return { key: line.slice(0, cut).trim(), value: line.slice(cut + 1).trim() };
+    return { key: line.slice(0, cut).trim(), value: readValue(line.slice(cut + 1)) };
   });
   switch (field.type) {
     case "number": {
