@@ -25,11 +25,14 @@ export function Dashboard({ app, dashboard }) {
   const data = useData((signal) => get(source, {}, { signal, exact: true }), [source]);
   const record = data.value;
   const { query } = route.value;
-  // Changes are refused if somebody else has changed the dashboard since it was read. A dialog keeps the revision that it
-  // was opened with, since that is what it changes.
+  // Changes are refused if somebody else has changed the dashboard since it was read; then it is read again. A dialog keeps
+  // the revision that it was opened with, since that is what it changes, and so does the JSON, whose text would be lost.
   let revision = record?._etag;
   const change = async (changes, etag = revision) => {
-    const changed = await patch(source, changes, { headers: { "if-match": `"${etag}"` } });
+    const changed = await patch(source, changes, { headers: { "if-match": `"${etag}"` } }).catch((failure) => {
+      if (failure.status === 412 && edit !== "1") data.reload();
+      throw failure;
+    });
     revision = changed._etag;
     note("The dashboard is saved.");
     await data.reload(); // the next change begins with what this one has stored
@@ -43,11 +46,15 @@ export function Dashboard({ app, dashboard }) {
     if (await confirmed({ title: "Delete this dashboard?", text, act: () => del(source) })) go(home);
   };
   const show = () => setQuery({ edit: "", add: "" });
+  const readAgain = () => {
+    show();
+    data.reload();
+  };
   // Who only reads is shown the dashboard, also at the address of the editor.
   const edit = access.value.may === "read" ? "" : query.edit;
   const mayDelete = app || access.value.may === "manage";
   const buttons = record && edit !== "blocks" && (edit
-    ? html`<button onClick=${show}>Show the dashboard</button>`
+    ? html`<button onClick=${readAgain}>Show the dashboard</button>`
     : html`${record.public && html`<${Sharing} dashboard=${record} />`}<button data-write onClick=${() => openSharing(record, change)}>Share</button>
       <button data-write class="primary" data-create onClick=${() => setQuery({ edit: "blocks" }, { push: true })}>Edit the blocks</button>
       <button data-write onClick=${() => setQuery({ edit: "1" }, { push: true })}>Edit as JSON</button>
