@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import pytest
 
@@ -44,3 +45,42 @@ async def test_a_refused_change_of_a_dashboard_can_be_made_again(
     assert "of the south" in await editor.value()
     await console.at("button", "Show the dashboard").click()
     await console.at("heading", "Every pump").shown()
+
+
+async def test_a_template_and_a_readme_are_not_saved_over_those_of_somebody_else(
+    server: Server, console: ConsolePage
+) -> None:
+    application = await server.application()
+    body = {"name": "Home", "viewType": "page", "body": "first\r\nline"}
+    view = await server.call("POST", f"{application}/experience/views", body)
+    path = f"{application}/experience/views/{view['id']}"
+    places = {
+        f"/experience/views/{view['id']}": (path, "body", "Body"),
+        "/settings/readme": (f"{application}/readme", "content", "Text"),
+    }
+    for place, (source, field, label) in places.items():
+        await console.go(f"#{application}{place}")
+        if field == "content":
+            await console.at("button", "Write").click()
+        text = console.at("textbox", re.compile(f"^{label}"))
+        await text.fill("mine")
+        await server.call("PATCH", source, {field: "of somebody else"})
+        await console.at("button", "Save").click()
+        await console.sees(f"{field}: somebody else has saved it since it was read here.")
+        assert (await server.call("GET", source))[field] == "of somebody else"
+        assert await text.value() == "mine"
+        # What was read again is changed, also several times.
+        await console.reload()
+        if field == "content":
+            await console.at("button", "Write").click()
+        for written in ("second", "third"):
+            await text.fill(written)
+            await console.at("button", "Save").click()
+            await console.soon(partial(has, server, source, field, written), f"{source} with {written}")
+            if field == "content":
+                await console.at("button", "Write").click()
+
+
+async def has(server: Server, source: str, field: str, wanted: str) -> bool:
+    """Whether the field of a record is so."""
+    return bool((await server.call("GET", source))[field] == wanted)

@@ -10,9 +10,10 @@ import { html } from "../../lib/ui.js";
 import { Badge, Card, Snippet, Tags, Time } from "../../parts/basics.js";
 import { confirmed } from "../../parts/dialog.js";
 import { RecordLinks } from "../../parts/choose.js";
-import { Form, openForm } from "../../parts/form.js";
+import { openForm } from "../../parts/form.js";
 import { note } from "../../parts/notes.js";
 import { fieldsOf } from "../../parts/schema.js";
+import { TextForm } from "../../parts/text.js";
 import { Requests } from "./requests.js";
 import { pageOf, replyFact, replyFields, replyInitial, replyText, takeReply } from "./replies.js";
 
@@ -122,8 +123,8 @@ const views = {
   ],
   more: ({ record, reload, source, isFixed }) => html`<${Card} title="Template">${isFixed
     ? html`<${Snippet} text=${record.body} label="The template" />`
-    : html`<${Form} wide changesOnly initial=${record} fields=${[{ name: "body", label: "Body", type: "longtext", rows: 20, blank: "" }]}
-        submit=${async (values) => { await patch(source, values); note("The template is saved."); reload(); }} />`}</${Card}>`,
+    : html`<${TextForm} field=${{ name: "body", label: "Body" }} value=${record.body} read=${async () => (await get(source)).body}
+        save=${async (values) => { await patch(source, values); note("The template is saved."); reload(); }} />`}</${Card}>`,
 };
 
 const users = {

@@ -4,9 +4,11 @@ import { get, patch, path } from "../../lib/api.js";
 import { useData } from "../../lib/hooks.js";
 import { html, useState } from "../../lib/ui.js";
 import { Card, Loaded, Time } from "../../parts/basics.js";
-import { Form } from "../../parts/form.js";
 import { Markdown } from "../../parts/markdown.js";
 import { note } from "../../parts/notes.js";
+import { TextForm } from "../../parts/text.js";
+
+const FIELD = { name: "content", label: "Text", hint: "Markdown: headings, lists, quotes, code, links, bold and italic" };
 
 export function Readme({ app }) {
   const source = path("applications", app, "readme");
@@ -21,7 +23,7 @@ export function Readme({ app }) {
   return html`<${Loaded} data=${data}>${({ content, lastUpdated }) => html`
     <${Card} title="Readme" actions=${html`${lastUpdated && html`<span class="quiet">changed <${Time} at=${lastUpdated} age /></span>`}
         <button data-write onClick=${() => setWrites(!writes)}>${writes ? "Cancel" : "Write"}</button>`}>
-      ${writes && html`<${Form} wide initial=${{ content }} submit=${save} fields=${[{ name: "content", label: "Text", type: "longtext", rows: 20, blank: "", hint: "Markdown: headings, lists, quotes, code, links, bold and italic" }]} />`}
+      ${writes && html`<${TextForm} field=${FIELD} value=${content} read=${async () => (await get(source)).content} save=${save} />`}
       ${!writes && (content ? html`<${Markdown} text=${content} />` : html`<p class="quiet">There is no readme yet. Write what the application is for, and who looks after it.</p>`)}
     </${Card}>`}</${Loaded}>`;
 }
