@@ -6,7 +6,7 @@ import { count } from "../lib/format.js";
 import { go, link } from "../lib/router.js";
 import { html, useEffect } from "../lib/ui.js";
 import { useData } from "../lib/hooks.js";
-import { Loaded, Time } from "../parts/basics.js";
+import { Fresh, Loaded, Time } from "../parts/basics.js";
 import { Health } from "../parts/health.js";
 import { note } from "../parts/notes.js";
 import { RecordList } from "../parts/records.js";
@@ -44,7 +44,7 @@ async function createBy(way) {
 }
 
 export function Applications() {
-  const found = useHealth().value;
+  const data = useHealth(), found = data.value;
   const health = new Map(found?.items.map((each) => [each.applicationId, each]));
   return html`<${RecordList}
     title="Applications" tab=${found?.items.length ? sentence(found) : "Applications"} noun="application" source="/applications"
@@ -63,7 +63,7 @@ export function Applications() {
       { name: "description", label: "Description", type: "longtext" },
     ]}
     example=${{ name: "My application" }}
-    actions=${html`<button onClick=${() => createBy("createFromTemplate")}>From a template</button>
+    actions=${html`<${Fresh} data=${data} /><button onClick=${() => createBy("createFromTemplate")}>From a template</button>
       <button onClick=${() => createBy("createFromBundle")}>From a bundle</button>`}
     href=${(row) => link("/applications", row.id)}
   />`;
