@@ -84,3 +84,23 @@ async def test_a_template_and_a_readme_are_not_saved_over_those_of_somebody_else
 async def has(server: Server, source: str, field: str, wanted: str) -> bool:
     """Whether the field of a record is so."""
     return bool((await server.call("GET", source))[field] == wanted)
+
+
+async def test_a_form_sends_what_was_changed_in_it(server: Server, console: ConsolePage) -> None:
+    application = await server.application()
+    group = await server.call("POST", f"{application}/alarm-groups", {"name": "Night shift", "emails": []})
+    flow = await server.call("POST", f"{application}/flows", {"name": "Pumps"})
+    form = console.at("dialog")
+    places = {
+        f"/alarms/groups/{group['id']}": (f"{application}/alarm-groups/{group['id']}", "Change"),
+        f"/workflows/{flow['id']}/edit": (f"{application}/flows/{flow['id']}", "Name and description"),
+    }
+    for place, (source, button) in places.items():
+        await console.go(f"#{application}{place}")
+        await console.at("button", button).click()
+        await form.at("textbox", re.compile("^Description")).fill("of the north")
+        await server.call("PATCH", source, {"name": "Another name"})
+        await form.at("button", "Save").click()
+        await form.gone()
+        stored = await server.call("GET", source)
+        assert (stored["name"], stored["description"]) == ("Another name", "of the north")

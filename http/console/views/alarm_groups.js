@@ -62,7 +62,7 @@ export function AlarmGroups({ app }) {
 export function AlarmGroup({ app, group }) {
   const source = `${groups(app)}/${group}`;
   const change = async (record, reload) => {
-    const done = await openForm("Change this group", { fields: await fieldsOf(app, record), initial: record, submit: (values) => patch(source, values) });
+    const done = await openForm("Change this group", { fields: await fieldsOf(app, record), initial: record, changesOnly: true, submit: (values) => patch(source, values) });
     if (done) reload();
   };
   return html`<${RecordPage} noun="alarm group" source=${source} trail=${[["Alarms", home(app)], ["Groups", home(app, "groups")]]} home=${home(app, "groups")}

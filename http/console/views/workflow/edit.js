@@ -52,7 +52,7 @@ export function Edit({ app, flow, source, record, reload }) {
   const describe = async () => {
     const done = await openForm("Name and description", {
       fields: [{ name: "name", label: "Name", required: true }, { name: "description", label: "Description", type: "longtext", blank: "" }],
-      initial: record, submit: (values) => patch(source, values),
+      initial: record, changesOnly: true, submit: (values) => patch(source, values),
     });
     if (done) reload();
   };
